@@ -1,0 +1,161 @@
+//! Counters: what stays known of segments after they are gone. `fold` is the only definition of every number here; the
+//! tracer folds chunks it cannot keep, the analyzer folds whole traces, and both get the same record.
+
+use serde::{Deserialize, Serialize};
+
+/// Number of bins of the access-size histogram.
+pub const SIZE_BINS: usize = 10;
+/// Upper bounds of the first nine bins, in bytes, each one more than the largest size of its bin; the tenth has none. Darshan's bins: 0-100, 100-1K, 1K-10K,
+/// 10K-100K, 100K-1M, 1M-4M, 4M-10M, 10M-100M, 100M-1G, 1G+, with K = 1024 and bounds inclusive above.
+pub const SIZE_BOUNDS: [u64; SIZE_BINS - 1] =
+    [101, 1 << 10 | 1, 10 << 10 | 1, 100 << 10 | 1, 1 << 20 | 1, 4 << 20 | 1, 10 << 20 | 1, 100 << 20 | 1, 1 << 30 | 1];
+
+/// The bin of an access of `length` bytes.
+#[must_use]
+pub fn size_bin(length: u64) -> usize {
+    SIZE_BOUNDS.iter().position(|&bound| length < bound).unwrap_or(SIZE_BINS - 1)
+}
+
+/// Sums over the segments of one stream. Times are in the unit of the segments folded: nanoseconds since the
+/// process's epoch in a trace file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Segments folded.
+    pub segments: u64,
+    /// Sum of their lengths, in bytes.
+    pub bytes: u64,
+    /// Sum of their durations (end - start).
+    pub duration: u64,
+    /// Longest single duration.
+    pub max_duration: u64,
+    /// Earliest start; `u64::MAX` while empty.
+    pub first_start: u64,
+    /// Latest end.
+    pub last_end: u64,
+    /// Lowest offset of a segment that has one; `i64::MAX` while there is none.
+    pub min_offset: i64,
+    /// Highest byte touched plus one, over the segments that have an offset.
+    pub max_end_offset: i64,
+    /// Segments that begin exactly where the stream's previous one ended.
+    pub consecutive: u64,
+    /// Segments that begin at or after the end of the stream's previous one (consecutive ones included).
+    pub sequential: u64,
+    /// Segments by length, see [`SIZE_BOUNDS`].
+    pub sizes: [u64; SIZE_BINS],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            segments: 0,
+            bytes: 0,
+            duration: 0,
+            max_duration: 0,
+            first_start: u64::MAX,
+            last_end: 0,
+            min_offset: i64::MAX,
+            max_end_offset: 0,
+            consecutive: 0,
+            sequential: 0,
+            sizes: [0; SIZE_BINS],
+        }
+    }
+}
+
+/// Where the stream's previous segment ended: the state that consecutive and sequential need between two folds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Previous(Option<i64>);
+
+impl Previous {
+    /// As a number that fits an atomic: -1 for none.
+    #[must_use]
+    pub fn to_raw(self) -> i64 {
+        self.0.unwrap_or(-1)
+    }
+
+    /// From [`Self::to_raw`]'s number.
+    #[must_use]
+    pub fn from_raw(raw: i64) -> Self {
+        Self((raw >= 0).then_some(raw))
+    }
+}
+
+impl Counters {
+    /// Adds one segment: `offset` and `length` in bytes, `start` and `end` in one unit.
+    pub fn fold(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
+        let duration = end.saturating_sub(start);
+        self.segments += 1;
+        self.bytes = self.bytes.saturating_add(length);
+        self.duration = self.duration.saturating_add(duration);
+        self.max_duration = self.max_duration.max(duration);
+        self.first_start = self.first_start.min(start);
+        self.last_end = self.last_end.max(end);
+        self.sizes[size_bin(length)] += 1;
+        if offset >= 0 {
+            let end_offset = offset.saturating_add_unsigned(length);
+            self.min_offset = self.min_offset.min(offset);
+            self.max_end_offset = self.max_end_offset.max(end_offset);
+            if let Some(last) = previous.0 {
+                self.consecutive += u64::from(offset == last);
+                self.sequential += u64::from(offset >= last);
+            }
+            previous.0 = Some(end_offset);
+        }
+    }
+
+    /// Adds what `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.segments = self.segments.saturating_add(other.segments);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.duration = self.duration.saturating_add(other.duration);
+        self.max_duration = self.max_duration.max(other.max_duration);
+        self.first_start = self.first_start.min(other.first_start);
+        self.last_end = self.last_end.max(other.last_end);
+        self.min_offset = self.min_offset.min(other.min_offset);
+        self.max_end_offset = self.max_end_offset.max(other.max_end_offset);
+        self.consecutive = self.consecutive.saturating_add(other.consecutive);
+        self.sequential = self.sequential.saturating_add(other.sequential);
+        for (mine, theirs) in self.sizes.iter_mut().zip(other.sizes) {
+            *mine = mine.saturating_add(theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_have_darshans_edges() {
+        let edges = [(0, 0), (100, 0), (101, 1), (1024, 1), (1025, 2), (1 << 20, 4), (4 << 20, 5), (1 << 30, 8)];
+        for (length, bin) in edges {
+            assert_eq!(size_bin(length), bin, "{length}");
+        }
+        assert_eq!(size_bin(u64::MAX), 9);
+    }
+
+    #[test]
+    fn consecutive_is_sequential_but_not_the_reverse() {
+        let (mut counters, mut previous) = (Counters::default(), Previous::default());
+        for (offset, length) in [(0, 10), (10, 10), (40, 10), (0, 10), (-1, 0), (10, 1)] {
+            counters.fold(&mut previous, offset, length, 100, 130);
+        }
+        assert_eq!((counters.segments, counters.bytes, counters.duration), (6, 41, 180));
+        assert_eq!((counters.consecutive, counters.sequential), (2, 3));
+        assert_eq!((counters.min_offset, counters.max_end_offset), (0, 50));
+    }
+
+    #[test]
+    fn merge_of_halves_is_the_whole() {
+        let segments: Vec<(i64, u64, u64, u64)> =
+            (0..100).map(|i| (i * 37 % 500, i as u64 * 1000, i as u64 * 10, i as u64 * 10 + 7)).collect();
+        let (mut whole, mut previous) = (Counters::default(), Previous::default());
+        segments.iter().for_each(|s| whole.fold(&mut previous, s.0, s.1, s.2, s.3));
+        let (mut a, mut b, mut previous) = (Counters::default(), Counters::default(), Previous::default());
+        segments[..40].iter().for_each(|s| a.fold(&mut previous, s.0, s.1, s.2, s.3));
+        previous = Previous::from_raw(previous.to_raw());
+        segments[40..].iter().for_each(|s| b.fold(&mut previous, s.0, s.1, s.2, s.3));
+        a.merge(&b);
+        assert_eq!(a, whole);
+    }
+}

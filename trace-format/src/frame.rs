@@ -1,0 +1,431 @@
+//! The fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Every one ends in
+//! a CRC-32 of the bytes before it, so a reader knows a whole one from a damaged one, wherever it finds it.
+
+use crate::error::{Error, Result};
+
+/// First bytes of every trace: not text, and changed by anything that converts line ends.
+pub const MAGIC: [u8; 8] = *b"\x89DXT\r\n\x1a\n";
+/// Last structure's magic.
+pub const TRAILER_MAGIC: [u8; 8] = *b"DXTend\r\n";
+/// First bytes of every frame.
+pub const FRAME_MAGIC: [u8; 4] = *b"\xd7FRM";
+/// Layout version: readers refuse a larger one.
+pub const VERSION_MAJOR: u16 = 1;
+/// Raised when something is added that older readers may ignore.
+pub const VERSION_MINOR: u16 = 0;
+
+/// Size of [`FileHeader`] in bytes.
+pub const FILE_HEADER_BYTES: usize = 64;
+/// Size of [`FrameHeader`] in bytes.
+pub const FRAME_HEADER_BYTES: usize = 32;
+/// Size of [`BlockHead`] in bytes.
+pub const BLOCK_HEAD_BYTES: usize = 64;
+/// Size of [`IndexEntry`] in bytes.
+pub const INDEX_ENTRY_BYTES: usize = 64;
+/// Size of [`Trailer`] in bytes.
+pub const TRAILER_BYTES: usize = 32;
+
+/// CRC-32 (IEEE 802.3), as in zlib and gzip.
+#[must_use]
+pub fn crc(bytes: &[u8]) -> u32 {
+    crc32fast::hash(bytes)
+}
+
+/// Writes fields one after another into a fixed structure and seals it with its CRC.
+struct Fields<const N: usize> {
+    bytes: [u8; N],
+    at: usize,
+}
+
+impl<const N: usize> Fields<N> {
+    fn new() -> Self {
+        Self { bytes: [0; N], at: 0 }
+    }
+
+    fn put(mut self, field: &[u8]) -> Self {
+        self.bytes[self.at..self.at + field.len()].copy_from_slice(field);
+        self.at += field.len();
+        self
+    }
+
+    fn seal(mut self) -> [u8; N] {
+        let sum = crc(&self.bytes[..N - 4]);
+        self.bytes[N - 4..].copy_from_slice(&sum.to_le_bytes());
+        self.bytes
+    }
+}
+
+/// Reads fields one after another from a structure whose size and CRC have been checked.
+struct Parts<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    /// Checks size and CRC of the structure `what` at file offset `offset`.
+    fn open<const N: usize>(bytes: &'a [u8], what: &'static str, offset: u64) -> Result<Self> {
+        let Some(bytes) = bytes.get(..N) else {
+            return Err(Error::Truncated { what, offset, needed: N as u64, available: bytes.len() as u64 });
+        };
+        let mut stated = Parts { bytes: &bytes[N - 4..] };
+        let (expected, found) = (stated.u32(), crc(&bytes[..N - 4]));
+        if expected != found {
+            return Err(Error::Checksum { what, offset, expected, found });
+        }
+        Ok(Self { bytes: &bytes[..N - 4] })
+    }
+
+    /// The next `M` bytes; zeros past the end, which the fixed sizes above rule out.
+    fn take<const M: usize>(&mut self) -> [u8; M] {
+        let mut out = [0; M];
+        if let Some((head, rest)) = self.bytes.split_at_checked(M) {
+            out.copy_from_slice(head);
+            self.bytes = rest;
+        }
+        out
+    }
+
+    fn u8(&mut self) -> u8 {
+        u8::from_le_bytes(self.take())
+    }
+    fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+    fn i64(&mut self) -> i64 {
+        i64::from_le_bytes(self.take())
+    }
+}
+
+/// The file's first 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Layout version of the writer.
+    pub major: u16,
+    /// Addition level of the writer.
+    pub minor: u16,
+    /// Process regions in the file; 0 if it was not known when the header was written.
+    pub regions: u32,
+    /// Offset of the first process region: the end of the job frame.
+    pub regions_offset: u64,
+}
+
+impl FileHeader {
+    /// A header of this version.
+    #[must_use]
+    pub fn new(regions: u32, regions_offset: u64) -> Self {
+        Self { major: VERSION_MAJOR, minor: VERSION_MINOR, regions, regions_offset }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
+        Fields::new()
+            .put(&MAGIC)
+            .put(&self.major.to_le_bytes())
+            .put(&self.minor.to_le_bytes())
+            .put(&self.regions.to_le_bytes())
+            .put(&self.regions_offset.to_le_bytes())
+            .seal()
+    }
+
+    /// From the file's first bytes.
+    ///
+    /// # Errors
+    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(Error::NotATrace { found: bytes[..bytes.len().min(8)].to_vec(), expected: MAGIC });
+        }
+        if let Some(&[a, b]) = bytes.get(8..10) {
+            let found = u16::from_le_bytes([a, b]);
+            if found > VERSION_MAJOR {
+                return Err(Error::Version { found, supported: VERSION_MAJOR });
+            }
+        }
+        let mut parts = Parts::open::<FILE_HEADER_BYTES>(bytes, "the file header", 0)?;
+        parts.take::<8>();
+        Ok(Self { major: parts.u16(), minor: parts.u16(), regions: parts.u32(), regions_offset: parts.u64() })
+    }
+}
+
+/// What a frame holds. Readers skip kinds they do not know.
+pub mod kind {
+    /// Job block: sections of [`crate::meta::Job`].
+    pub const JOB: u8 = 1;
+    /// Process block: sections of [`crate::meta::Process`]; first frame of a region.
+    pub const PROCESS: u8 = 2;
+    /// A block of segments: a block head, then columns.
+    pub const SEGMENTS: u8 = 3;
+}
+
+/// How a frame's payload is stored.
+pub mod codec {
+    /// As it is.
+    pub const STORED: u8 = 0;
+    /// One zstd frame (RFC 8878).
+    pub const ZSTD: u8 = 1;
+}
+
+/// Precedes every payload, so that a file can be read without its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// One of [`kind`].
+    pub kind: u8,
+    /// One of [`codec`].
+    pub codec: u8,
+    /// Number of the process region it belongs to; 0 for the job.
+    pub region: u32,
+    /// Payload bytes in the file, after this header (and after the block head in a segment frame).
+    pub stored: u32,
+    /// Payload bytes once decoded.
+    pub raw: u32,
+    /// CRC-32 of the payload as stored.
+    pub payload_crc: u32,
+}
+
+impl FrameHeader {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; FRAME_HEADER_BYTES] {
+        Fields::new()
+            .put(&FRAME_MAGIC)
+            .put(&[self.kind, self.codec, 0, 0])
+            .put(&self.region.to_le_bytes())
+            .put(&self.stored.to_le_bytes())
+            .put(&self.raw.to_le_bytes())
+            .put(&self.payload_crc.to_le_bytes())
+            .seal()
+    }
+
+    /// From the bytes at file offset `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] where no frame begins, [`Error::Truncated`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
+        let what = "a frame header";
+        if bytes.len() >= 4 && !bytes.starts_with(&FRAME_MAGIC) {
+            return Err(Error::Malformed { what, offset, why: "no frame begins here".into() });
+        }
+        let mut parts = Parts::open::<FRAME_HEADER_BYTES>(bytes, what, offset)?;
+        parts.take::<4>();
+        let (kind, codec) = (parts.u8(), parts.u8());
+        parts.take::<2>();
+        Ok(Self { kind, codec, region: parts.u32(), stored: parts.u32(), raw: parts.u32(), payload_crc: parts.u32() })
+    }
+
+    /// Bytes from the start of this header to the start of the next one.
+    #[must_use]
+    pub fn frame_bytes(&self) -> u64 {
+        let head = if self.kind == kind::SEGMENTS { BLOCK_HEAD_BYTES } else { 0 };
+        (FRAME_HEADER_BYTES + head) as u64 + u64::from(self.stored)
+    }
+}
+
+/// Stands between the frame header and the columns of a segment frame, outside the compression: enough to skip a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHead {
+    /// Segments in the block.
+    pub segments: u32,
+    /// Thread that made the calls: index into the process's thread table.
+    pub thread: u32,
+    /// Earliest start, in nanoseconds since the process's epoch.
+    pub min_start: u64,
+    /// Latest end, same unit.
+    pub max_end: u64,
+    /// Lowest offset ([`crate::segment::NO_OFFSET`] included).
+    pub min_offset: i64,
+    /// Highest offset plus length.
+    pub max_end_offset: i64,
+    /// Bit `id % 64` is set for each stream id in the block.
+    pub stream_mask: u64,
+    /// Sum of the lengths, in bytes (modulo 2^64).
+    pub bytes: u64,
+}
+
+impl BlockHead {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; BLOCK_HEAD_BYTES] {
+        Fields::new()
+            .put(&self.segments.to_le_bytes())
+            .put(&self.thread.to_le_bytes())
+            .put(&self.min_start.to_le_bytes())
+            .put(&self.max_end.to_le_bytes())
+            .put(&self.min_offset.to_le_bytes())
+            .put(&self.max_end_offset.to_le_bytes())
+            .put(&self.stream_mask.to_le_bytes())
+            .put(&self.bytes.to_le_bytes())
+            .seal()
+    }
+
+    /// From the bytes at file offset `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
+        let mut parts = Parts::open::<BLOCK_HEAD_BYTES>(bytes, "a block head", offset)?;
+        Ok(Self {
+            segments: parts.u32(),
+            thread: parts.u32(),
+            min_start: parts.u64(),
+            max_end: parts.u64(),
+            min_offset: parts.i64(),
+            max_end_offset: parts.i64(),
+            stream_mask: parts.u64(),
+            bytes: parts.u64(),
+        })
+    }
+}
+
+/// One process region in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// Rank in `MPI_COMM_WORLD`, or -1.
+    pub rank: i32,
+    /// Process id.
+    pub pid: u32,
+    /// Offset of the region in the file.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Segments on record in it.
+    pub segments: u64,
+    /// Segments that were recorded and then folded into counters.
+    pub missing: u64,
+    /// Segment frames in it.
+    pub blocks: u32,
+}
+
+impl IndexEntry {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; INDEX_ENTRY_BYTES] {
+        Fields::new()
+            .put(&self.rank.to_le_bytes())
+            .put(&self.pid.to_le_bytes())
+            .put(&self.offset.to_le_bytes())
+            .put(&self.length.to_le_bytes())
+            .put(&self.segments.to_le_bytes())
+            .put(&self.missing.to_le_bytes())
+            .put(&self.blocks.to_le_bytes())
+            .seal()
+    }
+
+    /// From the bytes at file offset `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
+        let mut parts = Parts::open::<INDEX_ENTRY_BYTES>(bytes, "an index entry", offset)?;
+        Ok(Self {
+            rank: i32::from_le_bytes(parts.take()),
+            pid: parts.u32(),
+            offset: parts.u64(),
+            length: parts.u64(),
+            segments: parts.u64(),
+            missing: parts.u64(),
+            blocks: parts.u32(),
+        })
+    }
+}
+
+/// The file's last 32 bytes: whoever finds it whole knows that the file is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    /// Offset of the first index entry.
+    pub index_offset: u64,
+    /// Number of index entries: one per process region.
+    pub regions: u32,
+}
+
+impl Trailer {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; TRAILER_BYTES] {
+        Fields::new().put(&TRAILER_MAGIC).put(&self.index_offset.to_le_bytes()).put(&self.regions.to_le_bytes()).seal()
+    }
+
+    /// From the file's last bytes, which begin at `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::Malformed`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
+        let what = "the trailer";
+        if bytes.len() >= 8 && !bytes.starts_with(&TRAILER_MAGIC) {
+            return Err(Error::Malformed {
+                what,
+                offset,
+                why: "the file does not end in one: it was cut short".into(),
+            });
+        }
+        let mut parts = Parts::open::<TRAILER_BYTES>(bytes, what, offset)?;
+        parts.take::<8>();
+        Ok(Self { index_offset: parts.u64(), regions: parts.u32() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_structures_survive_the_round_trip() {
+        let header = FileHeader::new(3, 999);
+        assert_eq!(FileHeader::decode(&header.encode()).unwrap(), header);
+        let frame =
+            FrameHeader { kind: kind::SEGMENTS, codec: codec::ZSTD, region: 7, stored: 10, raw: 20, payload_crc: 5 };
+        assert_eq!(FrameHeader::decode(&frame.encode(), 0).unwrap(), frame);
+        assert_eq!(frame.frame_bytes(), 32 + 64 + 10);
+        let head = BlockHead {
+            segments: 1,
+            thread: 2,
+            min_start: 3,
+            max_end: 4,
+            min_offset: -1,
+            max_end_offset: 6,
+            stream_mask: 7,
+            bytes: 8,
+        };
+        assert_eq!(BlockHead::decode(&head.encode(), 0).unwrap(), head);
+        let entry = IndexEntry { rank: -1, pid: 2, offset: 3, length: 4, segments: 5, missing: 6, blocks: 7 };
+        assert_eq!(IndexEntry::decode(&entry.encode(), 0).unwrap(), entry);
+        let trailer = Trailer { index_offset: 1, regions: 2 };
+        assert_eq!(Trailer::decode(&trailer.encode(), 0).unwrap(), trailer);
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let whole = BlockHead {
+            segments: 1,
+            thread: 2,
+            min_start: 3,
+            max_end: 4,
+            min_offset: 5,
+            max_end_offset: 6,
+            stream_mask: 7,
+            bytes: 8,
+        }
+        .encode();
+        for bit in 0..whole.len() * 8 {
+            let mut bad = whole;
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(BlockHead::decode(&bad, 0), Err(Error::Checksum { .. })));
+        }
+        for cut in 0..whole.len() {
+            assert!(matches!(BlockHead::decode(&whole[..cut], 0), Err(Error::Truncated { .. })));
+        }
+    }
+
+    #[test]
+    fn a_newer_version_says_what_to_do() {
+        let mut newer = FileHeader::new(1, 64).encode();
+        newer[8] = 9;
+        let message = FileHeader::decode(&newer).unwrap_err().to_string();
+        assert!(message.contains("version 9") && message.contains("dxt-analyze at least as new"), "{message}");
+    }
+}

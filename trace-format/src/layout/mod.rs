@@ -1,0 +1,98 @@
+//! Stripe layouts: which storage target holds which bytes of a file.
+
+mod lustre;
+
+pub use lustre::parse_lustre;
+
+/// Where one byte lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Stripe number, counted from the start of the file (Lustre's own arithmetic).
+    pub stripe: u64,
+    /// First byte of the stripe.
+    pub stripe_start: u64,
+    /// One past the last byte of the stripe, cut at the component's end.
+    pub stripe_end: u64,
+    /// Storage target: OST index on Lustre. `None` where the layout does not say (not yet allocated, no objects given).
+    pub target: Option<u32>,
+}
+
+/// A run of the file with one stripe size and one list of targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte; `u64::MAX` for the rest of the file.
+    pub end: u64,
+    /// Stripe size in bytes; never 0.
+    pub stripe_size: u64,
+    /// Number of stripes (objects); at least 1.
+    pub stripe_count: u32,
+    /// Storage target of each object, `stripe_count` of them, or empty if they are not known.
+    pub targets: Vec<u32>,
+    /// Pool name, empty without one.
+    pub pool: String,
+    /// Mirror the component belongs to; 0 for files without mirrors.
+    pub mirror: u16,
+    /// Whether the bytes lie with the metadata (DoM): no OST, nothing to audit.
+    pub on_metadata: bool,
+    /// Whether the component has its objects: INIT and not STALE. Others take no part in [`Layout::locate`].
+    pub active: bool,
+}
+
+/// A file's layout. One component for a plain file, several for a composite one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Components in the order of their file system's list.
+    pub components: Vec<Component>,
+}
+
+impl Layout {
+    /// A plain layout over the whole file.
+    #[must_use]
+    pub fn plain(stripe_size: u64, stripe_count: u32, targets: Vec<u32>) -> Self {
+        Self {
+            components: vec![Component {
+                start: 0,
+                end: u64::MAX,
+                stripe_size: stripe_size.max(1),
+                stripe_count: stripe_count.max(1),
+                targets,
+                pool: String::new(),
+                mirror: 0,
+                on_metadata: false,
+                active: true,
+            }],
+        }
+    }
+
+    /// The component that holds the byte at `offset`: the first active one of the lowest mirror.
+    #[must_use]
+    pub fn component(&self, offset: u64) -> Option<&Component> {
+        self.components
+            .iter()
+            .filter(|component| component.active && component.start <= offset && offset < component.end)
+            .min_by_key(|component| component.mirror)
+    }
+
+    /// Where the byte at `offset` lies; `None` if no component holds it.
+    #[must_use]
+    pub fn locate(&self, offset: u64) -> Option<Location> {
+        self.component(offset).map(|component| component.locate(offset))
+    }
+}
+
+impl Component {
+    /// Where the byte at `offset`, which must lie inside the component, lies.
+    #[must_use]
+    pub fn locate(&self, offset: u64) -> Location {
+        let stripe = offset / self.stripe_size;
+        let object = (stripe % u64::from(self.stripe_count)) as usize;
+        Location {
+            stripe,
+            stripe_start: (stripe * self.stripe_size).max(self.start),
+            stripe_end: (stripe * self.stripe_size).saturating_add(self.stripe_size).min(self.end),
+            target: if self.on_metadata { None } else { self.targets.get(object).copied() },
+        }
+    }
+}

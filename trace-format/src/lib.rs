@@ -1,0 +1,29 @@
+//! The trace file of the DXT tracer, as bytes.
+//!
+//! This crate knows bytes only: no file system, no MPI, no clock. `FORMAT.md` beside it is the normative
+//! specification; where code and specification differ, the specification is right and the code has a defect.
+//!
+//! * [`segment`]: the 32-byte record of one I/O operation, as it lies in the tracer's memory.
+//! * [`op`], [`meta`]: what the ids in a segment mean: operations, files, streams, processes, the job.
+//! * [`counters`]: what stays known, exactly, of segments that are not on record.
+//! * [`frame`], [`columns`]: the fixed structures of the file and the column encoding of a block of segments.
+//! * [`write`] (feature `write`) and [`read`] (feature `read`): the two halves, bytes in and bytes out.
+//! * [`layout`]: where a file's bytes lie on storage targets: extended attributes, text, arithmetic.
+
+pub mod columns;
+pub mod counters;
+pub mod error;
+pub mod frame;
+pub mod layout;
+pub mod limits;
+pub mod meta;
+pub mod op;
+pub mod segment;
+
+#[cfg(feature = "read")]
+pub mod read;
+#[cfg(feature = "write")]
+pub mod write;
+
+pub use error::{Error, Result};
+pub use segment::{Segment, StreamId};

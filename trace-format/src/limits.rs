@@ -1,0 +1,22 @@
+//! The one gate for lengths that come from a file: whatever a header claims, nothing is allocated or skipped before
+//! its size has passed here.
+
+use crate::error::{Error, Result};
+
+/// Most segments in one block.
+pub const BLOCK_SEGMENTS: u32 = 64 * 1024;
+/// Largest decoded metadata block (job or process), in bytes. 1 million files of 100-byte names fit.
+pub const METADATA_BYTES: u32 = 256 << 20;
+/// Largest decoded segment block: five columns of eight bytes and their heads.
+pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40 + crate::columns::HEADS_BYTES as u32;
+/// Most process regions in one file.
+pub const REGIONS: u32 = 1 << 24;
+
+/// Passes `value` if it is at most `limit`.
+///
+/// # Errors
+/// [`Error::Limit`] with both numbers and `offset`, where in the file the value stands.
+#[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted lengths"))]
+pub(crate) fn check(what: &'static str, value: u64, limit: u64, offset: u64) -> Result<()> {
+    if value <= limit { Ok(()) } else { Err(Error::Limit { what, value, limit, offset }) }
+}

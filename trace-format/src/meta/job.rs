@@ -1,0 +1,102 @@
+//! The job block: what all processes of a file share.
+
+use super::codec;
+use crate::op::OpDef;
+use serde::{Deserialize, Serialize};
+
+/// Section tags of the job block.
+mod tag {
+    pub(super) const INFO: u16 = 1;
+    pub(super) const OPS: u16 = 2;
+    pub(super) const NAMES: u16 = 3;
+    pub(super) const SETTINGS: u16 = 4;
+}
+
+/// Which MPI the job ran under.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mpi {
+    /// Ranks in `MPI_COMM_WORLD`.
+    pub ranks: u32,
+    /// Family whose binary interface was found: `MPICH`, `Open MPI`, `MPI ABI`.
+    pub family: String,
+    /// First line of `MPI_Get_library_version`.
+    pub version: String,
+}
+
+/// Who ran what, where and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobInfo {
+    /// Files with the same key belong to one job.
+    pub key: String,
+    /// The scheduler's job id, as `SLURM_JOB_ID=123`; empty without one.
+    pub scheduler: String,
+    /// User id.
+    pub uid: u32,
+    /// Path of the executable of the process that wrote this block.
+    pub exe: Vec<u8>,
+    /// Its arguments, the program's name first.
+    pub args: Vec<Vec<u8>>,
+    /// Its working directory at start.
+    pub cwd: Vec<u8>,
+    /// When it started, wall clock, in ns since 1970-01-01 UTC.
+    pub start_unix_ns: i64,
+    /// MPI, if the job used it.
+    pub mpi: Option<Mpi>,
+    /// Version of the tracer.
+    pub tracer: String,
+}
+
+/// A path that several processes know; their file tables give only its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedName {
+    /// [`super::path_hash`] of the path.
+    pub hash: u64,
+    /// The path.
+    pub path: Vec<u8>,
+}
+
+/// The job block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Job {
+    /// Who, what, where, when.
+    pub info: JobInfo,
+    /// The operation table.
+    pub ops: Vec<OpDef>,
+    /// Paths stored once for all processes of the file.
+    pub names: Vec<SharedName>,
+    /// Settings that shaped the trace: (variable, value).
+    pub settings: Vec<(String, String)>,
+}
+
+impl Job {
+    /// The block's sections as bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        codec::section(tag::INFO, &self.info, &mut out);
+        codec::section(tag::OPS, &self.ops, &mut out);
+        codec::section(tag::NAMES, &self.names, &mut out);
+        codec::section(tag::SETTINGS, &self.settings, &mut out);
+        out
+    }
+
+    /// From the decompressed payload of the job frame at file offset `offset`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Malformed`] if a section makes no sense.
+    #[cfg(feature = "read")]
+    pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
+        let mut job = Self::default();
+        for section in codec::sections(block, offset) {
+            let (tag, bytes) = section?;
+            match tag {
+                tag::INFO => job.info = codec::value("the job's description", bytes, offset)?,
+                tag::OPS => job.ops = codec::value("the operation table", bytes, offset)?,
+                tag::NAMES => job.names = codec::value("the job's names", bytes, offset)?,
+                tag::SETTINGS => job.settings = codec::value("the job's settings", bytes, offset)?,
+                _ => {}
+            }
+        }
+        Ok(job)
+    }
+}

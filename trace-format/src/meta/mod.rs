@@ -1,0 +1,24 @@
+//! Metadata blocks: what the job and each process say of themselves. On disk a block is a list of tagged sections, so
+//! that new data is a new tag, and a reader skips the tags it does not know (`FORMAT.md`, "Metadata").
+
+mod codec;
+mod job;
+mod process;
+
+pub use job::{Job, JobInfo, Mpi, SharedName};
+pub use process::{
+    ClockSource, FileDef, FileKind, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process, ProcessInfo,
+    StreamDef, ThreadDef, stream_flags,
+};
+
+/// The id of a file: FNV-1a, 64 bits, of its path's bytes. The same file has the same id in every process of a job.
+#[must_use]
+pub const fn path_hash(path: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut i = 0;
+    while i < path.len() {
+        hash = (hash ^ path[i] as u64).wrapping_mul(0x0100_0000_01b3);
+        i += 1;
+    }
+    hash
+}

@@ -1,0 +1,233 @@
+//! The process block: what one process says of itself, its files, its streams and what it has no segments of.
+
+use super::codec;
+use crate::counters::Counters;
+use serde::{Deserialize, Serialize};
+
+/// Section tags of the process block.
+mod tag {
+    pub(super) const INFO: u16 = 1;
+    pub(super) const THREADS: u16 = 2;
+    pub(super) const FILES: u16 = 3;
+    pub(super) const STREAMS: u16 = 4;
+    pub(super) const LAYOUTS: u16 = 5;
+    pub(super) const MISSING: u16 = 6;
+    pub(super) const NOTES: u16 = 7;
+}
+
+/// The clock behind the segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum ClockSource {
+    /// `clock_gettime(CLOCK_MONOTONIC)`.
+    #[default]
+    Monotonic,
+    /// The processor's invariant counter (x86-64 TSC, aarch64 CNTVCT).
+    Counter,
+}
+
+/// Identity and time of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessInfo {
+    /// Rank in `MPI_COMM_WORLD`, or -1.
+    pub rank: i32,
+    /// Host name.
+    pub node: String,
+    /// Process id.
+    pub pid: u32,
+    /// Parent's process id.
+    pub ppid: u32,
+    /// Path of the executable.
+    pub exe: Vec<u8>,
+    /// Wall clock at the process's time zero, in ns since 1970-01-01 UTC.
+    pub epoch_unix_ns: i64,
+    /// The clock.
+    pub clock: ClockSource,
+    /// Its rate in ticks per second, as measured over the whole run.
+    pub clock_hz: u64,
+    /// When the process left the barrier that aligns the ranks, in ns since its epoch.
+    pub sync_ns: Option<u64>,
+    /// When recording ended, in ns since the epoch.
+    pub end_ns: u64,
+    /// What ended it: `MPI_Finalize`, `exit`, `_exit`, ...
+    pub ended_by: String,
+    /// Segments on record.
+    pub segments: u64,
+    /// Segments that were recorded and then folded into [`Missing`].
+    pub missing: u64,
+    /// Segment frames.
+    pub blocks: u32,
+}
+
+/// A thread that recorded something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadDef {
+    /// Index that block heads give.
+    pub index: u32,
+    /// Kernel thread id.
+    pub tid: u32,
+}
+
+/// What kind of file a path is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// Not known: named through MPI-IO only, or gone.
+    #[default]
+    Unknown,
+    /// Regular file.
+    Regular,
+    /// Block device.
+    Block,
+    /// Character device.
+    Character,
+}
+
+/// A file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDef {
+    /// [`super::path_hash`] of the path.
+    pub hash: u64,
+    /// Its absolute path; `None` if the job block's names hold it.
+    pub path: Option<Vec<u8>>,
+    /// Kind.
+    pub kind: FileKind,
+    /// Device number (`st_dev`), 0 if unknown.
+    pub device: u64,
+    /// Inode number, 0 if unknown.
+    pub inode: u64,
+    /// Preferred I/O size in bytes (`st_blksize`), 0 if unknown.
+    pub block_size: u32,
+}
+
+/// Bits of [`StreamDef::flags`].
+pub mod stream_flags {
+    /// The calls were made inside an MPI-IO call of the same thread.
+    pub const NESTED: u8 = 1;
+    /// The calls failed; [`super::StreamDef::errno`] says how.
+    pub const FAILED: u8 = 2;
+}
+
+/// A stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamDef {
+    /// Id that segments carry.
+    pub id: u32,
+    /// Index into the process's file table.
+    pub file: u32,
+    /// Code in the job's operation table.
+    pub op: u16,
+    /// Bits of [`stream_flags`].
+    pub flags: u8,
+    /// Error number of a failed stream, else 0.
+    pub errno: u16,
+}
+
+/// Whose structure a layout is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum LayoutSource {
+    /// Extended attribute `lustre.lov`: `struct lov_user_md`.
+    Lustre,
+    /// Extended attribute `ceph.file.layout`: text.
+    Ceph,
+}
+
+/// When a layout was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum LayoutMoment {
+    /// When the file was opened.
+    Open,
+    /// When it was closed; a progressive layout has grown by then.
+    Close,
+}
+
+/// A file's stripe layout, as its file system gave it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutDef {
+    /// Index into the process's file table.
+    pub file: u32,
+    /// When.
+    pub moment: LayoutMoment,
+    /// Whose.
+    pub source: LayoutSource,
+    /// The bytes; [`crate::layout`] reads them.
+    pub bytes: Vec<u8>,
+}
+
+/// Exact counters of a stream's segments that are not on record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// Stream id.
+    pub stream: u32,
+    /// Times are in ns since the process's epoch.
+    pub counters: Counters,
+}
+
+/// Something that was seen and not recorded, with how often.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// What, in words for a report.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// The process block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Process {
+    /// Identity and time.
+    pub info: ProcessInfo,
+    /// Threads that recorded something.
+    pub threads: Vec<ThreadDef>,
+    /// Files, in the order in which they were first seen.
+    pub files: Vec<FileDef>,
+    /// Streams, by id.
+    pub streams: Vec<StreamDef>,
+    /// Layouts.
+    pub layouts: Vec<LayoutDef>,
+    /// What has no segment, per stream.
+    pub missing: Vec<Missing>,
+    /// What was not recorded.
+    pub notes: Vec<Note>,
+}
+
+impl Process {
+    /// The block's sections as bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        codec::section(tag::INFO, &self.info, &mut out);
+        codec::section(tag::THREADS, &self.threads, &mut out);
+        codec::section(tag::FILES, &self.files, &mut out);
+        codec::section(tag::STREAMS, &self.streams, &mut out);
+        codec::section(tag::LAYOUTS, &self.layouts, &mut out);
+        codec::section(tag::MISSING, &self.missing, &mut out);
+        codec::section(tag::NOTES, &self.notes, &mut out);
+        out
+    }
+
+    /// From the decompressed payload of the process frame at file offset `offset`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Malformed`] if a section makes no sense.
+    #[cfg(feature = "read")]
+    pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
+        let mut process = Self::default();
+        for section in codec::sections(block, offset) {
+            let (tag, bytes) = section?;
+            match tag {
+                tag::INFO => process.info = codec::value("a process's description", bytes, offset)?,
+                tag::THREADS => process.threads = codec::value("a thread table", bytes, offset)?,
+                tag::FILES => process.files = codec::value("a file table", bytes, offset)?,
+                tag::STREAMS => process.streams = codec::value("a stream table", bytes, offset)?,
+                tag::LAYOUTS => process.layouts = codec::value("a layout table", bytes, offset)?,
+                tag::MISSING => process.missing = codec::value("counters of missing segments", bytes, offset)?,
+                tag::NOTES => process.notes = codec::value("notes", bytes, offset)?,
+                _ => {}
+            }
+        }
+        Ok(process)
+    }
+}

@@ -1,0 +1,104 @@
+//! Walks the frames of a range of the file, header by header, and finds its feet again after a damaged one.
+
+use super::source::{Source, fill};
+use crate::error::{Error, Result};
+use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, kind};
+use crate::limits;
+
+/// A segment block that has been found and not yet decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRef {
+    /// Offset of its frame in the file.
+    pub offset: u64,
+    /// Its frame header.
+    pub frame: FrameHeader,
+    /// What it says of its segments.
+    pub head: BlockHead,
+}
+
+/// One step of the walk.
+pub(super) enum Step {
+    /// A segment block.
+    Block(BlockRef),
+    /// Any other frame, at this offset.
+    Other(u64, FrameHeader),
+    /// Bytes that are no frame, from this offset on: why.
+    Lost(u64, Error),
+}
+
+/// Iterator over the frames in `at..end`.
+pub(super) struct Frames<'a, S: ?Sized> {
+    source: &'a S,
+    at: u64,
+    end: u64,
+}
+
+impl<'a, S: Source + ?Sized> Frames<'a, S> {
+    /// The frames that begin in `at..end`; `end` is at most the source's size.
+    pub(super) fn new(source: &'a S, at: u64, end: u64) -> Self {
+        Self { source, at, end }
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        let (at, left) = (self.at, self.end - self.at);
+        let mut bytes = [0; FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES];
+        let there = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        fill(self.source, at, &mut bytes[..there])?;
+        let (header_bytes, head_bytes) = bytes[..there].split_at(there.min(FRAME_HEADER_BYTES));
+        let frame = FrameHeader::decode(header_bytes, at)?;
+        let limit = if frame.kind == kind::SEGMENTS { limits::BLOCK_BYTES } else { limits::METADATA_BYTES };
+        limits::check("decoded frame size", u64::from(frame.raw), u64::from(limit), at)?;
+        if frame.frame_bytes() > left {
+            let (what, needed) = ("a frame", frame.frame_bytes());
+            return Err(Error::Truncated { what, offset: at, needed, available: left });
+        }
+        if frame.kind != kind::SEGMENTS {
+            self.at += frame.frame_bytes();
+            return Ok(Step::Other(at, frame));
+        }
+        let head = BlockHead::decode(head_bytes, at + FRAME_HEADER_BYTES as u64)?;
+        limits::check("segment count", u64::from(head.segments), u64::from(limits::BLOCK_SEGMENTS), at)?;
+        self.at += frame.frame_bytes();
+        Ok(Step::Block(BlockRef { offset: at, frame, head }))
+    }
+
+    /// Offset of the next whole frame header after `from`, or the end.
+    fn resynchronize(&self, from: u64) -> u64 {
+        const WINDOW: usize = 64 * 1024;
+        let mut window = vec![0; WINDOW];
+        let mut at = from;
+        while at < self.end {
+            let there = WINDOW.min(usize::try_from(self.end - at).unwrap_or(WINDOW));
+            let bytes = &mut window[..there];
+            if fill(self.source, at, bytes).is_err() {
+                return self.end;
+            }
+            let found = bytes
+                .windows(FRAME_HEADER_BYTES)
+                .position(|candidate| candidate.starts_with(&FRAME_MAGIC) && FrameHeader::decode(candidate, 0).is_ok());
+            if let Some(found) = found {
+                return at + found as u64;
+            }
+            if there < WINDOW {
+                return self.end;
+            }
+            at += (WINDOW - FRAME_HEADER_BYTES + 1) as u64;
+        }
+        self.end
+    }
+}
+
+impl<S: Source + ?Sized> Iterator for Frames<'_, S> {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        if self.at >= self.end {
+            return None;
+        }
+        let from = self.at;
+        Some(self.step().unwrap_or_else(|error| {
+            self.at = self.resynchronize(from + 1);
+            Step::Lost(from, error)
+        }))
+    }
+}

@@ -1,0 +1,36 @@
+//! Where the bytes come from: anything that can be read at an offset.
+
+use crate::error::{Error, Result};
+
+/// Bytes that can be read at any offset, by several threads at once.
+pub trait Source: Sync {
+    /// Size in bytes.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn size(&self) -> std::io::Result<u64>;
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// What the system said; `UnexpectedEof` if the source is shorter.
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()>;
+}
+
+impl<T: AsRef<[u8]> + Sync> Source for T {
+    fn size(&self) -> std::io::Result<u64> {
+        Ok(self.as_ref().len() as u64)
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let bytes = self.as_ref().get(from..).and_then(|rest| rest.get(..buffer.len()));
+        buffer.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// Fills `buffer` from `offset` of `source`, with the place in the error.
+pub(super) fn fill<S: Source + ?Sized>(source: &S, offset: u64, buffer: &mut [u8]) -> Result<()> {
+    source.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length: buffer.len() as u64, source })
+}

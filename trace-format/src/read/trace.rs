@@ -1,0 +1,199 @@
+//! A trace file: the job, its process regions, and what is wrong with it. Two ways in: the index at the end or, where
+//! that is missing or damaged, a walk over all frames.
+
+use super::decoder::Decoder;
+use super::frames::{BlockRef, Frames, Step};
+use super::source::{Source, fill};
+use crate::error::{Error, Result};
+use crate::frame::{FILE_HEADER_BYTES, FileHeader, INDEX_ENTRY_BYTES, IndexEntry, TRAILER_BYTES, Trailer, kind};
+use crate::limits;
+use crate::meta::{Job, Process};
+
+/// Something that could not be read.
+#[derive(Debug)]
+pub struct Problem {
+    /// Where in the file.
+    pub offset: u64,
+    /// Why.
+    pub error: Error,
+}
+
+/// Where a process region lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionRef {
+    /// Its number, as frames give it.
+    pub number: u32,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub length: u64,
+    /// Its index entry, if the index could be read.
+    pub entry: Option<IndexEntry>,
+}
+
+/// A process region: its metadata, and where its blocks are.
+#[derive(Debug, Default)]
+pub struct Region {
+    /// The process block, unless it is lost.
+    pub process: Option<Process>,
+    /// Segment blocks that can be asked for.
+    pub blocks: Vec<BlockRef>,
+    /// Segments that should be in the region, if anything says so.
+    pub expected_segments: Option<u64>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+/// An open trace.
+#[derive(Debug)]
+pub struct Trace<S> {
+    source: S,
+    size: u64,
+    /// The job block; empty if it is lost.
+    pub job: Job,
+    /// Process regions, in file order.
+    pub regions: Vec<RegionRef>,
+    /// What could not be read of header, job block and index.
+    pub problems: Vec<Problem>,
+    /// Whether the file ends as a finished one does.
+    pub complete: bool,
+}
+
+impl<S: Source> Trace<S> {
+    /// Opens a trace. Damage behind the header is not an error: it is in [`Self::problems`].
+    ///
+    /// # Errors
+    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] if not even the header is whole, [`Error::Io`].
+    pub fn open(source: S) -> Result<Self> {
+        let size = source.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
+        let mut bytes = [0; FILE_HEADER_BYTES];
+        let there = FILE_HEADER_BYTES.min(usize::try_from(size).unwrap_or(FILE_HEADER_BYTES));
+        fill(&source, 0, &mut bytes[..there])?;
+        let mut problems = Vec::new();
+        match FileHeader::decode(&bytes[..there]) {
+            Ok(_) => {}
+            Err(error @ Error::Checksum { .. }) => problems.push(Problem { offset: 0, error }),
+            Err(error) => return Err(error),
+        }
+        let mut trace = Self { source, size, job: Job::default(), regions: Vec::new(), problems, complete: false };
+        let body_end = match trace.read_index() {
+            Ok(end) => {
+                trace.complete = true;
+                end
+            }
+            Err(error) => {
+                trace.problems.push(Problem { offset: size.saturating_sub(TRAILER_BYTES as u64), error });
+                trace.regions = trace.find_regions();
+                size
+            }
+        };
+        trace.read_job(body_end);
+        Ok(trace)
+    }
+
+    /// The bytes this trace reads from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Reads trailer and index; returns where the index begins.
+    fn read_index(&mut self) -> Result<u64> {
+        let at = self.size.saturating_sub(TRAILER_BYTES as u64);
+        let mut bytes = [0; TRAILER_BYTES];
+        let there = TRAILER_BYTES.min(usize::try_from(self.size).unwrap_or(TRAILER_BYTES));
+        fill(&self.source, at, &mut bytes[..there])?;
+        let trailer = Trailer::decode(&bytes[..there], at)?;
+        limits::check("region count", u64::from(trailer.regions), u64::from(limits::REGIONS), at)?;
+        let length = u64::from(trailer.regions) * INDEX_ENTRY_BYTES as u64;
+        let needed = trailer.index_offset.saturating_add(length).saturating_add(TRAILER_BYTES as u64);
+        if needed != self.size {
+            let why = format!("it speaks of a file of {needed} bytes, this one has {}", self.size);
+            return Err(Error::Malformed { what: "the trailer", offset: at, why });
+        }
+        let mut index = vec![0; length as usize];
+        fill(&self.source, trailer.index_offset, &mut index)?;
+        let mut regions = Vec::with_capacity(trailer.regions as usize);
+        for (number, bytes) in index.chunks_exact(INDEX_ENTRY_BYTES).enumerate() {
+            let offset = trailer.index_offset + (number * INDEX_ENTRY_BYTES) as u64;
+            let entry = IndexEntry::decode(bytes, offset)?;
+            if entry.offset.saturating_add(entry.length) > trailer.index_offset {
+                let why = format!("its region ends behind the index at {}", trailer.index_offset);
+                return Err(Error::Malformed { what: "an index entry", offset, why });
+            }
+            regions.push(RegionRef {
+                number: number as u32,
+                offset: entry.offset,
+                length: entry.length,
+                entry: Some(entry),
+            });
+        }
+        self.regions = regions;
+        Ok(trailer.index_offset)
+    }
+
+    /// Finds the regions without the index: a region is a run of frames with one number.
+    fn find_regions(&self) -> Vec<RegionRef> {
+        let mut regions: Vec<RegionRef> = Vec::new();
+        for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, self.size) {
+            let (offset, frame) = match step {
+                Step::Block(block) => (block.offset, block.frame),
+                Step::Other(offset, frame) if frame.kind == kind::PROCESS => (offset, frame),
+                Step::Other(..) | Step::Lost(..) => continue,
+            };
+            let end = offset + frame.frame_bytes();
+            match regions.last_mut() {
+                Some(last) if last.number == frame.region => last.length = end - last.offset,
+                _ => regions.push(RegionRef { number: frame.region, offset, length: end - offset, entry: None }),
+            }
+        }
+        regions
+    }
+
+    fn read_job(&mut self, end: u64) {
+        let first = Frames::new(&self.source, FILE_HEADER_BYTES as u64, end).next();
+        let (offset, result) = match first {
+            Some(Step::Other(offset, frame)) if frame.kind == kind::JOB => {
+                let mut decoder = Decoder::default();
+                (offset, decoder.metadata(&self.source, offset, &frame).and_then(|raw| Job::decode(raw, offset)))
+            }
+            Some(Step::Lost(offset, error)) => (offset, Err(error)),
+            Some(Step::Other(offset, _) | Step::Block(BlockRef { offset, .. })) => {
+                (offset, Err(missing_job(offset, "another frame stands in its place")))
+            }
+            None => (end, Err(missing_job(end, "the file ends before it"))),
+        };
+        match result {
+            Ok(job) => self.job = job,
+            Err(error) => self.problems.push(Problem { offset, error }),
+        }
+    }
+
+    /// Reads a region's metadata and finds its blocks.
+    #[must_use]
+    pub fn region(&self, region: &RegionRef) -> Region {
+        let mut out = Region { expected_segments: region.entry.map(|entry| entry.segments), ..Region::default() };
+        let mut decoder = Decoder::default();
+        for step in Frames::new(&self.source, region.offset, region.offset + region.length) {
+            match step {
+                Step::Block(block) => out.blocks.push(block),
+                Step::Other(offset, frame) if frame.kind == kind::PROCESS && out.process.is_none() => {
+                    let process = decoder.metadata(&self.source, offset, &frame);
+                    match process.and_then(|raw| Process::decode(raw, offset)) {
+                        Ok(process) => {
+                            out.expected_segments = Some(process.info.segments);
+                            out.process = Some(process);
+                        }
+                        Err(error) => out.problems.push(Problem { offset, error }),
+                    }
+                }
+                Step::Other(..) => {}
+                Step::Lost(offset, error) => out.problems.push(Problem { offset, error }),
+            }
+        }
+        out
+    }
+}
+
+fn missing_job(offset: u64, why: &str) -> Error {
+    Error::Malformed { what: "the job block", offset, why: why.into() }
+}
