@@ -1,0 +1,59 @@
+//! Lustre stripes: the bytes of a `lustre.lov` attribute, and the arithmetic behind them.
+//! Source: `struct lov_user_md_v1` in Lustre's `include/uapi/linux/lustre/lustre_user.h`; little-endian, packed.
+
+const LOV_USER_MAGIC_V1: u32 = 0x0BD1_0BD0;
+const LOV_PATTERN_RAID0: u32 = 1;
+
+/// A plain layout whose stripe k lies on OST `k mod count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Striping {
+    /// Bytes per stripe; at least 1.
+    pub(crate) size: u64,
+    /// OSTs in turn; at least 1.
+    pub(crate) count: u16,
+}
+
+impl Striping {
+    /// The attribute's bytes.
+    pub(crate) fn attribute(self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(32 + 24 * usize::from(self.count));
+        out.extend_from_slice(&LOV_USER_MAGIC_V1.to_le_bytes());
+        out.extend_from_slice(&LOV_PATTERN_RAID0.to_le_bytes());
+        out.extend_from_slice(&[0; 16]); // lmm_oi: id of the first object
+        out.extend_from_slice(&(self.size as u32).to_le_bytes());
+        out.extend_from_slice(&self.count.to_le_bytes());
+        out.extend_from_slice(&0_u16.to_le_bytes()); // lmm_layout_gen
+        for ost in 0..u32::from(self.count) {
+            out.extend_from_slice(&(u64::from(ost) + 1).to_le_bytes()); // l_ost_oi: object id, then sequence
+            out.extend_from_slice(&0_u64.to_le_bytes());
+            out.extend_from_slice(&0_u32.to_le_bytes()); // l_ost_gen
+            out.extend_from_slice(&ost.to_le_bytes()); // l_ost_idx
+        }
+        out
+    }
+
+    /// OSTs that hold the `length` bytes at `offset`, each once.
+    pub(crate) fn osts(self, offset: u64, length: u64) -> impl Iterator<Item = u32> {
+        let (first, last) = (offset / self.size, (offset + length.max(1) - 1) / self.size);
+        (first..=last).take(usize::from(self.count)).map(move |stripe| (stripe % u64::from(self.count)) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::layout::parse_lustre;
+
+    #[test]
+    fn the_attribute_reads_back_as_the_same_layout() {
+        let striping = Striping { size: 4 << 20, count: 52 };
+        let layout = parse_lustre(&striping.attribute()).unwrap();
+        for stripe in [0, 1, 51, 52, 260, 520, 780] {
+            let there = layout.locate(stripe * (4 << 20) + 5).unwrap();
+            assert_eq!((there.stripe, there.target), (stripe, Some((stripe % 52) as u32)));
+            assert_eq!(striping.osts(stripe * (4 << 20) + 5, 40).collect::<Vec<_>>(), [(stripe % 52) as u32]);
+        }
+        assert_eq!(striping.osts(0, 1 << 40).count(), 52);
+        assert_eq!(striping.osts((4 << 20) - 1, 2).collect::<Vec<_>>(), [0, 1]);
+    }
+}
