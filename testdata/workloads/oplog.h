@@ -1,0 +1,119 @@
+/* The log of a workload program: what it did itself, one line per operation, for a test to compare with the trace.
+ * Provenance: written for this project.
+ *
+ *     OP <pid> <tid> <layer> <operation> <mode> <offset> <length> <path>
+ *
+ * mode is `-` for the plain form, else as the trace names it (vectored, collective, shared, ordered); offset is -1 where
+ * the operation has none. Other lines: `RANK <pid> <rank>`. The log goes to the file $OPLOG.<pid>, to standard output
+ * without OPLOG; always by the raw system call, so that logging is no operation that a tracer could see. */
+#ifndef OPLOG_H
+#define OPLOG_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct {
+    char *text;
+    size_t length, room;
+    pthread_mutex_t lock;
+} oplog = {NULL, 0, 0, PTHREAD_MUTEX_INITIALIZER};
+
+/* Ends the program if something is not as it must be. */
+#define CHECK(condition)                                                                                              \
+    do {                                                                                                              \
+        if (!(condition)) {                                                                                           \
+            fprintf(stderr, "%s:%d: failed: %s (errno %d: %s)\n", __FILE__, __LINE__, #condition, errno,              \
+                    strerror(errno));                                                                                 \
+            _exit(99);                                                                                                \
+        }                                                                                                             \
+    } while (0)
+
+static inline long own_tid(void) { return syscall(SYS_gettid); }
+
+__attribute__((format(printf, 1, 2))) static inline void oplog_line(const char *format, ...) {
+    char line[4400];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    CHECK(length > 0 && (size_t)length < sizeof line);
+    pthread_mutex_lock(&oplog.lock);
+    if (oplog.length + (size_t)length > oplog.room) {
+        oplog.room = 2 * oplog.room + 65536;
+        oplog.text = realloc(oplog.text, oplog.room);
+        CHECK(oplog.text != NULL);
+    }
+    memcpy(oplog.text + oplog.length, line, (size_t)length);
+    oplog.length += (size_t)length;
+    pthread_mutex_unlock(&oplog.lock);
+}
+
+/* Logs an operation of the thread `tid` of this process. */
+static inline void op_of(long tid, const char *layer, const char *name, const char *mode, long long offset,
+                         long long length, const char *path) {
+    oplog_line("OP %d %ld %s %s %s %lld %lld %s\n", (int)getpid(), tid, layer, name, mode, offset, length, path);
+}
+
+/* Logs an operation of the calling thread. */
+static inline void op(const char *layer, const char *name, const char *mode, long long offset, long long length,
+                      const char *path) {
+    op_of(own_tid(), layer, name, mode, offset, length, path);
+}
+
+/* A forked child begins a log of its own. */
+static inline void oplog_forget(void) { oplog.length = 0; }
+
+/* Writes the log. */
+static inline void oplog_write(void) {
+    const char *prefix = getenv("OPLOG");
+    long fd = STDOUT_FILENO;
+    if (prefix != NULL) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s.%d", prefix, (int)getpid());
+        fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        CHECK(fd >= 0);
+    }
+    for (size_t done = 0; done < oplog.length;) {
+        long written = syscall(SYS_write, fd, oplog.text + done, oplog.length - done);
+        CHECK(written > 0);
+        done += (size_t)written;
+    }
+    if (prefix != NULL) {
+        syscall(SYS_close, fd);
+    }
+    oplog.length = 0;
+}
+
+/* Checks that the file holds exactly these bytes there, by raw system calls. */
+static inline void raw_check(const char *path, long long offset, const void *bytes, size_t length) {
+    char *found = malloc(length + 1);
+    long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    CHECK(found != NULL && fd >= 0);
+    size_t done = 0;
+    while (done < length) {
+        long got = syscall(SYS_pread64, fd, found + done, length - done, offset + (long long)done);
+        CHECK(got > 0);
+        done += (size_t)got;
+    }
+    CHECK(memcmp(found, bytes, length) == 0);
+    syscall(SYS_close, fd);
+    free(found);
+}
+
+/* Size of the file, by raw system calls. */
+static inline long long raw_size(const char *path) {
+    long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    long long size = syscall(SYS_lseek, fd, 0L, SEEK_END);
+    syscall(SYS_close, fd);
+    return size;
+}
+
+#endif
