@@ -10,15 +10,20 @@ use crate::frame::{
 use crate::limits;
 use crate::meta::{Job, Process};
 use crate::segment::Segment;
+use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective as Directive;
+use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, compress_bound, get_error_name};
 
 /// zstd level of every payload: the fastest of the regular ones; the columns have done the work already.
 const ZSTD_LEVEL: i32 = 1;
+/// From so many segments on, each plane of a block is a zstd block of its own: planes differ in what is frequent in them,
+/// and a zstd block has one table for it.
+const PLANE_BLOCK_SEGMENTS: usize = 2048;
 /// Segments per block that [`Encoder::region`] aims at: a compromise between what a reader can skip and what zstd can find.
 pub const TARGET_BLOCK_SEGMENTS: usize = 32 * 1024;
 
 /// Encodes frames; keeps its working memory between them.
 pub struct Encoder {
-    zstd: zstd::bulk::Compressor<'static>,
+    zstd: CCtx<'static>,
     scratch: Scratch,
     raw: Vec<u8>,
 }
@@ -47,7 +52,8 @@ impl Encoder {
     /// # Errors
     /// [`Error::Io`] if zstd cannot get its memory.
     pub fn new() -> Result<Self> {
-        let zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(memory)?;
+        let mut zstd = CCtx::try_create().ok_or_else(|| memory("no context"))?;
+        zstd.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).map_err(refused)?;
         Ok(Self { zstd, scratch: Scratch::default(), raw: Vec::new() })
     }
 
@@ -157,7 +163,12 @@ impl Encoder {
             bytes: summary.bytes,
         };
         let raw = std::mem::take(&mut self.raw);
-        let result = self.frame(kind::SEGMENTS, region, &head.encode(), &raw, out);
+        let pieces = if segments.len() < PLANE_BLOCK_SEGMENTS {
+            (raw.len(), raw.len())
+        } else {
+            (summary.planes_at, summary.segments as usize)
+        };
+        let result = self.frame(kind::SEGMENTS, region, &head.encode(), &raw, pieces, out);
         self.raw = raw;
         result.map(|()| summary.segments)
     }
@@ -167,17 +178,27 @@ impl Encoder {
         if value > limit {
             return Err(Error::Limit { what: "metadata bytes", value, limit, offset: 0 });
         }
-        self.frame(kind, region, &[], raw, out)
+        self.frame(kind, region, &[], raw, (raw.len(), raw.len()), out)
     }
 
-    /// Appends frame header, `head` and `raw`, compressed if that makes it smaller.
-    fn frame(&mut self, kind: u8, region: u32, head: &[u8], raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    /// Appends frame header, `head` and `raw`, compressed if that makes it smaller. zstd gets `raw` in pieces, a first
+    /// one and then equal ones, and ends a block of its own after each.
+    fn frame(
+        &mut self,
+        kind: u8,
+        region: u32,
+        head: &[u8],
+        raw: &[u8],
+        (first, then): (usize, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let at = out.len();
         let body = at + FRAME_HEADER_BYTES + head.len();
-        out.resize(body + zstd::zstd_safe::compress_bound(raw.len()), 0);
-        let stored = self.zstd.compress_to_buffer(raw, &mut out[body..]).map_err(memory)?;
+        out.resize(body, 0);
+        let (first, rest) = raw.split_at(first.min(raw.len()));
+        let pieces = std::iter::once(first).chain(rest.chunks(then.max(1)));
+        let stored = self.compress(raw.len(), pieces, out)?;
         let codec = if stored < raw.len() {
-            out.truncate(body + stored);
             codec::ZSTD
         } else {
             out.truncate(body);
@@ -191,10 +212,40 @@ impl Encoder {
         out[at + FRAME_HEADER_BYTES..body].copy_from_slice(head);
         Ok(())
     }
+
+    /// Appends one zstd frame that holds the `length` bytes of all `pieces`; returns its size.
+    fn compress<'a>(
+        &mut self,
+        length: usize,
+        pieces: impl Iterator<Item = &'a [u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<usize> {
+        let body = out.len();
+        self.zstd.reset(ResetDirective::SessionOnly).map_err(refused)?;
+        self.zstd.set_pledged_src_size(Some(length as u64)).map_err(refused)?;
+        // Room for everything in the worst case, so that no call below has to be made twice for want of it.
+        out.reserve(compress_bound(length) + length / 1024 + 64);
+        let mut output = OutBuffer::around_pos(out, body);
+        let mut given = 0;
+        for piece in pieces {
+            given += piece.len();
+            let directive = if given == length { Directive::ZSTD_e_end } else { Directive::ZSTD_e_flush };
+            let mut input = InBuffer::around(piece);
+            while self.zstd.compress_stream2(&mut output, &mut input, directive).map_err(refused)? != 0 {}
+            if given == length {
+                break;
+            }
+        }
+        Ok(output.pos() - body)
+    }
 }
 
-fn memory(source: std::io::Error) -> Error {
-    Error::Io { offset: 0, length: 0, source }
+fn memory(why: &str) -> Error {
+    Error::Io { offset: 0, length: 0, source: std::io::Error::other(format!("zstd: {why}")) }
+}
+
+fn refused(code: usize) -> Error {
+    memory(get_error_name(code))
 }
 
 /// File header and job frame: what stands before the first region.

@@ -1,0 +1,242 @@
+//! Columns to segments.
+
+use super::{
+    COLUMNS, EXCEPTION_BYTES, HEAD_BYTES, HEADS_BYTES, MAX_EXCEPTIONS, PREDICTORS, column, prediction, unzigzag,
+};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::segment::MAX_STREAMS;
+
+/// Rows that are worked on at once: their columns stay in the first-level cache.
+const TILE: usize = 512;
+
+/// Decoded segments, one vector per field; all have the same length. Times in ns since the process's epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// Stream ids.
+    pub stream: Vec<u32>,
+    /// Byte offsets, or [`crate::segment::NO_OFFSET`].
+    pub offset: Vec<i64>,
+    /// Lengths in bytes.
+    pub length: Vec<u64>,
+    /// Starts.
+    pub start: Vec<u64>,
+    /// Ends, never before the start.
+    pub end: Vec<u64>,
+}
+
+impl Columns {
+    /// Number of segments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.stream.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stream.is_empty()
+    }
+
+    fn resize(&mut self, count: usize) {
+        self.stream.resize(count, 0);
+        self.offset.resize(count, 0);
+        self.length.resize(count, 0);
+        self.start.resize(count, 0);
+        self.end.resize(count, 0);
+    }
+}
+
+/// Working memory of the decoder, kept between blocks.
+#[derive(Debug)]
+pub struct Unpacked {
+    tile: Box<[[u64; TILE]; COLUMNS]>,
+    predicted: Box<[i64; PREDICTORS]>,
+}
+
+impl Default for Unpacked {
+    fn default() -> Self {
+        Self { tile: Box::new([[0; TILE]; COLUMNS]), predicted: Box::new([0; PREDICTORS]) }
+    }
+}
+
+/// One column as it lies in the payload.
+#[derive(Clone, Copy, Default)]
+struct Stored<'a> {
+    base: u64,
+    width: usize,
+    prediction: u8,
+    /// Rows (u32) and values (u64) that are not in the planes, by row.
+    exceptions: &'a [u8],
+    planes: &'a [u8],
+}
+
+/// Decodes `count` segments from `raw`, the decompressed payload of the frame at file offset `at`, into `into`, whose
+/// memory is used again. After an error its contents mean nothing.
+///
+/// # Errors
+/// [`Error::Limit`] for too many segments, [`Error::Malformed`] if the sizes do not add up or a value is out of range.
+pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut Columns) -> Result<()> {
+    limits::check("segment count", u64::from(count), u64::from(limits::BLOCK_SEGMENTS), at)?;
+    let malformed = |why: String| Error::Malformed { what: "a segment block", offset: at, why };
+    let count = count as usize;
+    let mut stored = split(raw, count).map_err(malformed)?;
+    into.resize(count);
+    work.predicted.fill(0);
+    let (one_stream, mut last_end) = (stored[column::STREAM].width == 0, 0);
+    for first in (0..count).step_by(TILE) {
+        let rows = TILE.min(count - first);
+        for (stored, values) in stored.iter_mut().zip(work.tile.iter_mut()) {
+            gather(stored, count, first, &mut values[..rows]);
+            patch(stored, first, &mut values[..rows]).map_err(malformed)?;
+        }
+        let [streams, offsets, lengths, gaps, durations] = work.tile.each_ref().map(|values| &values[..rows]);
+        let all = first..first + rows;
+        restore_streams(streams, &mut into.stream[all.clone()]).map_err(malformed)?;
+        into.length[all.clone()].copy_from_slice(lengths);
+        let into_offsets = &mut into.offset[all.clone()];
+        if stored[column::OFFSET].prediction == prediction::NONE {
+            into_offsets.iter_mut().zip(offsets).for_each(|(offset, &value)| *offset = value as i64);
+        } else if one_stream && stored[column::STREAM].exceptions.is_empty() {
+            restore_offsets_of_one(offsets, lengths, &mut work.predicted[0], into_offsets);
+        } else {
+            restore_offsets(streams, offsets, lengths, &mut work.predicted, into_offsets);
+        }
+        let (starts, ends) = (&mut into.start[all.clone()], &mut into.end[all]);
+        last_end = restore_times(gaps, durations, last_end, starts, ends).map_err(malformed)?;
+    }
+    if stored.iter().any(|stored| !stored.exceptions.is_empty()) {
+        return Err(malformed(format!("an exception behind its last row, {count}")));
+    }
+    Ok(())
+}
+
+/// Finds the columns in the payload and checks that they fill it.
+fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS], String> {
+    let Some((heads, mut rest)) = raw.split_at_checked(HEADS_BYTES) else {
+        return Err(format!("{} bytes hold no column heads", raw.len()));
+    };
+    let mut columns = [Stored::default(); COLUMNS];
+    for (number, (head, column)) in heads.chunks_exact(HEAD_BYTES).zip(columns.iter_mut()).enumerate() {
+        let number_at =
+            |from: usize, to: usize| head[from..to].iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte));
+        (column.base, column.width, column.prediction) = (number_at(0, 8), usize::from(head[8]), head[9]);
+        let exceptions = number_at(10, 12) as usize;
+        let known = column.prediction == 0 || number == column::OFFSET && column.prediction == prediction::NONE;
+        if column.width > 8 || !known || exceptions > MAX_EXCEPTIONS {
+            let Stored { width, prediction, .. } = *column;
+            return Err(format!("a column of {width} bytes with prediction {prediction} and {exceptions} exceptions"));
+        }
+        // Only the length counts until all heads have been seen.
+        column.exceptions = rest.get(..exceptions * EXCEPTION_BYTES).ok_or("its exceptions are cut short")?;
+    }
+    for column in &mut columns {
+        let bytes = column.exceptions.len();
+        (column.exceptions, rest) = rest.split_at_checked(bytes).ok_or("its exceptions are cut short")?;
+    }
+    let expected = count * columns.iter().map(|column| column.width).sum::<usize>();
+    if rest.len() != expected {
+        return Err(format!("{} bytes of planes where {expected} were expected", rest.len()));
+    }
+    for column in &mut columns {
+        (column.planes, rest) = rest.split_at(count * column.width);
+    }
+    Ok(columns)
+}
+
+/// Puts the bytes of rows `first..` together and adds the base.
+fn gather(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
+    match stored.width {
+        0 => values.fill(stored.base),
+        1 => gather_planes::<1>(stored, count, first, values),
+        2 => gather_planes::<2>(stored, count, first, values),
+        3 => gather_planes::<3>(stored, count, first, values),
+        4 => gather_planes::<4>(stored, count, first, values),
+        5 => gather_planes::<5>(stored, count, first, values),
+        6 => gather_planes::<6>(stored, count, first, values),
+        7 => gather_planes::<7>(stored, count, first, values),
+        _ => gather_planes::<8>(stored, count, first, values),
+    }
+}
+
+#[inline]
+fn gather_planes<const WIDTH: usize>(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
+    let rows = values.len();
+    let planes: [&[u8]; WIDTH] = std::array::from_fn(|plane| &stored.planes[plane * count + first..][..rows]);
+    for (row, value) in values.iter_mut().enumerate() {
+        let mut all = 0;
+        for (plane, bytes) in planes.iter().enumerate() {
+            all |= u64::from(bytes[row]) << (8 * plane);
+        }
+        *value = all.wrapping_add(stored.base);
+    }
+}
+
+/// Puts in the exceptions of rows `first..`, and takes them off the list.
+fn patch(stored: &mut Stored<'_>, first: usize, values: &mut [u64]) -> std::result::Result<(), String> {
+    while let Some((row, rest)) = stored.exceptions.split_first_chunk::<4>() {
+        let row = u32::from_le_bytes(*row) as usize;
+        if row >= first + values.len() {
+            break;
+        }
+        let (value, rest) = rest.split_first_chunk::<8>().ok_or("an exception is cut short")?;
+        let place = row.checked_sub(first).and_then(|row| values.get_mut(row));
+        *place.ok_or("its exceptions are out of order")? = u64::from_le_bytes(*value);
+        stored.exceptions = rest;
+    }
+    Ok(())
+}
+
+fn restore_streams(values: &[u64], into: &mut [u32]) -> std::result::Result<(), String> {
+    let all = values.iter().fold(0, |all, &value| all | value);
+    if all >= u64::from(MAX_STREAMS) {
+        return Err(format!("a stream id over {}", MAX_STREAMS - 1));
+    }
+    into.iter_mut().zip(values).for_each(|(stream, &value)| *stream = value as u32);
+    Ok(())
+}
+
+/// Where all rows are of one stream, its predictor needs no table.
+fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut [i64]) {
+    let mut next = *predicted;
+    for ((&value, &length), into) in values.iter().zip(lengths).zip(into) {
+        let offset = next.wrapping_add(unzigzag(value) as i64);
+        next = offset.wrapping_add_unsigned(length);
+        *into = offset;
+    }
+    *predicted = next;
+}
+
+fn restore_offsets(
+    streams: &[u64],
+    values: &[u64],
+    lengths: &[u64],
+    predicted: &mut [i64; PREDICTORS],
+    into: &mut [i64],
+) {
+    for (((&stream, &value), &length), into) in streams.iter().zip(values).zip(lengths).zip(into) {
+        let slot = &mut predicted[stream as usize % PREDICTORS];
+        let offset = slot.wrapping_add(unzigzag(value) as i64);
+        *slot = offset.wrapping_add_unsigned(length);
+        *into = offset;
+    }
+}
+
+/// Returns the end of the last row.
+fn restore_times(
+    gaps: &[u64],
+    durations: &[u64],
+    mut last_end: u64,
+    starts: &mut [u64],
+    ends: &mut [u64],
+) -> std::result::Result<u64, String> {
+    let mut backwards = false;
+    for (((&gap, &duration), into_start), into_end) in gaps.iter().zip(durations).zip(starts).zip(ends) {
+        let start = last_end.wrapping_add(unzigzag(gap));
+        last_end = start.wrapping_add(duration);
+        backwards |= last_end < start;
+        *into_start = start;
+        *into_end = last_end;
+    }
+    if backwards { Err("a segment ends before its start".into()) } else { Ok(last_end) }
+}

@@ -1,0 +1,229 @@
+//! Segments to columns.
+
+use super::{COLUMNS, MAX_EXCEPTIONS, PREDICTORS, TickScale, column, prediction, width_of, zigzag};
+use crate::limits;
+use crate::segment::Segment;
+use std::ops::Range;
+
+/// Rows that are worked on at once: their columns stay in the first-level cache.
+const TILE: usize = 256;
+/// Blocks of fewer rows have no exceptions: they would take more than they save.
+const EXCEPTIONS_FROM: usize = 64;
+/// One exception per so many rows is cheaper than a plane for all.
+const ROWS_PER_EXCEPTION: usize = 512;
+
+/// Working memory of the encoder, kept between blocks.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    columns: [Vec<u64>; COLUMNS],
+    tiles: Vec<Tile>,
+    exceptions: Vec<(u32, u64)>,
+}
+
+/// What the encoder saw on its way, for the block head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Segments encoded.
+    pub segments: u32,
+    /// Earliest start, ns.
+    pub min_start: u64,
+    /// Latest end, ns.
+    pub max_end: u64,
+    /// Lowest offset.
+    pub min_offset: i64,
+    /// Highest offset plus length.
+    pub max_end_offset: i64,
+    /// Bit `id % 64` per stream.
+    pub stream_mask: u64,
+    /// Sum of lengths, wrapping.
+    pub bytes: u64,
+    /// Bytes before the planes, which have one byte per segment each.
+    pub planes_at: usize,
+}
+
+/// A run of rows and the highest values of their columns.
+#[derive(Clone, Debug)]
+struct Tile {
+    rows: Range<usize>,
+    high: [u64; COLUMNS],
+}
+
+/// A column's head and which of its rows are exceptions.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    base: u64,
+    width: usize,
+    prediction: u8,
+    exceptions: usize,
+}
+
+/// Appends the columns of `segments` to `out`. Slots that were never filled (`end` of zero) are left out; at most
+/// [`limits::BLOCK_SEGMENTS`] slots are taken.
+pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, out: &mut Vec<u8>) -> Summary {
+    let segments = &segments[..segments.len().min(limits::BLOCK_SEGMENTS as usize)];
+    let Scratch { columns, tiles, exceptions } = scratch;
+    columns.iter_mut().for_each(|column| column.resize(segments.len(), 0));
+    tiles.clear();
+    exceptions.clear();
+    let (mut summary, low) = predict(segments, scale, columns, tiles);
+    let count = summary.segments as usize;
+    let begin = out.len();
+    let mut shapes = [Shape::default(); COLUMNS];
+    for (number, (column, shape)) in columns.iter_mut().zip(shapes.iter_mut()).enumerate() {
+        *shape = if number == column::OFFSET && scattered(segments, &column[..count]) {
+            offsets_themselves(segments, &mut column[..count])
+        } else {
+            narrow(number, &mut column[..count], low[number], tiles, exceptions)
+        };
+    }
+    for shape in shapes {
+        out.extend_from_slice(&shape.base.to_le_bytes());
+        out.extend_from_slice(&[shape.width as u8, shape.prediction]);
+        out.extend_from_slice(&(shape.exceptions as u16).to_le_bytes());
+    }
+    for (row, value) in exceptions {
+        out.extend_from_slice(&row.to_le_bytes());
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+    summary.planes_at = out.len() - begin;
+    for (column, shape) in columns.iter().zip(shapes) {
+        shuffle(&column[..count], shape.base, shape.width, out);
+    }
+    summary
+}
+
+/// Fills the columns with what is left after the predictions; returns the lowest value of each.
+fn predict(
+    segments: &[Segment],
+    scale: &TickScale,
+    columns: &mut [Vec<u64>; COLUMNS],
+    tiles: &mut Vec<Tile>,
+) -> (Summary, [u64; COLUMNS]) {
+    let [streams, offsets, lengths, gaps, durations] = columns.each_mut().map(Vec::as_mut_slice);
+    let mut predicted = [0_i64; PREDICTORS];
+    let (mut last_end, mut count) = (0_u64, 0_usize);
+    let mut low = [u64::MAX; COLUMNS];
+    let mut summary = Summary {
+        segments: 0,
+        min_start: u64::MAX,
+        max_end: 0,
+        min_offset: i64::MAX,
+        max_end_offset: i64::MIN,
+        stream_mask: 0,
+        bytes: 0,
+        planes_at: 0,
+    };
+    for tile in segments.chunks(TILE) {
+        let first = count;
+        let mut high = [0_u64; COLUMNS];
+        let mut last_word = None;
+        for segment in tile.iter().filter(|segment| segment.end != 0) {
+            let (stream, length) = (u64::from(segment.stream().0), segment.length());
+            if last_word != Some(segment.word) {
+                // Runs of one stream and length are the rule: what follows from these two alone is done once per run.
+                last_word = Some(segment.word);
+                low[column::STREAM] = low[column::STREAM].min(stream);
+                high[column::STREAM] = high[column::STREAM].max(stream);
+                low[column::LENGTH] = low[column::LENGTH].min(length);
+                high[column::LENGTH] = high[column::LENGTH].max(length);
+                summary.stream_mask |= 1 << (stream % 64);
+            }
+            let start = scale.nanoseconds(segment.start);
+            let end = scale.nanoseconds(segment.end).max(start);
+            let slot = &mut predicted[stream as usize % PREDICTORS];
+            let offset = zigzag(segment.offset.wrapping_sub(*slot) as u64);
+            let end_offset = segment.offset.wrapping_add_unsigned(length);
+            let (gap, duration) = (zigzag(start.wrapping_sub(last_end)), end - start);
+            (*slot, last_end) = (end_offset, end);
+            streams[count] = stream;
+            offsets[count] = offset;
+            lengths[count] = length;
+            gaps[count] = gap;
+            durations[count] = duration;
+            for (number, value) in [(column::OFFSET, offset), (column::GAP, gap), (column::DURATION, duration)] {
+                low[number] = low[number].min(value);
+                high[number] = high[number].max(value);
+            }
+            count += 1;
+            summary.min_start = summary.min_start.min(start);
+            summary.max_end = summary.max_end.max(end);
+            summary.min_offset = summary.min_offset.min(segment.offset);
+            summary.max_end_offset = summary.max_end_offset.max(end_offset);
+            summary.bytes = summary.bytes.wrapping_add(length);
+        }
+        tiles.push(Tile { rows: first..count, high });
+    }
+    summary.segments = count as u32;
+    (summary, low)
+}
+
+/// Whether the offsets are so far from each other that their differences are longer than they are. Looks at a sample.
+fn scattered(segments: &[Segment], differences: &[u64]) -> bool {
+    const STEP: usize = 16;
+    let bits = |value: u64| u64::from(u64::BITS - value.leading_zeros());
+    let sampled = differences.len() / STEP;
+    let of_differences: u64 = differences.iter().step_by(STEP).take(sampled).map(|&value| bits(value)).sum();
+    let of_offsets: u64 = segments.iter().step_by(STEP).take(sampled).map(|segment| bits(segment.offset as u64)).sum();
+    of_offsets < of_differences
+}
+
+/// Makes the offset column one of offsets without prediction.
+fn offsets_themselves(segments: &[Segment], column: &mut [u64]) -> Shape {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    for (value, segment) in column.iter_mut().zip(segments.iter().filter(|segment| segment.end != 0)) {
+        *value = segment.offset as u64;
+        low = low.min(segment.offset);
+        high = high.max(segment.offset);
+    }
+    let width = width_of(high.wrapping_sub(low) as u64);
+    Shape { base: low as u64, width, prediction: prediction::NONE, exceptions: 0 }
+}
+
+/// Finds the width that holds all values but a few, and takes those out of the column.
+fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptions: &mut Vec<(u32, u64)>) -> Shape {
+    if column.is_empty() {
+        return Shape::default();
+    }
+    let highest = tiles.iter().map(|tile| tile.high[number]).fold(base, u64::max);
+    let mut shape = Shape { base, width: width_of(highest - base), prediction: prediction::LAST_END, exceptions: 0 };
+    let allowed = if column.len() < EXCEPTIONS_FROM { 0 } else { 1 + column.len() / ROWS_PER_EXCEPTION };
+    let allowed = allowed.min(MAX_EXCEPTIONS);
+    let begin = exceptions.len();
+    while shape.width > 0 && allowed > 0 {
+        // Only tiles with a value that does not fit the narrower width are looked at, and few tiles have one.
+        let fits = |value: u64| width_of(value.wrapping_sub(base)) < shape.width;
+        let wide_tiles = tiles.iter().filter(|tile| !fits(tile.high[number].max(base)));
+        if wide_tiles.clone().count() > allowed {
+            break;
+        }
+        let found = wide_tiles.flat_map(|tile| tile.rows.clone());
+        let kept = exceptions.len();
+        exceptions.extend(found.filter(|&row| !fits(column[row])).map(|row| (row as u32, column[row])));
+        if exceptions.len() - begin > allowed {
+            exceptions.truncate(kept);
+            break;
+        }
+        for &(row, _) in &exceptions[kept..] {
+            column[row as usize] = base;
+        }
+        shape.width -= 1;
+    }
+    exceptions[begin..].sort_unstable_by_key(|&(row, _)| row);
+    shape.exceptions = exceptions.len() - begin;
+    shape
+}
+
+/// Appends `width` planes: the lowest byte of every value less `base`, then the next byte of every value, ...
+fn shuffle(values: &[u64], base: u64, width: usize, out: &mut Vec<u8>) {
+    let begin = out.len();
+    out.resize(begin + width * values.len(), 0);
+    for (number, tile) in values.chunks(TILE).enumerate() {
+        for (plane, bytes) in out[begin..].chunks_exact_mut(values.len()).enumerate() {
+            let shift = 8 * plane as u32;
+            let bytes = &mut bytes[number * TILE..][..tile.len()];
+            for (byte, value) in bytes.iter_mut().zip(tile) {
+                *byte = (value.wrapping_sub(base) >> shift) as u8;
+            }
+        }
+    }
+}
