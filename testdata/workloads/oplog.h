@@ -5,7 +5,8 @@
  *
  * mode is `-` for the plain form, else as the trace names it (vectored, collective, shared, ordered); offset is -1 where
  * the operation has none. Other lines: `RANK <pid> <rank>`. The log goes to the file $OPLOG.<pid>, to standard output
- * without OPLOG; always by the raw system call, so that logging is no operation that a tracer could see. */
+ * without OPLOG; always by the raw system call, so that logging is no operation that a tracer could see. With UNCHECKED
+ * set, raw_check() does nothing, so that strace counts the program's own calls only. */
 #ifndef OPLOG_H
 #define OPLOG_H
 
@@ -93,6 +94,9 @@ static inline void oplog_write(void) {
 
 /* Checks that the file holds exactly these bytes there, by raw system calls. */
 static inline void raw_check(const char *path, long long offset, const void *bytes, size_t length) {
+    if (getenv("UNCHECKED") != NULL) {
+        return;
+    }
     char *found = malloc(length + 1);
     long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
     CHECK(found != NULL && fd >= 0);

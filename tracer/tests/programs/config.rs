@@ -1,0 +1,139 @@
+//! The variables of docs/configuration.md, as a user sets them.
+
+use crate::harness::{Launch, Outcome, Scratch, Traces, workload};
+
+/// A program that makes `calls` pwrites of 4 bytes and one open, and ends with code 7.
+fn program<'a>(scratch: &'a Scratch, calls: u32) -> Launch<'a> {
+    Launch::new(scratch, workload("exits")).arg(scratch.data()).arg("return").arg(calls.to_string())
+}
+
+fn traced_or_not(change: impl Fn(Launch<'_>) -> Launch<'_>) -> (Outcome, Traces) {
+    let scratch = Scratch::new();
+    let outcome = change(program(&scratch, 10).without("DXT_ENABLE").without("DXT_ENABLE_IO_TRACE")).run();
+    assert_eq!(outcome.code, 7, "{outcome:?}");
+    (outcome, Traces::read(&scratch.traces()))
+}
+
+#[test]
+fn off_unless_asked_for() {
+    let off: [fn(Launch<'_>) -> Launch<'_>; 5] = [
+        |launch| launch,
+        |launch| launch.env("DXT_ENABLE", "off"),
+        |launch| launch.env("DXT_ENABLE", ""),
+        |launch| launch.env("DXT_ENABLE_IO_TRACE", "0"),
+        |launch| launch.env("DXT_ENABLE", "off").env("DXT_ENABLE_IO_TRACE", "1"),
+    ];
+    for change in off {
+        let (outcome, traces) = traced_or_not(change);
+        assert_eq!((outcome.stderr.as_str(), traces.files.len()), ("", 0));
+    }
+}
+
+#[test]
+fn on_by_either_switch() {
+    let on: [fn(Launch<'_>) -> Launch<'_>; 2] =
+        [|launch| launch.env("DXT_ENABLE", "trace"), |launch| launch.env("DXT_ENABLE_IO_TRACE", "1")];
+    for change in on {
+        let (outcome, traces) = traced_or_not(change);
+        assert_eq!((outcome.stderr.as_str(), traces.segments.len()), ("", 11));
+    }
+}
+
+#[test]
+fn a_value_that_makes_no_sense_turns_tracing_off_with_one_line() {
+    for (variable, value) in [
+        ("DXT_ENABLE", "yes"),
+        ("DXT_ENABLE_IO_TRACE", "maybe"),
+        ("DXT_BUFFER_MAX", "lots"),
+        ("DXT_BUFFER_MAX", "-4M"),
+        ("DXT_BUFFER_MAX", "1"),
+        ("DXT_FLUSH", "sometimes"),
+        ("DXT_VERBOSE", "loud"),
+    ] {
+        let (outcome, traces) = traced_or_not(|launch| {
+            let launch = if variable == "DXT_ENABLE_IO_TRACE" { launch } else { launch.env("DXT_ENABLE", "trace") };
+            launch.env(variable, value)
+        });
+        assert_eq!(traces.files.len(), 0, "{variable}={value}");
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        assert!(lines.len() == 1 && lines[0].contains(variable) && lines[0].contains(value), "{lines:?}");
+    }
+}
+
+#[test]
+fn what_the_buffer_cannot_hold_is_counted_exactly() {
+    for buffer in ["16K", "64K", "1M", "65536", "0.5"] {
+        let scratch = Scratch::new();
+        let outcome = program(&scratch, 50_000).env("DXT_BUFFER_MAX", buffer).run();
+        assert_eq!(outcome.code, 7, "{outcome:?}");
+        if buffer == "0.5" {
+            assert!(outcome.stderr.contains("DXT_BUFFER_MAX"));
+            continue;
+        }
+        let traces = Traces::read(&scratch.traces());
+        let process = &traces.processes[0];
+        assert!(process.info.missing > 0 && process.info.segments > 0, "{:?}", process.info);
+        assert_eq!(process.info.segments + process.info.missing, 50_001);
+        assert_eq!(traces.totals("write", &scratch.data()), (50_000, 200_000), "{buffer}");
+        assert_eq!(traces.totals("open", &scratch.data()), (1, 0), "{buffer}");
+        let counters = process.missing.iter().find(|(_, name, _)| name == "write").map(|(_, _, counters)| counters);
+        let counters = counters.expect("writes are missing");
+        assert!(counters.first_start <= counters.last_end && counters.last_end <= process.info.end_ns);
+        assert!(counters.max_end_offset <= 49_999 * 64 + 4 && counters.sizes[0] == counters.segments);
+    }
+}
+
+#[test]
+fn a_larger_buffer_holds_all() {
+    let scratch = Scratch::new();
+    let outcome = program(&scratch, 300_000).env("DXT_BUFFER_MAX", "1G").run();
+    assert_eq!(outcome.code, 7, "{outcome:?}");
+    let traces = Traces::read(&scratch.traces());
+    assert_eq!((traces.segments.len(), traces.missing()), (300_001, 0));
+    let (offsets, lengths): (Vec<i64>, Vec<u64>) =
+        traces.segments[1..].iter().map(|seg| (seg.op.offset, seg.op.length)).unzip();
+    assert!(offsets.iter().enumerate().all(|(i, offset)| *offset == i as i64 * 64));
+    assert!(lengths.iter().all(|length| *length == 4));
+    // One thread does one thing at a time.
+    assert!(traces.segments.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns));
+}
+
+#[test]
+fn the_default_directory_is_where_the_program_began() {
+    let scratch = Scratch::new();
+    assert_eq!(program(&scratch, 3).without("DXT_OUTPUT_DIR").run().code, 7);
+    let files = std::fs::read_dir(scratch.root()).unwrap();
+    let traces = files.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "dxt"));
+    assert_eq!(traces.count(), 1);
+}
+
+#[test]
+fn verbose_says_what_was_written() {
+    let scratch = Scratch::new();
+    let outcome = program(&scratch, 3).env("DXT_VERBOSE", "1").run();
+    let file = Traces::read(&scratch.traces()).files.remove(0);
+    assert_eq!(outcome.code, 7);
+    assert!(outcome.stderr.contains(&*file.file_name().unwrap().to_string_lossy()), "{}", outcome.stderr);
+}
+
+#[test]
+fn the_job_is_described() {
+    let scratch = Scratch::new();
+    let before = std::time::SystemTime::now();
+    assert_eq!(program(&scratch, 3).env("DXT_JOB_ID", "k1").env("SLURM_JOB_ID", "4711").run().code, 7);
+    let after = std::time::SystemTime::now();
+    let traces = Traces::read(&scratch.traces());
+    let (job, process) = (&traces.jobs[0].info, &traces.processes[0].info);
+    assert!(job.key.contains("k1"), "{}", job.key);
+    assert_eq!(job.scheduler, "SLURM_JOB_ID=4711");
+    assert_eq!(job.exe, workload("exits").as_os_str().as_encoded_bytes());
+    assert_eq!(job.args.len(), 4);
+    assert_eq!(job.args[2], b"return");
+    assert_eq!(job.cwd, scratch.root().as_os_str().as_encoded_bytes());
+    let unix_ns = |time: std::time::SystemTime| time.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as i64;
+    for start in [job.start_unix_ns, process.epoch_unix_ns] {
+        assert!((unix_ns(before)..=unix_ns(after)).contains(&start), "{start}");
+    }
+    assert!(!process.node.is_empty() && process.end_ns > 0 && process.clock_hz > 0);
+    assert!(job.mpi.is_none());
+}

@@ -1,0 +1,90 @@
+//! Ways to end: on every one that runs code, the trace is whole, and the program ends as it would have.
+
+use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, read_log, workload};
+
+fn end_by(scratch: &Scratch, way: &str) -> (Outcome, Outcome) {
+    let launch = || Launch::new(scratch, workload("exits")).arg(scratch.data()).arg(way).arg("5000");
+    let untraced = launch().untraced().env("OPLOG", scratch.root().join("untraced")).run();
+    scratch.clear_data();
+    (untraced, launch().run())
+}
+
+fn nothing_lost(way: &str, ended_by: Option<&str>) {
+    let scratch = Scratch::new();
+    let (untraced, traced) = end_by(&scratch, way);
+    assert_eq!((traced.code, &traced.stdout, &traced.stderr), (untraced.code, &untraced.stdout, &untraced.stderr));
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    assert!(log.len() > 5000, "{}", log.len());
+    assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+    assert_eq!(traces.processes.len(), 1);
+    if let Some(ended_by) = ended_by {
+        assert_eq!(traces.processes[0].info.ended_by, ended_by);
+    }
+}
+
+#[test]
+fn return_from_main() {
+    nothing_lost("return", Some("exit"));
+}
+
+#[test]
+fn exit() {
+    nothing_lost("exit", Some("exit"));
+}
+
+#[test]
+fn underscore_exit() {
+    nothing_lost("_exit", Some("_exit"));
+}
+
+#[test]
+fn underscore_capital_exit() {
+    nothing_lost("_Exit", None);
+}
+
+#[test]
+fn quick_exit() {
+    nothing_lost("quick_exit", None);
+}
+
+#[test]
+fn pthread_exit_of_main() {
+    nothing_lost("pthread_exit", None);
+}
+
+#[test]
+fn exit_from_another_thread() {
+    nothing_lost("thread_exit", Some("exit"));
+}
+
+/// Death by a signal is the program's own; the trace is whole or there is none, never a broken one.
+fn dies(way: &str, code: i32) -> bool {
+    let scratch = Scratch::new();
+    let (untraced, traced) = end_by(&scratch, way);
+    assert_eq!((untraced.code, traced.code), (code, code));
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    if !traces.files.is_empty() {
+        assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+    }
+    !traces.files.is_empty()
+}
+
+#[test]
+fn sigterm_with_default_action() {
+    assert!(dies("sigterm", 128 + 15));
+}
+
+#[test]
+fn sigint_with_default_action() {
+    dies("sigint", 128 + 2);
+}
+
+#[test]
+fn abort() {
+    dies("abort", 128 + 6);
+}
+
+#[test]
+fn sigkill() {
+    dies("kill", 128 + 9);
+}

@@ -1,0 +1,140 @@
+//! Runs a program, alone or on ranks, with the library preloaded or not; never longer than a limit.
+
+use super::{Compiler, Scratch, Traces, have, library, read_log};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Longest time for one program, in seconds.
+const LIMIT_SECONDS: &str = "240";
+
+/// What to run and how.
+pub(crate) struct Launch<'a> {
+    scratch: &'a Scratch,
+    command: Vec<OsString>,
+    mpi: Option<(Compiler, u32)>,
+    preload: bool,
+    variables: Vec<(OsString, Option<OsString>)>,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Exit code, or 128 plus the signal.
+    pub(crate) code: i32,
+    /// Standard output.
+    pub(crate) stdout: String,
+    /// Standard error.
+    pub(crate) stderr: String,
+}
+
+impl<'a> Launch<'a> {
+    /// `program` under the tracer, writing into the scratch directory.
+    pub(crate) fn new(scratch: &'a Scratch, program: impl AsRef<Path>) -> Self {
+        let launch =
+            Self { scratch, command: vec![program.as_ref().into()], mpi: None, preload: true, variables: Vec::new() };
+        launch.env("OPLOG", scratch.log()).env("DXT_ENABLE", "trace").env("DXT_OUTPUT_DIR", scratch.traces())
+    }
+
+    /// Adds an argument.
+    pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.push(argument.as_ref().into());
+        self
+    }
+
+    /// Sets a variable for the program.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.variables.push((name.into(), Some(value.as_ref().into())));
+        self
+    }
+
+    /// Unsets a variable.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.variables.push((name.into(), None));
+        self
+    }
+
+    /// Without the library.
+    pub(crate) fn untraced(mut self) -> Self {
+        self.preload = false;
+        self
+    }
+
+    /// On `ranks` ranks of an MPI.
+    pub(crate) fn ranks(mut self, mpi: Compiler, ranks: u32) -> Self {
+        self.mpi = Some((mpi, ranks));
+        self
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(self) -> Outcome {
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=5", LIMIT_SECONDS]);
+        if let Some((mpi, ranks)) = self.mpi {
+            command.args(launcher(mpi)).args(["-n", &ranks.to_string()]);
+            // Open MPI refuses to run as root unless both are set; they mean nothing to others.
+            if is_root() {
+                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            }
+        }
+        // The variables are set by env(1) in front of the program, so that no launcher is preloaded.
+        command.arg("env");
+        for (name, value) in &self.variables {
+            match value {
+                Some(value) => drop(command.arg(joined(name, value))),
+                None => drop(command.args([OsStr::new("-u"), name])),
+            }
+        }
+        if self.preload {
+            command.arg(joined(OsStr::new("LD_PRELOAD"), library().as_os_str()));
+        }
+        command.args(&self.command);
+        command.current_dir(self.scratch.root()).stdin(Stdio::null()).env_remove("LD_PRELOAD");
+        let output = command.output().expect("failed to run timeout(1)");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
+        assert!(code != 124, "{:?} took longer than {LIMIT_SECONDS} s", self.command);
+        Outcome { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// Runs it, demands success, and returns its own log and its traces.
+    pub(crate) fn traced(self) -> (Vec<super::Op>, Traces) {
+        let scratch = self.scratch;
+        let outcome = self.run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        (read_log(scratch), Traces::read(&scratch.traces()))
+    }
+}
+
+fn joined(name: &OsStr, value: &OsStr) -> OsString {
+    let mut both = name.to_owned();
+    both.push("=");
+    both.push(value);
+    both
+}
+
+/// The launcher of an MPI and what it needs on a small machine.
+fn launcher(mpi: Compiler) -> &'static [&'static str] {
+    match mpi {
+        Compiler::Mpich => &["mpirun.mpich"],
+        _ => &["mpirun.openmpi", "--oversubscribe"],
+    }
+}
+
+/// Whether we are root.
+pub(crate) fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status")
+        .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:") && line.contains("\t0\t0")))
+}
+
+impl Compiler {
+    /// Whether this MPI is installed; says so if not.
+    pub(crate) fn available(self) -> bool {
+        let there = have(self.program()) && have(launcher(self)[0]);
+        if !there {
+            super::skip(&format!("{} is not installed", launcher(self)[0]));
+        }
+        there
+    }
+}

@@ -1,0 +1,56 @@
+//! What every test here needs: compile a workload, run it with the library preloaded, read its own log and the trace.
+
+mod build;
+mod command;
+mod oplog;
+mod scratch;
+mod strace;
+mod trace;
+
+pub(crate) use build::{Compiler, python, workload, workload_source, workload_with};
+pub(crate) use command::{Launch, Outcome};
+pub(crate) use oplog::{Op, Order, assert_same, read_log, read_ranks};
+pub(crate) use scratch::Scratch;
+pub(crate) use strace::{Calls, strace};
+pub(crate) use trace::{Seg, Traces};
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Says, past the test harness's capture, that a test did not run and why.
+pub(crate) fn skip(why: &str) {
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    let _ = writeln!(std::io::stderr(), "skipped: {name}: {why}");
+}
+
+/// Whether a program can be run.
+pub(crate) fn have(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// The library under test: the one that `DXT_TRACER_LIB` names, else what cargo builds, up to date, in this test's target
+/// directory and profile. (Cargo does not build a cdylib for the tests of its own package.)
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let library = std::env::var_os("DXT_TRACER_LIB").map_or_else(built_library, PathBuf::from);
+        library.canonicalize().unwrap_or_else(|error| panic!("failed to find {}: {error}", library.display()))
+    })
+}
+
+fn built_library() -> PathBuf {
+    let exe = std::env::current_exe().expect("failed to find this test's path");
+    let profile_dir = exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps");
+    let target_dir = profile_dir.parent().expect("a profile's directory lies in the target directory");
+    let profile = if profile_dir.ends_with("debug") { "dev" } else { "release" };
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", "dxt-tracer", "--profile", profile, "--target-dir"])
+        .arg(target_dir)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "failed to build the library");
+    profile_dir.join("libdxt_tracer.so")
+}

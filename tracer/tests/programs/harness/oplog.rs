@@ -1,0 +1,113 @@
+//! The programs' own logs (testdata/workloads/oplog.h), and the comparison with what the tracer says.
+
+use super::Scratch;
+use std::collections::BTreeMap;
+
+/// One operation, as the program or the trace tells it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Op {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) layer: String,
+    pub(crate) name: String,
+    pub(crate) mode: String,
+    pub(crate) offset: i64,
+    pub(crate) length: u64,
+    pub(crate) path: String,
+}
+
+fn log_lines(scratch: &Scratch) -> Vec<String> {
+    let dir = scratch.log();
+    let dir = dir.parent().expect("the log prefix has a directory");
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .expect("failed to list the logs")
+        .map(|entry| entry.expect("failed to list the logs").path())
+        .collect();
+    files.sort();
+    let read = |path| std::fs::read_to_string(path).expect("failed to read a log");
+    files.iter().flat_map(|path| read(path).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// What the programs say they did.
+pub(crate) fn read_log(scratch: &Scratch) -> Vec<Op> {
+    log_lines(scratch).iter().filter_map(|line| parse(line)).collect()
+}
+
+fn parse(line: &str) -> Option<Op> {
+    let mut words = line.strip_prefix("OP ")?.splitn(8, ' ');
+    let mut word = || words.next().unwrap_or_else(|| panic!("a log line is too short: {line}"));
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("no number in a log line: {line}"));
+    Some(Op {
+        pid: number(word()) as u32,
+        tid: number(word()) as u32,
+        layer: word().into(),
+        name: word().into(),
+        mode: word().trim_start_matches('-').into(),
+        offset: number(word()),
+        length: number(word()) as u64,
+        path: word().into(),
+    })
+}
+
+/// Ranks by process id, as MPI programs say.
+pub(crate) fn read_ranks(scratch: &Scratch) -> BTreeMap<u32, i32> {
+    let lines = log_lines(scratch);
+    let words = lines.iter().filter_map(|line| line.strip_prefix("RANK ")?.split_once(' '));
+    words.map(|(pid, rank)| (pid.parse().expect("a pid"), rank.parse().expect("a rank"))).collect()
+}
+
+/// How much of the order must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// All operations of a thread.
+    Thread,
+    /// The operations of a thread on one file through one layer; some programs know late what they did.
+    File,
+}
+
+/// Demands that the trace holds exactly what the program did: nothing more, nothing less, nothing else, per thread and in
+/// order.
+#[track_caller]
+pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
+    let groups = |ops: &[Op]| {
+        let mut groups: BTreeMap<(u32, u32, String), Vec<Op>> = BTreeMap::new();
+        for op in ops {
+            let place = if order == Order::File { format!("{} {}", op.layer, op.path) } else { String::new() };
+            groups.entry((op.pid, op.tid, place)).or_default().push(op.clone());
+        }
+        groups
+    };
+    let (program, trace) = (groups(program), groups(trace));
+    let mut faults = Vec::new();
+    for group in program.keys().chain(trace.keys().filter(|group| !program.contains_key(*group))) {
+        let none = Vec::new();
+        let (did, told) = (program.get(group).unwrap_or(&none), trace.get(group).unwrap_or(&none));
+        if did != told {
+            faults.push(difference(group, did, told));
+        }
+    }
+    assert!(faults.is_empty(), "{} groups differ:\n{}", faults.len(), faults[..faults.len().min(5)].join("\n"));
+}
+
+fn difference(group: &(u32, u32, String), did: &[Op], told: &[Op]) -> String {
+    let at = did.iter().zip(told).position(|(a, b)| a != b).unwrap_or(did.len().min(told.len()));
+    let show = |ops: &[Op]| {
+        let from = at.saturating_sub(2);
+        let lines = ops.iter().enumerate().skip(from).take(6).map(|(i, op)| {
+            let Op { layer, name, mode, offset, length, path, .. } = op;
+            format!("    {i:5} {layer} {name} {mode} {offset} {length} {path}\n")
+        });
+        lines.collect::<String>()
+    };
+    format!(
+        "process {} thread {} {}: {} operations in the program, {} in the trace, the first difference at {at}\n  \
+         program:\n{}  trace:\n{}",
+        group.0,
+        group.1,
+        group.2,
+        did.len(),
+        told.len(),
+        show(did),
+        show(told)
+    )
+}

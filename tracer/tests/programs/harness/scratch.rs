@@ -1,0 +1,57 @@
+//! A directory of a test's own, with `data/` for the program and `traces/` for the tracer. Removed when the test passes.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The directory.
+pub(crate) struct Scratch {
+    root: PathBuf,
+}
+
+impl Scratch {
+    /// A new, empty one.
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        for part in ["data", "traces", "logs"] {
+            std::fs::create_dir_all(root.join(part)).expect("failed to make a scratch directory");
+        }
+        Self { root: root.canonicalize().expect("failed to find the scratch directory") }
+    }
+
+    /// The whole directory.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the program's files go.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.join("data")
+    }
+
+    /// Where traces go.
+    pub(crate) fn traces(&self) -> PathBuf {
+        self.root.join("traces")
+    }
+
+    /// Prefix of the programs' own logs.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.root.join("logs/log")
+    }
+
+    /// Empties `data/`, so that the same program can run again.
+    pub(crate) fn clear_data(&self) {
+        std::fs::remove_dir_all(self.data()).expect("failed to empty the data directory");
+        std::fs::create_dir(self.data()).expect("failed to make the data directory again");
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.root);
+        }
+    }
+}

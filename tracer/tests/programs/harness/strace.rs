@@ -1,0 +1,68 @@
+//! What the kernel saw: counts and bytes of the calls on one file, by strace(1).
+
+use super::{Outcome, Scratch, have, skip};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Calls and bytes per operation name of the tracer (`read`, `write`), per path.
+pub(crate) type Calls = BTreeMap<(String, String), (u64, u64)>;
+
+/// Runs a command under strace and returns what it did to files under `dir`; `None` if strace cannot run here.
+pub(crate) fn strace(scratch: &Scratch, command: &[&Path], dir: &Path) -> Option<(Outcome, Calls)> {
+    if !have("strace") {
+        skip("strace is not installed");
+        return None;
+    }
+    let out = scratch.root().join("strace.out");
+    let calls = "read,pread64,readv,preadv,preadv2,write,pwrite64,writev,pwritev,pwritev2";
+    let output = Command::new("timeout")
+        .args(["240", "strace", "-f", "-y", "-e", &format!("trace={calls}"), "-e", "signal=none", "-o"])
+        .arg(&out)
+        .args(command)
+        .env("OPLOG", scratch.root().join("strace.log"))
+        .current_dir(scratch.root())
+        .stdin(Stdio::null())
+        .output()
+        .expect("failed to run strace");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    if stderr.contains("PTRACE_TRACEME") || stderr.contains("Operation not permitted") {
+        skip("strace may not trace here");
+        return None;
+    }
+    let outcome = Outcome { code: output.status.code().unwrap_or(-1), stdout, stderr };
+    let mut calls = Calls::new();
+    let report = std::fs::read_to_string(&out).expect("failed to read strace's report");
+    // A call that another thread's call interrupts in the report is told in two lines.
+    let mut unfinished: BTreeMap<&str, String> = BTreeMap::new();
+    for line in report.lines() {
+        let Some((pid, rest)) = line.split_once(' ') else { continue };
+        if let Some(begin) = rest.strip_suffix(" <unfinished ...>") {
+            unfinished.insert(pid, begin.to_owned());
+        } else if let Some((_, end)) = rest.split_once(" resumed>") {
+            let begin = unfinished.remove(pid).unwrap_or_default();
+            count(&mut calls, &format!("{begin}{end}"), dir);
+        } else {
+            count(&mut calls, rest, dir);
+        }
+    }
+    Some((outcome, calls))
+}
+
+/// Adds a line such as `pwrite64(3</data/x>, "..."..., 100, 0) = 100`.
+fn count(calls: &mut Calls, line: &str, dir: &Path) {
+    let parts = line.trim_start().split_once('(').and_then(|(name, rest)| {
+        let path = rest.split_once('<')?.1.split_once('>')?.0;
+        let result: u64 = rest.rsplit_once(" = ")?.1.split_whitespace().next()?.parse().ok()?;
+        Some((name, path, result))
+    });
+    let Some((name, path, bytes)) = parts else { return };
+    let path = path.trim_end_matches(" (deleted)").trim_end_matches("(deleted)");
+    if Path::new(path).starts_with(dir) {
+        let name = if name.contains("read") { "read" } else { "write" };
+        let sum = calls.entry((path.to_owned(), name.to_owned())).or_default();
+        sum.0 += 1;
+        sum.1 += bytes;
+    }
+}

@@ -1,0 +1,180 @@
+//! Reads the traces of a run with the format's own reader, and checks on the way what must hold in every trace.
+
+use super::{Calls, Op};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use trace_format::counters::Counters;
+use trace_format::meta::{Job, Note, Process, ProcessInfo, stream_flags};
+use trace_format::op::OpDef;
+use trace_format::read::{Decoder, Trace};
+
+/// A segment with its meaning.
+#[derive(Clone, Debug)]
+pub(crate) struct Seg {
+    /// What was done.
+    pub(crate) op: Op,
+    /// Made inside an MPI-IO call.
+    pub(crate) nested: bool,
+    /// Nanoseconds since the process's epoch.
+    pub(crate) start_ns: u64,
+    /// As `start_ns`.
+    pub(crate) end_ns: u64,
+}
+
+/// One process region.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessTrace {
+    /// What the process says of itself.
+    pub(crate) info: ProcessInfo,
+    /// Counters of what has no segment, with the path.
+    pub(crate) missing: Vec<(String, String, Counters)>,
+    /// Notes.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// All traces of a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Traces {
+    /// The files.
+    pub(crate) files: Vec<PathBuf>,
+    /// Their job blocks.
+    pub(crate) jobs: Vec<Job>,
+    /// Their processes.
+    pub(crate) processes: Vec<ProcessTrace>,
+    /// Their segments, per thread in the order in which they were made.
+    pub(crate) segments: Vec<Seg>,
+}
+
+impl Traces {
+    /// Reads every .dxt file of `dir`; there must be no unfinished one.
+    pub(crate) fn read(dir: &Path) -> Self {
+        let listed = std::fs::read_dir(dir).expect("failed to list the traces");
+        let mut files: Vec<PathBuf> = listed.map(|entry| entry.expect("failed to list the traces").path()).collect();
+        files.sort();
+        let mut traces = Self::default();
+        for file in files {
+            assert!(file.extension().is_some_and(|end| end == "dxt"), "{} should not be there", file.display());
+            traces.add(&file);
+        }
+        traces
+    }
+
+    fn add(&mut self, file: &Path) {
+        let bytes = std::fs::read(file).expect("failed to read a trace");
+        let trace = Trace::open(bytes).expect("failed to open a trace");
+        assert!(trace.complete && trace.problems.is_empty(), "{}: {:?}", file.display(), trace.problems);
+        let names: HashMap<u64, &[u8]> = trace.job.names.iter().map(|name| (name.hash, name.path.as_slice())).collect();
+        let ops: HashMap<u16, &OpDef> = trace.job.ops.iter().map(|op| (op.code, op)).collect();
+        for region in &trace.regions {
+            let read = trace.region(region);
+            assert!(read.problems.is_empty(), "{}: {:?}", file.display(), read.problems);
+            let process = read.process.expect("a region has a process block");
+            let entry = region.entry.expect("a region has an index entry");
+            assert_eq!((entry.rank, entry.pid), (process.info.rank, process.info.pid));
+            assert_eq!((entry.segments, entry.missing), (process.info.segments, process.info.missing));
+            let meaning = Meaning { process: &process, names: &names, ops: &ops };
+            let first = self.segments.len();
+            let mut decoder = Decoder::default();
+            for block in &read.blocks {
+                let columns = decoder.block(trace.source(), block).expect("a block decodes");
+                assert_eq!(columns.len(), block.head.segments as usize);
+                let tid =
+                    process.threads.iter().find(|thread| thread.index == block.head.thread).expect("a thread").tid;
+                for i in 0..columns.len() {
+                    let (op, nested) = meaning.of(columns.stream[i], columns.offset[i], columns.length[i], tid);
+                    let (start_ns, end_ns) = (columns.start[i], columns.end[i]);
+                    assert!(start_ns <= end_ns && end_ns <= process.info.end_ns, "times of {op:?}");
+                    self.segments.push(Seg { op, nested, start_ns, end_ns });
+                }
+            }
+            assert_eq!((self.segments.len() - first) as u64, process.info.segments, "{}", file.display());
+            let folded: u64 = process.missing.iter().map(|missing| missing.counters.segments).sum();
+            assert_eq!(folded, process.info.missing, "{}", file.display());
+            let missing = process.missing.iter().map(|missing| {
+                let (op, _) = meaning.of(missing.stream, 0, 0, 0);
+                (op.path, op.name, missing.counters.clone())
+            });
+            let missing = missing.collect();
+            let (info, notes) = (process.info.clone(), process.notes.clone());
+            self.processes.push(ProcessTrace { info, missing, notes });
+        }
+        self.files.push(file.to_owned());
+        self.jobs.push(trace.job);
+    }
+
+    /// The operations under `dir` through one layer; of POSIX only those that the program made itself.
+    pub(crate) fn own_ops(&self, layers: &[&str], dir: &Path) -> Vec<Op> {
+        let mut segments: Vec<&Seg> = self
+            .segments
+            .iter()
+            .filter(|seg| !seg.nested && layers.contains(&seg.op.layer.as_str()))
+            .filter(|seg| Path::new(&seg.op.path).starts_with(dir))
+            .collect();
+        segments.sort_by_key(|seg| (seg.op.pid, seg.op.tid));
+        segments.into_iter().map(|seg| seg.op.clone()).collect()
+    }
+
+    /// Calls and bytes per file under `dir`, through POSIX, to compare with what the kernel saw.
+    pub(crate) fn calls(&self, dir: &Path) -> Calls {
+        let mut calls = Calls::new();
+        for op in self.own_ops(&["POSIX"], dir) {
+            if matches!(op.name.as_str(), "read" | "write") {
+                let sum = calls.entry((op.path, op.name)).or_default();
+                sum.0 += 1;
+                sum.1 += op.length;
+            }
+        }
+        calls
+    }
+
+    /// Operations of this name and their bytes under `dir`, on record or counted as missing.
+    pub(crate) fn totals(&self, name: &str, dir: &Path) -> (u64, u64) {
+        let on_record = self.own_ops(&["POSIX", "STDIO"], dir);
+        let on_record = on_record.iter().filter(|op| op.name == name).map(|op| (1, op.length));
+        let missing = self.processes.iter().flat_map(|process| &process.missing);
+        let missing = missing.filter(|(path, op, _)| op == name && Path::new(path).starts_with(dir));
+        let missing = missing.map(|(_, _, counters)| (counters.segments, counters.bytes));
+        on_record.chain(missing).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
+    }
+
+    /// The one process region with this id.
+    #[track_caller]
+    pub(crate) fn process(&self, pid: u32) -> &ProcessTrace {
+        let mut found = self.processes.iter().filter(|process| process.info.pid == pid);
+        let process = found.next().unwrap_or_else(|| panic!("process {pid} has no trace"));
+        assert!(found.next().is_none(), "process {pid} has more than one trace");
+        process
+    }
+
+    /// Segments that no process could keep.
+    pub(crate) fn missing(&self) -> u64 {
+        self.processes.iter().map(|process| process.info.missing).sum()
+    }
+}
+
+/// Looks up what a segment's ids mean.
+struct Meaning<'a> {
+    process: &'a Process,
+    names: &'a HashMap<u64, &'a [u8]>,
+    ops: &'a HashMap<u16, &'a OpDef>,
+}
+
+impl Meaning<'_> {
+    fn of(&self, stream: u32, offset: i64, length: u64, tid: u32) -> (Op, bool) {
+        let stream = self.process.streams.iter().find(|def| def.id == stream).expect("a segment's stream is defined");
+        let file = &self.process.files[stream.file as usize];
+        let path = file.path.as_deref().or_else(|| self.names.get(&file.hash).copied()).expect("a file has a name");
+        let def = self.ops[&stream.op];
+        let op = Op {
+            pid: self.process.info.pid,
+            tid,
+            layer: def.layer.name().into(),
+            name: def.name.clone(),
+            mode: def.mode.name().into(),
+            offset,
+            length,
+            path: String::from_utf8_lossy(path).into_owned(),
+        };
+        (op, stream.flags & stream_flags::NESTED != 0)
+    }
+}

@@ -1,0 +1,14 @@
+//! Real programs under the preloaded library: what the trace says must be exactly what the program did, and the program
+//! must not notice. The programs are in testdata/workloads; each logs its own operations.
+
+mod config;
+mod exits;
+mod fork;
+mod harness;
+mod instructions;
+mod mpi;
+mod other;
+mod posix;
+mod stdio;
+mod threads;
+mod unharmed;

@@ -1,0 +1,60 @@
+//! Real programs that are not ours: Python, SQLite, the shell's tools. They must do the same under the tracer, and what
+//! the trace says must be what the kernel saw.
+
+use crate::harness::{Launch, Scratch, Traces, have, python, skip, strace, workload_source};
+use std::path::Path;
+
+/// Runs a command under strace and then under the tracer; both must succeed, say the same, and agree on every file.
+fn agrees_with_strace(scratch: &Scratch, command: &[&Path]) -> Option<Traces> {
+    let data = scratch.data();
+    let (expected, kernel) = strace(scratch, command, &data)?;
+    assert_eq!(expected.code, 0, "{expected:?}");
+    scratch.clear_data();
+    let launch = Launch::new(scratch, command[0]);
+    let outcome = command[1..].iter().fold(launch, |launch, argument| launch.arg(argument)).run();
+    assert_eq!((outcome.code, outcome.stdout, outcome.stderr), (0, expected.stdout, expected.stderr));
+    let traces = Traces::read(&scratch.traces());
+    assert!(!kernel.is_empty());
+    assert_eq!(traces.calls(&data), kernel);
+    Some(traces)
+}
+
+#[test]
+fn python_with_threads_and_a_child() {
+    let Some(interpreter) = python() else { return skip("python3 is not installed") };
+    let scratch = Scratch::new();
+    let command = [&*interpreter, &*workload_source("plain.py"), &*scratch.data()];
+    let Some(traces) = agrees_with_strace(&scratch, &command) else { return };
+    // The interpreter and the child that it forked.
+    assert_eq!(traces.processes.len(), 2, "{:?}", traces.processes);
+}
+
+#[test]
+fn sqlite() {
+    if !have("sqlite3") {
+        return skip("sqlite3 is not installed");
+    }
+    let scratch = Scratch::new();
+    let database = scratch.data().join("table.db");
+    let statements = "PRAGMA cache_size=50; CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, value REAL);\
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000)\
+        INSERT INTO t SELECT i, 'name ' || i, i * 0.5 FROM n; CREATE INDEX byname ON t(name);\
+        UPDATE t SET value = value + 1 WHERE id % 7 = 0; SELECT count(*), sum(value) FROM t;\
+        DELETE FROM t WHERE id > 15000; VACUUM; SELECT count(*) FROM t; PRAGMA integrity_check;";
+    let command = ["/usr/bin/sqlite3".as_ref(), database.as_path(), statements.as_ref()];
+    let Some(traces) = agrees_with_strace(&scratch, &command) else { return };
+    assert!(traces.calls(&scratch.data()).len() >= 4, "the database and its journal are read and written");
+}
+
+#[test]
+fn tools_of_the_shell() {
+    let scratch = Scratch::new();
+    let data = scratch.data();
+    let script = format!(
+        "set -e; cd {}; seq 1 100000 > numbers; dd if=numbers of=copy bs=4096 status=none; \
+         tar cf all.tar numbers copy; mkdir out; tar xf all.tar -C out; cmp numbers out/copy; md5sum < out/numbers",
+        data.display()
+    );
+    // cp and cat may copy inside the kernel (copy_file_range), which neither side counts; dd and tar read and write.
+    agrees_with_strace(&scratch, &["/bin/bash".as_ref(), "-c".as_ref(), script.as_ref()]);
+}

@@ -1,0 +1,87 @@
+//! POSIX calls: each one recorded once, with the right operation, offset, length and file.
+
+use crate::harness::{
+    Calls, Compiler, Launch, Order, Scratch, assert_same, have, skip, strace, workload, workload_with,
+};
+use std::process::Command;
+
+const VARIANTS: [&[&str]; 4] = [
+    &["-O1"],
+    &["-O2", "-D_FORTIFY_SOURCE=2"],
+    &["-O1", "-D_FILE_OFFSET_BITS=64"],
+    &["-O2", "-D_FORTIFY_SOURCE=2", "-D_FILE_OFFSET_BITS=64"],
+];
+
+#[test]
+fn every_call_is_recorded_as_it_was_made() {
+    for flags in VARIANTS {
+        let scratch = Scratch::new();
+        let program = workload_with("posix_all", Compiler::Cc, flags);
+        let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).traced();
+        assert!(log.len() > 150, "{}", log.len());
+        assert_same(Order::Thread, &log, &everything(&traces));
+        assert_eq!(traces.processes.len(), 1);
+        assert_eq!((traces.missing(), traces.processes[0].info.rank), (0, -1));
+        // /dev/null and /proc/self/stat were opened and left out; the trace says so.
+        let notes = &traces.processes[0].notes;
+        assert!(notes.iter().map(|note| note.count).sum::<u64>() >= 2, "{notes:?}");
+    }
+}
+
+/// All segments, not only those of the test's directory: what the program did elsewhere must not be there.
+fn everything(traces: &crate::harness::Traces) -> Vec<crate::harness::Op> {
+    traces.segments.iter().map(|seg| seg.op.clone()).collect()
+}
+
+#[test]
+fn the_builds_call_the_names_they_are_for() {
+    if !have("nm") {
+        return skip("nm is not installed");
+    }
+    for (flags, names) in [
+        (VARIANTS[1], ["__open_2", "__read_chk", "__pread64_chk"]),
+        (VARIANTS[2], ["open64", "pread64", "lseek64"]),
+        (VARIANTS[0], ["open", "pwritev64v2", "preadv2"]),
+    ] {
+        let program = workload_with("posix_all", Compiler::Cc, flags);
+        let output = Command::new("nm").args(["-D", "--undefined-only"]).arg(program).output().unwrap();
+        let listed = String::from_utf8(output.stdout).unwrap();
+        let symbols: Vec<&str> =
+            listed.split_whitespace().map(|word| word.split_once('@').map_or(word, |(name, _)| name)).collect();
+        for name in names {
+            assert!(symbols.contains(&name), "{flags:?} does not call {name}");
+        }
+    }
+}
+
+#[test]
+fn counts_and_bytes_agree_with_strace() {
+    let scratch = Scratch::new();
+    let (program, data) = (workload("posix_all"), scratch.data());
+    // Without UNCHECKED the program's raw checks would be calls that only strace sees.
+    let Some((outcome, kernel)) = strace(&scratch, &["env".as_ref(), "UNCHECKED=1".as_ref(), &program, &data], &data)
+    else {
+        return;
+    };
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    scratch.clear_data();
+    let (_, traces) = Launch::new(&scratch, program).arg(&data).env("UNCHECKED", "1").traced();
+    assert!(kernel.len() > 20, "{kernel:?}");
+    assert_eq!(traces.calls(&data), kernel);
+}
+
+#[test]
+fn a_shell_redirection_is_the_shells_and_its_childs() {
+    let scratch = Scratch::new();
+    let out = scratch.data().join("out");
+    // `cat` inherits the descriptor that the shell opened: the file must be found from the number alone.
+    let script = format!("printf 'some text\\n' > {0}.in; cat < {0}.in > {0}; exit 5", out.display());
+    let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""));
+    let traces = crate::harness::Traces::read(&scratch.traces());
+    let calls: Calls = traces.calls(&scratch.data());
+    let of = |path: &str, name: &str| calls.get(&(path.to_owned(), name.to_owned())).map(|(_, bytes)| *bytes);
+    let (to, from) = (out.display().to_string(), format!("{}.in", out.display()));
+    assert_eq!(of(&from, "read"), Some(10), "{calls:?}");
+    assert_eq!(of(&to, "write"), Some(10), "{calls:?}");
+}
