@@ -1,1 +1,25 @@
-//! x
+//! libdxt_tracer.so: an LD_PRELOAD library that records every I/O call of a process as a 32-byte segment.
+//!
+//! Data flows one way: `hooks` -> `clock`, `handles` -> `record` -> `buffer` -> `flush` -> `trace_format::write`. A hook
+//! touches the real symbol, the re-entrancy guard, the clock, the handle table and `record`; only `flush`, `mpi` and
+//! `lifecycle` touch MPI. Whatever happens here, the program must not notice: no panic, no changed errno, no signal, no
+//! output but one line where something has to be said.
+
+mod buffer;
+mod clock;
+mod config;
+mod errno;
+mod flush;
+mod handles;
+mod hooks;
+mod job;
+mod lifecycle;
+mod memory;
+mod mpi;
+mod ops;
+mod real;
+mod record;
+mod registry;
+mod say;
+mod threads;
+mod tls;

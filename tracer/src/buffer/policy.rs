@@ -1,0 +1,94 @@
+//! What happens when a thread's chunk is full: the only place where modes differ. Trace mode takes the next chunk; at the
+//! cap it folds: the thread gets a small scratch chunk, and each time that is full its segments go into the counters of
+//! their streams and their places are used again. What is on record then is the run up to the cap, and the last moments.
+#![expect(unsafe_code, reason = "memory shared by the program's threads")]
+
+use super::arena::{Arena, FIRST_CHUNK_BYTES};
+use crate::memory::Table;
+use crate::registry;
+use crate::tls::Thread;
+use std::sync::atomic::{AtomicU64, Ordering};
+use trace_format::Segment;
+use trace_format::counters::{Counters, Previous};
+
+const SCRATCH_SLOTS: usize = FIRST_CHUNK_BYTES as usize / size_of::<Segment>();
+
+/// A scratch chunk: where a thread's segments wait to be folded.
+pub(crate) struct Scratch {
+    thread: u32,
+    slots: std::cell::UnsafeCell<[Segment; SCRATCH_SLOTS]>,
+}
+
+// SAFETY: the slots are written by the owning thread only, and read by others only at the end of the process, who skip
+// slots that are not filled.
+unsafe impl Sync for Scratch {}
+
+/// Scratch chunks of all threads.
+pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
+
+/// Calls that could not be recorded or counted in their stream, because even the tables were full.
+pub(crate) static LOST: AtomicU64 = AtomicU64::new(0);
+
+impl Scratch {
+    /// Index of the owning thread, and the slots.
+    pub(crate) fn slots(&self) -> (u32, &[Segment]) {
+        // SAFETY: see `Sync`.
+        (self.thread, unsafe { &*self.slots.get() })
+    }
+}
+
+/// Gives `thread` a place for its next segment; returns its address, or 0 if there is none.
+#[cold]
+pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
+    let index = thread.index.get() - 1;
+    if thread.scratch.get() == 0 {
+        if let Some((first, end, bytes)) = arena.cut(index, thread.chunk_bytes.get()) {
+            thread.chunk_bytes.set(bytes);
+            thread.limit.set(end);
+            thread.cursor.set(first + size_of::<Segment>());
+            return first;
+        }
+        let slots = std::cell::UnsafeCell::new([Segment::default(); SCRATCH_SLOTS]);
+        let Some((_, scratch)) = SCRATCHES.push(Scratch { thread: index, slots }) else {
+            thread.limit.set(0);
+            thread.cursor.set(0);
+            return 0;
+        };
+        thread.scratch.set(std::ptr::from_ref(scratch) as usize);
+    }
+    // SAFETY: set above, or in an earlier call, to a scratch of the table.
+    let scratch = unsafe { &*(thread.scratch.get() as *const Scratch) };
+    fold_scratch(scratch);
+    let first = scratch.slots.get() as usize;
+    thread.limit.set(first + SCRATCH_SLOTS * size_of::<Segment>());
+    thread.cursor.set(first + size_of::<Segment>());
+    first
+}
+
+/// Folds the filled slots of `scratch` into the counters of their streams and empties them.
+pub(crate) fn fold_scratch(scratch: &Scratch) {
+    // SAFETY: called by the owning thread, or at the end of the process.
+    let slots = unsafe { &mut *scratch.slots.get() };
+    let mut rest = &slots[..];
+    while let Some(first) = rest.first() {
+        let run = rest.iter().take_while(|segment| segment.stream() == first.stream()).count();
+        let (now, later) = rest.split_at(run);
+        rest = later;
+        fold_run(now);
+    }
+    slots.fill(Segment::default());
+}
+
+/// Folds segments of one stream.
+fn fold_run(run: &[Segment]) {
+    let written = crate::record::written_until();
+    let filled = run.iter().filter(|segment| segment.end > written);
+    let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return };
+    let (mut counters, mut previous): (Counters, Previous) = (Counters::default(), stream.previous());
+    for segment in filled {
+        counters.fold(&mut previous, segment.offset, segment.length(), segment.start, segment.end);
+    }
+    if counters.segments > 0 && !stream.add(&counters, previous) {
+        LOST.fetch_add(counters.segments, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,142 @@
+//! The clock of segments: the processor's invariant counter, or CLOCK_MONOTONIC where there is none. Ticks become
+//! nanoseconds only when a trace is written, with a rate measured over the whole run.
+#![expect(unsafe_code, reason = "reads the processor's counter and clock_gettime(2)")]
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use trace_format::columns::TickScale;
+use trace_format::meta::ClockSource;
+
+static USE_COUNTER: AtomicBool = AtomicBool::new(false);
+static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
+static BASE_MONOTONIC_NS: AtomicU64 = AtomicU64::new(0);
+static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
+
+/// Now, in ticks.
+#[inline(always)]
+pub(crate) fn now() -> u64 {
+    if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { monotonic_ns() }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn counter() -> u64 {
+    let ticks: u64;
+    // SAFETY: the virtual counter is readable from user space on Linux (arm64 booting.rst).
+    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+    ticks
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn counter() -> u64 {
+    monotonic_ns()
+}
+
+/// Whether the counter runs at one rate, whatever the processor does: CPUID 80000007h, EDX bit 8 (AMD APM vol. 3, Intel
+/// SDM vol. 2A). CNTVCT always does (Arm ARM, D11).
+#[cfg(target_arch = "x86_64")]
+fn counter_is_invariant() -> bool {
+    use std::arch::x86_64::__cpuid;
+    __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter_is_invariant() -> bool {
+    cfg!(target_arch = "aarch64")
+}
+
+fn clock_ns(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is ours; both clocks exist on every Linux. Served by the vDSO: no system call.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC) as u64
+}
+
+/// Wall clock, in ns since 1970-01-01 UTC.
+pub(crate) fn unix_ns() -> i64 {
+    clock_ns(libc::CLOCK_REALTIME)
+}
+
+/// Reads ticks and a clock at (nearly) the same moment: the closest of a few tries.
+fn pair(read: impl Fn() -> i64) -> (u64, i64) {
+    let mut best = (u64::MAX, 0, 0);
+    for _ in 0..5 {
+        let before = now();
+        let value = read();
+        let after = now();
+        if after.wrapping_sub(before) < best.0 {
+            best = (after.wrapping_sub(before), before + (after.wrapping_sub(before)) / 2, value);
+        }
+    }
+    (best.1, best.2)
+}
+
+/// Sets the process's time zero to now. Once at start, and again in a forked child.
+pub(crate) fn start() {
+    USE_COUNTER.store(counter_is_invariant(), Ordering::Relaxed);
+    let (ticks, unix) = pair(unix_ns);
+    let (base, monotonic) = pair(|| monotonic_ns() as i64);
+    BASE_TICKS.store(base, Ordering::Relaxed);
+    BASE_MONOTONIC_NS.store(monotonic as u64, Ordering::Relaxed);
+    // The wall clock was read a moment before the base; a tick is at most a nanosecond or so here.
+    EPOCH_UNIX_NS.store(unix + i64::from(base.saturating_sub(ticks) > 0), Ordering::Relaxed);
+}
+
+/// What is known of the clock when a trace is written.
+pub(crate) struct Calibration {
+    /// From ticks to ns since the epoch.
+    pub(crate) scale: TickScale,
+    /// Ticks per second.
+    pub(crate) hz: u64,
+    /// Which clock.
+    pub(crate) source: ClockSource,
+    /// Wall clock at time zero.
+    pub(crate) epoch_unix_ns: i64,
+}
+
+/// Measures the rate over the time since [`start`].
+pub(crate) fn calibrate() -> Calibration {
+    let base = BASE_TICKS.load(Ordering::Relaxed);
+    let epoch_unix_ns = EPOCH_UNIX_NS.load(Ordering::Relaxed);
+    if !USE_COUNTER.load(Ordering::Relaxed) {
+        let scale = TickScale { base, ..TickScale::IDENTITY };
+        return Calibration { scale, hz: 1_000_000_000, source: ClockSource::Monotonic, epoch_unix_ns };
+    }
+    // Both readings are good to some 20 ns, so over a run of any length times are off by no more than that.
+    let (ticks, monotonic) = pair(|| monotonic_ns() as i64);
+    let passed_ticks = ticks.saturating_sub(base).max(1);
+    let passed_ns = (monotonic as u64).saturating_sub(BASE_MONOTONIC_NS.load(Ordering::Relaxed));
+    let hz = u128::from(passed_ticks) * 1_000_000_000 / u128::from(passed_ns.max(1));
+    Calibration {
+        scale: TickScale::measured(base, passed_ticks, passed_ns),
+        hz: hz as u64,
+        source: ClockSource::Counter,
+        epoch_unix_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_become_the_nanoseconds_that_passed() {
+        start();
+        let (begin, ns) = (now(), monotonic_ns());
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let (end, passed) = (now(), monotonic_ns() - ns);
+        let scale = calibrate().scale;
+        let measured = scale.nanoseconds(end) - scale.nanoseconds(begin);
+        assert!(measured.abs_diff(passed) < passed / 100, "{measured} against {passed}");
+    }
+}

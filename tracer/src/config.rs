@@ -1,0 +1,159 @@
+//! The settings, from the environment, read once when the library is loaded. A value that makes no sense turns tracing
+//! off with one line on standard error; the program runs on as if the library were not there.
+
+use std::ffi::CStr;
+
+/// How traces are written at MPI_Finalize.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FlushMode {
+    /// One file by all ranks together; a file per process where that is not possible.
+    #[default]
+    Auto,
+    /// As `Auto`, and says so when it had to fall back.
+    Collective,
+    /// A file per process; no communication at all.
+    Process,
+}
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// Where traces are written; empty for the working directory at start.
+    pub(crate) output_dir: Vec<u8>,
+    /// Cap on the segment buffer of one process, in bytes.
+    pub(crate) buffer_max: usize,
+    /// How to flush.
+    pub(crate) flush: FlushMode,
+    /// 0 quiet, 1 says what was written, 2 says more.
+    pub(crate) verbose: u8,
+}
+
+impl Config {
+    /// The settings that shape a trace, as (variable, value).
+    pub(crate) fn describe(&self) -> Vec<(String, String)> {
+        vec![("DXT_ENABLE".to_owned(), "trace".to_owned()), ("DXT_BUFFER_MAX".to_owned(), self.buffer_max.to_string())]
+    }
+}
+
+/// Default of `DXT_BUFFER_MAX`: 4 MiB.
+pub(crate) const DEFAULT_BUFFER_MAX: usize = 4 << 20;
+/// Least value of `DXT_BUFFER_MAX`: room for a few chunks.
+pub(crate) const LEAST_BUFFER_MAX: usize = 16 << 10;
+/// Largest value of `DXT_BUFFER_MAX`: 1 TiB.
+pub(crate) const LARGEST_BUFFER_MAX: usize = 1 << 40;
+
+/// A variable whose value makes no sense.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadValue {
+    pub(crate) variable: &'static str,
+    pub(crate) value: Vec<u8>,
+    pub(crate) expected: &'static str,
+}
+
+/// Looks a variable up in an environment.
+pub(crate) trait Environment {
+    /// The variable's value.
+    fn get(&self, name: &CStr) -> Option<&[u8]>;
+}
+
+/// Reads the settings; `None` if tracing is off.
+///
+/// # Errors
+/// The first variable whose value makes no sense.
+pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, BadValue> {
+    if !enabled(environment)? {
+        return Ok(None);
+    }
+    let buffer_max = match environment.get(c"DXT_BUFFER_MAX") {
+        None | Some(b"") => DEFAULT_BUFFER_MAX,
+        Some(value) => size(value)
+            .filter(|bytes| (LEAST_BUFFER_MAX..=LARGEST_BUFFER_MAX).contains(bytes))
+            .ok_or_else(|| bad("DXT_BUFFER_MAX", value, "a size from 16K to 1T, such as 4194304, 64M or 1G"))?,
+    };
+    let flush = match environment.get(c"DXT_FLUSH") {
+        None | Some(b"" | b"auto") => FlushMode::Auto,
+        Some(b"collective") => FlushMode::Collective,
+        Some(b"process") => FlushMode::Process,
+        Some(value) => return Err(bad("DXT_FLUSH", value, "auto, collective or process")),
+    };
+    let verbose = match environment.get(c"DXT_VERBOSE") {
+        None | Some(b"" | b"0") => 0,
+        Some(b"1") => 1,
+        Some(b"2") => 2,
+        Some(value) => return Err(bad("DXT_VERBOSE", value, "0, 1 or 2")),
+    };
+    let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
+    Ok(Some(Config { output_dir, buffer_max, flush, verbose }))
+}
+
+fn enabled(environment: &impl Environment) -> Result<bool, BadValue> {
+    match environment.get(c"DXT_ENABLE") {
+        Some(b"trace") => Ok(true),
+        Some(b"off") => Ok(false),
+        // Darshan's switch for the same thing.
+        None | Some(b"") => match environment.get(c"DXT_ENABLE_IO_TRACE") {
+            Some(b"1") => Ok(true),
+            None | Some(b"" | b"0") => Ok(false),
+            Some(value) => Err(bad("DXT_ENABLE_IO_TRACE", value, "1 or 0")),
+        },
+        Some(value) => Err(bad("DXT_ENABLE", value, "off or trace")),
+    }
+}
+
+fn bad(variable: &'static str, value: &[u8], expected: &'static str) -> BadValue {
+    BadValue { variable, value: value.to_vec(), expected }
+}
+
+/// A size in bytes with an optional binary suffix K, M, G or T.
+fn size(value: &[u8]) -> Option<usize> {
+    let (digits, shift) = match value.split_last()? {
+        (b'k' | b'K', rest) => (rest, 10),
+        (b'm' | b'M', rest) => (rest, 20),
+        (b'g' | b'G', rest) => (rest, 30),
+        (b't' | b'T', rest) => (rest, 40),
+        _ => (value, 0),
+    };
+    std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Environment for &[(&CStr, &str)] {
+        fn get(&self, name: &CStr) -> Option<&[u8]> {
+            self.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.as_bytes())
+        }
+    }
+
+    fn settings(variables: &[(&CStr, &str)]) -> Result<Option<Config>, BadValue> {
+        read(&variables)
+    }
+
+    #[test]
+    fn unset_is_off_and_the_alias_counts_only_when_unset() {
+        assert_eq!(settings(&[]), Ok(None));
+        assert!(settings(&[(c"DXT_ENABLE_IO_TRACE", "1")]).unwrap().is_some());
+        assert_eq!(settings(&[(c"DXT_ENABLE", "off"), (c"DXT_ENABLE_IO_TRACE", "1")]), Ok(None));
+    }
+
+    #[test]
+    fn sizes_have_suffixes_and_bounds() {
+        let buffer = |value| {
+            settings(&[(c"DXT_ENABLE", "trace"), (c"DXT_BUFFER_MAX", value)]).map(|config| config.unwrap().buffer_max)
+        };
+        assert_eq!(buffer(""), Ok(DEFAULT_BUFFER_MAX));
+        assert_eq!(buffer("64M"), Ok(64 << 20));
+        assert_eq!(buffer("20000"), Ok(20000));
+        for wrong in ["1", "4X", "-4M", "M", "99999999T", "4 M"] {
+            assert_eq!(buffer(wrong).unwrap_err().variable, "DXT_BUFFER_MAX", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_variable() {
+        let wrong = settings(&[(c"DXT_ENABLE", "yes")]).unwrap_err();
+        assert_eq!((wrong.variable, wrong.value.as_slice()), ("DXT_ENABLE", b"yes".as_slice()));
+        assert_eq!(settings(&[(c"DXT_ENABLE", "trace"), (c"DXT_FLUSH", "x")]).unwrap_err().variable, "DXT_FLUSH");
+    }
+}

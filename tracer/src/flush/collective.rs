@@ -1,0 +1,177 @@
+//! All ranks write one file. Each encodes its own part; one Exscan tells where it goes; two collective writes put the
+//! parts and the index entries there; all agree on the outcome. A rank whose own part failed still joins every call.
+//!
+//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody
+//! writes alone, and no rank ever holds what grows with the number of ranks.
+
+use super::gather::Gathered;
+use super::{names, output};
+use crate::config::Config;
+use crate::mpi::{Handle, SUCCESS, World, api};
+use crate::say::say;
+use std::ffi::{CStr, CString};
+use trace_format::frame::{INDEX_ENTRY_BYTES, IndexEntry};
+use trace_format::write::{Encoder, Region, preamble, trailer};
+
+/// Most bytes of one collective write call and rank: counts are C ints.
+const ROUND_BYTES: usize = 1 << 30;
+/// Most bytes of the output path.
+const PATH_BYTES: usize = 4096;
+
+/// What this rank contributes.
+#[derive(Default)]
+struct Part {
+    preamble: Vec<u8>,
+    region: Option<Region>,
+}
+
+impl Part {
+    fn bytes(&self) -> usize {
+        self.preamble.len() + self.region.as_ref().map_or(0, |region| region.bytes.len())
+    }
+}
+
+/// Writes the trace of all ranks. Collective.
+///
+/// # Errors
+/// Why there is none; the same decision on all ranks.
+pub(super) fn write(world: &World, config: &Config, by: &str) -> Result<(), String> {
+    let shared = if world.rank == 0 { names::of_rank_0() } else { Vec::new() };
+    let hashes = names::broadcast(world, &shared)?;
+    let part = encode(world, by, shared, &hashes).unwrap_or_default();
+    let length = part.bytes() as u64;
+    let failed = u64::from(part.region.is_none());
+    let before = scan(world, length)?;
+    let [total, failures] = reduce(world, world.abi.sum, [length, failed])?;
+    let [largest, preamble_length] = reduce(world, world.abi.max, [length, part.preamble.len() as u64])?;
+    if failures > 0 {
+        return Err(format!("{failures} ranks could not encode their part"));
+    }
+    let path = share_path(world, config)?;
+    let Some(region) = part.region else { return Err("this rank has no part".into()) };
+    let offset = before + part.preamble.len() as u64;
+    let entry = IndexEntry { offset, ..region.entry };
+    let mut body = part.preamble;
+    body.extend_from_slice(&region.bytes);
+    let mut index = entry.encode().to_vec();
+    if world.rank + 1 == world.size {
+        index.extend_from_slice(&trailer(total, world.size.unsigned_abs()));
+    }
+    let index_at = total + u64::from(world.rank.unsigned_abs()) * INDEX_ENTRY_BYTES as u64;
+    debug_assert!(preamble_length <= total);
+    let rounds = usize::try_from(largest).unwrap_or(0).div_ceil(ROUND_BYTES).max(1);
+    put(world, &path, before, &body, rounds, index_at, &index)?;
+    if world.rank == 0 {
+        match output::finish(path.to_bytes()) {
+            Ok(name) if config.verbose > 0 => say(&[b"wrote ", &name]),
+            Ok(_) => {}
+            Err(why) => say(&[why.as_bytes()]),
+        }
+    }
+    Ok(())
+}
+
+fn encode(world: &World, by: &str, shared: Vec<trace_format::meta::SharedName>, hashes: &[u64]) -> Option<Part> {
+    let mut encoder = Encoder::new().ok()?;
+    let mut gathered = Gathered::new(by, Some(hashes));
+    let preamble = if world.rank == 0 {
+        preamble(&mut encoder, &gathered.job(shared), world.size.unsigned_abs()).ok()?
+    } else {
+        Vec::new()
+    };
+    let region = gathered.region(&mut encoder, world.rank.unsigned_abs()).ok()?;
+    Some(Part { preamble, region: Some(region) })
+}
+
+/// Sum of `length` over the ranks before this one.
+fn scan(world: &World, length: u64) -> Result<u64, String> {
+    let mut before = 0_u64;
+    let abi = &world.abi;
+    let result =
+        api().exscan((&raw const length).cast(), (&raw mut before).cast(), 1, abi.uint64, abi.sum, abi.comm_world);
+    // MPI leaves rank 0's result undefined.
+    if result == SUCCESS { Ok(if world.rank == 0 { 0 } else { before }) } else { Err("MPI_Exscan failed".into()) }
+}
+
+fn reduce(world: &World, op: Handle, values: [u64; 2]) -> Result<[u64; 2], String> {
+    let mut all = [0_u64; 2];
+    let abi = &world.abi;
+    let result = api().allreduce(values.as_ptr().cast(), all.as_mut_ptr().cast(), 2, abi.uint64, op, abi.comm_world);
+    if result == SUCCESS { Ok(all) } else { Err("MPI_Allreduce failed".into()) }
+}
+
+/// Rank 0 names the file and makes its directory; all get the name.
+fn share_path(world: &World, config: &Config) -> Result<CString, String> {
+    let mut bytes = [0_u8; PATH_BYTES];
+    if world.rank == 0 {
+        let path = output::job_path(config, world.size);
+        output::make_directories(&path);
+        if path.len() < PATH_BYTES - 16 {
+            bytes[..path.len()].copy_from_slice(&path);
+        }
+    }
+    let abi = &world.abi;
+    if api().bcast(bytes.as_mut_ptr().cast(), PATH_BYTES as i32, abi.byte, 0, abi.comm_world) != SUCCESS {
+        return Err("the broadcast of the file's name failed".into());
+    }
+    let path = CStr::from_bytes_until_nul(&bytes).map_err(|error| error.to_string())?;
+    if path.is_empty() { Err("the output path is too long".into()) } else { Ok(path.to_owned()) }
+}
+
+/// Opens, writes and closes the file together; all ranks come to the same result.
+fn put(
+    world: &World,
+    path: &CStr,
+    at: u64,
+    body: &[u8],
+    rounds: usize,
+    index_at: u64,
+    index: &[u8],
+) -> Result<(), String> {
+    let abi = &world.abi;
+    // A program may have made errors on files fatal by default; in the tracer they are not.
+    api().file_set_errhandler(abi.file_null, abi.errors_return);
+    let mut partial = path.to_bytes().to_vec();
+    partial.extend_from_slice(b".partial");
+    let partial = CString::new(partial).map_err(|error| error.to_string())?;
+    let mut file = abi.file_null;
+    let opened = api().file_open(abi.comm_world, partial.as_ptr(), abi.create_write_only, abi.info_null, &raw mut file);
+    let [_, unopened] = reduce(world, abi.sum, [0, u64::from(opened != SUCCESS)])?;
+    if unopened > 0 {
+        if opened == SUCCESS {
+            api().file_close(&raw mut file);
+        }
+        abandon(world, path);
+        return Err(format!("{unopened} ranks could not open {}", partial.to_string_lossy()));
+    }
+    let mut written = true;
+    for round in 0..rounds {
+        let from = (round * ROUND_BYTES).min(body.len());
+        let piece = &body[from..(from + ROUND_BYTES).min(body.len())];
+        written &= write_at_all(world, file, at + from as u64, piece);
+    }
+    written &= write_at_all(world, file, index_at, index);
+    written &= api().file_close(&raw mut file) == SUCCESS;
+    let [_, unwritten] = reduce(world, abi.sum, [0, u64::from(!written)])?;
+    if unwritten > 0 {
+        abandon(world, path);
+        return Err(format!("{unwritten} ranks could not write to {}", partial.to_string_lossy()));
+    }
+    Ok(())
+}
+
+fn write_at_all(world: &World, file: Handle, at: u64, bytes: &[u8]) -> bool {
+    let mut status = [0_u64; 16];
+    let (offset, count) = (at as i64, bytes.len() as i32);
+    let status = status.as_mut_ptr().cast::<std::ffi::c_void>();
+    let result = api().file_write_at_all(file, offset, bytes.as_ptr().cast(), count, world.abi.byte, status);
+    let mut transferred = 0;
+    let known = api().get_elements(status, world.abi.byte, &raw mut transferred) == SUCCESS;
+    result == SUCCESS && (!known || transferred == i64::from(count))
+}
+
+fn abandon(world: &World, path: &CStr) {
+    if world.rank == 0 {
+        output::abandon(path.to_bytes());
+    }
+}

@@ -1,0 +1,218 @@
+//! Collects what this process has recorded into the form that the writer takes.
+
+use crate::clock::{self, Calibration};
+use crate::mpi::{self, World};
+use crate::ops;
+use crate::record::{self, ARENA, THREADS};
+use crate::registry::{self, File};
+use crate::{buffer, handles, job, lifecycle};
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+use trace_format::Segment;
+use trace_format::columns::TickScale;
+use trace_format::counters::Counters;
+use trace_format::meta::{
+    FileDef, Job, JobInfo, LayoutDef, LayoutMoment, Missing, Mpi, Note, Process, ProcessInfo, SharedName, StreamDef,
+    ThreadDef,
+};
+use trace_format::write::{Encoder, Region, ThreadSegments};
+
+/// What this process has recorded.
+pub(super) struct Gathered {
+    process: Process,
+    threads: Vec<(u32, Vec<Cow<'static, [Segment]>>)>,
+    scale: TickScale,
+}
+
+/// Whether the ranks of `MPI_COMM_WORLD` can be expected to be traced all alike: several programs started together
+/// (MPMD) may not be, and waiting for one that is not traced would hang the others.
+pub(super) fn can_be_collective() -> bool {
+    mpi::world().is_some_and(World::one_program)
+}
+
+impl Gathered {
+    /// Takes stock. Paths whose hash is in `known` are left to the job block.
+    pub(super) fn new(by: &str, known: Option<&[u64]>) -> Self {
+        let calibration = clock::calibrate();
+        let threads = segments();
+        let used = used_streams(&threads);
+        let mut process = Process { info: info(by, &calibration), notes: notes(), ..Process::default() };
+        for (index, thread) in THREADS.iter().enumerate() {
+            if threads.get(index).is_some_and(|(_, pieces)| !pieces.is_empty()) {
+                process.threads.push(ThreadDef { index: index as u32, tid: thread.tid.load(Ordering::Relaxed) });
+            }
+        }
+        describe(&mut process, &used, &calibration.scale, known.unwrap_or_default());
+        Self { process, threads, scale: calibration.scale }
+    }
+
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.process.streams.is_empty()
+    }
+
+    /// Node and process id.
+    pub(super) fn place(&self) -> (&str, u32) {
+        (&self.process.info.node, self.process.info.pid)
+    }
+
+    /// The job block as this process would write it, with these names stored once for all.
+    pub(super) fn job(&self, names: Vec<SharedName>) -> Job {
+        let identity = job::identity();
+        let world = mpi::world();
+        let mpi = world.map(|world| Mpi {
+            ranks: world.size.unsigned_abs(),
+            family: world.abi.family.to_owned(),
+            version: world.version.clone(),
+        });
+        let info = JobInfo {
+            key: mpi::job_key().unwrap_or(job::own_key()).to_owned(),
+            scheduler: identity.map(|identity| identity.scheduler.clone()).unwrap_or_default(),
+            uid: job::user(),
+            exe: identity.map(|identity| identity.exe.clone()).unwrap_or_default(),
+            args: identity.map(|identity| identity.args.clone()).unwrap_or_default(),
+            cwd: identity.map(|identity| identity.cwd.clone()).unwrap_or_default(),
+            start_unix_ns: identity.map_or(0, |identity| identity.start_unix_ns),
+            mpi,
+            tracer: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let settings = lifecycle::config().map(crate::config::Config::describe).unwrap_or_default();
+        Job { info, ops: ops::table(), names, settings }
+    }
+
+    /// Encodes the process's region.
+    pub(super) fn region(&mut self, encoder: &mut Encoder, number: u32) -> trace_format::Result<Region> {
+        let threads: Vec<ThreadSegments<'_>> = self
+            .threads
+            .iter()
+            .map(|(thread, pieces)| ThreadSegments {
+                thread: *thread,
+                pieces: pieces.iter().map(|piece| &**piece).collect(),
+            })
+            .collect();
+        encoder.region(number, &mut self.process, &threads, &self.scale)
+    }
+}
+
+/// The segments of every thread, in order: its chunks, then its scratch.
+fn segments() -> Vec<(u32, Vec<Cow<'static, [Segment]>>)> {
+    let written = record::written_until();
+    let mut threads: Vec<(u32, Vec<Cow<'static, [Segment]>>)> =
+        (0..THREADS.len()).map(|index| (index as u32, Vec::new())).collect();
+    let chunks = ARENA.chunks().map(|chunk| (chunk.thread, chunk.slots));
+    for (thread, slots) in chunks.chain(buffer::SCRATCHES.iter().map(buffer::Scratch::slots)) {
+        let new = |slot: &&Segment| slot.end > written;
+        let Some((_, pieces)) = threads.get_mut(thread as usize) else { continue };
+        if written == 0 {
+            let filled = slots.iter().rposition(|slot| slot.end != 0).map_or(0, |last| last + 1);
+            if filled > 0 {
+                pieces.push(Cow::Borrowed(&slots[..filled]));
+            }
+        } else if slots.iter().any(|slot| new(&slot)) {
+            pieces.push(Cow::Owned(slots.iter().filter(new).copied().collect()));
+        }
+    }
+    threads
+}
+
+/// Which streams have a segment.
+fn used_streams(threads: &[(u32, Vec<Cow<'static, [Segment]>>)]) -> Vec<bool> {
+    let mut used = vec![false; registry::streams().count()];
+    for segment in threads.iter().flat_map(|(_, pieces)| pieces).flat_map(|piece| piece.iter()) {
+        if segment.end != 0
+            && let Some(used) = used.get_mut(segment.stream().0 as usize)
+        {
+            *used = true;
+        }
+    }
+    used
+}
+
+/// Fills in files, streams, layouts and counters of what was used.
+fn describe(process: &mut Process, used: &[bool], scale: &TickScale, known: &[u64]) {
+    let all: Vec<&'static File> = registry::files().collect();
+    let mut number_of = std::collections::BTreeMap::new();
+    for (id, stream) in registry::streams() {
+        let folded = stream.folded();
+        if folded.is_none() && !used.get(id as usize).copied().unwrap_or(false) {
+            continue;
+        }
+        let next = number_of.len() as u32;
+        let file = *number_of.entry(std::ptr::from_ref(stream.file)).or_insert(next);
+        process.streams.push(StreamDef { id, file, op: stream.op, flags: stream.flags, errno: stream.errno });
+        if let Some(folded) = folded {
+            process.missing.push(Missing { stream: id, counters: in_nanoseconds(folded, scale) });
+        }
+    }
+    process.files.resize(number_of.len(), FileDef::default());
+    for file in all {
+        let Some(&number) = number_of.get(&std::ptr::from_ref(file)) else { continue };
+        let Some(place) = process.files.get_mut(number as usize) else { continue };
+        *place = FileDef {
+            hash: file.hash,
+            path: known.binary_search(&file.hash).is_err().then(|| file.path.to_vec()),
+            kind: file.identity.kind,
+            device: file.identity.device,
+            inode: file.identity.inode,
+            block_size: file.identity.block_size,
+        };
+        for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
+            if let Some(layout) = layout {
+                let bytes = layout.bytes.to_vec();
+                process.layouts.push(LayoutDef { file: number, moment, source: layout.source, bytes });
+            }
+        }
+    }
+}
+
+fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
+    let passed = |ticks: u64| scale.nanoseconds(scale.base.saturating_add(ticks));
+    Counters {
+        duration: passed(ticks.duration),
+        max_duration: passed(ticks.max_duration),
+        first_start: scale.nanoseconds(ticks.first_start),
+        last_end: scale.nanoseconds(ticks.last_end),
+        ..ticks
+    }
+}
+
+fn info(by: &str, calibration: &Calibration) -> ProcessInfo {
+    let identity = job::identity();
+    let (pid, ppid) = job::process_ids();
+    ProcessInfo {
+        rank: mpi::world().map_or(-1, |world| world.rank),
+        node: identity.map(|identity| identity.host.clone()).unwrap_or_default(),
+        pid,
+        ppid,
+        exe: identity.map(|identity| identity.exe.clone()).unwrap_or_default(),
+        epoch_unix_ns: calibration.epoch_unix_ns,
+        clock: calibration.source,
+        clock_hz: calibration.hz,
+        sync_ns: mpi::sync_ticks().map(|ticks| calibration.scale.nanoseconds(ticks)),
+        end_ns: calibration.scale.nanoseconds(clock::now()),
+        ended_by: by.to_owned(),
+        segments: 0,
+        missing: 0,
+        blocks: 0,
+    }
+}
+
+/// What was seen and not recorded.
+fn notes() -> Vec<Note> {
+    let [system, mpi, full] = [0, 1, 2].map(|reason| handles::NOT_RECORDED[reason].load(Ordering::Relaxed));
+    let notes = [
+        ("opens of files of the operating system, which are not recorded", system),
+        ("opens of files of the MPI library, which are not recorded", mpi),
+        ("opens that were not recorded because the file table was full", full),
+        ("calls that were not recorded because a table was full", buffer::LOST.load(Ordering::Relaxed)),
+        (
+            "calls of signal handlers that were not recorded because the tracer was busy",
+            record::DURING_TRACER.load(Ordering::Relaxed),
+        ),
+    ];
+    notes
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| Note { what: what.to_owned(), count })
+        .collect()
+}

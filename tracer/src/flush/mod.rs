@@ -1,0 +1,60 @@
+//! Writes the trace: all ranks into one file where that is possible, each process into its own otherwise. The program's
+//! output, errno and exit code stay as they are, whatever happens here.
+
+mod collective;
+mod gather;
+mod names;
+mod output;
+
+use crate::config::{Config, FlushMode};
+use crate::mpi::World;
+use crate::say::say;
+use crate::{clock, record, registry};
+use gather::Gathered;
+use trace_format::write::{self, Encoder};
+
+/// At MPI_Finalize. Every rank comes here and takes part in every collective call, whatever its own part's fate.
+pub(crate) fn all_ranks(world: &'static World, config: &Config) {
+    let by = "MPI_Finalize";
+    let until = clock::now();
+    let together = config.flush != FlushMode::Process && gather::can_be_collective();
+    if together {
+        match collective::write(world, config, by) {
+            Ok(()) => {}
+            Err(why) => {
+                if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
+                    say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
+                }
+                one_process(config, by);
+            }
+        }
+    } else {
+        one_process(config, by);
+    }
+    record::set_written_until(until);
+    registry::forget_counts();
+}
+
+/// Writes this process's trace into a file of its own, unless there is nothing to write.
+pub(crate) fn one_process(config: &Config, by: &'static str) {
+    let gathered = Gathered::new(by, None);
+    if gathered.is_empty() {
+        return;
+    }
+    if let Err(why) = write_process(config, gathered) {
+        say(&[b"failed to write the trace: ", why.as_bytes()]);
+    }
+}
+
+fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> {
+    let mut encoder = Encoder::new().map_err(|error| error.to_string())?;
+    let job = gathered.job(Vec::new());
+    let region = gathered.region(&mut encoder, 0).map_err(|error| error.to_string())?;
+    let bytes = write::file(&mut encoder, &job, vec![region]).map_err(|error| error.to_string())?;
+    let path = output::process_path(config, &gathered);
+    let written = output::write(&path, &bytes)?;
+    if config.verbose > 0 {
+        say(&[b"wrote ", &written]);
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Open file descriptions: what dup(2) shares. A description has a position, which read(2) and write(2) move; the tracer
+//! follows it so that it need not ask the kernel at each call.
+#![expect(unsafe_code, reason = "lseek(2), gettid(2); references into reserved memory")]
+
+use crate::memory::Table;
+use crate::registry::File;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+
+/// How the position of a description can be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Position {
+    /// The tracer follows it.
+    Followed = 0,
+    /// Somebody else moves it too (another process, a C stream): ask the kernel after each call.
+    Shared = 1,
+    /// There is none: terminals and other character devices.
+    None = 2,
+}
+
+/// An open file description.
+pub(crate) struct Description {
+    file: AtomicPtr<File>,
+    position: AtomicI64,
+    kind: AtomicU8,
+    append: AtomicU8,
+    /// Descriptors that refer to it.
+    references: AtomicU32,
+    /// Thread inside a call that moves the position, or 0.
+    mover: AtomicU32,
+    next_free: AtomicPtr<Description>,
+}
+
+static DESCRIPTIONS: Table<Description> = Table::new();
+/// Descriptions that nothing refers to. Only ever popped under `FREE_BUSY`, so a record cannot return while it is taken.
+static FREE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
+static FREE_BUSY: AtomicU8 = AtomicU8::new(0);
+
+/// Takes address space for `count` descriptions.
+pub(super) fn prepare(count: usize) {
+    DESCRIPTIONS.prepare(count);
+}
+
+/// A new description with one reference; `None` when the table is full.
+pub(super) fn new(file: &'static File, position: Position, append: bool, at: i64) -> Option<&'static Description> {
+    let description = reuse().or_else(|| {
+        let new = Description {
+            file: AtomicPtr::new(std::ptr::null_mut()),
+            position: AtomicI64::new(0),
+            kind: AtomicU8::new(0),
+            append: AtomicU8::new(0),
+            references: AtomicU32::new(0),
+            mover: AtomicU32::new(0),
+            next_free: AtomicPtr::new(std::ptr::null_mut()),
+        };
+        DESCRIPTIONS.push(new).map(|(_, new)| new)
+    })?;
+    description.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
+    description.position.store(at, Ordering::Relaxed);
+    description.kind.store(position as u8, Ordering::Relaxed);
+    description.append.store(u8::from(append), Ordering::Relaxed);
+    description.mover.store(0, Ordering::Relaxed);
+    description.references.store(1, Ordering::Release);
+    Some(description)
+}
+
+fn reuse() -> Option<&'static Description> {
+    // Whoever finds the list busy (another thread, or the code that this signal handler interrupted) makes a new record.
+    if FREE.load(Ordering::Relaxed).is_null() || FREE_BUSY.swap(1, Ordering::Acquire) != 0 {
+        return None;
+    }
+    let head = FREE.load(Ordering::Acquire);
+    // SAFETY: null or a record of the table.
+    let found = unsafe { head.as_ref() };
+    let taken = found.filter(|description| {
+        let next = description.next_free.load(Ordering::Relaxed);
+        FREE.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    });
+    FREE_BUSY.store(0, Ordering::Release);
+    taken
+}
+
+/// Marks every description as shared with another process.
+pub(super) fn share_all() {
+    for description in DESCRIPTIONS.iter() {
+        description.share();
+        description.mover.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Descriptor numbers are small, so are thread ids; 0 is no thread.
+fn thread_id() -> u32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+impl Description {
+    /// Its file.
+    #[inline(always)]
+    pub(crate) fn file(&self) -> &'static File {
+        // SAFETY: set before the description could be found, to a record that never goes away.
+        unsafe { &*self.file.load(Ordering::Relaxed) }
+    }
+
+    /// One more descriptor refers to it.
+    pub(super) fn retain(&self) {
+        self.references.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One descriptor less; the last one frees the record.
+    pub(super) fn release(&'static self) {
+        if self.references.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        let this = std::ptr::from_ref(self).cast_mut();
+        let mut head = FREE.load(Ordering::Relaxed);
+        loop {
+            self.next_free.store(head, Ordering::Relaxed);
+            match FREE.compare_exchange_weak(head, this, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// From now on somebody else moves the position too.
+    pub(crate) fn share(&self) {
+        let followed = Position::Followed as u8;
+        let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether there is a position at all.
+    pub(crate) fn has_position(&self) -> bool {
+        self.kind.load(Ordering::Relaxed) != Position::None as u8
+    }
+
+    /// Whether writes go to the end of the file (O_APPEND).
+    pub(crate) fn appends(&self) -> bool {
+        self.append.load(Ordering::Relaxed) != 0
+    }
+
+    /// After fcntl(F_SETFL).
+    pub(crate) fn set_append(&self, append: bool) {
+        self.append.store(u8::from(append), Ordering::Relaxed);
+    }
+
+    /// The position is at `offset` now.
+    pub(crate) fn moved_to(&self, offset: i64) {
+        self.position.store(offset, Ordering::Relaxed);
+    }
+
+    /// Before a call that moves the position. The kernel lets such calls on a regular file through one at a time; so does
+    /// this, for a bounded time, so that the order of the positions is the kernel's. Gives what [`Self::moved`] wants.
+    #[inline(always)]
+    pub(crate) fn moving(&self) -> Mover {
+        if self.kind.load(Ordering::Relaxed) != Position::Followed as u8 || crate::threads::is_single() {
+            return Mover(0);
+        }
+        self.moving_among_threads()
+    }
+
+    /// As [`Self::moving`], whoever else may move the position: for C streams, whose own lock cannot be held safely.
+    #[inline(always)]
+    pub(crate) fn turn(&self) -> Mover {
+        if crate::threads::is_single() { Mover(0) } else { self.moving_among_threads() }
+    }
+
+    #[inline(never)]
+    fn moving_among_threads(&self) -> Mover {
+        let me = thread_id();
+        let mut waited = 0;
+        while let Err(other) = self.mover.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
+            // A signal handler that interrupted this very thread inside such a call must not wait for it. And nobody
+            // waits for long: a thread may have been cancelled inside the call, or be reading from a slow device.
+            if other == me || waited >= MOST_YIELDS {
+                return Mover(0);
+            }
+            waited += 1;
+            if waited < 64 {
+                std::hint::spin_loop();
+            } else {
+                // SAFETY: no preconditions.
+                unsafe { libc::sched_yield() };
+            }
+        }
+        Mover(me)
+    }
+
+    /// After such a call that moved `bytes`, by `descriptor`; returns the offset at which it began.
+    #[inline(always)]
+    pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, writes: bool) -> i64 {
+        let offset = if self.kind.load(Ordering::Relaxed) == Position::Followed as u8 && !(writes && self.appends()) {
+            self.position.fetch_add(bytes, Ordering::Relaxed)
+        } else {
+            self.moved_by_others(descriptor, bytes)
+        };
+        self.settle(mover);
+        offset
+    }
+
+    #[cold]
+    fn moved_by_others(&self, descriptor: libc::c_int, bytes: i64) -> i64 {
+        if self.kind.load(Ordering::Relaxed) == Position::None as u8 {
+            return trace_format::segment::NO_OFFSET;
+        }
+        let errno = crate::errno::save();
+        // SAFETY: asks the kernel where the position is; moves nothing.
+        let end = unsafe { libc::syscall(libc::SYS_lseek, descriptor, 0_i64, libc::SEEK_CUR) };
+        errno.restore();
+        if end < 0 {
+            return trace_format::segment::NO_OFFSET;
+        }
+        self.position.store(end, Ordering::Relaxed);
+        (end - bytes).max(0)
+    }
+
+    /// Ends a call that did not move the position.
+    #[inline(always)]
+    pub(crate) fn settle(&self, mover: Mover) {
+        if mover.0 != 0 {
+            let _ = self.mover.compare_exchange(mover.0, 0, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Yields before a thread stops waiting for its turn: some tens of milliseconds on a busy machine.
+const MOST_YIELDS: u32 = 20_000;
+
+/// Turn of a thread to move a position.
+pub(crate) struct Mover(u32);

@@ -1,0 +1,12 @@
+//! What the program holds: descriptors (and the open file descriptions behind them) and MPI files. Hooks ask here which
+//! file a handle stands for and where its position is.
+
+mod description;
+mod descriptors;
+mod mpi_files;
+mod resolve;
+
+pub(crate) use description::Description;
+pub(crate) use descriptors::{after_fork, descriptor, duplicate, forget, forget_range, prepare, take};
+pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
+pub(crate) use resolve::{NOT_RECORDED, PATH_BYTES, canonical_path, file_of, opened};

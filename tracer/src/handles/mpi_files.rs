@@ -1,0 +1,95 @@
+//! Open MPI files by handle. MPI libraries hand out the same few addresses again and again; a small open-addressing table
+//! is enough, and a file that finds no place is counted as not recorded.
+#![expect(unsafe_code, reason = "references into static memory")]
+
+use crate::registry::File;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// An open MPI file.
+pub(crate) struct MpiFile {
+    handle: AtomicUsize,
+    file: AtomicPtr<File>,
+    /// Whether the view is still the one that MPI_File_open sets: bytes from the file's start.
+    pub(crate) default_view: AtomicBool,
+}
+
+const CAPACITY: usize = 4096;
+/// Handle of a place that was used and is free again.
+const REMOVED: usize = usize::MAX;
+
+static FILES: [MpiFile; CAPACITY] = [const {
+    MpiFile {
+        handle: AtomicUsize::new(0),
+        file: AtomicPtr::new(std::ptr::null_mut()),
+        default_view: AtomicBool::new(true),
+    }
+}; CAPACITY];
+
+impl MpiFile {
+    /// Its file.
+    pub(crate) fn file(&self) -> &'static File {
+        // SAFETY: set before the handle, to a record that never goes away.
+        unsafe { &*self.file.load(Ordering::Acquire) }
+    }
+}
+
+fn places(handle: usize) -> impl Iterator<Item = &'static MpiFile> {
+    let first = (handle >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
+    (0..CAPACITY).map(move |i| &FILES[(first + i) % CAPACITY])
+}
+
+/// The open file with this handle.
+pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
+    for place in places(handle) {
+        match place.handle.load(Ordering::Acquire) {
+            0 => return None,
+            found if found == handle => return Some(place),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Books `handle` as opened on `file`; false when the table is full.
+pub(crate) fn add(handle: usize, file: &'static File) -> bool {
+    for place in places(handle) {
+        let found = place.handle.load(Ordering::Acquire);
+        if found != 0 && found != REMOVED && found != handle {
+            continue;
+        }
+        // Nobody looks for this handle before MPI_File_open has returned it, so the order of the stores does not matter
+        // but for the race for the place itself.
+        if place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Release);
+            place.default_view.store(true, Ordering::Release);
+            return true;
+        }
+    }
+    false
+}
+
+/// Forgets `handle`.
+pub(crate) fn remove(handle: usize) {
+    if let Some(place) = find(handle) {
+        place.handle.store(REMOVED, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{Identity, find_or_add, prepare};
+
+    #[test]
+    fn handles_come_and_go() {
+        prepare(1024);
+        let file = find_or_add(b"/data/mpi", Identity::default()).unwrap();
+        for handle in (0x1000..0x1000 + 16 * 100).step_by(16) {
+            assert!(add(handle, file));
+        }
+        assert!(std::ptr::eq(find(0x1010).unwrap().file(), file));
+        remove(0x1010);
+        assert!(find(0x1010).is_none() && find(0x1020).is_some());
+        assert!(add(0x1010, file) && find(0x1010).is_some());
+    }
+}

@@ -1,0 +1,178 @@
+//! From a descriptor or a name to a file: what is traced, under which canonical path, and why not.
+#![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
+
+use super::description::{Description, Position};
+use super::descriptors;
+use crate::registry::{self, File, Identity, Verdict};
+use crate::{errno, tls};
+use std::sync::atomic::{AtomicU64, Ordering};
+use trace_format::meta::{FileKind, LayoutMoment};
+
+/// Why a file that was opened is not recorded.
+#[derive(Clone, Copy)]
+pub(crate) enum Unrecorded {
+    /// Under a path of the operating system.
+    System,
+    /// The MPI library's own.
+    MpiInternal,
+    /// The file table was full.
+    TableFull,
+}
+
+/// How many opens were not recorded, by [`Unrecorded`].
+pub(crate) static NOT_RECORDED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+impl Unrecorded {
+    fn count(self) {
+        NOT_RECORDED[self as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Longest path the kernel hands out (PATH_MAX).
+pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
+
+/// Looks at a descriptor that was just opened by the program with `flags` of open(2), and books it.
+pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Description> {
+    let file = identify(number)
+        .and_then(|(identity, path)| file_of(&path[..path.iter().position(|&byte| byte == 0)?], identity));
+    let position = file.map_or(Position::None, position_kind);
+    let description = descriptors::open(number, file, position, append, 0)?;
+    registry::read_layout(description.file(), number, LayoutMoment::Open);
+    Some(description)
+}
+
+fn position_kind(file: &File) -> Position {
+    if file.identity.kind == FileKind::Character { Position::None } else { Position::Followed }
+}
+
+/// Looks at a descriptor that somebody else made. Keeps errno.
+#[cold]
+pub(super) fn inherited(number: libc::c_int) -> Option<&'static Description> {
+    let errno = errno::save();
+    let description = tls::current().while_busy(|| {
+        // SAFETY: asks for flags; fails on a number that is not open.
+        let flags = unsafe { libc::syscall(libc::SYS_fcntl, number, libc::F_GETFL) };
+        if flags < 0 {
+            return None;
+        }
+        let description = opened(number, flags as i32 & libc::O_APPEND != 0)?;
+        // SAFETY: asks where the position is; moves nothing.
+        let at = unsafe { libc::syscall(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
+        description.moved_to(at.max(0));
+        // Whoever made it may have given it to other processes, or duplicated it.
+        description.share();
+        Some(description)
+    });
+    errno.restore();
+    description
+}
+
+/// The recorded file of this path; counts those that are not recorded.
+pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> {
+    match registry::judge(path) {
+        Verdict::Recorded => {}
+        Verdict::System => {
+            Unrecorded::System.count();
+            return None;
+        }
+        Verdict::MpiInternal => {
+            Unrecorded::MpiInternal.count();
+            return None;
+        }
+    }
+    let file = registry::find_or_add(path, identity);
+    if file.is_none() {
+        Unrecorded::TableFull.count();
+    }
+    file
+}
+
+/// What the kernel says of a descriptor: its kind and canonical path; `None` for directories, pipes, sockets and the like.
+fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
+    // SAFETY: an all-zero stat is a valid one.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
+    if unsafe { libc::syscall(libc::SYS_fstat, number, &raw mut stat) } != 0 {
+        return None;
+    }
+    let kind = match stat.st_mode & libc::S_IFMT {
+        libc::S_IFREG => FileKind::Regular,
+        libc::S_IFBLK => FileKind::Block,
+        libc::S_IFCHR => FileKind::Character,
+        _ => return None,
+    };
+    let identity = Identity {
+        kind,
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        block_size: u32::try_from(stat.st_blksize).unwrap_or(0),
+    };
+    let mut link = [0_u8; 32];
+    let name = decimal(number, &mut link);
+    let mut path = [0_u8; PATH_BYTES];
+    // SAFETY: the name ends in NUL, the buffer is ours and one byte of it stays zero.
+    let length =
+        unsafe { libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES - 1) };
+    (length > 0 && path[0] == b'/').then_some((identity, path))
+}
+
+/// `/proc/self/fd/<number>`, with its NUL, in `buffer`.
+fn decimal(number: libc::c_int, buffer: &mut [u8; 32]) -> *const u8 {
+    let prefix = b"/proc/self/fd/";
+    buffer[..prefix.len()].copy_from_slice(prefix);
+    let mut digits = [0_u8; 10];
+    let (mut rest, mut count) = (number.unsigned_abs(), 0);
+    loop {
+        digits[count] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        count += 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    for (i, digit) in digits[..count].iter().rev().enumerate() {
+        buffer[prefix.len() + i] = *digit;
+    }
+    buffer.as_ptr()
+}
+
+/// Canonical absolute path of `name`, for a file that is known by name only (MPI_File_open). Symbolic links are followed
+/// by opening nothing: realpath(3) where the file exists, else the name behind the working directory.
+pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) -> usize {
+    out.fill(0);
+    // SAFETY: `out` has PATH_MAX bytes, as realpath(3) asks.
+    let found = unsafe { libc::realpath(name.as_ptr(), out.as_mut_ptr().cast()) };
+    let mut length = 0;
+    if found.is_null() {
+        out.fill(0);
+        if !name.to_bytes().starts_with(b"/") {
+            // SAFETY: the buffer is ours; the system call's result counts the NUL.
+            let cwd = unsafe { libc::syscall(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) };
+            length = usize::try_from(cwd - 1).unwrap_or(0).min(PATH_BYTES - 1);
+            out[length] = b'/';
+            length += 1;
+        }
+        let room = PATH_BYTES - length;
+        let taken = name.to_bytes().len().min(room);
+        out[length..length + taken].copy_from_slice(&name.to_bytes()[..taken]);
+        length += taken;
+    } else {
+        length += out.iter().position(|&byte| byte == 0).unwrap_or(0);
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_named() {
+        for number in [0, 7, 10, 1_048_575] {
+            let mut buffer = [0; 32];
+            decimal(number, &mut buffer);
+            let text = std::str::from_utf8(&buffer).unwrap().trim_end_matches('\0');
+            assert_eq!(text, format!("/proc/self/fd/{number}"));
+        }
+    }
+}

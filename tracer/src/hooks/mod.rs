@@ -1,0 +1,23 @@
+//! The wrapped functions, one table per family. A hook touches the real symbol, the re-entrancy guard, the clock, the
+//! handle table and `record`; nothing else. To wrap another function, add an entry to the table of its family.
+
+mod mpi;
+mod posix;
+mod process;
+mod stdio;
+
+/// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
+/// must not be. MPI's are found at the first call, since the library may be loaded late.
+pub(crate) fn resolve_all() {
+    let families = [posix::OPENING, posix::CLOSING, posix::TRANSFERS, posix::POSITIONS, stdio::STREAMS, process::ENDS];
+    for slot in families.into_iter().flatten() {
+        slot.address();
+    }
+}
+
+/// The same for MPI's functions, once the program has started MPI.
+pub(crate) fn resolve_mpi() {
+    for slot in [mpi::LIFE, mpi::FILES, mpi::DATA].into_iter().flatten() {
+        slot.address();
+    }
+}

@@ -1,0 +1,95 @@
+//! MPI_File_open, MPI_File_close, MPI_File_set_view, MPI_File_sync.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::life::{ERR_OTHER, outermost};
+use crate::handles::{self, PATH_BYTES};
+use crate::mpi::{Handle, SUCCESS};
+use crate::ops::{MPIIO_CLOSE, MPIIO_OPEN, MPIIO_SET_VIEW, MPIIO_SYNC, Op};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use crate::registry::{File, Identity};
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::Ordering;
+
+/// The file that MPI_File_open calls `name`; implementations allow a file system's name before it, as in `ufs:/path`.
+fn file_named(name: *const c_char) -> Option<&'static File> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: the standard asks for a string.
+    let mut name = unsafe { CStr::from_ptr(name) };
+    let bytes = name.to_bytes_with_nul();
+    let colon = bytes.iter().position(|&byte| byte == b':' || byte == b'/').filter(|&at| bytes[at] == b':');
+    if let Some(rest) = colon.filter(|&at| at > 1).and_then(|at| CStr::from_bytes_with_nul(&bytes[at + 1..]).ok()) {
+        name = rest;
+    }
+    let mut path = [0; PATH_BYTES];
+    let length = handles::canonical_path(name, &mut path);
+    handles::file_of(&path[..length], Identity::default())
+}
+
+fn opening(name: *const c_char, handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    let timer = Call::begin(thread);
+    let (result, outer) = outermost(call);
+    if outer && result == SUCCESS {
+        let end = crate::clock::now();
+        let errno = crate::errno::save();
+        if let Some(file) = file_named(name) {
+            // SAFETY: the call succeeded, so the handle is there.
+            let handle = unsafe { handle.read() };
+            handles::add_mpi_file(handle, file);
+            timer.end_at(end, file, &MPIIO_OPEN, trace_format::segment::NO_OFFSET, 0);
+        }
+        errno.restore();
+    }
+    result
+}
+
+fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|_| !handle.is_null()) else { return call() };
+    // SAFETY: the program's own handle, before the call takes it away.
+    let open = unsafe { handle.read() };
+    let timer = Call::begin(thread);
+    let (result, outer) = outermost(call);
+    if outer && result == SUCCESS {
+        if let Some(file) = handles::find_mpi_file(open) {
+            timer.end_plain(file.file(), &MPIIO_CLOSE);
+        }
+        handles::remove_mpi_file(open);
+    }
+    result
+}
+
+/// Runs `call` on an open file and records it as `op` with `offset`.
+fn on_file(handle: Handle, op: &'static Op, offset: i64, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    let timer = Call::begin(thread);
+    let (result, outer) = outermost(call);
+    if outer
+        && result == SUCCESS
+        && let Some(file) = handles::find_mpi_file(handle)
+    {
+        timer.end(file.file(), op, offset, 0);
+        if std::ptr::eq(op, &raw const MPIIO_SET_VIEW) {
+            file.default_view.store(false, Ordering::Release);
+        }
+    }
+    result
+}
+
+hooks! { FILES, missing = ERR_OTHER;
+    /// MPI_File_open (MPI 4.0, 14.2.1). A file system prefix in the name (`ufs:`) is not part of the path.
+    [MPI_File_open, PMPI_File_open](comm: Handle, name: *const c_char, mode: c_int, info: Handle, handle: *mut Handle) -> c_int
+        = |real| opening(name, handle, || real(comm, name, mode, info, handle));
+    /// MPI_File_close (MPI 4.0, 14.2.2).
+    [MPI_File_close, PMPI_File_close](handle: *mut Handle) -> c_int
+        = |real| closing(handle, || real(handle));
+    /// MPI_File_set_view (MPI 4.0, 14.3). The segment's offset is the displacement.
+    [MPI_File_set_view, PMPI_File_set_view](handle: Handle, displacement: i64, etype: Handle, filetype: Handle, representation: *const c_char, info: Handle) -> c_int
+        = |real| on_file(handle, &MPIIO_SET_VIEW, displacement,
+            || real(handle, displacement, etype, filetype, representation, info));
+    /// MPI_File_sync (MPI 4.0, 14.6.1).
+    [MPI_File_sync, PMPI_File_sync](handle: Handle) -> c_int
+        = |real| on_file(handle, &MPIIO_SYNC, trace_format::segment::NO_OFFSET, || real(handle));
+}

@@ -1,0 +1,51 @@
+//! MPI_Init, MPI_Finalize, MPI_Abort.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::lifecycle;
+use crate::mpi::{Handle, SUCCESS};
+use crate::real::hooks;
+use crate::record;
+use std::ffi::{c_char, c_int};
+
+/// `MPI_ERR_OTHER` of MPICH; the program has no MPI at all if this is ever returned.
+pub(super) const ERR_OTHER: c_int = 15;
+
+/// Runs `call` as one MPI call: I/O inside is nested, MPI calls inside pass through. `None` if this call is inside one.
+pub(super) fn outermost(call: impl FnOnce() -> c_int) -> (c_int, bool) {
+    let Some(thread) = record::thread() else { return (call(), false) };
+    let depth = thread.mpi_depth.get();
+    thread.mpi_depth.set(depth + 1);
+    let result = call();
+    thread.mpi_depth.set(depth);
+    (result, depth == 0)
+}
+
+fn starting(call: impl FnOnce() -> c_int) -> c_int {
+    let (result, outermost) = outermost(call);
+    if outermost && result == SUCCESS {
+        lifecycle::mpi_started();
+    }
+    result
+}
+
+fn finalizing(call: impl FnOnce() -> c_int) -> c_int {
+    if record::thread().is_some_and(|thread| thread.mpi_depth.get() == 0) {
+        lifecycle::mpi_finalizing();
+    }
+    outermost(call).0
+}
+
+hooks! { LIFE, missing = ERR_OTHER;
+    /// MPI_Init (MPI 4.0, 11.2).
+    [MPI_Init, PMPI_Init](argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int
+        = |real| starting(|| real(argc, argv));
+    /// MPI_Init_thread (MPI 4.0, 11.6).
+    [MPI_Init_thread, PMPI_Init_thread](argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) -> c_int
+        = |real| starting(|| real(argc, argv, required, provided));
+    /// MPI_Finalize: the trace is written before it.
+    [MPI_Finalize, PMPI_Finalize]() -> c_int
+        = |real| finalizing(real);
+    /// MPI_Abort: this rank's trace is written before it, without the others.
+    [MPI_Abort, PMPI_Abort](comm: Handle, code: c_int) -> c_int
+        = |real| { lifecycle::ending("MPI_Abort"); real(comm, code) };
+}

@@ -1,0 +1,23 @@
+//! Library functions that close descriptors which open(2) may have made: bookkeeping only, no segment.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::opening::forget_range;
+use crate::real::{hooks, none};
+use crate::{handles, lifecycle, record};
+use libc::{DIR, c_int, c_uint};
+
+hooks! { CLOSING, missing = none();
+    /// closefrom(3) of glibc 2.34.
+    [closefrom](first: c_int) -> ()
+        = |real| { forget_range(first.max(0) as c_uint, c_uint::MAX); real(first) };
+    /// closedir(3).
+    [closedir](directory: *mut DIR) -> c_int
+        = |real| { forget_directory(directory); real(directory) };
+}
+
+fn forget_directory(directory: *mut DIR) {
+    if !directory.is_null() && record::is_on() && lifecycle::is_own_process() {
+        // SAFETY: the program's own open directory.
+        handles::take(unsafe { libc::dirfd(directory) }).close();
+    }
+}

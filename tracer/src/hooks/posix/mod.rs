@@ -1,0 +1,11 @@
+//! POSIX calls on descriptors, as the C library offers them.
+
+mod closing;
+mod opening;
+mod positions;
+mod transfers;
+
+pub(super) use closing::CLOSING;
+pub(super) use opening::OPENING;
+pub(super) use positions::POSITIONS;
+pub(super) use transfers::TRANSFERS;

@@ -1,0 +1,145 @@
+//! Calls that make, duplicate and close descriptors.
+//!
+//! open(2) and fcntl(2) are variadic in C. On x86-64 and AArch64 Linux a variadic argument of this kind is passed where a
+//! named one would be, so they are defined with the argument named; an argument that the caller did not pass is passed on
+//! unread.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::handles;
+use crate::lifecycle::is_own_process;
+use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use crate::{errno, registry};
+use libc::{c_char, c_int, c_uint, mode_t};
+use trace_format::meta::LayoutMoment;
+
+/// Runs `call`, which opens a descriptor with `flags` of open(2).
+#[inline(always)]
+fn opening(flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|_| is_own_process()) else {
+        return unrecorded(call());
+    };
+    let timer = Call::begin(thread);
+    let number = call();
+    if number >= 0 {
+        let (end, errno) = (crate::clock::now(), errno::save());
+        if let Some(description) = handles::opened(number, flags & libc::O_APPEND != 0) {
+            timer.end_at(end, description.file(), &POSIX_OPEN, trace_format::segment::NO_OFFSET, 0);
+        }
+        errno.restore();
+    }
+    number
+}
+
+/// A descriptor that appeared while calls are not recorded is looked at when it is first used.
+fn unrecorded(number: c_int) -> c_int {
+    if number >= 0 && record::is_on() && is_own_process() {
+        handles::forget(number);
+    }
+    number
+}
+
+/// Runs `call`, which duplicates `old`.
+#[inline(always)]
+fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|_| is_own_process()) else {
+        return unrecorded(call());
+    };
+    let timer = Call::begin(thread);
+    let number = call();
+    if number >= 0 && number != old {
+        let errno = errno::save();
+        handles::duplicate(old, number);
+        if let Some(description) = handles::descriptor(old) {
+            timer.end_plain(description.file(), &POSIX_DUP);
+        }
+        errno.restore();
+    }
+    number
+}
+
+/// Runs `call`, which closes `number`.
+#[inline(always)]
+fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|_| is_own_process()) else {
+        if record::is_on() && is_own_process() {
+            handles::take(number).close();
+        }
+        return call();
+    };
+    let taken = handles::take(number);
+    let Some(file) = taken.file() else { return call() };
+    let errno = errno::save();
+    registry::read_layout(file, number, LayoutMoment::Close);
+    errno.restore();
+    let timer = Call::begin(thread);
+    let result = call();
+    if result == 0 {
+        timer.end_plain(file, &POSIX_CLOSE);
+    }
+    taken.close();
+    result
+}
+
+/// Forgets the descriptors from `first` to `last`; they are looked at again if they turn out to be open still.
+pub(super) fn forget_range(first: c_uint, last: c_uint) {
+    if record::is_on() && is_own_process() {
+        handles::forget_range(first, last);
+    }
+}
+
+hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
+    /// open(2). The segment has no offset and no length. A failed call is not recorded.
+    [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
+        = |real| opening(flags, || real(path, flags, mode));
+    /// openat(2).
+    [openat, openat64](dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
+        = |real| opening(flags, || real(dir, path, flags, mode));
+    /// creat(2).
+    [creat, creat64](path: *const c_char, mode: mode_t) -> c_int
+        = |real| opening(0, || real(path, mode));
+    /// open(2) as programs compiled with _FORTIFY_SOURCE call it (LSB, libc: __open_2).
+    [__open_2, __open64_2](path: *const c_char, flags: c_int) -> c_int
+        = |real| opening(flags, || real(path, flags));
+    /// openat(2), likewise.
+    [__openat_2, __openat64_2](dir: c_int, path: *const c_char, flags: c_int) -> c_int
+        = |real| opening(flags, || real(dir, path, flags));
+    /// close(2). Async-signal-safe, and so is this.
+    [close](number: c_int) -> c_int
+        = |real| closing(number, || real(number));
+    /// close_range(2): only bookkeeping.
+    [close_range](first: c_uint, last: c_uint, flags: c_int) -> c_int
+        = |real| { forget_range(first, last); real(first, last, flags) };
+    /// dup(2). The duplicate shares the position.
+    [dup](old: c_int) -> c_int
+        = |real| duplicating(old, || real(old));
+    /// dup2(2).
+    [dup2](old: c_int, new: c_int) -> c_int
+        = |real| duplicating(old, || real(old, new));
+    /// dup3(2).
+    [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
+        = |real| duplicating(old, || real(old, new, flags));
+    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND.
+    [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
+        = |real| {
+            let call = || real(number, command, argument);
+            match command {
+                libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating(number, call),
+                libc::F_SETFL => setting_flags(number, argument as c_int, call),
+                _ => call(),
+            }
+        };
+}
+
+fn setting_flags(number: c_int, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let result = call();
+    if result == 0
+        && record::thread().is_some()
+        && is_own_process()
+        && let Some(description) = handles::descriptor(number)
+    {
+        description.set_append(flags & libc::O_APPEND != 0);
+    }
+    result
+}

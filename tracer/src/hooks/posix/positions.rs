@@ -1,0 +1,46 @@
+//! Calls that move a descriptor's position, and calls that make bytes durable.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::errno;
+use crate::handles;
+use crate::ops::{POSIX_SEEK, POSIX_SYNC};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use libc::{c_int, off_t};
+
+fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let mover = description.moving();
+    let timer = Call::begin(thread);
+    let position = call();
+    if position >= 0 {
+        description.moved_to(position);
+        timer.end(description.file(), &POSIX_SEEK, position, 0);
+    }
+    description.settle(mover);
+    position
+}
+
+fn syncing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    if result == 0 {
+        timer.end_plain(description.file(), &POSIX_SYNC);
+    }
+    result
+}
+
+hooks! { POSITIONS, missing = { errno::set(libc::ENOSYS); -1 };
+    /// lseek(2). The segment's offset is the position it led to.
+    [lseek, lseek64](number: c_int, offset: off_t, whence: c_int) -> off_t
+        = |real| seeking(number, || real(number, offset, whence));
+    /// fsync(2).
+    [fsync](number: c_int) -> c_int
+        = |real| syncing(number, || real(number));
+    /// fdatasync(2).
+    [fdatasync](number: c_int) -> c_int
+        = |real| syncing(number, || real(number));
+}

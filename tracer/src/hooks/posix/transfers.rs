@@ -1,0 +1,122 @@
+//! Calls that move bytes. The length of a segment is what was really transferred; its offset is where in the file the
+//! transfer began, whether the call said so or the descriptor's position did.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::errno;
+use crate::handles::{self, Description};
+use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
+
+/// Runs `call`, which transfers at `offset` and leaves the position alone.
+#[inline(always)]
+fn at_offset(number: c_int, op: &'static Op, offset: off_t, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    if result >= 0 {
+        let end = crate::clock::now();
+        let offset = if description.appends() { appended_at(number, op, offset, result) } else { offset };
+        timer.end_at(end, description.file(), op, offset, result as u64);
+    }
+    result
+}
+
+/// pwrite(2) on a descriptor opened with O_APPEND appends, whatever the offset says (pwrite(2), BUGS).
+#[cold]
+fn appended_at(number: c_int, op: &Op, offset: off_t, length: ssize_t) -> off_t {
+    if !op.writes() {
+        return offset;
+    }
+    let errno = errno::save();
+    // SAFETY: an all-zero stat is a valid one.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours.
+    let known = unsafe { libc::syscall(libc::SYS_fstat, number, &raw mut stat) } == 0;
+    errno.restore();
+    if known { (stat.st_size - length as i64).max(0) } else { offset }
+}
+
+/// Runs `call`, which transfers at the descriptor's position and moves it.
+#[inline(always)]
+fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let mover = description.moving();
+    let timer = Call::begin(thread);
+    let result = call();
+    let end = crate::clock::now();
+    if result >= 0 {
+        let offset = description.moved(mover, number, result as i64, op.writes());
+        timer.end_at(end, description.file(), op, offset, result as u64);
+    } else {
+        Description::settle(description, mover);
+    }
+    result
+}
+
+/// preadv2(2) and pwritev2(2): an offset of -1 means the position; RWF_APPEND appends without moving it.
+#[inline(always)]
+fn at_either(number: c_int, op: &'static Op, offset: off_t, flags: c_int, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    if offset != -1 {
+        return match flags & libc::RWF_APPEND {
+            0 => at_offset(number, op, offset, call),
+            _ => appending(number, op, call),
+        };
+    }
+    at_position(number, op, call)
+}
+
+#[cold]
+fn appending(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    if result >= 0 {
+        let end = crate::clock::now();
+        timer.end_at(end, description.file(), op, appended_at(number, op, 0, result), result as u64);
+    }
+    result
+}
+
+hooks! { TRANSFERS, missing = { errno::set(libc::ENOSYS); -1 };
+    /// read(2).
+    [read](number: c_int, buffer: *mut c_void, count: size_t) -> ssize_t
+        = |real| at_position(number, &POSIX_READ, || real(number, buffer, count));
+    /// write(2).
+    [write](number: c_int, buffer: *const c_void, count: size_t) -> ssize_t
+        = |real| at_position(number, &POSIX_WRITE, || real(number, buffer, count));
+    /// pread(2).
+    [pread, pread64](number: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t
+        = |real| at_offset(number, &POSIX_READ, offset, || real(number, buffer, count, offset));
+    /// pwrite(2).
+    [pwrite, pwrite64](number: c_int, buffer: *const c_void, count: size_t, offset: off_t) -> ssize_t
+        = |real| at_offset(number, &POSIX_WRITE, offset, || real(number, buffer, count, offset));
+    /// read(2) as programs compiled with _FORTIFY_SOURCE call it (LSB, libc: __read_chk).
+    [__read_chk](number: c_int, buffer: *mut c_void, count: size_t, size: size_t) -> ssize_t
+        = |real| at_position(number, &POSIX_READ, || real(number, buffer, count, size));
+    /// pread(2), likewise.
+    [__pread_chk, __pread64_chk](number: c_int, buffer: *mut c_void, count: size_t, offset: off_t, size: size_t) -> ssize_t
+        = |real| at_offset(number, &POSIX_READ, offset, || real(number, buffer, count, offset, size));
+    /// readv(2).
+    [readv](number: c_int, list: *const iovec, count: c_int) -> ssize_t
+        = |real| at_position(number, &POSIX_READV, || real(number, list, count));
+    /// writev(2).
+    [writev](number: c_int, list: *const iovec, count: c_int) -> ssize_t
+        = |real| at_position(number, &POSIX_WRITEV, || real(number, list, count));
+    /// preadv(2).
+    [preadv, preadv64](number: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t
+        = |real| at_offset(number, &POSIX_READV, offset, || real(number, list, count, offset));
+    /// pwritev(2).
+    [pwritev, pwritev64](number: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t
+        = |real| at_offset(number, &POSIX_WRITEV, offset, || real(number, list, count, offset));
+    /// preadv2(2).
+    [preadv2, preadv64v2](number: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
+        = |real| at_either(number, &POSIX_READV, offset, flags, || real(number, list, count, offset, flags));
+    /// pwritev2(2).
+    [pwritev2, pwritev64v2](number: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
+        = |real| at_either(number, &POSIX_WRITEV, offset, flags, || real(number, list, count, offset, flags));
+}

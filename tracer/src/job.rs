@@ -1,0 +1,202 @@
+//! Who this process is: executable, arguments, host, job. Read once when the library is loaded.
+#![expect(unsafe_code, reason = "environment, readlink(2), getsid(2) and their like")]
+
+use crate::config::Environment;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
+
+/// The variables of the schedulers that give a job's id, and the one that tells its steps apart.
+const SCHEDULERS: [(&CStr, Option<&CStr>); 9] = [
+    (c"SLURM_JOB_ID", Some(c"SLURM_STEP_ID")),
+    (c"PBS_JOBID", None),
+    (c"LSB_JOBID", None),
+    (c"FLUX_JOB_ID", None),
+    (c"COBALT_JOBID", None),
+    (c"PJM_JOBID", None),
+    (c"OAR_JOB_ID", None),
+    (c"LOADL_STEP_ID", None),
+    (c"JOB_ID", None),
+];
+
+/// Programs that start others and do no I/O worth a trace of their own: basenames of their executables.
+const LAUNCHERS: [&[u8]; 16] = [
+    b"mpirun",
+    b"mpiexec",
+    b"mpiexec.hydra",
+    b"mpiexec.mpich",
+    b"orterun",
+    b"orted",
+    b"prte",
+    b"prted",
+    b"prterun",
+    b"hydra_pmi_proxy",
+    b"hydra_bstrap_proxy",
+    b"srun",
+    b"slurmstepd",
+    b"aprun",
+    b"jsrun",
+    b"palsd",
+];
+
+/// Who this process is.
+pub(crate) struct Identity {
+    /// Path of the executable.
+    pub(crate) exe: Vec<u8>,
+    /// Arguments.
+    pub(crate) args: Vec<Vec<u8>>,
+    /// Working directory at start.
+    pub(crate) cwd: Vec<u8>,
+    /// Host name.
+    pub(crate) host: String,
+    /// `SLURM_JOB_ID=123`, or empty.
+    pub(crate) scheduler: String,
+    /// Key of the job as far as this process knows by itself.
+    pub(crate) key: String,
+    /// When it started, in ns since 1970-01-01 UTC.
+    pub(crate) start_unix_ns: i64,
+}
+
+static IDENTITY: OnceLock<Identity> = OnceLock::new();
+
+/// Who this process is; `None` before the library has started.
+pub(crate) fn identity() -> Option<&'static Identity> {
+    IDENTITY.get()
+}
+
+/// Key of the job as far as this process knows by itself.
+pub(crate) fn own_key() -> &'static str {
+    identity().map_or("", |identity| &identity.key)
+}
+
+/// This process's id and its parent's.
+pub(crate) fn process_ids() -> (u32, u32) {
+    // SAFETY: no preconditions.
+    let pid = unsafe { libc::syscall(libc::SYS_getpid) } as u32;
+    // SAFETY: no preconditions.
+    (pid, unsafe { libc::syscall(libc::SYS_getppid) } as u32)
+}
+
+/// A variable of the environment as it is now.
+pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: the name ends in NUL.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    // SAFETY: a string, which stays until the program changes the variable; only looked at during MPI_Init.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())
+}
+
+/// User id.
+pub(crate) fn user() -> u32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::getuid() }
+}
+
+/// Last component of a path.
+pub(crate) fn basename(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
+}
+
+/// Whether this executable is a launcher of other programs.
+pub(crate) fn is_launcher(exe: &[u8]) -> bool {
+    LAUNCHERS.contains(&basename(exe))
+}
+
+/// Path of this process's executable.
+pub(crate) fn executable() -> Vec<u8> {
+    let mut path = [0_u8; libc::PATH_MAX as usize];
+    // SAFETY: the buffer is ours. Raw system calls, since the functions may be wrapped.
+    let length = unsafe {
+        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, c"/proc/self/exe".as_ptr(), path.as_mut_ptr(), path.len())
+    };
+    path[..usize::try_from(length).unwrap_or(0)].to_vec()
+}
+
+/// Remembers who this process is. `argv` are the program's arguments.
+pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int, argv: *const *const c_char) {
+    let count = usize::try_from(argc).unwrap_or(0).min(4096);
+    let args = strings(argv).take(count).map(|arg| arg.to_bytes().to_vec()).collect();
+    let mut cwd = vec![0_u8; libc::PATH_MAX as usize];
+    // SAFETY: the buffer is ours.
+    let length = unsafe { libc::syscall(libc::SYS_getcwd, cwd.as_mut_ptr(), cwd.len()) };
+    cwd.truncate(usize::try_from(length - 1).unwrap_or(0));
+    let host = hostname::get().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let scheduler = scheduler(environment);
+    let key = match environment.get(c"DXT_JOB_ID") {
+        Some(id) if !id.is_empty() => String::from_utf8_lossy(id).into_owned(),
+        _ if !scheduler.is_empty() => scheduler.clone(),
+        _ => group_key(&host),
+    };
+    let identity = Identity { exe, args, cwd, host, scheduler, key, start_unix_ns: crate::clock::unix_ns() };
+    let _ = IDENTITY.set(identity);
+}
+
+/// The strings of a vector that ends in null, as main gets them.
+pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'static CStr> {
+    let at = move |i: usize| {
+        // SAFETY: inside the vector, since no element before was null.
+        let place = unsafe { vector.add(i) };
+        // SAFETY: as above.
+        unsafe { place.read() }
+    };
+    // SAFETY: the elements are strings that the process keeps.
+    (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
+}
+
+fn scheduler(environment: &impl Environment) -> String {
+    for (id, step) in SCHEDULERS {
+        let Some(value) = environment.get(id).filter(|value| !value.is_empty()) else { continue };
+        let mut text = format!("{}={}", id.to_string_lossy(), String::from_utf8_lossy(value));
+        if let Some(step) = step.and_then(|step| environment.get(step)) {
+            text.push('.');
+            text.push_str(&String::from_utf8_lossy(step));
+        }
+        return text;
+    }
+    String::new()
+}
+
+/// Without a scheduler, processes of one process group belong together: a shell script and all it starts, a pipeline. The
+/// group leader's start time tells it from a later group of the same number.
+fn group_key(host: &str) -> String {
+    // SAFETY: no preconditions.
+    let group = unsafe { libc::getpgrp() };
+    format!("{host}.{group}.{}", start_of(group))
+}
+
+/// Start time of a process in clock ticks since boot (proc(5), /proc/pid/stat, field 22); 0 if it is gone.
+fn start_of(process: libc::pid_t) -> u64 {
+    let name = format!("/proc/{process}/stat\0");
+    let mut text = [0_u8; 1024];
+    // SAFETY: the name ends in NUL.
+    let file =
+        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return 0;
+    }
+    // SAFETY: the buffer is ours.
+    let length = unsafe { libc::syscall(libc::SYS_read, file, text.as_mut_ptr(), text.len()) };
+    // SAFETY: opened above.
+    unsafe { libc::syscall(libc::SYS_close, file) };
+    let text = &text[..usize::try_from(length).unwrap_or(0)];
+    // The command's name, in parentheses, may hold anything; the fields behind it do not.
+    let behind = text.iter().rposition(|&byte| byte == b')').map_or(&text[..0], |at| &text[at + 1..]);
+    let field = behind.split(|&byte| byte == b' ').nth(20).unwrap_or_default();
+    std::str::from_utf8(field).ok().and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_are_known_by_their_last_name() {
+        assert!(is_launcher(b"/usr/bin/mpirun") && is_launcher(b"orted"));
+        assert!(!is_launcher(b"/home/me/mpirun/app"));
+    }
+
+    #[test]
+    fn this_process_started_at_some_time() {
+        // SAFETY: no preconditions.
+        assert!(start_of(unsafe { libc::getpid() }) > 0);
+        assert_eq!(start_of(0), 0);
+    }
+}

@@ -1,0 +1,104 @@
+//! The constants of each binary interface. Handles are pointers or integers; either fits a register and is passed as it
+//! is. Sources: mpi.h of MPICH 4, of Open MPI 4 and 5, and of the MPI 5.0 standard ABI (MPI 5.0, chapter 20).
+#![expect(unsafe_code, reason = "dlsym(3)")]
+
+use super::calls::{Handle, api};
+use crate::real::{loaded_symbol, object_path};
+use std::ffi::CStr;
+
+/// Constants of one interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Abi {
+    /// Name that the trace shows.
+    pub(crate) family: &'static str,
+    /// `MPI_COMM_WORLD`.
+    pub(crate) comm_world: Handle,
+    /// `MPI_BYTE`.
+    pub(crate) byte: Handle,
+    /// `MPI_UINT64_T`.
+    pub(crate) uint64: Handle,
+    /// `MPI_SUM`.
+    pub(crate) sum: Handle,
+    /// `MPI_MAX`.
+    pub(crate) max: Handle,
+    /// `MPI_INFO_NULL`.
+    pub(crate) info_null: Handle,
+    /// `MPI_FILE_NULL`.
+    pub(crate) file_null: Handle,
+    /// `MPI_ERRORS_RETURN`.
+    pub(crate) errors_return: Handle,
+    /// `MPI_STATUS_IGNORE`.
+    pub(crate) status_ignore: usize,
+    /// `MPI_MODE_CREATE | MPI_MODE_WRONLY`.
+    pub(crate) create_write_only: i32,
+}
+
+/// MPICH and what shares its interface: Intel MPI, MVAPICH, Cray MPICH (MPICH ABI Compatibility Initiative).
+const MPICH: Abi = Abi {
+    family: "MPICH",
+    comm_world: 0x4400_0000,
+    byte: 0x4c00_010d,
+    uint64: 0x4c00_083e,
+    sum: 0x5800_0003,
+    max: 0x5800_0001,
+    info_null: 0x1c00_0000,
+    file_null: 0,
+    errors_return: 0x5400_0001,
+    status_ignore: 1,
+    create_write_only: 1 | 4,
+};
+
+/// The standard ABI.
+const STANDARD: Abi = Abi {
+    family: "MPI ABI",
+    comm_world: 0x101,
+    byte: 0x247,
+    uint64: 0x259,
+    sum: 0x21,
+    max: 0x23,
+    info_null: 0x130,
+    file_null: 0x118,
+    errors_return: 0x143,
+    status_ignore: 0,
+    create_write_only: 2 | 256,
+};
+
+/// Open MPI: handles are addresses of the library's variables.
+fn open_mpi() -> Option<Abi> {
+    let variable = |name: &'static CStr| {
+        let address = find(name);
+        (address != 0).then_some(address)
+    };
+    Some(Abi {
+        family: "Open MPI",
+        comm_world: variable(c"ompi_mpi_comm_world")?,
+        byte: variable(c"ompi_mpi_byte")?,
+        uint64: variable(c"ompi_mpi_uint64_t")?,
+        sum: variable(c"ompi_mpi_op_sum")?,
+        max: variable(c"ompi_mpi_op_max")?,
+        info_null: variable(c"ompi_mpi_info_null")?,
+        file_null: variable(c"ompi_mpi_file_null")?,
+        errors_return: variable(c"ompi_mpi_errors_return")?,
+        status_ignore: 0,
+        create_write_only: 1 | 4,
+    })
+}
+
+fn find(name: &CStr) -> usize {
+    // SAFETY: the name ends in NUL.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() { loaded_symbol(name) as usize } else { address as usize }
+}
+
+impl Abi {
+    /// The interface of the MPI library that is loaded.
+    pub(crate) fn detect() -> Self {
+        // A library of the standard ABI is told by its name (MPI 5.0, 20.2: libmpi_abi); one that has the function
+        // MPI_Abi_get_version may still speak its own.
+        let path = object_path(api().init_address()).map(CStr::to_bytes).unwrap_or_default();
+        if path.windows(7).any(|part| part == b"mpi_abi") {
+            return STANDARD;
+        }
+        open_mpi().unwrap_or(MPICH)
+    }
+}

@@ -1,0 +1,86 @@
+//! The functions of the MPI library that the tracer itself calls, under their PMPI_ names (MPI 4.0, chapter 15), so that
+//! no tool, this one included, takes its calls for the program's.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::real::Slot;
+use std::ffi::{c_char, c_int, c_void};
+
+/// An MPI handle: a pointer or an integer, as wide as a register.
+pub(crate) type Handle = usize;
+
+/// `MPI_SUCCESS`, 0 in every implementation (MPI 4.0, 9.4).
+pub(crate) const SUCCESS: c_int = 0;
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $method:ident = $symbol:literal ($($arg:ident : $type:ty),*);)+) => {
+        /// The functions.
+        pub(crate) struct Api {
+            $($method: Slot,)+
+        }
+
+        static API: Api = Api {
+            $($method: Slot::new($symbol),)+
+        };
+
+        impl Api {
+            $(
+                $(#[$doc])*
+                pub(crate) fn $method(&self, $($arg: $type),*) -> c_int {
+                    let address = self.$method.address();
+                    if address.is_null() {
+                        return -1;
+                    }
+                    // SAFETY: the symbol has this C type (MPI 4.0, appendix A.3).
+                    let function = unsafe {
+                        std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(address)
+                    };
+                    // SAFETY: called between MPI_Init and MPI_Finalize with handles of this library and live buffers.
+                    unsafe { function($($arg),*) }
+                }
+            )+
+        }
+    };
+}
+
+functions! {
+    /// MPI_Comm_rank.
+    comm_rank = c"PMPI_Comm_rank"(comm: Handle, rank: *mut c_int);
+    /// MPI_Comm_size.
+    comm_size = c"PMPI_Comm_size"(comm: Handle, size: *mut c_int);
+    /// MPI_Barrier.
+    barrier = c"PMPI_Barrier"(comm: Handle);
+    /// MPI_Bcast.
+    bcast = c"PMPI_Bcast"(buffer: *mut c_void, count: c_int, datatype: Handle, root: c_int, comm: Handle);
+    /// MPI_Exscan.
+    exscan = c"PMPI_Exscan"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
+    /// MPI_Allreduce.
+    allreduce = c"PMPI_Allreduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
+    /// MPI_Get_library_version.
+    library_version = c"PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
+    /// MPI_Get_elements_x.
+    get_elements = c"PMPI_Get_elements_x"(status: *const c_void, datatype: Handle, count: *mut i64);
+    /// MPI_File_open.
+    file_open = c"PMPI_File_open"(comm: Handle, name: *const c_char, mode: c_int, info: Handle, file: *mut Handle);
+    /// MPI_File_close.
+    file_close = c"PMPI_File_close"(file: *mut Handle);
+    /// MPI_File_write_at_all.
+    file_write_at_all = c"PMPI_File_write_at_all"(file: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void);
+    /// MPI_File_get_position.
+    file_get_position = c"PMPI_File_get_position"(file: Handle, offset: *mut i64);
+    /// MPI_File_get_byte_offset.
+    file_get_byte_offset = c"PMPI_File_get_byte_offset"(file: Handle, offset: i64, displacement: *mut i64);
+    /// MPI_File_set_errhandler.
+    file_set_errhandler = c"PMPI_File_set_errhandler"(file: Handle, handler: Handle);
+}
+
+/// The functions of the MPI library that is loaded.
+pub(crate) fn api() -> &'static Api {
+    &API
+}
+
+impl Api {
+    /// Where the library's code is.
+    pub(super) fn init_address(&self) -> *const c_void {
+        self.comm_rank.address()
+    }
+}

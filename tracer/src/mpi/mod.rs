@@ -1,0 +1,9 @@
+//! The MPI library of the process, whichever it is: its binary interface, its functions, and this process's place in
+//! `MPI_COMM_WORLD`. The tracer links no MPI; everything is looked up when the program calls MPI_Init.
+
+mod abi;
+mod calls;
+mod world;
+
+pub(crate) use calls::{Handle, SUCCESS, api};
+pub(crate) use world::{World, active, ended, in_child, job_key, started, sync_ticks, world};

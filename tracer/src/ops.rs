@@ -1,0 +1,131 @@
+//! The operations this tracer records. The table travels in the trace, so adding one here is all there is to it.
+
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+
+/// One operation: what the trace says of it.
+pub(crate) struct Op {
+    code: u16,
+    layer: Layer,
+    class: OpClass,
+    mode: OpMode,
+    name: &'static str,
+    /// Place of the stream id in a file's table of frequent streams, if it has one.
+    frequent: Option<u8>,
+}
+
+impl Op {
+    /// Code that streams carry.
+    pub(crate) const fn code(&self) -> u16 {
+        self.code
+    }
+
+    /// Whether it moves file data.
+    pub(crate) const fn is_data(&self) -> bool {
+        self.class.is_data()
+    }
+
+    /// Whether it moves bytes to the file.
+    pub(crate) const fn writes(&self) -> bool {
+        matches!(self.class, OpClass::Write)
+    }
+
+    /// Place among a file's frequent streams.
+    pub(crate) const fn frequent(&self) -> Option<u8> {
+        self.frequent
+    }
+}
+
+/// Number of places for frequent streams; nested ones have places of their own.
+pub(crate) const FREQUENT: usize = 4;
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $const:ident = $code:literal $layer:ident $class:ident $mode:ident $name:literal $(frequent $place:literal)?;)+) => {
+        $($(#[$doc])* pub(crate) static $const: Op = Op {
+            code: $code, layer: Layer::$layer, class: OpClass::$class, mode: OpMode::$mode, name: $name,
+            frequent: ops!(@place $($place)?),
+        };)+
+        static ALL: &[&Op] = &[$(&$const),+];
+    };
+    (@place) => { None };
+    (@place $place:literal) => { Some($place) };
+}
+
+// Codes are never used again for something else: older traces keep theirs.
+ops! {
+    /// open(2) and its kin, creat(2).
+    POSIX_OPEN = 1 Posix Open Plain "open";
+    /// close(2).
+    POSIX_CLOSE = 2 Posix Close Plain "close";
+    /// read(2), pread(2).
+    POSIX_READ = 3 Posix Read Plain "read" frequent 0;
+    /// write(2), pwrite(2).
+    POSIX_WRITE = 4 Posix Write Plain "write" frequent 1;
+    /// readv(2), preadv(2), preadv2(2).
+    POSIX_READV = 5 Posix Read Vectored "read";
+    /// writev(2), pwritev(2), pwritev2(2).
+    POSIX_WRITEV = 6 Posix Write Vectored "write";
+    /// lseek(2); the offset is the position it led to.
+    POSIX_SEEK = 7 Posix Seek Plain "seek";
+    /// fsync(2), fdatasync(2).
+    POSIX_SYNC = 8 Posix Sync Plain "sync";
+    /// dup(2), dup2(2), dup3(2), fcntl(2) with F_DUPFD.
+    POSIX_DUP = 9 Posix Metadata Plain "dup";
+    /// fopen(3), fdopen(3), freopen(3).
+    STDIO_OPEN = 40 Stdio Open Plain "open";
+    /// fclose(3).
+    STDIO_CLOSE = 41 Stdio Close Plain "close";
+    /// fread(3).
+    STDIO_READ = 42 Stdio Read Plain "read" frequent 2;
+    /// fwrite(3).
+    STDIO_WRITE = 43 Stdio Write Plain "write" frequent 3;
+    /// fseek(3), fseeko(3), rewind(3), fsetpos(3).
+    STDIO_SEEK = 44 Stdio Seek Plain "seek";
+    /// fflush(3).
+    STDIO_SYNC = 45 Stdio Sync Plain "sync";
+    /// MPI_File_open.
+    MPIIO_OPEN = 80 Mpiio Open Plain "open";
+    /// MPI_File_close.
+    MPIIO_CLOSE = 81 Mpiio Close Plain "close";
+    /// MPI_File_read, MPI_File_read_at.
+    MPIIO_READ = 82 Mpiio Read Plain "read";
+    /// MPI_File_write, MPI_File_write_at.
+    MPIIO_WRITE = 83 Mpiio Write Plain "write";
+    /// MPI_File_read_all, MPI_File_read_at_all.
+    MPIIO_READ_ALL = 84 Mpiio Read Collective "read";
+    /// MPI_File_write_all, MPI_File_write_at_all.
+    MPIIO_WRITE_ALL = 85 Mpiio Write Collective "write";
+    /// MPI_File_read_shared.
+    MPIIO_READ_SHARED = 86 Mpiio Read Shared "read";
+    /// MPI_File_write_shared.
+    MPIIO_WRITE_SHARED = 87 Mpiio Write Shared "write";
+    /// MPI_File_read_ordered.
+    MPIIO_READ_ORDERED = 88 Mpiio Read Ordered "read";
+    /// MPI_File_write_ordered.
+    MPIIO_WRITE_ORDERED = 89 Mpiio Write Ordered "write";
+    /// MPI_File_set_view; the offset is the displacement.
+    MPIIO_SET_VIEW = 90 Mpiio Metadata Plain "set_view";
+    /// MPI_File_sync.
+    MPIIO_SYNC = 91 Mpiio Sync Plain "sync";
+}
+
+/// The table as the trace carries it.
+pub(crate) fn table() -> Vec<OpDef> {
+    ALL.iter()
+        .map(|op| OpDef { code: op.code, layer: op.layer, class: op.class, mode: op.mode, name: op.name.to_owned() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_places_are_unique() {
+        let mut codes: Vec<u16> = ALL.iter().map(|op| op.code).collect();
+        codes.dedup();
+        assert!(codes.is_sorted() && codes.len() == ALL.len());
+        let mut places: Vec<u8> = ALL.iter().filter_map(|op| op.frequent).collect();
+        places.sort_unstable();
+        assert_eq!(places, (0..FREQUENT as u8).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,162 @@
+//! The next definition of every wrapped function: a slot per symbol, filled with dlsym when the library is loaded or at
+//! the first call, whichever comes first. After that a call costs one load.
+#![expect(unsafe_code, reason = "dlsym(3) and function pointers")]
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// One wrapped symbol.
+pub(crate) struct Slot {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Slot {
+    /// A slot for `name`, not yet looked up.
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// Address of the next definition, or null if there is none.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> *mut c_void {
+        // Relaxed is enough: the address is that of code mapped before anyone could call us.
+        let address = self.address.load(Ordering::Relaxed);
+        if address.is_null() { self.find() } else { address }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        // SAFETY: `name` ends in NUL; RTLD_NEXT asks for the definition after this library's.
+        let mut address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        if address.is_null() && self.name.to_bytes().starts_with(b"MPI_")
+            || address.is_null() && self.name.to_bytes().starts_with(b"PMPI_")
+        {
+            // An MPI library that was loaded with RTLD_LOCAL (by a Python extension, say) is not in the global scope.
+            address = loaded_symbol(self.name);
+        }
+        self.address.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// Finds `name` in any loaded object other than this library, in load order.
+pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
+    struct Search<'a> {
+        name: &'a CStr,
+        own: *const c_void,
+        found: *mut c_void,
+    }
+
+    extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
+        // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the Search below.
+        let search = unsafe { &mut *search.cast::<Search<'_>>() };
+        // SAFETY: as above.
+        let object = unsafe { (*info).dlpi_name };
+        // SAFETY: dlpi_name is null or a C string.
+        if object.is_null() || unsafe { *object } == 0 {
+            return 0;
+        }
+        // SAFETY: RTLD_NOLOAD only takes another reference to what is loaded already.
+        let handle = unsafe { libc::dlopen(object, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            return 0;
+        }
+        // SAFETY: valid handle and name. It also looks into the object's dependencies.
+        let address = unsafe { libc::dlsym(handle, search.name.as_ptr()) };
+        // SAFETY: gives back the reference taken above.
+        unsafe { libc::dlclose(handle) };
+        if address.is_null() || object_of(address) == search.own {
+            return 0;
+        }
+        search.found = address;
+        1
+    }
+
+    let own = object_of(loaded_symbol as *const c_void);
+    let mut search = Search { name, own, found: std::ptr::null_mut() };
+    // SAFETY: `visit` has the type asked for and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+/// Load address of the object that holds `address`: tells objects apart.
+fn object_of(address: *const c_void) -> *const c_void {
+    object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
+}
+
+/// Path of the object that holds `address`.
+pub(crate) fn object_path(address: *const c_void) -> Option<&'static CStr> {
+    let name = object_info(address)?.dli_fname;
+    // SAFETY: dladdr gives null or a C string that lives as long as the object, which is never unloaded while it is used.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
+}
+
+fn object_info(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: any address may be asked about; `info` is ours.
+    (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info)
+}
+
+/// What a wrapped function answers that the C library does not have, where -1 would be wrong: nothing, null or 0.
+pub(crate) fn none<T: Copy>() -> T {
+    crate::errno::set(libc::ENOSYS);
+    // SAFETY: used for `()`, pointers and integers, for which all zero is a value.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Defines wrapped functions: `hooks! { TABLE; /// doc  [name, alias](arg: type, ...) -> type = |real| body; ... }`.
+///
+/// Each name becomes an exported C function with its own slot; `real` in the body is the next definition. `TABLE` is the
+/// list of all slots of the family, for the constructor. A function that the C library does not have answers `missing`.
+macro_rules! hooks {
+    ($table:ident, missing = $missing:expr;
+     $( $(#[$doc:meta])* [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
+        /// Slots of this family.
+        pub(crate) static $table: &[&$crate::real::Slot] = &[$( $(&slots::$name.0,)+ )+];
+
+        /// One slot per wrapped symbol.
+        #[expect(non_upper_case_globals, reason = "a slot has its symbol's name")]
+        mod slots {
+            pub(super) struct Named(pub(super) $crate::real::Slot);
+            $( $(
+                pub(super) static $name: Named = Named($crate::real::Slot::new(
+                    match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => panic!("a symbol's name holds no NUL"),
+                    }));
+            )+ )+
+        }
+
+        $( $crate::real::hooks!(@names [$($name),+] [$(#[$doc])*] $args -> $ret, $missing, |$real| $body); )+
+    };
+    (@names [$($name:ident),+] $docs:tt $args:tt -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
+        $( $crate::real::hooks!(@one $name $docs $args -> $ret, $missing, |$real| $body); )+
+    };
+    (@one $name:ident [$(#[$doc:meta])*] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of this name that it wraps: arguments are passed on as they are.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            let address = slots::$name.0.address();
+            if address.is_null() {
+                return $missing;
+            }
+            // SAFETY: the symbol of this name has this C type.
+            let function = unsafe {
+                std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
+            };
+            // SAFETY: the arguments are the caller's own, who promised what this function asks for, or stand for them.
+            let $real = move |$($arg: $type),*| -> $ret { unsafe { function($($arg),*) } };
+            $body
+        }
+    };
+}
+pub(crate) use hooks;

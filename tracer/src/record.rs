@@ -1,0 +1,190 @@
+//! The append: what a hook calls when the wrapped function has returned. Two clock reads lie behind it; here it is four
+//! stores and a bump, with no lock, no allocation and no system call. `tests/append_path.rs` counts its instructions.
+#![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
+
+use crate::buffer::{self, Arena};
+use crate::memory::Table;
+use crate::ops::Op;
+use crate::registry::{self, File};
+use crate::tls::{self, Thread};
+use crate::{clock, errno};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use trace_format::Segment;
+use trace_format::segment::{NO_OFFSET, pack};
+
+/// Whether calls are recorded.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not started, off, or over: calls pass through.
+    Off = 0,
+    /// Calls are recorded.
+    On = 1,
+}
+
+static STATE: AtomicU8 = AtomicU8::new(State::Off as u8);
+
+/// The process's segments.
+pub(crate) static ARENA: Arena = Arena::new();
+
+/// Threads that have recorded something.
+pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
+
+/// Calls made while the tracer was busy on the same thread: by a signal handler.
+pub(crate) static DURING_TRACER: AtomicU64 = AtomicU64::new(0);
+
+/// A thread that has recorded something.
+pub(crate) struct ThreadRecord {
+    /// Kernel thread id.
+    pub(crate) tid: AtomicU32,
+}
+
+/// Switches recording on or off.
+pub(crate) fn set_state(state: State) {
+    STATE.store(state as u8, Ordering::Release);
+}
+
+/// Whether recording is on.
+#[inline(always)]
+pub(crate) fn is_on() -> bool {
+    STATE.load(Ordering::Relaxed) == State::On as u8
+}
+
+/// This thread's state if calls of it are to be recorded now.
+#[inline(always)]
+pub(crate) fn thread() -> Option<&'static Thread> {
+    if !is_on() {
+        return None;
+    }
+    let thread = tls::current();
+    (thread.busy.get() == 0).then_some(thread)
+}
+
+/// A call that is being recorded.
+pub(crate) struct Call {
+    thread: &'static Thread,
+    /// Clock before the call.
+    start: u64,
+}
+
+impl Call {
+    /// Starts the clock of a call.
+    #[inline(always)]
+    pub(crate) fn begin(thread: &'static Thread) -> Self {
+        Self { thread, start: clock::now() }
+    }
+
+    /// Records the call as `op` on `file`: `length` bytes at `offset`.
+    #[inline(always)]
+    pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {
+        let end = clock::now();
+        self.end_at(end, file, op, offset, length);
+    }
+
+    /// As [`Self::end`], for a call that returned at `end`.
+    #[inline(always)]
+    pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
+        let nested = self.thread.mpi_depth.get() != 0;
+        let Some(stream) = registry::stream_of(file, op, nested) else {
+            buffer::LOST.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+        if nested {
+            note_nested(self.thread, file, op, offset);
+        }
+    }
+
+    /// As [`Self::end`], for an operation without offset and length.
+    #[inline(always)]
+    pub(crate) fn end_plain(self, file: &'static File, op: &'static Op) {
+        self.end(file, op, NO_OFFSET, 0);
+    }
+}
+
+/// Tells an MPI-IO call in progress where its bytes went: the only way to learn the offset of a shared file pointer.
+#[cold]
+fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
+    let moves_data = op.is_data() && offset >= 0 && std::ptr::eq(thread.mpi_file.get(), file);
+    if moves_data && (thread.nested_offset.get() < 0 || offset < thread.nested_offset.get()) {
+        thread.nested_offset.set(offset);
+    }
+}
+
+#[inline(always)]
+fn append(thread: &Thread, segment: Segment) {
+    let mut slot = tls::advance(thread, size_of::<Segment>());
+    if slot >= thread.limit.get() {
+        slot = next_slot(thread);
+        if slot == 0 {
+            return;
+        }
+    }
+    // SAFETY: `advance` gave this slot of the thread's own chunk to this call alone; aligned, and valid for any bits.
+    let place = unsafe { &*(slot as *const Place) };
+    place.offset.store(segment.offset, Ordering::Relaxed);
+    place.word.store(segment.word, Ordering::Relaxed);
+    place.start.store(segment.start, Ordering::Relaxed);
+    // The end comes last, so that whoever sees it sees the rest.
+    place.end.store(segment.end, Ordering::Release);
+}
+
+/// A segment's place in the buffer, as it is written: others may look at it meanwhile.
+#[repr(C, align(32))]
+struct Place {
+    offset: AtomicI64,
+    word: AtomicU64,
+    start: AtomicU64,
+    end: AtomicU64,
+}
+
+const _: () = {
+    assert!(size_of::<Place>() == size_of::<Segment>());
+    assert!(std::mem::offset_of!(Place, end) == std::mem::offset_of!(Segment, end));
+};
+
+/// The thread's chunk is full, or it has none yet.
+#[cold]
+#[inline(never)]
+fn next_slot(thread: &Thread) -> usize {
+    let errno = errno::save();
+    let slot = thread.while_busy(|| {
+        if thread.index.get() == 0 {
+            // SAFETY: gettid has no preconditions.
+            let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+            match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
+                Some((index, _)) => thread.index.set(index as u32 + 1),
+                None => return 0,
+            }
+        }
+        buffer::chunk_full(&ARENA, thread)
+    });
+    if slot == 0 {
+        buffer::LOST.fetch_add(1, Ordering::Relaxed);
+    }
+    errno.restore();
+    slot
+}
+
+/// Ticks until which segments have been written to a trace already: at MPI_Finalize, when the process lives on.
+static WRITTEN_UNTIL: AtomicU64 = AtomicU64::new(0);
+
+/// See [`WRITTEN_UNTIL`].
+pub(crate) fn written_until() -> u64 {
+    WRITTEN_UNTIL.load(Ordering::Acquire)
+}
+
+/// All segments that end before `ticks` have been written.
+pub(crate) fn set_written_until(ticks: u64) {
+    WRITTEN_UNTIL.store(ticks, Ordering::Release);
+}
+
+/// Forgets everything recorded: for a forked child, which has one thread.
+pub(crate) fn start_empty() {
+    ARENA.clear();
+    THREADS.clear();
+    buffer::SCRATCHES.clear();
+    buffer::LOST.store(0, Ordering::Relaxed);
+    DURING_TRACER.store(0, Ordering::Relaxed);
+    set_written_until(0);
+}

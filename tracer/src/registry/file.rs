@@ -1,0 +1,169 @@
+//! Files by canonical path.
+#![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
+
+use super::stream::Stream;
+use crate::memory::{Bytes, Table};
+use crate::ops::FREQUENT;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use trace_format::meta::{FileKind, LayoutMoment, LayoutSource, path_hash};
+
+/// What fstat(2) tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Identity {
+    /// Kind of file.
+    pub(crate) kind: FileKind,
+    /// Device number.
+    pub(crate) device: u64,
+    /// Inode number.
+    pub(crate) inode: u64,
+    /// Preferred I/O size in bytes.
+    pub(crate) block_size: u32,
+}
+
+/// A file that was seen. Made once per path, never changed but for what is atomic.
+pub(crate) struct File {
+    /// Hash of the path.
+    pub(crate) hash: u64,
+    /// Canonical absolute path.
+    pub(crate) path: &'static [u8],
+    /// What fstat(2) said when it was first seen.
+    pub(crate) identity: Identity,
+    /// Stream ids plus one of the most frequent operations; the second half is for nested calls.
+    pub(crate) frequent: [AtomicU32; 2 * FREQUENT],
+    /// Its streams, newest first.
+    pub(crate) streams: AtomicPtr<Stream>,
+    /// Layout at open and at close.
+    layouts: [AtomicPtr<LayoutText>; 2],
+    /// Next file of the same bucket.
+    next: *const File,
+}
+
+// SAFETY: `next` points to another record that is never changed or moved.
+unsafe impl Sync for File {}
+
+impl File {
+    /// Layouts at open and at close.
+    pub(crate) fn layouts(&self) -> [Option<&'static LayoutText>; 2] {
+        // SAFETY: null or a record that never goes away.
+        [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
+    }
+}
+
+/// A layout as the file system gave it.
+pub(crate) struct LayoutText {
+    /// Whose structure it is.
+    pub(crate) source: LayoutSource,
+    /// The attribute's value.
+    pub(crate) bytes: &'static [u8],
+}
+
+const BUCKETS: usize = 1 << 14;
+
+static FILES: Table<File> = Table::new();
+static LAYOUTS: Table<LayoutText> = Table::new();
+static PATHS: Bytes = Bytes::new();
+static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
+
+/// Takes address space for the tables: room for `files` files.
+pub(crate) fn prepare(files: usize) {
+    FILES.prepare(files);
+    LAYOUTS.prepare(files / 4);
+    PATHS.prepare(files * 128);
+    super::stream::prepare(files * 2);
+}
+
+/// All files, in the order in which they were first seen.
+pub(crate) fn files() -> impl Iterator<Item = &'static File> {
+    FILES.iter()
+}
+
+/// The file at `path`, made if need be; `None` when the table is full.
+pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
+    let hash = path_hash(path);
+    let bucket = &HEADS[hash as usize % BUCKETS];
+    let mut made: Option<&'static File> = None;
+    loop {
+        let head = bucket.load(Ordering::Acquire);
+        let mut at = head.cast_const();
+        // SAFETY: the list holds null or pointers to records that were written before they were linked.
+        while let Some(file) = unsafe { at.as_ref() } {
+            if file.hash == hash && file.path == path {
+                return Some(file);
+            }
+            at = file.next;
+        }
+        // Two threads may make the same file; the one that loses the exchange leaves an unused record behind.
+        let path = match made {
+            Some(file) => file.path,
+            None => PATHS.keep(path)?,
+        };
+        let (_, file) = FILES.push(File {
+            hash,
+            path,
+            identity,
+            frequent: [const { AtomicU32::new(0) }; 2 * FREQUENT],
+            streams: AtomicPtr::new(std::ptr::null_mut()),
+            layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],
+            next: head,
+        })?;
+        made = Some(file);
+        let new = std::ptr::from_ref(file).cast_mut();
+        if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return Some(file);
+        }
+    }
+}
+
+/// Asks the file system behind `fd` for the file's stripe layout and keeps it. Works for ordinary users on every Lustre
+/// and CephFS client; elsewhere the attribute does not exist and one system call is lost.
+pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
+    if !matches!(file.identity.kind, FileKind::Regular) {
+        return;
+    }
+    let place = &file.layouts[usize::from(moment == LayoutMoment::Close)];
+    if moment == LayoutMoment::Open && !place.load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    let attributes = [(c"lustre.lov", LayoutSource::Lustre), (c"ceph.file.layout", LayoutSource::Ceph)];
+    // A file that had no layout when it was opened has none when it is closed.
+    if moment == LayoutMoment::Close && file.layouts[0].load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    let mut buffer = [0_u8; 8192];
+    for (name, source) in attributes {
+        // SAFETY: the buffer is ours and its size is given; the name ends in NUL.
+        let length =
+            unsafe { libc::syscall(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
+        let Some(bytes) = usize::try_from(length).ok().and_then(|length| buffer.get(..length)) else { continue };
+        let kept = PATHS.keep(bytes).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }));
+        if let Some((_, layout)) = kept.filter(|_| !bytes.is_empty()) {
+            place.store(std::ptr::from_ref(layout).cast_mut(), Ordering::Release);
+        }
+        return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_path_is_one_file_whoever_comes_first() {
+        prepare(1024);
+        let all: Vec<&'static File> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..50)
+                            .map(|i| find_or_add(format!("/data/{i}").as_bytes(), Identity::default()).unwrap())
+                            .collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        for (i, file) in all.iter().enumerate() {
+            assert!(std::ptr::eq(*file, all[i % 50]));
+        }
+    }
+}

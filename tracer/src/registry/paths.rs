@@ -1,0 +1,77 @@
+//! Which paths are not recorded: what the system and the MPI library open for themselves. The list is short, documented
+//! in docs/configuration.md, and how often it applied is counted and written into the trace.
+
+/// What becomes of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Recorded.
+    Recorded,
+    /// Not recorded: part of the system.
+    System,
+    /// Not recorded: the MPI library's own shared memory and session files.
+    MpiInternal,
+}
+
+/// Directories of the operating system: programs, libraries, settings, kernel interfaces.
+const SYSTEM: [&[u8]; 14] = [
+    b"/usr/",
+    b"/lib/",
+    b"/lib32/",
+    b"/lib64/",
+    b"/bin/",
+    b"/sbin/",
+    b"/etc/",
+    b"/proc/",
+    b"/sys/",
+    b"/boot/",
+    b"/run/",
+    b"/dev/pts/",
+    b"/dev/infiniband/",
+    b"/dev/dri/",
+];
+
+/// Devices that hold no data.
+const DEVICES: [&[u8]; 7] =
+    [b"/dev/null", b"/dev/tty", b"/dev/console", b"/dev/ptmx", b"/dev/random", b"/dev/urandom", b"/dev/log"];
+
+/// What MPI libraries put into shared memory and temporary directories.
+const MPI_INTERNAL: [&[u8]; 9] = [
+    b"/dev/shm/mpich_",
+    b"/dev/shm/vader_segment",
+    b"/dev/shm/sm_segment",
+    b"/dev/shm/osc",
+    b"/dev/shm/ucx_shm",
+    b"/dev/shm/psm2_shm",
+    b"/dev/shm/ompi",
+    b"/tmp/ompi.",
+    b"/tmp/prte.",
+];
+
+/// Judges a canonical absolute path.
+pub(crate) fn judge(path: &[u8]) -> Verdict {
+    let under = |list: &[&[u8]]| list.iter().any(|prefix| path.starts_with(prefix));
+    if under(&SYSTEM) || DEVICES.contains(&path) {
+        Verdict::System
+    } else if under(&MPI_INTERNAL) {
+        Verdict::MpiInternal
+    } else {
+        Verdict::Recorded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_recorded_and_the_system_is_not() {
+        for path in ["/scratch/out.h5", "/dev/shm/x", "/dev/zero", "/dev/sda", "/tmp/x", "/home/a/usr/x", "/usrdata/x"]
+        {
+            assert_eq!(judge(path.as_bytes()), Verdict::Recorded, "{path}");
+        }
+        for path in ["/usr/lib/x.so", "/etc/passwd", "/proc/self/maps", "/dev/null", "/dev/pts/0", "/dev/tty"] {
+            assert_eq!(judge(path.as_bytes()), Verdict::System, "{path}");
+        }
+        assert_eq!(judge(b"/dev/shm/vader_segment.node.1"), Verdict::MpiInternal);
+    }
+}

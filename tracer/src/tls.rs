@@ -1,0 +1,167 @@
+//! Per-thread state: where the next segment goes, and whether this thread is inside the tracer or inside MPI.
+//!
+//! The block lies in initial-exec TLS: reading it is one load from the thread pointer, with no call that could allocate
+//! or lock, so it may be used in signal handlers and before constructors have run. Stable Rust cannot ask for that model,
+//! hence the assembly on x86-64; other processors use `thread_local!`, which costs one call.
+#![expect(unsafe_code, reason = "thread-local storage in the initial-exec model")]
+
+use crate::registry::File;
+use std::cell::Cell;
+
+/// State of one thread. All zero at thread start.
+#[repr(C, align(64))]
+pub(crate) struct Thread {
+    /// Address of the next free slot of the thread's chunk.
+    pub(crate) cursor: Cell<usize>,
+    /// Address behind the chunk's last slot.
+    pub(crate) limit: Cell<usize>,
+    /// Not zero while the tracer's own code runs on this thread: calls pass through unrecorded.
+    pub(crate) busy: Cell<u32>,
+    /// Depth of MPI calls: calls made inside are nested.
+    pub(crate) mpi_depth: Cell<u32>,
+    /// Index in the thread table plus one; 0 while the thread has recorded nothing.
+    pub(crate) index: Cell<u32>,
+    /// Size of the thread's latest chunk in bytes.
+    pub(crate) chunk_bytes: Cell<u32>,
+    /// The thread's scratch chunk once the arena is full, else 0.
+    pub(crate) scratch: Cell<usize>,
+    /// File of the MPI-IO call in progress, to find the offset that a shared file pointer led to.
+    pub(crate) mpi_file: Cell<*const File>,
+    /// Lowest offset of a transfer on `mpi_file` inside that call, or -1.
+    pub(crate) nested_offset: Cell<i64>,
+}
+
+impl Thread {
+    #[cfg(any(test, not(target_arch = "x86_64")))]
+    const NEW: Self = Self {
+        cursor: Cell::new(0),
+        limit: Cell::new(0),
+        busy: Cell::new(0),
+        mpi_depth: Cell::new(0),
+        index: Cell::new(0),
+        chunk_bytes: Cell::new(0),
+        scratch: Cell::new(0),
+        mpi_file: Cell::new(std::ptr::null()),
+        nested_offset: Cell::new(0),
+    };
+
+    /// Back to the state of a thread that has recorded nothing; depths stay.
+    pub(crate) fn forget_chunk(&self) {
+        self.cursor.set(0);
+        self.limit.set(0);
+        self.index.set(0);
+        self.chunk_bytes.set(0);
+        self.scratch.set(0);
+    }
+
+    /// Runs `work` with this thread marked busy, so that nothing it does is recorded.
+    pub(crate) fn while_busy<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.busy.set(self.busy.get() + 1);
+        let result = work();
+        self.busy.set(self.busy.get() - 1);
+        result
+    }
+}
+
+const BLOCK_BYTES: usize = 64;
+const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);
+
+#[cfg(target_arch = "x86_64")]
+mod storage {
+    use super::{BLOCK_BYTES, Thread};
+    use std::arch::{asm, global_asm};
+
+    global_asm!(
+        ".pushsection .tbss.dxt_thread_block,\"awT\",@nobits",
+        ".globl dxt_thread_block",
+        ".hidden dxt_thread_block",
+        ".type dxt_thread_block,@object",
+        ".size dxt_thread_block,{size}",
+        ".p2align 6",
+        "dxt_thread_block:",
+        ".zero {size}",
+        ".popsection",
+        size = const BLOCK_BYTES,
+    );
+
+    #[inline(always)]
+    pub(super) fn block() -> *const Thread {
+        let block: *const Thread;
+        // SAFETY: reads the thread pointer (fs:0, x86-64 psABI) and the block's offset from it, which the dynamic linker
+        // has put into the GOT; touches no memory that Rust knows of.
+        unsafe {
+            asm!(
+                "mov {0}, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
+                "add {0}, qword ptr fs:[0]",
+                out(reg) block,
+                options(pure, nomem, nostack),
+            );
+        }
+        block
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod storage {
+    use super::Thread;
+
+    thread_local! {
+        static BLOCK: Thread = const { Thread::NEW };
+    }
+
+    #[inline]
+    pub(super) fn block() -> *const Thread {
+        BLOCK.with(std::ptr::from_ref)
+    }
+}
+
+/// This thread's block.
+#[inline(always)]
+pub(crate) fn current() -> &'static Thread {
+    // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), lives as long as its thread and is reached
+    // only from it; its fields are cells.
+    unsafe { &*storage::block() }
+}
+
+/// Takes `bytes` from the thread's chunk: returns the cursor before and moves it on, in one instruction where that is
+/// cheap, so that a signal handler between load and store cannot be given the same slot.
+#[inline(always)]
+pub(crate) fn advance(thread: &Thread, bytes: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut before = bytes;
+        // SAFETY: `cursor` is this thread's own aligned word; without a lock prefix the exchange is atomic towards
+        // signals on this thread, which is all that is needed.
+        unsafe {
+            std::arch::asm!(
+                "xadd qword ptr [{cursor}], {before}",
+                cursor = in(reg) thread.cursor.as_ptr(),
+                before = inout(reg) before,
+                options(nostack),
+            );
+        }
+        before
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        // SAFETY: `cursor` is an aligned word of this thread.
+        let cursor = unsafe { std::sync::atomic::AtomicUsize::from_ptr(thread.cursor.as_ptr()) };
+        cursor.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thread_has_its_own_zeroed_block() {
+        current().cursor.set(64);
+        let other = std::thread::spawn(|| current().cursor.get()).join().unwrap();
+        assert_eq!((other, current().cursor.get()), (0, 64));
+        assert_eq!((advance(current(), 32), current().cursor.get()), (64, 96));
+        current().forget_chunk();
+        assert_eq!(current().while_busy(|| current().busy.get()), 1);
+        assert_eq!(Thread::NEW.busy.get(), 0);
+    }
+}
