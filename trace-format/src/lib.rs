@@ -10,6 +10,7 @@
 //! * [`write`] (feature `write`) and [`read`] (feature `read`): the two halves, bytes in and bytes out.
 //! * [`layout`]: where a file's bytes lie on storage targets: extended attributes, text, arithmetic.
 
+mod coded;
 pub mod columns;
 pub mod counters;
 pub mod error;

@@ -8,8 +8,12 @@ pub const BLOCK_SEGMENTS: u32 = 64 * 1024;
 /// Largest decoded metadata block (job or process), in bytes. 1 million files of 100-byte names fit.
 pub const METADATA_BYTES: u32 = 256 << 20;
 /// Largest decoded segment block: five columns of eight bytes, their heads and their exceptions.
-pub const BLOCK_BYTES: u32 =
-    BLOCK_SEGMENTS * 40 + (crate::columns::HEADS_BYTES + crate::columns::MAX_EXCEPTIONS * 12 * 5) as u32;
+pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40
+    + (crate::columns::HEADS_BYTES
+        + crate::columns::COLUMNS * crate::columns::MAX_EXCEPTIONS * crate::columns::EXCEPTION_BYTES) as u32;
+/// Largest zstd window, as a power of two of bytes: what RFC 8878 asks every decoder to support.
+#[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted windows"))]
+pub(crate) const WINDOW_LOG: u32 = 23;
 /// Most process regions in one file.
 pub const REGIONS: u32 = 1 << 24;
 

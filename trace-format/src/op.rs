@@ -1,10 +1,12 @@
 //! Operations: what a stream does. The table of operations travels in the trace (job block), so a reader needs no
 //! list of its own, and a newer tracer's operations are shown by an older analyzer.
 
+use crate::coded::coded;
 use serde::{Deserialize, Serialize};
 
 /// The interface through which the program made the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum Layer {
     /// System-call wrappers of the C library: open, read, pwrite, ...
@@ -17,7 +19,11 @@ pub enum Layer {
     Hdf5,
     /// Parallel netCDF: `ncmpi_*`.
     Pnetcdf,
+    /// One that this version does not know.
+    Other,
 }
+
+coded!(Layer { Posix = 0, Stdio = 1, Mpiio = 2, Hdf5 = 3, Pnetcdf = 4, Other = 0xffff_ffff } else Other);
 
 impl Layer {
     /// The name that every output shows.
@@ -29,12 +35,14 @@ impl Layer {
             Self::Mpiio => "MPIIO",
             Self::Hdf5 => "HDF5",
             Self::Pnetcdf => "PNETCDF",
+            Self::Other => "OTHER",
         }
     }
 }
 
 /// What kind of work an operation is; analyses look at this, not at names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum OpClass {
     /// Moves bytes from the file.
@@ -57,7 +65,13 @@ pub enum OpClass {
     Unlock,
     /// Maps the file into memory.
     Map,
+    /// One that this version does not know.
+    Other,
 }
+
+coded!(OpClass {
+    Read = 0, Write = 1, Open = 2, Close = 3, Sync = 4, Seek = 5, Metadata = 6, Lock = 7, Unlock = 8, Map = 9, Other = 0xffff_ffff
+} else Other);
 
 impl OpClass {
     /// Whether the operation moves file data, so that a bandwidth has a meaning.
@@ -69,6 +83,7 @@ impl OpClass {
 
 /// How the call was made, where one operation name has several forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum OpMode {
     /// The ordinary form; for MPI-IO, an independent blocking call.
@@ -86,7 +101,13 @@ pub enum OpMode {
     Nonblocking,
     /// MPI-IO split collective (begin ... end).
     Split,
+    /// One that this version does not know.
+    Other,
 }
+
+coded!(OpMode {
+    Plain = 0, Vectored = 1, Collective = 2, Shared = 3, Ordered = 4, Nonblocking = 5, Split = 6, Other = 0xffff_ffff
+} else Other);
 
 impl OpMode {
     /// Lower-case name, empty for the plain form.
@@ -100,6 +121,7 @@ impl OpMode {
             Self::Ordered => "ordered",
             Self::Nonblocking => "nonblocking",
             Self::Split => "split",
+            Self::Other => "other",
         }
     }
 }

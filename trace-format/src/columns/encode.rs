@@ -219,11 +219,24 @@ fn shuffle(values: &[u64], base: u64, width: usize, out: &mut Vec<u8>) {
     out.resize(begin + width * values.len(), 0);
     for (number, tile) in values.chunks(TILE).enumerate() {
         for (plane, bytes) in out[begin..].chunks_exact_mut(values.len()).enumerate() {
-            let shift = 8 * plane as u32;
             let bytes = &mut bytes[number * TILE..][..tile.len()];
-            for (byte, value) in bytes.iter_mut().zip(tile) {
-                *byte = (value.wrapping_sub(base) >> shift) as u8;
+            match plane {
+                0 => one_plane::<0>(tile, base, bytes),
+                1 => one_plane::<8>(tile, base, bytes),
+                2 => one_plane::<16>(tile, base, bytes),
+                3 => one_plane::<24>(tile, base, bytes),
+                4 => one_plane::<32>(tile, base, bytes),
+                5 => one_plane::<40>(tile, base, bytes),
+                6 => one_plane::<48>(tile, base, bytes),
+                _ => one_plane::<56>(tile, base, bytes),
             }
         }
+    }
+}
+
+/// A constant shift lets the compiler use vector instructions.
+fn one_plane<const SHIFT: u32>(values: &[u64], base: u64, bytes: &mut [u8]) {
+    for (byte, value) in bytes.iter_mut().zip(values) {
+        *byte = (value.wrapping_sub(base) >> SHIFT) as u8;
     }
 }

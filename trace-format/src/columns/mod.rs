@@ -22,7 +22,7 @@ const HEAD_BYTES: usize = 12;
 /// Bytes of all column heads.
 pub const HEADS_BYTES: usize = COLUMNS * HEAD_BYTES;
 /// Bytes of one exception: row (u32) and value (u64).
-const EXCEPTION_BYTES: usize = 12;
+pub(crate) const EXCEPTION_BYTES: usize = 12;
 /// Most exceptions of one column.
 pub const MAX_EXCEPTIONS: usize = 1024;
 /// Slots of the offset predictor; a stream uses slot `id % PREDICTORS`.
@@ -62,7 +62,8 @@ const fn width_of(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()).div_ceil(8) as usize
 }
 
-#[cfg(all(test, feature = "read"))]
+#[cfg(test)]
+#[cfg(feature = "read")]
 mod tests {
     use super::*;
     use crate::Segment;

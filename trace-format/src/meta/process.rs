@@ -1,6 +1,7 @@
 //! The process block: what one process says of itself, its files, its streams and what it has no segments of.
 
 use super::codec;
+use crate::coded::coded;
 use crate::counters::Counters;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ mod tag {
 
 /// The clock behind the segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum ClockSource {
     /// `clock_gettime(CLOCK_MONOTONIC)`.
@@ -24,7 +26,11 @@ pub enum ClockSource {
     Monotonic,
     /// The processor's invariant counter (x86-64 TSC, aarch64 CNTVCT).
     Counter,
+    /// One that this version does not know.
+    Other,
 }
+
+coded!(ClockSource { Monotonic = 0, Counter = 1, Other = 0xffff_ffff } else Other);
 
 /// Identity and time of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +76,7 @@ pub struct ThreadDef {
 
 /// What kind of file a path is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum FileKind {
     /// Not known: named through MPI-IO only, or gone.
@@ -82,6 +89,8 @@ pub enum FileKind {
     /// Character device.
     Character,
 }
+
+coded!(FileKind { Unknown = 0, Regular = 1, Block = 2, Character = 3 } else Unknown);
 
 /// A file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,23 +134,33 @@ pub struct StreamDef {
 
 /// Whose structure a layout is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum LayoutSource {
     /// Extended attribute `lustre.lov`: `struct lov_user_md`.
     Lustre,
     /// Extended attribute `ceph.file.layout`: text.
     Ceph,
+    /// One that this version does not know.
+    Other,
 }
+
+coded!(LayoutSource { Lustre = 0, Ceph = 1, Other = 0xffff_ffff } else Other);
 
 /// When a layout was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum LayoutMoment {
     /// When the file was opened.
     Open,
     /// When it was closed; a progressive layout has grown by then.
     Close,
+    /// One that this version does not know.
+    Other,
 }
+
+coded!(LayoutMoment { Open = 0, Close = 1, Other = 0xffff_ffff } else Other);
 
 /// A file's stripe layout, as its file system gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -53,8 +53,10 @@ impl Decoder {
         // Grows with what really comes out, so that a claimed size costs nothing.
         self.raw.clear();
         let limit = u64::from(frame.raw);
-        let undone = zstd::stream::read::Decoder::with_buffer(self.stored.as_slice())
-            .and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut self.raw));
+        let undone = zstd::stream::read::Decoder::with_buffer(self.stored.as_slice()).and_then(|mut decoder| {
+            decoder.window_log_max(limits::WINDOW_LOG)?;
+            decoder.take(limit + 1).read_to_end(&mut self.raw)
+        });
         Self::same_size(undone, offset, frame)?;
         Ok(&self.raw)
     }
@@ -63,7 +65,12 @@ impl Decoder {
     fn fetch<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<()> {
         let head = if frame.kind == kind::SEGMENTS { BLOCK_HEAD_BYTES } else { 0 };
         let what = "a frame's payload";
-        if frame.codec == codec::STORED && frame.stored != frame.raw || frame.codec > codec::ZSTD {
+        let fits = match frame.codec {
+            codec::STORED => frame.stored == frame.raw,
+            codec::ZSTD => frame.stored < frame.raw,
+            _ => false,
+        };
+        if !fits {
             let why = format!("codec {} with {} bytes stored for {}", frame.codec, frame.stored, frame.raw);
             return Err(Error::Malformed { what, offset, why });
         }

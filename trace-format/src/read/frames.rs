@@ -64,11 +64,11 @@ impl<'a, S: Source + ?Sized> Frames<'a, S> {
 
     /// Offset of the next whole frame header after `from`, or the end.
     fn resynchronize(&self, from: u64) -> u64 {
-        const WINDOW: usize = 64 * 1024;
-        let mut window = vec![0; WINDOW];
+        // Grows, so that many small damages cost little each.
+        let mut window = vec![0; 4 * 1024];
         let mut at = from;
         while at < self.end {
-            let there = WINDOW.min(usize::try_from(self.end - at).unwrap_or(WINDOW));
+            let there = window.len().min(usize::try_from(self.end - at).unwrap_or(usize::MAX));
             let bytes = &mut window[..there];
             if fill(self.source, at, bytes).is_err() {
                 return self.end;
@@ -79,10 +79,11 @@ impl<'a, S: Source + ?Sized> Frames<'a, S> {
             if let Some(found) = found {
                 return at + found as u64;
             }
-            if there < WINDOW {
+            if there < window.len() {
                 return self.end;
             }
-            at += (WINDOW - FRAME_HEADER_BYTES + 1) as u64;
+            at += (window.len() - FRAME_HEADER_BYTES + 1) as u64;
+            window.resize((window.len() * 2).min(1 << 20), 0);
         }
         self.end
     }

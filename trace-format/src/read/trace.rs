@@ -57,6 +57,8 @@ pub struct Trace<S> {
     pub problems: Vec<Problem>,
     /// Whether the file ends as a finished one does.
     pub complete: bool,
+    /// Process regions that the file should have, as its header says; `None` if the header does not say or is damaged.
+    pub expected_regions: Option<u32>,
 }
 
 impl<S: Source> Trace<S> {
@@ -70,12 +72,16 @@ impl<S: Source> Trace<S> {
         let there = FILE_HEADER_BYTES.min(usize::try_from(size).unwrap_or(FILE_HEADER_BYTES));
         fill(&source, 0, &mut bytes[..there])?;
         let mut problems = Vec::new();
-        match FileHeader::decode(&bytes[..there]) {
-            Ok(_) => {}
-            Err(error @ Error::Checksum { .. }) => problems.push(Problem { offset: 0, error }),
+        let expected_regions = match FileHeader::decode(&bytes[..there]) {
+            Ok(header) => Some(header.regions).filter(|&regions| regions > 0),
+            Err(error @ Error::Checksum { .. }) => {
+                problems.push(Problem { offset: 0, error });
+                None
+            }
             Err(error) => return Err(error),
-        }
-        let mut trace = Self { source, size, job: Job::default(), regions: Vec::new(), problems, complete: false };
+        };
+        let (job, regions, complete) = (Job::default(), Vec::new(), false);
+        let mut trace = Self { source, size, job, regions, problems, complete, expected_regions };
         let body_end = match trace.read_index() {
             Ok(end) => {
                 trace.complete = true;
