@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Nanoseconds that the tracer adds to a one-byte pwrite and pread on /dev/shm: off, tracing, and a peer library.
+#
+# Usage: scripts/bench.sh overhead [--peer LIB] [--calls N] [--runs R] [--threads "1 2 4"]
+# Runs alternate (nothing, off, trace, peer, nothing, ...); what is reported is the median of the differences within each
+# round, with the least and the greatest. --peer takes a preload library with Darshan's switches.
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+peer='' calls=1000000 runs=7 threads=1
+while [ $# -gt 0 ]; do
+    case $1 in
+    --peer) peer=$2 ;;
+    --calls) calls=$2 ;;
+    --runs) runs=$2 ;;
+    --threads) threads=$2 ;;
+    *) die "unknown option $1" ;;
+    esac
+    shift 2
+done
+[ -z "$peer" ] || [ -e "$peer" ] || die "there is no $peer"
+build_all
+
+# one MODE OPERATION THREADS: nanoseconds per call.
+one() {
+    local command=("$work/bench_calls" "$2" "$calls" "$data/file" "$3")
+    case $1 in
+    nothing) "${command[@]}" ;;
+    off) env DXT_ENABLE=off LD_PRELOAD="$library" "${command[@]}" ;;
+    # Room for every call, 32 bytes each, so that nothing is folded.
+    trace) env DXT_ENABLE=trace DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
+    peer) env DARSHAN_ENABLE_NONMPI=1 DXT_ENABLE_IO_TRACE=1 DARSHAN_LOGFILE="$work/peer.log" LD_PRELOAD="$peer" "${command[@]}" ;;
+    esac
+    rm -rf "$work/traces" "$work/peer.log"
+}
+
+modes=(nothing off trace)
+[ -z "$peer" ] || modes+=(peer)
+machine
+echo "$calls calls of 1 byte on /dev/shm, $runs alternating runs; nanoseconds per call: median (least .. greatest)"
+echo "trace: DXT_BUFFER_MAX=4G, so that every call is kept as a segment; the flush is not timed here (see: bench.sh whole)"
+printf '\n%-10s %-8s %-22s' operation threads nothing
+printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|peer\) /+\1/g'
+echo
+for operation in pwrite pread; do
+    for count in $threads; do
+        for mode in "${modes[@]}"; do : >"$work/$mode"; done
+        for _ in $(seq "$runs"); do
+            for mode in "${modes[@]}"; do one "$mode" "$operation" "$count" >>"$work/$mode"; done
+        done
+        printf '%-10s %-8s' "$operation" "$count"
+        for mode in "${modes[@]}"; do
+            if [ "$mode" = nothing ]; then numbers=$(cat "$work/nothing"); else numbers=$(differences "$work/nothing" "$work/$mode"); fi
+            read -r median least greatest < <(printf '%s\n' "$numbers" | median_and_spread)
+            printf ' %-22s' "$median ($least .. $greatest)"
+        done
+        echo
+    done
+done

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Nanoseconds per call of a whole program, from process start to the finished trace: 2 M pwrites on /dev/shm.
+#
+# Usage: scripts/bench.sh whole [--calls N] [--runs R] [--peer LIB]
+# Runs alternate; what is added is the median of the differences within each round.
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+calls=2000000 runs=5 peer=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --calls) calls=$2 ;;
+    --runs) runs=$2 ;;
+    --peer) peer=$2 ;;
+    *) die "unknown option $1" ;;
+    esac
+    shift 2
+done
+build_all
+mkdir "$work/traces"
+
+# timed COMMAND...: nanoseconds per call, everything included.
+timed() {
+    local begun ended
+    begun=$(date +%s%N)
+    "$@"
+    ended=$(date +%s%N)
+    awk -v d=$((ended - begun)) -v n="$calls" 'BEGIN { printf "%.2f\n", d / n }'
+}
+
+command=("$work/bench_calls" whole "$calls" "$data/file")
+: >"$work/nothing" && : >"$work/trace" && : >"$work/peer"
+for _ in $(seq "$runs"); do
+    timed "${command[@]}" >>"$work/nothing"
+    rm -f "$work"/traces/*
+    timed env DXT_ENABLE=trace DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" \
+        "${command[@]}" >>"$work/trace"
+    if [ -n "$peer" ]; then
+        timed env DARSHAN_ENABLE_NONMPI=1 DXT_ENABLE_IO_TRACE=1 DARSHAN_LOGFILE="$work/peer.log" LD_PRELOAD="$peer" \
+            "${command[@]}" >>"$work/peer"
+        rm -f "$work/peer.log"
+    fi
+done
+size=$(find "$work/traces" -name '*.dxt' -printf '%s\n' | awk '{ s += $1 } END { print s + 0 }')
+machine
+echo "$calls pwrites of 1 byte on /dev/shm and nothing else, $runs alternating runs, process start to finished trace;"
+echo "nanoseconds per call: median (least .. greatest); DXT_BUFFER_MAX=4G, so that every call is in the trace"
+show() {
+    read -r median least greatest < <(median_and_spread)
+    printf '%-28s %s (%s .. %s)\n' "$1" "$median" "$least" "$greatest"
+}
+show "untraced" <"$work/nothing"
+show "traced" <"$work/trace"
+differences "$work/nothing" "$work/trace" | show "added by the tracer"
+[ -z "$peer" ] || differences "$work/nothing" "$work/peer" | show "added by the peer"
+awk -v s="$size" -v n="$calls" 'BEGIN { printf "%-28s %d bytes, %.2f per call\n", "trace", s, s / n }'
