@@ -21,5 +21,6 @@ mod real;
 mod record;
 mod registry;
 mod say;
+mod signals;
 mod threads;
 mod tls;

@@ -5,7 +5,7 @@
 use crate::config::{self, BadValue, Config, Environment};
 use crate::record::{self, State};
 use crate::say::say;
-use crate::{buffer, clock, errno, flush, handles, hooks, job, mpi, registry, say, threads, tls};
+use crate::{buffer, clock, errno, flush, handles, hooks, job, mpi, registry, say, signals, threads, tls};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -40,7 +40,7 @@ extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: 
     let errno = errno::save();
     hooks::resolve_all();
     if !environment.is_null() {
-        tls::current().while_busy(|| start(&Variables(environment), argc, argv));
+        tls::current().while_away(|| start(&Variables(environment), argc, argv));
     }
     errno.restore();
 }
@@ -90,6 +90,10 @@ fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char
     // SAFETY: registers a function of this library, which is never unloaded.
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
     record::set_state(State::On);
+    signals::stand_in();
+    if CONFIG.get().is_some_and(|config| config.verbose > 1) {
+        say(&[b"recording ", &job::executable()]);
+    }
 }
 
 unsafe extern "C" {
@@ -154,7 +158,7 @@ extern "C" fn forked_child() {
 /// MPI_Init has returned.
 pub(crate) fn mpi_started() {
     let Some(config) = config().filter(|_| is_own_process()) else { return };
-    tls::current().while_busy(|| {
+    tls::current().while_away(|| {
         hooks::resolve_mpi();
         mpi::started(config.flush);
     });
@@ -165,7 +169,7 @@ pub(crate) fn mpi_started() {
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| is_own_process()), config()) else { return };
     let errno = errno::save();
-    tls::current().while_busy(|| flush::all_ranks(world, config));
+    tls::current().while_away(|| flush::all_ranks(world, config));
     errno.restore();
     mpi::ended();
 }
@@ -177,7 +181,7 @@ pub(crate) fn ending(by: &'static str) {
         return;
     }
     let errno = errno::save();
-    tls::current().while_busy(|| {
+    tls::current().while_away(|| {
         record::set_state(State::Off);
         flush::one_process(config, by);
     });

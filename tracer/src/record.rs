@@ -57,7 +57,15 @@ pub(crate) fn thread() -> Option<&'static Thread> {
         return None;
     }
     let thread = tls::current();
-    (thread.busy.get() == 0).then_some(thread)
+    if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
+}
+
+#[cold]
+fn while_busy(thread: &Thread) -> Option<&'static Thread> {
+    if thread.is_interrupted() {
+        DURING_TRACER.fetch_add(1, Ordering::Relaxed);
+    }
+    None
 }
 
 /// A call that is being recorded.
@@ -186,5 +194,8 @@ pub(crate) fn start_empty() {
     buffer::SCRATCHES.clear();
     buffer::LOST.store(0, Ordering::Relaxed);
     DURING_TRACER.store(0, Ordering::Relaxed);
+    for count in &crate::handles::NOT_RECORDED {
+        count.store(0, Ordering::Relaxed);
+    }
     set_written_until(0);
 }

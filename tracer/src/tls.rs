@@ -54,14 +54,32 @@ impl Thread {
         self.scratch.set(0);
     }
 
-    /// Runs `work` with this thread marked busy, so that nothing it does is recorded.
+    /// Runs a short piece of the tracer's own work. Whatever is called meanwhile comes from a signal handler that has
+    /// interrupted it; it is not recorded, but counted.
     pub(crate) fn while_busy<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.busy.set(self.busy.get() + 1);
+        self.busy_by(BUSY, work)
+    }
+
+    /// Runs work that goes through the C library and MPI (start, flush): its calls are the tracer's own.
+    pub(crate) fn while_away<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.busy_by(AWAY, work)
+    }
+
+    fn busy_by<T>(&self, how: u32, work: impl FnOnce() -> T) -> T {
+        self.busy.set(self.busy.get() + how);
         let result = work();
-        self.busy.set(self.busy.get() - 1);
+        self.busy.set(self.busy.get() - how);
         result
     }
+
+    /// Whether only short work is under way.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.busy.get() < AWAY
+    }
 }
+
+const BUSY: u32 = 1;
+const AWAY: u32 = 1 << 16;
 
 const BLOCK_BYTES: usize = 64;
 const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);

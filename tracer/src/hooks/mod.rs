@@ -4,12 +4,23 @@
 mod mpi;
 mod posix;
 mod process;
+mod signals;
 mod stdio;
+
+pub(crate) use signals::real_sigaction;
 
 /// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
 /// must not be. MPI's are found at the first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
-    let families = [posix::OPENING, posix::CLOSING, posix::TRANSFERS, posix::POSITIONS, stdio::STREAMS, process::ENDS];
+    let families = [
+        posix::OPENING,
+        posix::CLOSING,
+        posix::TRANSFERS,
+        posix::POSITIONS,
+        stdio::STREAMS,
+        process::ENDS,
+        signals::SIGNALS,
+    ];
     for slot in families.into_iter().flatten() {
         slot.address();
     }

@@ -1,0 +1,73 @@
+//! Signals that would end the process by their default action: the trace is written first, then the process dies of the
+//! same signal. No handler of the program is ever replaced: ours stands only where the default action stood, and a program
+//! that asks is told that it still does.
+#![expect(unsafe_code, reason = "sigaction(2)")]
+
+use crate::lifecycle;
+use libc::{c_int, sighandler_t};
+
+/// The signals by which schedulers and people end programs, and what the trace says of them.
+const SIGNALS: [(c_int, &str); 4] =
+    [(libc::SIGTERM, "SIGTERM"), (libc::SIGINT, "SIGINT"), (libc::SIGHUP, "SIGHUP"), (libc::SIGXCPU, "SIGXCPU")];
+
+/// Our handler, as sigaction(2) sees it.
+fn ours() -> sighandler_t {
+    ending as *const () as sighandler_t
+}
+
+/// Whether this is our handler.
+pub(crate) fn is_ours(handler: sighandler_t) -> bool {
+    handler == ours()
+}
+
+/// Puts our handler where the default action stands.
+pub(crate) fn stand_in() {
+    for (signal, _) in SIGNALS {
+        stand_in_for(signal);
+    }
+}
+
+/// The same for one signal, if it is one of ours. Keeps errno.
+pub(crate) fn stand_in_for(signal: c_int) {
+    if !SIGNALS.iter().any(|(known, _)| *known == signal) {
+        return;
+    }
+    let errno = crate::errno::save();
+    // SAFETY: an all-zero sigaction is a valid one: default action, no flags, empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours.
+    let known = unsafe { real_sigaction(signal, std::ptr::null(), &raw mut action) } == 0;
+    if known && action.sa_sigaction == libc::SIG_DFL {
+        action.sa_sigaction = ours();
+        // The default action is back before the handler runs, so a second signal ends the process at once.
+        action.sa_flags = libc::SA_RESETHAND | libc::SA_NODEFER;
+        // SAFETY: the structure is ours and the handler is a function of this library.
+        unsafe { real_sigaction(signal, &raw const action, std::ptr::null_mut()) };
+    }
+    errno.restore();
+}
+
+/// The C library's own sigaction(2), past our hook.
+unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    let address = crate::hooks::real_sigaction();
+    if address.is_null() {
+        return -1;
+    }
+    // SAFETY: the symbol has this C type.
+    let function = unsafe {
+        std::mem::transmute::<
+            *mut libc::c_void,
+            unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int,
+        >(address)
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { function(signal, new, old) }
+}
+
+extern "C" fn ending(signal: c_int) {
+    let name = SIGNALS.iter().find(|(known, _)| *known == signal).map_or("a signal", |(_, name)| name);
+    lifecycle::ending(name);
+    let process = crate::job::process_ids().0 as c_int;
+    // SAFETY: sends the signal to this process, whose default action has been restored by SA_RESETHAND.
+    unsafe { libc::kill(process, signal) };
+}
