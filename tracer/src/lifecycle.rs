@@ -5,7 +5,7 @@
 use crate::config::{self, BadValue, Config, Environment};
 use crate::record::{self, State};
 use crate::say::say;
-use crate::{buffer, clock, errno, flush, handles, hooks, job, mpi, registry, say, signals, threads, tls};
+use crate::{buffer, clock, errno, flush, handles, hooks, job, memory, mpi, registry, say, signals, threads, tls};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -67,6 +67,7 @@ fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char
             return;
         }
     };
+    memory::protect_across_fork();
     let exe = job::executable();
     if job::is_launcher(&exe) {
         return;
@@ -169,7 +170,7 @@ pub(crate) fn mpi_started() {
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| is_own_process()), config()) else { return };
     let errno = errno::save();
-    tls::current().while_away(|| flush::all_ranks(world, config));
+    tls::current().while_away(|| signals::without_file_size_signal(|| flush::all_ranks(world, config)));
     errno.restore();
     mpi::ended();
 }
@@ -177,13 +178,14 @@ pub(crate) fn mpi_finalizing() {
 /// The process ends: writes the trace of this process alone.
 pub(crate) fn ending(by: &'static str) {
     let Some(config) = config().filter(|_| record::is_on() && is_own_process()) else { return };
-    if ENDED.swap(true, Ordering::AcqRel) {
+    // A signal handler that has interrupted a flush on this thread must not begin another.
+    if !tls::current().is_interrupted() || ENDED.swap(true, Ordering::AcqRel) {
         return;
     }
     let errno = errno::save();
     tls::current().while_away(|| {
         record::set_state(State::Off);
-        flush::one_process(config, by);
+        signals::without_file_size_signal(|| flush::one_process(config, by));
     });
     errno.restore();
 }

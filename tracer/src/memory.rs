@@ -10,6 +10,15 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
+/// Keeps the allocator usable in a child that is forked while another thread is allocating.
+pub(crate) fn protect_across_fork() {
+    // SAFETY: called once, by the constructor, while nobody forks.
+    #[cfg(not(test))]
+    unsafe {
+        dlmalloc::enable_alloc_after_fork();
+    }
+}
+
 /// Reserves `bytes` of zeroed address space; pages are committed when they are touched. Null if the system refuses.
 pub(crate) fn reserve(bytes: usize) -> *mut u8 {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

@@ -72,7 +72,7 @@ impl Thread {
         result
     }
 
-    /// Whether only short work is under way.
+    /// Whether no more than short work is under way, so that a call seen now is the program's.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.busy.get() < AWAY
     }

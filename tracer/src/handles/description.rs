@@ -86,9 +86,10 @@ pub(super) fn share_all() {
         description.share();
         description.mover.store(0, Ordering::Relaxed);
     }
+    FREE_BUSY.store(0, Ordering::Relaxed);
 }
 
-/// Descriptor numbers are small, so are thread ids; 0 is no thread.
+/// This thread's id; never 0.
 fn thread_id() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
@@ -171,9 +172,14 @@ impl Description {
         let mut waited = 0;
         while let Err(other) = self.mover.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
             // A signal handler that interrupted this very thread inside such a call must not wait for it. And nobody
-            // waits for long: a thread may have been cancelled inside the call, or be reading from a slow device.
-            if other == me || waited >= MOST_YIELDS {
+            // waits for long: a thread may have been cancelled inside the call, or be reading from a slow device. Then
+            // the turn is taken over, so that nobody waits for that thread again.
+            if other == me {
                 return Mover(0);
+            }
+            if waited >= MOST_YIELDS {
+                self.mover.store(me, Ordering::Relaxed);
+                break;
             }
             waited += 1;
             if waited < 64 {
