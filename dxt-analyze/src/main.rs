@@ -1,2 +1,21 @@
-//! x
-fn main() {}
+//! `dxt-analyze`: parses the command line, runs a verb, and ends with its exit code.
+
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use dxt_analyze::cli::Cli;
+use dxt_analyze::exit::{Exit, UsageError, is_closed_pipe};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let exit = match dxt_analyze::verbs::run(&cli) {
+        Ok(exit) => exit,
+        Err(error) if is_closed_pipe(&error) => Exit::Fine,
+        Err(error) => {
+            eprintln!("dxt-analyze: {error:#}");
+            if error.downcast_ref::<UsageError>().is_some() { Exit::Usage } else { Exit::Failure }
+        }
+    };
+    exit.into()
+}

@@ -1,7 +1,9 @@
 //! Stripe layouts: which storage target holds which bytes of a file.
 
+mod ceph;
 mod lustre;
 
+pub use ceph::parse_ceph;
 pub use lustre::parse_lustre;
 
 /// Where one byte lies.

@@ -1,0 +1,192 @@
+//! What to change, from what the audit found. Three places can be changed: the layout (`lfs setstripe`), the library
+//! between program and file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
+
+use super::report::{FilePart, Stripes};
+use crate::findings::{Code, Finding, Severity};
+use crate::load::LayoutOrigin;
+use crate::render::units;
+use crate::thresholds::{
+    ALIGNMENT_MIN_OPERATIONS, CROSSING_SHARE, IMBALANCE_MIN_STRIPES, TARGET_IMBALANCE, UNALIGNED_SHARE,
+};
+
+/// Findings of one code that are given; the rest is counted.
+const PER_CODE: usize = 10;
+/// Lustre takes stripe sizes in multiples of this many bytes (lfs-setstripe(1)).
+const STRIPE_GRAIN: u64 = 64 << 10;
+/// Largest stripe size that is proposed: with more, few requests reach more than one target.
+const LARGEST_STRIPE: u64 = 1 << 30;
+
+fn operations(file: &FilePart) -> u64 {
+    file.reads + file.writes
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
+}
+
+fn is_unaligned(file: &FilePart) -> bool {
+    operations(file) >= ALIGNMENT_MIN_OPERATIONS && share(file.unaligned, operations(file)) >= UNALIGNED_SHARE
+}
+
+fn is_crossing(file: &FilePart) -> bool {
+    operations(file) >= ALIGNMENT_MIN_OPERATIONS && share(file.crossing_needlessly, operations(file)) >= CROSSING_SHARE
+}
+
+fn is_shared(file: &FilePart) -> bool {
+    file.sharing.shared_stripes > 0
+}
+
+fn is_imbalanced(file: &FilePart) -> bool {
+    let targets = file.targets.iter().filter(|target| target.ost.is_some()).count() as u64;
+    let enough = file.bytes >= file.layout.main_stripe_size().saturating_mul(IMBALANCE_MIN_STRIPES * targets.max(1));
+    enough && file.imbalance.is_some_and(|ratio| ratio >= TARGET_IMBALANCE)
+}
+
+/// A code and whether a file is a case of it.
+type Kind = (Code, fn(&FilePart) -> bool);
+
+/// What to change for one file; nothing if nothing is wrong.
+#[must_use]
+pub fn advice(file: &FilePart) -> Vec<String> {
+    let mut out = Vec::new();
+    let stripe = file.layout.main_stripe_size();
+    let count = file.layout.components.iter().map(|component| component.stripe_count).max().unwrap_or(1);
+    let lustre = matches!(file.layout.origin, LayoutOrigin::Lustre | LayoutOrigin::Given);
+    if is_crossing(file) && lustre {
+        let size = file.max_length.next_power_of_two().clamp(STRIPE_GRAIN, LARGEST_STRIPE);
+        if size != stripe {
+            out.push(format!(
+                "lfs setstripe -S {} -c {count} DIR   (new files in DIR; the longest request, {}, then fits in one stripe)",
+                units::size_option(size),
+                units::bytes(file.max_length)
+            ));
+        }
+    }
+    if is_shared(file) || is_crossing(file) || is_unaligned(file) {
+        let threshold = if is_shared(file) { 1 } else { stripe.min(file.max_length.max(1)) };
+        out.push(format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries"));
+        if is_shared(file) || is_crossing(file) {
+            out.push(format!(
+                "MPI-IO: hints striping_unit={stripe}, romio_cb_write=enable, cb_nodes={count} with collective writes: \
+                 each aggregator then writes whole stripes"
+            ));
+        }
+        out.push(format!(
+            "the program itself: give each rank a part that begins and ends at a multiple of {stripe} bytes"
+        ));
+    }
+    if is_imbalanced(file) && lustre {
+        out.push(format!(
+            "lfs setstripe -S {} -c {count} DIR with a smaller -S or another -c: the accesses stride over the targets",
+            units::size_option(stripe)
+        ));
+    }
+    out
+}
+
+/// Findings of all files.
+#[must_use]
+pub fn findings(report: &Stripes) -> Vec<Finding> {
+    let io_ns = report.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.time_ns));
+    let mut out = Vec::new();
+    let kinds: [Kind; 4] = [
+        (Code::FalseSharing, is_shared),
+        (Code::Crossing, is_crossing),
+        (Code::Unaligned, is_unaligned),
+        (Code::Imbalance, is_imbalanced),
+    ];
+    for (code, applies) in kinds {
+        let mut files: Vec<&FilePart> = report.files.iter().filter(|file| applies(file)).collect();
+        files.sort_by_key(|file| std::cmp::Reverse(file.sharing.time_ns));
+        let more = files.len().saturating_sub(PER_CODE);
+        let mut found: Vec<Finding> = files.into_iter().take(PER_CODE).map(|file| one(code, file, io_ns)).collect();
+        if let (Some(last), true) = (found.last_mut(), more > 0) {
+            last.evidence.push(format!("and the same for {more} more files"));
+        }
+        out.extend(found);
+    }
+    out
+}
+
+fn one(code: Code, file: &FilePart, io_ns: u64) -> Finding {
+    let guess = file.layout.origin == LayoutOrigin::Guess;
+    let stripe = file.layout.main_stripe_size();
+    let (all, unit) = (operations(file), if guess { "block (a guess)" } else { "stripe" });
+    let mut cost_ns = None;
+    let mut severity = if guess { Severity::Info } else { Severity::Warn };
+    let (title, evidence) = match code {
+        Code::FalseSharing => {
+            let sharing = &file.sharing;
+            cost_ns = Some(sharing.time_ns);
+            severity = if guess { Severity::Info } else { Severity::of_cost(sharing.time_ns, io_ns) };
+            let stripes = file.stripes.iter().take(4).map(|stripe| {
+                format!(
+                    "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}) at overlapping times, {} s",
+                    stripe.stripe,
+                    stripe.start,
+                    stripe.ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
+                    units::count(stripe.writes),
+                    stripe.process_count,
+                    stripe.ranks.join(", "),
+                    units::seconds(stripe.time_ns)
+                )
+            });
+            let title = format!(
+                "{} {unit}s of {} are written by several processes at once",
+                units::count(sharing.shared_stripes),
+                file.file
+            );
+            (title, stripes.collect())
+        }
+        Code::Crossing => (
+            format!(
+                "{:.0} % of the operations on {} cross a {unit} boundary though they would fit in one",
+                share(file.crossing_needlessly, all) * 100.0,
+                file.file
+            ),
+            vec![format!(
+                "{} of {} operations; {unit} size {}, longest operation {}",
+                units::count(file.crossing_needlessly),
+                units::count(all),
+                units::bytes(stripe),
+                units::bytes(file.max_length)
+            )],
+        ),
+        Code::Imbalance => {
+            let busiest = file.targets.iter().filter(|target| target.ost.is_some()).max_by_key(|target| target.bytes);
+            let evidence = busiest
+                .map(|target| format!("OST {} got {}", target.ost.unwrap_or_default(), units::bytes(target.bytes)));
+            let ratio = file.imbalance.unwrap_or(1.0);
+            let title = format!("the busiest OST of {} gets {ratio:.1} times the mean", file.file);
+            (title, evidence.into_iter().collect())
+        }
+        _ => {
+            severity = Severity::Info;
+            let title = format!(
+                "{:.0} % of the operations on {} begin or end inside a {unit}",
+                share(file.unaligned, all) * 100.0,
+                file.file
+            );
+            let evidence = format!(
+                "{} of {} operations, {}; {unit} size {}",
+                units::count(file.unaligned),
+                units::count(all),
+                units::bytes(file.unaligned_bytes),
+                units::bytes(stripe)
+            );
+            (title, vec![evidence])
+        }
+    };
+    let hint = match code {
+        Code::FalseSharing => format!(
+            "let each {unit} have one writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
+             striping_unit={stripe} with collective writes)"
+        ),
+        _ => file
+            .advice
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "choose a stripe size that is a multiple of the request".into()),
+    };
+    Finding { code, severity, title, evidence, cost_ns, hint }
+}

@@ -1,0 +1,255 @@
+//! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
+
+use super::sharing::{Followed, StripeKey};
+use crate::analyses::targets::share_ns;
+use crate::layouts::spread::spread;
+use crate::load::FileLayout;
+use crate::scan::{Analysis, Block, Row};
+use rustc_hash::FxHashMap;
+use trace_format::layout::Layout;
+use trace_format::op::OpClass;
+
+/// What went to one storage target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TargetSum {
+    /// Operations that touched it.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time, shared out by bytes, ns.
+    pub time_ns: u64,
+}
+
+/// Counts of one file. Only reads and writes that succeeded, at the layer that reaches storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileAudit {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes of both.
+    pub bytes: u64,
+    /// Time of both, ns.
+    pub time_ns: u64,
+    /// Longest of both, in bytes.
+    pub max_length: u64,
+    /// Operations that do not begin at a stripe boundary.
+    pub unaligned_start: u64,
+    /// Operations that do not end at one.
+    pub unaligned_end: u64,
+    /// Operations that do not begin or do not end at one.
+    pub unaligned: u64,
+    /// Their bytes.
+    pub unaligned_bytes: u64,
+    /// Operations that touch more than one stripe.
+    pub crossing: u64,
+    /// Those of them that are no longer than a stripe: aligned, they would touch one.
+    pub crossing_needlessly: u64,
+    /// Operations without an offset or bytes, or where no component of the layout has objects.
+    pub not_placed: u64,
+    /// Operations that begin in a component that lies with the metadata.
+    pub on_metadata: u64,
+    /// Per storage target; `None` where the layout does not say.
+    pub targets: FxHashMap<Option<u32>, TargetSum>,
+}
+
+impl FileAudit {
+    fn merge(&mut self, other: Self) {
+        let pairs = [
+            (&mut self.reads, other.reads),
+            (&mut self.writes, other.writes),
+            (&mut self.bytes, other.bytes),
+            (&mut self.time_ns, other.time_ns),
+            (&mut self.unaligned_start, other.unaligned_start),
+            (&mut self.unaligned_end, other.unaligned_end),
+            (&mut self.unaligned, other.unaligned),
+            (&mut self.unaligned_bytes, other.unaligned_bytes),
+            (&mut self.crossing, other.crossing),
+            (&mut self.crossing_needlessly, other.crossing_needlessly),
+            (&mut self.not_placed, other.not_placed),
+            (&mut self.on_metadata, other.on_metadata),
+        ];
+        for (mine, theirs) in pairs {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.max_length = self.max_length.max(other.max_length);
+        for (target, sum) in other.targets {
+            self.target(target, &sum);
+        }
+    }
+
+    fn target(&mut self, target: Option<u32>, sum: &TargetSum) {
+        let mine = self.targets.entry(target).or_default();
+        mine.operations = mine.operations.saturating_add(sum.operations);
+        mine.bytes = mine.bytes.saturating_add(sum.bytes);
+        mine.time_ns = mine.time_ns.saturating_add(sum.time_ns);
+    }
+}
+
+/// The analysis.
+#[derive(Clone, Debug)]
+pub struct Audit<'a> {
+    /// Layout per file of the run; files without one are not audited.
+    pub layouts: &'a [Option<FileLayout>],
+}
+
+/// Counts per file, and stripes that are followed.
+#[derive(Clone, Debug, Default)]
+pub struct Partial {
+    /// By file.
+    pub files: FxHashMap<u32, FileAudit>,
+    /// Partly written stripes.
+    pub followed: Followed,
+}
+
+impl Analysis for Audit<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        // Neighbours are mostly of one file: its counts are taken out of the map while they are added to.
+        let mut current: Option<(u32, FileAudit)> = None;
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
+                continue;
+            };
+            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let is_write = block.run.op(stream).class == Some(OpClass::Write);
+            if current.as_ref().is_none_or(|(file, _)| *file != stream.file) {
+                if let Some((file, counts)) = current.take() {
+                    partial.files.insert(file, counts);
+                }
+                current = Some((stream.file, partial.files.remove(&stream.file).unwrap_or_default()));
+            }
+            if let Some((file, counts)) = &mut current {
+                one(counts, &layout.layout, row, is_write, *file, block.number, &mut partial.followed);
+            }
+        }
+        if let Some((file, counts)) = current {
+            partial.files.insert(file, counts);
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (file, counts) in other.files {
+            into.files.entry(file).or_default().merge(counts);
+        }
+        into.followed.merge(other.followed);
+    }
+}
+
+fn one(
+    counts: &mut FileAudit,
+    layout: &Layout,
+    row: Row,
+    is_write: bool,
+    file: u32,
+    process: u32,
+    followed: &mut Followed,
+) {
+    let duration = row.duration_ns();
+    counts.reads += u64::from(!is_write);
+    counts.writes += u64::from(is_write);
+    counts.bytes = counts.bytes.saturating_add(row.length);
+    counts.time_ns = counts.time_ns.saturating_add(duration);
+    counts.max_length = counts.max_length.max(row.length);
+    let Some(place) = Place::of(layout, row.offset, row.length) else {
+        counts.not_placed += 1;
+        return;
+    };
+    if place.on_metadata {
+        counts.on_metadata += 1;
+        return;
+    }
+    counts.unaligned_start += u64::from(!place.start_aligned);
+    counts.unaligned_end += u64::from(!place.end_aligned);
+    if !(place.start_aligned && place.end_aligned) {
+        counts.unaligned += 1;
+        counts.unaligned_bytes = counts.unaligned_bytes.saturating_add(row.length);
+    }
+    if place.crosses {
+        counts.crossing += 1;
+        counts.crossing_needlessly += u64::from(row.length <= place.stripe_size);
+    }
+    spread(layout, place.offset, row.length, |target, bytes| {
+        counts.target(target, &TargetSum { operations: 1, bytes, time_ns: share_ns(duration, bytes, row.length) });
+    });
+    if is_write {
+        for stripe in place.partly_covered() {
+            followed.add(StripeKey { file, start: stripe }, process, duration);
+        }
+    }
+}
+
+/// How a segment lies on its file's stripes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    offset: u64,
+    first_stripe: u64,
+    last_stripe: u64,
+    stripe_size: u64,
+    start_aligned: bool,
+    end_aligned: bool,
+    crosses: bool,
+    on_metadata: bool,
+}
+
+impl Place {
+    /// Of `length` bytes at `offset`; `None` if it has no place on stripes.
+    #[must_use]
+    pub fn of(layout: &Layout, offset: i64, length: u64) -> Option<Self> {
+        let offset = u64::try_from(offset).ok()?;
+        let end = offset.checked_add(length)?;
+        let component = layout.component(offset)?;
+        let first = component.locate(offset);
+        let last = if end <= first.stripe_end { first } else { layout.locate(end.checked_sub(1)?)? };
+        (length > 0).then_some(Self {
+            offset,
+            first_stripe: first.stripe_start,
+            last_stripe: last.stripe_start,
+            stripe_size: component.stripe_size,
+            start_aligned: offset == first.stripe_start,
+            end_aligned: end == last.stripe_end,
+            crosses: first.stripe_start != last.stripe_start,
+            on_metadata: component.on_metadata,
+        })
+    }
+
+    /// Starts of the stripes of which the segment covers a part and not the whole: its first or its last, at most.
+    #[inline]
+    pub fn partly_covered(self) -> impl Iterator<Item = u64> {
+        let first = if self.crosses { !self.start_aligned } else { !(self.start_aligned && self.end_aligned) };
+        let last = self.crosses && !self.end_aligned;
+        let on_stripes = !self.on_metadata;
+        let first = (first && on_stripes).then_some(self.first_stripe);
+        let last = (last && on_stripes).then_some(self.last_stripe);
+        first.into_iter().chain(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_tell_alignment_crossing_and_parts() {
+        let layout = Layout::plain(100, 2, vec![0, 1]);
+        let place = |offset, length| Place::of(&layout, offset, length).unwrap();
+        let parts = |place: Place| place.partly_covered().collect::<Vec<u64>>();
+        let whole = place(100, 100);
+        assert!(whole.start_aligned && whole.end_aligned && !whole.crosses && parts(whole).is_empty());
+        let inside = place(110, 20);
+        assert!(!inside.start_aligned && !inside.end_aligned && !inside.crosses);
+        assert_eq!(parts(inside), [100]);
+        let across = place(50, 200);
+        assert!(across.crosses);
+        assert_eq!(parts(across), [0, 200]);
+        assert_eq!(parts(place(0, 150)), [100]);
+        assert_eq!(parts(place(0, 50)), [0]);
+        assert!(parts(place(0, 500)).is_empty());
+        assert!(Place::of(&layout, -1, 5).is_none() && Place::of(&layout, 5, 0).is_none());
+    }
+}

@@ -1,0 +1,13 @@
+//! The stripe audit: how the accesses of each file lie on its stripes and storage targets.
+//!
+//! * [`audit`]: counts per file: alignment, crossing, bytes and time per target.
+//! * [`sharing`]: which stripes are written in part by several processes.
+//! * [`overlap`]: whether they did so at the same time.
+//! * [`report`]: the result, per file.
+//! * [`advice`]: what to change, and the findings.
+
+pub mod advice;
+pub mod audit;
+pub mod overlap;
+pub mod report;
+pub mod sharing;

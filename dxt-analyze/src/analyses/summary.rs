@@ -1,0 +1,283 @@
+//! The summary: who ran what, and how many operations, bytes and seconds at each layer. POSIX calls made inside MPI-IO are
+//! shown apart: in `bytes_read` and `bytes_written` a byte counts once, at the layer that the program called.
+
+use super::completeness::Completeness;
+use super::groups::Group;
+use super::totals::{self, StreamTotal};
+use crate::findings::Finding;
+use crate::load::{FileLayout, Run};
+use crate::render::units;
+use crate::scan::Lost;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::counters::Counters;
+use trace_format::op::OpClass;
+
+/// The job.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobPart {
+    /// Key that the files of a job share.
+    pub key: String,
+    /// The scheduler's job id.
+    pub scheduler: String,
+    /// Executable.
+    pub exe: String,
+    /// Arguments, the program's name first.
+    pub args: Vec<String>,
+    /// Working directory.
+    pub cwd: String,
+    /// User id.
+    pub uid: u32,
+    /// Earliest start of a process, ns since 1970-01-01 UTC.
+    pub start_unix_ns: i64,
+    /// The same for people.
+    pub start: String,
+    /// From the earliest start to the last end, ns.
+    pub runtime_ns: u64,
+    /// MPI family, empty without MPI.
+    pub mpi: String,
+    /// MPI library's version.
+    pub mpi_version: String,
+    /// Ranks that the job had.
+    pub mpi_ranks: u32,
+    /// Tracer's version.
+    pub tracer: String,
+    /// Settings that shaped the trace.
+    pub settings: BTreeMap<String, String>,
+    /// Clock corrections: ns added per node.
+    pub clock_shifts: BTreeMap<String, i64>,
+}
+
+/// Sums of one operation.
+#[derive(Clone, Debug, Serialize)]
+pub struct OperationRow {
+    /// What.
+    #[serde(flatten)]
+    pub group: Group,
+    /// Whether these calls failed.
+    pub failed: bool,
+    /// Calls.
+    pub count: u64,
+    /// Calls without a segment, contained in the count.
+    pub missing: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in the calls, summed over processes and threads, ns.
+    pub time_ns: u64,
+    /// Longest call, ns.
+    pub max_ns: u64,
+    /// Bytes per second of time in the calls.
+    pub bandwidth: Option<f64>,
+}
+
+/// Sums of one file, at the layer that the program called.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileRow {
+    /// Path.
+    pub file: String,
+    /// Processes that used it.
+    pub processes: u64,
+    /// Operations of every kind.
+    pub operations: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Time in operations on it, summed over processes, ns.
+    pub time_ns: u64,
+    /// Its stripe layout in words, if known.
+    pub layout: Option<String>,
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The job.
+    pub job: JobPart,
+    /// Ranks seen.
+    pub ranks: u64,
+    /// Processes seen, with and without a rank.
+    pub processes: u64,
+    /// Nodes seen.
+    pub nodes: u64,
+    /// Files used.
+    pub files: u64,
+    /// Segments on record and readable.
+    pub segments: u64,
+    /// Operations that were folded into counters.
+    pub missing_segments: u64,
+    /// Segments that cannot be read.
+    pub lost_segments: u64,
+    /// Bytes read, each once.
+    pub bytes_read: u64,
+    /// Bytes written, each once.
+    pub bytes_written: u64,
+    /// Time in reads at the layer that the program called, summed over processes, ns.
+    pub read_ns: u64,
+    /// Time in writes, likewise.
+    pub write_ns: u64,
+    /// Time in all other operations, likewise.
+    pub other_ns: u64,
+    /// Per layer and operation.
+    pub operations: Vec<OperationRow>,
+    /// Files with most time.
+    pub top_files: Vec<FileRow>,
+    /// What is missing and why.
+    pub missing: Completeness,
+    /// Findings on the trace itself.
+    pub findings: Vec<Finding>,
+}
+
+/// Sums up a run from its totals; `top` files are listed.
+#[must_use]
+pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -> Summary {
+    let totals = totals::with_missing(run, partial);
+    let missing = Completeness::of(run, lost);
+    let mut by_op: BTreeMap<(usize, bool, bool), (Counters, u64)> = BTreeMap::new();
+    let mut by_file: BTreeMap<u32, FileSum> = BTreeMap::new();
+    let (mut read, mut written, mut other) = ((0, 0), (0, 0), 0_u64);
+    for total in &totals {
+        let Some(process) = run.processes.get(total.process as usize) else { continue };
+        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let sums = by_op.entry((usize::from(stream.op), stream.nested, stream.failed)).or_default();
+        sums.0.merge(&total.all);
+        sums.1 = sums.1.saturating_add(total.missing);
+        if stream.nested {
+            by_file.entry(stream.file).or_default();
+            continue;
+        }
+        let class = run.op(stream).class;
+        by_file.entry(stream.file).or_default().add(total, class);
+        match class {
+            Some(OpClass::Read) => add(&mut read, &total.all),
+            Some(OpClass::Write) => add(&mut written, &total.all),
+            _ => other = other.saturating_add(total.all.duration),
+        }
+    }
+    let files = by_file.len() as u64;
+    Summary {
+        job: job(run, &totals),
+        ranks: run.ranks(),
+        processes: run.processes.len() as u64,
+        nodes: run.nodes.len() as u64,
+        files,
+        segments: run.segments().saturating_sub(lost.segments),
+        missing_segments: missing.missing_segments,
+        lost_segments: missing.lost_segments,
+        bytes_read: read.0,
+        bytes_written: written.0,
+        read_ns: read.1,
+        write_ns: written.1,
+        other_ns: other,
+        operations: operations(run, by_op),
+        top_files: top_files(run, by_file, top),
+        findings: missing.findings(),
+        missing,
+    }
+}
+
+fn add((bytes, time): &mut (u64, u64), sums: &Counters) {
+    *bytes = bytes.saturating_add(sums.bytes);
+    *time = time.saturating_add(sums.duration);
+}
+
+fn operations(run: &Run, sums: BTreeMap<(usize, bool, bool), (Counters, u64)>) -> Vec<OperationRow> {
+    let mut rows: Vec<_> = sums
+        .into_iter()
+        .filter_map(|((op, nested, failed), (sums, missing))| {
+            let op = run.ops.get(op)?;
+            let bandwidth = (op.is_data() && sums.duration > 0).then(|| sums.bytes as f64 * 1e9 / sums.duration as f64);
+            let row = OperationRow {
+                group: Group::new(op, nested),
+                failed,
+                count: sums.segments,
+                missing,
+                bytes: sums.bytes,
+                time_ns: sums.duration,
+                max_ns: sums.max_duration,
+                bandwidth,
+            };
+            // What the program called first: MPI-IO before POSIX before STDIO, then what was made inside MPI-IO.
+            Some(((nested, std::cmp::Reverse(op.layer), op.class, failed), row))
+        })
+        .collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.group.cmp(&b.1.group)));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[derive(Default)]
+struct FileSum {
+    processes: std::collections::BTreeSet<u32>,
+    operations: u64,
+    read: u64,
+    written: u64,
+    time_ns: u64,
+}
+
+impl FileSum {
+    fn add(&mut self, total: &StreamTotal, class: Option<OpClass>) {
+        self.processes.insert(total.process);
+        self.operations = self.operations.saturating_add(total.all.segments);
+        self.time_ns = self.time_ns.saturating_add(total.all.duration);
+        match class {
+            Some(OpClass::Read) => self.read = self.read.saturating_add(total.all.bytes),
+            Some(OpClass::Write) => self.written = self.written.saturating_add(total.all.bytes),
+            _ => {}
+        }
+    }
+}
+
+fn top_files(run: &Run, sums: BTreeMap<u32, FileSum>, top: usize) -> Vec<FileRow> {
+    let mut sums: Vec<(u32, FileSum)> = sums.into_iter().collect();
+    sums.sort_by_key(|(file, sum)| (std::cmp::Reverse(sum.time_ns), *file));
+    sums.truncate(top);
+    let row = |(file, sum): (u32, FileSum)| {
+        let file = run.files.get(file as usize)?;
+        Some(FileRow {
+            file: file.name.clone(),
+            processes: sum.processes.len() as u64,
+            operations: sum.operations,
+            bytes_read: sum.read,
+            bytes_written: sum.written,
+            time_ns: sum.time_ns,
+            layout: file.layout.as_ref().map(layout_words).or_else(|| file.layout_problem.clone()),
+        })
+    };
+    sums.into_iter().filter_map(row).collect()
+}
+
+/// A layout in a few words: `4M x 8`, `3 components`.
+#[must_use]
+pub fn layout_words(layout: &FileLayout) -> String {
+    match layout.layout.components.as_slice() {
+        [one] => format!("{} x {}", units::size_option(one.stripe_size), one.stripe_count),
+        all => format!("{} components", all.len()),
+    }
+}
+
+fn job(run: &Run, totals: &[StreamTotal]) -> JobPart {
+    let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let last_segment = totals.iter().filter_map(|total| {
+        let process = run.processes.get(total.process as usize)?;
+        Some(process.shift_ns.saturating_add(total.all.last_end))
+    });
+    let ends = run.processes.iter().map(|process| process.end_ns).chain(last_segment);
+    let mpi = run.info.mpi.clone().unwrap_or_default();
+    JobPart {
+        key: run.info.key.clone(),
+        scheduler: run.info.scheduler.clone(),
+        exe: lossy(&run.info.exe),
+        args: run.info.args.iter().map(|arg| lossy(arg)).collect(),
+        cwd: lossy(&run.info.cwd),
+        uid: run.info.uid,
+        start_unix_ns: run.start_unix_ns,
+        start: units::wall_clock(run.start_unix_ns),
+        runtime_ns: ends.max().unwrap_or_default(),
+        mpi: mpi.family,
+        mpi_version: mpi.version,
+        mpi_ranks: mpi.ranks,
+        tracer: run.info.tracer.clone(),
+        settings: run.settings.iter().cloned().collect(),
+        clock_shifts: run.clock_shifts.iter().cloned().collect(),
+    }
+}

@@ -1,0 +1,215 @@
+//! The command line: verbs and their options. What they do lives in [`crate::verbs`].
+
+use crate::analyses::distribution::Metric;
+use crate::findings::Severity;
+use crate::render::{ColorWhen, Format};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use trace_format::op::Layer;
+
+/// Finds the rank, node, storage target, file or call that makes a parallel program's I/O slow.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// When to colour the output; NO_COLOR is heeded
+    #[arg(long, value_enum, default_value_t, global = true)]
+    pub color: ColorWhen,
+    /// Threads to use; 0: one per processor
+    #[arg(long, default_value_t = 0, global = true, value_name = "N")]
+    pub threads: usize,
+    /// What to do
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 failed; 2 the command line makes no sense; 3 done, but the trace is incomplete (damaged, cut, \
+ranks absent, or operations folded into counters); 4 done, and a finding is at or above --fail-on (goes before 3).";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Job, ranks, operations, bytes, times, and what is missing
+    Summary(SummaryArgs),
+    /// Operations, ranks, nodes, storage targets or files that are slower than their like
+    Outliers(OutliersArgs),
+    /// How accesses lie on stripes and storage targets; stripes that several ranks write at once
+    Stripes(StripesArgs),
+    /// Every segment, as text, CSV or JSON lines
+    Dump(DumpArgs),
+    /// Verifies every checksum of trace files
+    Check(CheckArgs),
+}
+
+/// What to read.
+#[derive(Clone, Debug, Args)]
+pub struct Inputs {
+    /// Trace files of one job, or directories with its *.dxt files
+    #[arg(required = true, value_name = "TRACE")]
+    pub traces: Vec<PathBuf>,
+    /// Read only the files of the job with this key
+    #[arg(long, value_name = "KEY")]
+    pub job: Option<String>,
+}
+
+/// How to write a report.
+#[derive(Clone, Debug, Args)]
+pub struct Output {
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Which of the report's tables to write as CSV (default: the first)
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Exit with 4 if a finding is at least this severe
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
+}
+
+/// `summary`.
+#[derive(Clone, Debug, Args)]
+pub struct SummaryArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Files to list, those with most time first
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub top: usize,
+}
+
+/// What to compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Single operations, by the box-plot rule: beyond 1.5 interquartile ranges
+    #[default]
+    Op,
+    /// Ranks, by modified z-scores (median and MAD)
+    Rank,
+    /// Nodes, likewise
+    Node,
+    /// Storage targets (OSTs), likewise
+    Ost,
+    /// Files, likewise
+    File,
+}
+
+/// Layers by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LayerName {
+    /// System calls
+    #[value(alias = "POSIX")]
+    Posix,
+    /// C streams
+    #[value(alias = "STDIO")]
+    Stdio,
+    /// MPI-IO
+    #[value(alias = "MPIIO", alias = "mpi-io")]
+    Mpiio,
+    /// HDF5
+    #[value(alias = "HDF5")]
+    Hdf5,
+    /// Parallel netCDF
+    #[value(alias = "PNETCDF")]
+    Pnetcdf,
+}
+
+impl From<LayerName> for Layer {
+    fn from(name: LayerName) -> Self {
+        match name {
+            LayerName::Posix => Self::Posix,
+            LayerName::Stdio => Self::Stdio,
+            LayerName::Mpiio => Self::Mpiio,
+            LayerName::Hdf5 => Self::Hdf5,
+            LayerName::Pnetcdf => Self::Pnetcdf,
+        }
+    }
+}
+
+/// `outliers`.
+#[derive(Clone, Debug, Args)]
+pub struct OutliersArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// What to compare
+    #[arg(long, value_enum, default_value_t)]
+    pub by: By,
+    /// Compare bytes per second or seconds
+    #[arg(long, value_enum, default_value_t)]
+    pub metric: Metric,
+    /// Look at one layer only
+    #[arg(long, value_enum, ignore_case = true)]
+    pub layer: Option<LayerName>,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Outliers to list per group, the slowest; all are counted
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub top: usize,
+    /// Show times as nanoseconds since 1970 (table: wall clock) instead of since the job's start
+    #[arg(long)]
+    pub absolute: bool,
+}
+
+/// `stripes`.
+#[derive(Clone, Debug, Args)]
+pub struct StripesArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Files, and stripes per file, to list, those with most time first
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+}
+
+/// Output forms of `dump`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DumpFormat {
+    /// Columns for people
+    #[default]
+    Text,
+    /// CSV with a header
+    Csv,
+    /// One JSON object per line
+    Json,
+}
+
+/// `dump`.
+#[derive(Clone, Debug, Args)]
+pub struct DumpArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: DumpFormat,
+    /// Times in ns since 1970 instead of since the job's start
+    #[arg(long)]
+    pub absolute: bool,
+}
+
+/// `check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// Trace files, or directories with *.dxt files; of any number of jobs
+    #[arg(required = true, value_name = "TRACE")]
+    pub traces: Vec<PathBuf>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Which of the report's tables to write as CSV (default: the first)
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+}

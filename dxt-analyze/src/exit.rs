@@ -1,0 +1,61 @@
+//! How the program ends: the exit codes, all of them, and the one error type that is the user's own.
+
+use std::process::ExitCode;
+
+/// What the exit code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done. Also when the reader of our output went away: a closed pipe is no failure.
+    Fine = 0,
+    /// Nothing could be done: no input could be read, the output could not be written.
+    Failure = 1,
+    /// The command line asks for something that makes no sense.
+    Usage = 2,
+    /// Done, but the trace is incomplete: something is damaged, cut or lost, or segments were folded into counters.
+    Incomplete = 3,
+    /// Done, and a finding is at or above `--fail-on`.
+    Findings = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A command line that parses and still asks for something that cannot be meant; ends in [`Exit::Usage`].
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+/// Whether `error` comes from writing to a pipe that nobody reads any more.
+#[must_use]
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let broken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<std::io::Error>().is_some_and(broken);
+        let csv = cause.downcast_ref::<csv::Error>().is_some_and(|error| match error.kind() {
+            csv::ErrorKind::Io(io) => broken(io),
+            _ => false,
+        });
+        let json = cause
+            .downcast_ref::<serde_json::Error>()
+            .is_some_and(|error| error.io_error_kind() == Some(std::io::ErrorKind::BrokenPipe));
+        io || csv || json
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_found_under_its_context() {
+        let io = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        assert!(is_closed_pipe(&anyhow::Error::new(io()).context("failed to write the report")));
+        assert!(is_closed_pipe(&anyhow::Error::new(csv::Error::from(io()))));
+        assert!(is_closed_pipe(&anyhow::Error::new(serde_json::Error::io(io()))));
+        assert!(!is_closed_pipe(&anyhow::anyhow!("something else")));
+    }
+}

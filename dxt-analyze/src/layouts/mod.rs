@@ -1,0 +1,109 @@
+//! Layouts given from outside with `--layout`: what a file on Lustre has (`lfs getstripe -y`) or what any file could have
+//! (our own lines). `docs/layouts.md` describes both forms. Bytes in, rules out; reading the file is the caller's.
+
+mod lines;
+pub mod spread;
+mod yaml;
+
+use crate::load::{File, FileLayout, LayoutOrigin};
+use anyhow::Result;
+use globset::GlobMatcher;
+use trace_format::layout::Layout;
+
+/// Which files a rule is for.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// Every file.
+    Every,
+    /// The file of this path.
+    Path(String),
+    /// Files whose whole path matches or, if the pattern has no `/`, whose last part does.
+    Glob(GlobMatcher),
+}
+
+impl Target {
+    fn matches(&self, path: &str) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Path(wanted) => wanted == path,
+            Self::Glob(glob) if glob.glob().glob().contains('/') => glob.is_match(path),
+            Self::Glob(glob) => glob.is_match(path.rsplit('/').next().unwrap_or(path)),
+        }
+    }
+}
+
+/// A layout and the files it is for.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Files.
+    pub target: Target,
+    /// Layout.
+    pub layout: Layout,
+}
+
+/// Rules in order; the first that matches counts.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+}
+
+impl Rules {
+    /// Reads either form: text with a line that begins with `lmm_` or `lcm_` is `lfs getstripe -y`'s.
+    ///
+    /// # Errors
+    /// With the line and what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self> {
+        let is_yaml = text.lines().any(|line| {
+            let line = line.trim_start().trim_start_matches("- ");
+            line.starts_with("lmm_") || line.starts_with("lcm_")
+        });
+        let rules = if is_yaml { yaml::parse(text)? } else { lines::parse(text)? };
+        anyhow::ensure!(!rules.is_empty(), "it holds no layout");
+        Ok(Self { rules })
+    }
+
+    /// The layout for `path`, if a rule matches.
+    #[must_use]
+    pub fn find(&self, path: &str) -> Option<&Layout> {
+        self.rules.iter().find(|rule| rule.target.matches(path)).map(|rule| &rule.layout)
+    }
+}
+
+/// The layout that counts for `file`: given, else the trace's, else a guess from its preferred I/O size.
+#[must_use]
+pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
+    if let Some(layout) = rules.and_then(|rules| rules.find(&file.name)) {
+        return Some(FileLayout { layout: layout.clone(), origin: LayoutOrigin::Given });
+    }
+    if file.layout.is_some() {
+        return file.layout.clone();
+    }
+    let guess = || Layout::plain(u64::from(file.block_size), 1, Vec::new());
+    (file.block_size > 1).then(|| FileLayout { layout: guess(), origin: LayoutOrigin::Guess })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_rule_that_matches_counts() {
+        let rules = Rules::parse("/scratch/*.h5 size=4M count=2\n*.h5 size=1M count=1\n").unwrap();
+        assert_eq!(rules.find("/scratch/run/a.h5").unwrap().components[0].stripe_size, 4 << 20);
+        assert_eq!(rules.find("/home/a.h5").unwrap().components[0].stripe_size, 1 << 20);
+        assert!(rules.find("/home/a.nc").is_none());
+    }
+
+    #[test]
+    fn given_goes_before_found_and_found_before_guessed() {
+        let found = FileLayout { layout: Layout::plain(1 << 20, 1, vec![3]), origin: LayoutOrigin::Lustre };
+        let mut file = File { name: "/a".into(), block_size: 4096, layout: Some(found), ..File::default() };
+        let rules = Rules::parse("* size=64K count=1").unwrap();
+        assert_eq!(effective(&file, Some(&rules)).unwrap().origin, LayoutOrigin::Given);
+        assert_eq!(effective(&file, None).unwrap().origin, LayoutOrigin::Lustre);
+        file.layout = None;
+        assert_eq!(effective(&file, None).unwrap().origin, LayoutOrigin::Guess);
+        file.block_size = 0;
+        assert!(effective(&file, None).is_none());
+    }
+}

@@ -1,0 +1,94 @@
+//! Which storage target gets how many bytes of a segment, in time that does not depend on the segment's length.
+
+use trace_format::layout::{Component, Layout};
+
+/// Calls `each` with the storage target and the bytes of every part of `length` bytes at `offset`. Parts of one target
+/// may come more than once. `None`: no target, or not known.
+pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
+    let end = offset.saturating_add(length);
+    let mut at = offset;
+    while at < end {
+        // Another component may begin before this one ends.
+        let starts = layout.components.iter().filter(|next| next.active && next.start > at).map(|next| next.start);
+        let limit = starts.min().unwrap_or(u64::MAX).min(end);
+        let until = match layout.component(at) {
+            None => {
+                each(None, limit - at);
+                limit
+            }
+            Some(component) => {
+                let until = limit.min(component.end);
+                within(component, at, until, &mut each);
+                until
+            }
+        };
+        if until <= at {
+            return;
+        }
+        at = until;
+    }
+}
+
+/// The bytes `at..end`, all in `component`.
+fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option<u32>, u64)) {
+    let (size, count) = (component.stripe_size, u64::from(component.stripe_count));
+    if component.on_metadata || component.targets.is_empty() {
+        return each(None, end - at);
+    }
+    let target = |stripe: u64| component.targets.get((stripe % count) as usize).copied();
+    let (first, last) = (at / size, (end - 1) / size);
+    if first == last {
+        return each(target(first), end - at);
+    }
+    each(target(first), (first + 1) * size - at);
+    each(target(last), end - last * size);
+    let whole = last - first - 1;
+    let (rounds, rest) = (whole / count, whole % count);
+    // `rest` objects get one stripe more than the others.
+    for step in 0..whole.min(count) {
+        each(target(first + 1 + step), (rounds + u64::from(step < rest)) * size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn sums(layout: &Layout, offset: u64, length: u64) -> BTreeMap<Option<u32>, u64> {
+        let mut out = BTreeMap::new();
+        spread(layout, offset, length, |target, bytes| *out.entry(target).or_default() += bytes);
+        out
+    }
+
+    #[test]
+    fn the_short_way_gives_what_counting_byte_by_byte_gives() {
+        let mut layout = Layout::plain(7, 3, vec![10, 11, 12]);
+        layout.components[0].end = 100;
+        layout.components.push(Component { start: 100, end: 150, on_metadata: true, ..layout.components[0].clone() });
+        layout.components.push(Component {
+            start: 160,
+            end: u64::MAX,
+            stripe_size: 5,
+            stripe_count: 1,
+            targets: vec![11],
+            ..layout.components[0].clone()
+        });
+        for offset in 0..120 {
+            for length in [0, 1, 6, 7, 8, 20, 21, 22, 60, 150] {
+                let mut slow = BTreeMap::new();
+                for byte in offset..offset + length {
+                    *slow.entry(layout.locate(byte).and_then(|place| place.target)).or_insert(0) += 1;
+                }
+                assert_eq!(sums(&layout, offset, length), slow, "{length} at {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tebibyte_in_small_stripes_is_no_work() {
+        let layout = Layout::plain(1, 2, vec![0, 1]);
+        assert_eq!(sums(&layout, 1, 1 << 40), BTreeMap::from([(Some(0), 1 << 39), (Some(1), 1 << 39)]));
+        assert_eq!(sums(&Layout::plain(1 << 20, 1, vec![4]), u64::MAX - 5, 100).len(), 1);
+    }
+}

@@ -1,0 +1,13 @@
+//! Bounds on the analyzer's memory. None of them makes a result wrong: where one is met, the report says what was left out.
+
+/// Partly written stripes that are followed per thread. Beyond it a sample by hash is followed, see
+/// [`crate::analyses::stripes::sharing`].
+pub const FOLLOWED_STRIPES: usize = 1 << 20;
+/// Writes to shared stripes whose times are held at once, in one pass over the trace.
+pub const HELD_WRITES: u64 = 1 << 22;
+/// Passes over the trace that may be spent on such writes.
+pub const SHARING_PASSES: usize = 8;
+/// Processes named per stripe.
+pub const NAMED_PROCESSES: usize = 16;
+/// Components that a layout may have.
+pub const LAYOUT_COMPONENTS: usize = 1024;

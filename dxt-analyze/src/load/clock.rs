@@ -1,0 +1,78 @@
+//! Puts the clocks of all nodes on one axis. Ranks of one node share a clock; clocks of different nodes may be apart.
+//! All ranks leave one barrier at `MPI_Init` at nearly the same time, so that a node whose ranks left it "later" than
+//! those of rank 0's node has a clock that is ahead. The correction is the difference of the medians, and is applied only
+//! where it is larger than the spread of the ranks within any one node: below that it would be noise.
+
+use crate::stats::median_i128;
+
+/// What the alignment needs of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Rank, or -1.
+    pub rank: i32,
+    /// Index of its node.
+    pub node: u32,
+    /// Wall clock at the process's time zero, ns since 1970.
+    pub epoch_unix_ns: i64,
+    /// When it left the barrier, ns since its epoch.
+    pub sync_ns: Option<u64>,
+}
+
+/// What to add to wall-clock times of each node, in ns.
+#[must_use]
+pub fn corrections(moments: &[Moment], nodes: usize) -> Vec<i64> {
+    let mut left: Vec<Vec<i128>> = vec![Vec::new(); nodes];
+    let mut reference = None;
+    for moment in moments.iter().filter(|moment| moment.rank >= 0) {
+        let (Some(sync), Some(times)) = (moment.sync_ns, left.get_mut(moment.node as usize)) else { continue };
+        times.push(i128::from(moment.epoch_unix_ns) + i128::from(sync));
+        if moment.rank == 0 {
+            reference = Some(moment.node as usize);
+        }
+    }
+    let spread =
+        left.iter().filter_map(|times| Some(times.iter().max()? - times.iter().min()?)).max().unwrap_or_default();
+    let medians: Vec<Option<i128>> = left.iter_mut().map(|times| median_i128(times)).collect();
+    let Some(reference) = reference.and_then(|node| medians.get(node).copied().flatten()) else {
+        return vec![0; nodes];
+    };
+    let correction = |median: &Option<i128>| {
+        let ahead = median.map_or(0, |median| median - reference);
+        if ahead.abs() > spread { i64::try_from(-ahead).unwrap_or(0) } else { 0 }
+    };
+    medians.iter().map(correction).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(rank: i32, node: u32, epoch_unix_ns: i64, sync_ns: u64) -> Moment {
+        Moment { rank, node, epoch_unix_ns, sync_ns: Some(sync_ns) }
+    }
+
+    #[test]
+    fn a_node_whose_clock_is_ahead_is_put_back() {
+        let second = 1_000_000_000;
+        let moments = [
+            moment(0, 0, 100, 50),
+            moment(1, 0, 120, 31),
+            moment(2, 1, 100 + second, 50),
+            moment(3, 1, 110 + second, 42),
+        ];
+        assert_eq!(corrections(&moments, 2), [0, -second]);
+    }
+
+    #[test]
+    fn differences_within_the_spread_of_a_node_are_left_alone() {
+        let moments = [moment(0, 0, 0, 0), moment(1, 0, 1000, 0), moment(2, 1, 900, 0), moment(3, 1, 900, 0)];
+        assert_eq!(corrections(&moments, 2), [0, 0]);
+    }
+
+    #[test]
+    fn without_rank_zero_or_barrier_nothing_is_corrected() {
+        assert_eq!(corrections(&[moment(1, 0, 0, 0), moment(2, 1, 9999, 0)], 2), [0, 0]);
+        let none = Moment { rank: 0, node: 0, epoch_unix_ns: i64::MIN, sync_ns: None };
+        assert_eq!(corrections(&[none], 1), [0]);
+    }
+}

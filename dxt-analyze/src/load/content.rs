@@ -1,0 +1,112 @@
+//! Where a trace's bytes come from: a file, opened when needed and shared by all threads, or memory (tests).
+//! Thousands of files of one job are read with a bounded number of descriptors.
+
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use trace_format::read::Source;
+
+/// Most files open at once, well below the usual limit of 1,024 descriptors.
+pub const MAX_OPEN_FILES: usize = 128;
+
+/// Open files by number; the one opened first is closed first.
+#[derive(Debug, Default)]
+pub struct Pool {
+    state: Mutex<PoolState>,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    files: FxHashMap<usize, Arc<File>>,
+    order: VecDeque<usize>,
+}
+
+impl Pool {
+    fn get(&self, number: usize, path: &Path) -> std::io::Result<Arc<File>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = state.files.get(&number) {
+            return Ok(Arc::clone(file));
+        }
+        while state.order.len() >= MAX_OPEN_FILES {
+            if let Some(oldest) = state.order.pop_front() {
+                state.files.remove(&oldest);
+            }
+        }
+        let file = Arc::new(File::open(path)?);
+        state.files.insert(number, Arc::clone(&file));
+        state.order.push_back(number);
+        Ok(file)
+    }
+}
+
+/// The bytes of one trace file.
+#[derive(Debug)]
+pub enum Content {
+    /// A file on disk.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Its size in bytes when it was first looked at.
+        size: u64,
+        /// Its number in the pool.
+        number: usize,
+        /// The open files.
+        pool: Arc<Pool>,
+    },
+    /// Bytes that are already here.
+    Memory(Vec<u8>),
+}
+
+impl Content {
+    /// The file at `path`, number `number` of `pool`.
+    ///
+    /// # Errors
+    /// What the system said when the file was opened.
+    pub fn file(path: &Path, number: usize, pool: &Arc<Pool>) -> std::io::Result<Self> {
+        let size = pool.get(number, path)?.metadata()?.len();
+        Ok(Self::File { path: path.to_owned(), size, number, pool: Arc::clone(pool) })
+    }
+}
+
+impl Source for Content {
+    fn size(&self) -> std::io::Result<u64> {
+        match self {
+            Self::File { size, .. } => Ok(*size),
+            Self::Memory(bytes) => bytes.size(),
+        }
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        match self {
+            Self::File { path, number, pool, .. } => pool.get(*number, path)?.read_exact_at(buffer, offset),
+            Self::Memory(bytes) => bytes.read_exact_at(offset, buffer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_files_than_descriptors_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = Arc::new(Pool::default());
+        let contents: Vec<Content> = (0..MAX_OPEN_FILES * 3)
+            .map(|number| {
+                let path = folder.path().join(number.to_string());
+                std::fs::write(&path, number.to_string()).unwrap();
+                Content::file(&path, number, &pool).unwrap()
+            })
+            .collect();
+        for (number, content) in contents.iter().enumerate() {
+            let mut bytes = vec![0; number.to_string().len()];
+            content.read_exact_at(0, &mut bytes).unwrap();
+            assert_eq!(bytes, number.to_string().into_bytes());
+        }
+        assert!(pool.state.lock().unwrap().files.len() <= MAX_OPEN_FILES);
+    }
+}

@@ -1,0 +1,90 @@
+//! From what the user named to the files to read: files as they are, of a directory its `*.dxt`.
+
+use crate::exit::UsageError;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+
+/// Files to read, and what was left out and why.
+#[derive(Debug, Default)]
+pub struct FoundFiles {
+    /// Paths, in the order named; within a directory by name. No path twice.
+    pub paths: Vec<PathBuf>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// Expands directories; every file that is named is taken as it is.
+///
+/// # Errors
+/// If a name does not exist or cannot be listed, or nothing is left.
+pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
+    let mut found = FoundFiles::default();
+    let mut seen = std::collections::HashSet::new();
+    for name in named {
+        let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
+        let paths = if about.is_dir() { in_directory(name, &mut found.notes)? } else { vec![name.clone()] };
+        for path in paths {
+            let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
+            if seen.insert(identity) {
+                found.paths.push(path);
+            } else {
+                found.notes.push(format!("{} is named twice and read once", path.display()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+    let failed = || format!("failed to list {}", folder.display());
+    let (mut paths, mut partial) = (Vec::new(), 0_usize);
+    for entry in std::fs::read_dir(folder).with_context(failed)? {
+        let path = entry.with_context(failed)?.path();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("dxt") => paths.push(path),
+            Some("partial") => partial += 1,
+            _ => {}
+        }
+    }
+    paths.sort();
+    if partial > 0 {
+        notes.push(format!(
+            "{}: {partial} unfinished .partial file(s) left out; name one to read what is in it",
+            folder.display()
+        ));
+    }
+    if paths.is_empty() {
+        let why = format!(
+            "{} holds no *.dxt file: name a trace, or the directory that DXT_OUTPUT_DIR was set to",
+            folder.display()
+        );
+        return Err(UsageError(why).into());
+    }
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_gives_its_traces_in_order_and_says_what_it_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.dxt", "a.dxt", "c.dxt.partial", "notes.txt"] {
+            std::fs::write(folder.path().join(name), b"").unwrap();
+        }
+        let twice = [folder.path().to_owned(), folder.path().join("a.dxt")];
+        let found = find(&twice).unwrap();
+        assert_eq!(found.paths, [folder.path().join("a.dxt"), folder.path().join("b.dxt")]);
+        assert_eq!(found.notes.len(), 2);
+        assert!(found.notes[0].contains(".partial"));
+    }
+
+    #[test]
+    fn an_empty_directory_is_a_usage_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = find(&[folder.path().to_owned()]).unwrap_err();
+        assert!(error.downcast_ref::<UsageError>().is_some());
+        assert!(find(&[folder.path().join("none")]).unwrap_err().to_string().contains("failed to find"));
+    }
+}

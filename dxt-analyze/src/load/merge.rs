@@ -1,0 +1,321 @@
+//! Merges what the files of a job say into one set of tables. The order of everything is fixed by what is in the
+//! files, not by which was read first.
+
+use super::clock::{self, Moment};
+use super::layouts::Choice;
+use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::meta::{self, JobInfo, stream_flags};
+use trace_format::op::{Layer, OpMode};
+use trace_format::read::{Region, RegionRef};
+
+/// A region that was read, and where.
+struct Read {
+    input: usize,
+    number: u32,
+    region: Region,
+    process: meta::Process,
+}
+
+/// Makes one run of `inputs`, which are of one job. `problems` are those met before.
+pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
+    let mut health = Health { problems, ..Health::default() };
+    let (info, settings) = job_of(&inputs);
+    let mut reads = read_regions(&inputs, &mut health);
+    let mut remarks = Vec::new();
+    drop_repeated(&mut reads, &mut remarks);
+    for input in &inputs {
+        let path = input.path.display().to_string();
+        health.problems.extend(input.trace.problems.iter().map(|problem| as_problem(&path, problem)));
+    }
+    let nodes = node_table(&reads);
+    let mut tables = Tables::new(&inputs);
+    let node_of = |name: &str| nodes.binary_search_by(|node| node.as_str().cmp(name)).unwrap_or_default() as u32;
+    let moments: Vec<Moment> = reads
+        .iter()
+        .map(|read| {
+            let info = &read.process.info;
+            let node = node_of(&info.node);
+            Moment { rank: info.rank, node, epoch_unix_ns: info.epoch_unix_ns, sync_ns: info.sync_ns }
+        })
+        .collect();
+    let corrections = clock::corrections(&moments, nodes.len());
+    let epochs: Vec<i64> = moments
+        .iter()
+        .map(|moment| {
+            moment.epoch_unix_ns.saturating_add(corrections.get(moment.node as usize).copied().unwrap_or_default())
+        })
+        .collect();
+    let start_unix_ns = epochs.iter().min().copied().unwrap_or(info.start_unix_ns);
+    let mut processes = Vec::with_capacity(reads.len());
+    let mut notes: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+    for ((read, moment), epoch) in reads.into_iter().zip(&moments).zip(&epochs) {
+        for note in &read.process.notes {
+            let count = notes.entry(note.what.clone()).or_default();
+            *count = count.saturating_add(note.count);
+        }
+        let shift_ns = epoch.saturating_sub(start_unix_ns).max(0).unsigned_abs();
+        processes.push(tables.process(read, moment.node, shift_ns));
+    }
+    let files = tables.finish(&mut processes);
+    health.absent_ranks = absent_ranks(&info, &processes);
+    health.problems.sort();
+    let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
+    for input in &mut inputs {
+        // All that is needed of it has been taken.
+        input.trace.job.names = Vec::new();
+    }
+    Run {
+        info,
+        settings,
+        start_unix_ns,
+        clock_shifts: shifted.map(|(node, &shift)| (node.clone(), shift)).collect(),
+        nodes,
+        ops: tables.ops,
+        processes,
+        files,
+        notes: notes.into_iter().collect(),
+        health,
+        remarks,
+        inputs,
+    }
+}
+
+/// The job's description: that of the file with MPI and the most ranks, else of the one that started first.
+fn job_of(inputs: &[Input]) -> (JobInfo, Vec<(String, String)>) {
+    let rank = |input: &&Input| {
+        let info = &input.trace.job.info;
+        let ranks = info.mpi.as_ref().map_or(0, |mpi| mpi.ranks);
+        (info.key.is_empty(), std::cmp::Reverse(ranks), info.start_unix_ns, input.path.clone())
+    };
+    let best = inputs.iter().min_by_key(rank);
+    best.map(|input| (input.trace.job.info.clone(), input.trace.job.settings.clone())).unwrap_or_default()
+}
+
+fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
+    Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
+}
+
+/// Reads all regions' metadata, in parallel; those without a process block are counted as lost.
+fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
+    let wanted: Vec<(usize, RegionRef)> = inputs
+        .iter()
+        .enumerate()
+        .flat_map(|(number, input)| input.trace.regions.iter().map(move |region| (number, *region)))
+        .collect();
+    let regions: Vec<Region> = wanted
+        .par_iter()
+        .filter_map(|(input, region)| inputs.get(*input).map(|input| input.trace.region(region)))
+        .collect();
+    let mut reads = Vec::with_capacity(regions.len());
+    for ((input, place), mut region) in wanted.into_iter().zip(regions) {
+        let path = inputs.get(input).map(|input| input.path.display().to_string()).unwrap_or_default();
+        health.problems.extend(region.problems.iter().map(|problem| as_problem(&path, problem)));
+        let found: u64 = region.blocks.iter().map(|block| u64::from(block.head.segments)).sum();
+        let expected = region.expected_segments.unwrap_or(found);
+        let Some(process) = region.process.take() else {
+            health.lost_processes += 1;
+            health.lost_segments = health.lost_segments.saturating_add(expected.max(found));
+            let who =
+                place.entry.map_or_else(String::new, |entry| format!(" of rank {}, pid {}", entry.rank, entry.pid));
+            let what = format!("the process block{who} is lost: its segments cannot be told apart and are left out");
+            health.problems.push(Problem { file: path, offset: place.offset, what });
+            continue;
+        };
+        health.lost_segments = health.lost_segments.saturating_add(expected.saturating_sub(found));
+        reads.push(Read { input, number: place.number, region, process });
+    }
+    reads.sort_by_key(order);
+    reads
+}
+
+fn order(read: &Read) -> (i32, u32, i64, usize, u32) {
+    let info = &read.process.info;
+    (info.rank, info.pid, info.epoch_unix_ns, read.input, read.number)
+}
+
+/// A process that is in two inputs (a trace and its copy) is taken once.
+fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
+    let before = reads.len();
+    let mut seen = FxHashSet::default();
+    reads.retain(|read| {
+        let info = &read.process.info;
+        seen.insert((info.rank, info.pid, info.epoch_unix_ns, info.node.clone(), info.segments))
+    });
+    if before > reads.len() {
+        remarks.push(format!("{} process(es) are in more than one input and are read once", before - reads.len()));
+    }
+}
+
+fn node_table(reads: &[Read]) -> Vec<String> {
+    let mut nodes: Vec<String> = reads.iter().map(|read| read.process.info.node.clone()).collect();
+    nodes.sort();
+    nodes.dedup();
+    nodes
+}
+
+fn absent_ranks(info: &JobInfo, processes: &[Process]) -> u64 {
+    let mut seen: Vec<i32> = processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks).saturating_sub(seen.len() as u64))
+}
+
+/// The tables while they are being filled.
+struct Tables {
+    /// Operations of the run.
+    ops: Vec<Op>,
+    /// Per input: operation code to index in `ops`.
+    codes: Vec<FxHashMap<u16, u16>>,
+    names: FxHashMap<u64, Vec<u8>>,
+    files: Vec<File>,
+    file_of: FxHashMap<u64, u32>,
+    layouts: Vec<Choice>,
+    /// Per file: bit per layer that has a data stream, see [`layer_bit`].
+    layers: Vec<u8>,
+}
+
+impl Tables {
+    fn new(inputs: &[Input]) -> Self {
+        let mut defined: Vec<_> = inputs.iter().flat_map(|input| &input.trace.job.ops).collect();
+        defined.sort_by(|a, b| (a.layer, a.class, &a.name, a.mode).cmp(&(b.layer, b.class, &b.name, b.mode)));
+        defined.dedup_by(|a, b| (a.layer, a.class, &a.name, a.mode) == (b.layer, b.class, &b.name, b.mode));
+        // Indices are 16 bits wide, as the codes are; one place is kept for what has no definition.
+        defined.truncate(usize::from(u16::MAX) - 1);
+        let mut ops: Vec<Op> = defined.into_iter().map(Op::from).collect();
+        let place: FxHashMap<_, u16> = ops
+            .iter()
+            .enumerate()
+            .map(|(index, op)| ((op.layer, op.class, op.name.clone(), op.mode), index as u16))
+            .collect();
+        let codes = inputs
+            .iter()
+            .map(|input| {
+                let defs = input.trace.job.ops.iter();
+                defs.filter_map(|def| {
+                    let op = Op::from(def);
+                    Some((def.code, *place.get(&(op.layer, op.class, op.name, op.mode))?))
+                })
+                .collect()
+            })
+            .collect();
+        ops.push(Op { layer: None, class: None, mode: OpMode::Plain, name: "unknown".into() });
+        let mut names = FxHashMap::default();
+        for name in inputs.iter().flat_map(|input| &input.trace.job.names) {
+            names.entry(name.hash).or_insert_with(|| name.path.clone());
+        }
+        Self {
+            ops,
+            codes,
+            names,
+            files: Vec::new(),
+            file_of: FxHashMap::default(),
+            layouts: Vec::new(),
+            layers: Vec::new(),
+        }
+    }
+
+    fn process(&mut self, read: Read, node: u32, shift_ns: u64) -> Process {
+        let Read { input, region, process, .. } = read;
+        let files: Vec<u32> = process.files.iter().map(|def| self.file(def)).collect();
+        for def in &process.layouts {
+            let choice = files.get(def.file as usize).and_then(|&file| self.layouts.get_mut(file as usize));
+            if let Some(choice) = choice {
+                choice.offer(def);
+            }
+        }
+        let mut streams: Vec<Stream> = process.streams.iter().map(|def| self.stream(def, &files, input)).collect();
+        streams.sort_by_key(|stream| stream.id);
+        streams.dedup_by_key(|stream| stream.id);
+        let mut blocks = region.blocks;
+        blocks.sort_by_key(|block| (block.head.thread, block.offset));
+        Process {
+            rank: process.info.rank,
+            node,
+            pid: process.info.pid,
+            ppid: process.info.ppid,
+            shift_ns,
+            end_ns: shift_ns.saturating_add(process.info.end_ns),
+            ended_by: process.info.ended_by,
+            threads: process.threads,
+            streams,
+            missing: process.missing,
+            input: input as u32,
+            blocks,
+        }
+    }
+
+    /// Index of the file of `def`, which is added if it is new; its path is kept from whoever knows it.
+    fn file(&mut self, def: &meta::FileDef) -> u32 {
+        let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
+        let name = path.map(|path| String::from_utf8_lossy(path).into_owned());
+        let index = *self.file_of.entry(def.hash).or_insert_with(|| {
+            self.files.push(File { hash: def.hash, ..File::default() });
+            self.layouts.push(Choice::default());
+            self.layers.push(0);
+            self.files.len() as u32 - 1
+        });
+        if let Some(file) = self.files.get_mut(index as usize) {
+            file.block_size = file.block_size.max(def.block_size);
+            if file.name.is_empty() {
+                file.name = name.unwrap_or_default();
+            }
+        }
+        index
+    }
+
+    fn stream(&mut self, def: &meta::StreamDef, files: &[u32], input: usize) -> Stream {
+        let unknown = self.ops.len() as u16 - 1;
+        let op = self.codes.get(input).and_then(|codes| codes.get(&def.op)).copied().unwrap_or(unknown);
+        let file = match files.get(def.file as usize) {
+            Some(&file) => file,
+            None => self.file(&meta::FileDef::default()),
+        };
+        let failed = def.flags & stream_flags::FAILED != 0;
+        let operation = &self.ops[usize::from(op)];
+        if operation.is_data() && !failed {
+            self.layers[file as usize] |= layer_bit(operation.layer);
+        }
+        let nested = def.flags & stream_flags::NESTED != 0;
+        Stream { id: def.id, file, op, nested, failed, errno: def.errno, storage: false }
+    }
+
+    /// Names what has no name, sorts the files, and settles what depends on all processes.
+    fn finish(&mut self, processes: &mut [Process]) -> Vec<File> {
+        let mut files = std::mem::take(&mut self.files);
+        for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {
+            (file.layout, file.layout_problem) = choice.take();
+            if file.name.is_empty() {
+                file.name = format!("file#{:016x}", file.hash);
+            }
+        }
+        let mut order: Vec<u32> = (0..files.len() as u32).collect();
+        order.sort_by(|&a, &b| {
+            let (a, b) = (&files[a as usize], &files[b as usize]);
+            (&a.name, a.hash).cmp(&(&b.name, b.hash))
+        });
+        let mut place = vec![0_u32; files.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old as usize] = new as u32;
+        }
+        for stream in processes.iter_mut().flat_map(|process| &mut process.streams) {
+            let op = &self.ops[usize::from(stream.op)];
+            let layers = self.layers[stream.file as usize];
+            // POSIX is what reaches storage, where it was seen; otherwise whatever was called.
+            let posix = layer_bit(Some(Layer::Posix));
+            let reaches = layers & posix == 0 && !stream.nested || op.layer == Some(Layer::Posix);
+            stream.storage = op.is_data() && !stream.failed && reaches;
+            stream.file = place[stream.file as usize];
+        }
+        order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect()
+    }
+}
+
+fn layer_bit(layer: Option<Layer>) -> u8 {
+    match layer {
+        Some(Layer::Posix) => 1,
+        Some(_) => 2,
+        None => 0,
+    }
+}

@@ -1,0 +1,142 @@
+//! Loading: from files to one job whose tables are merged. Metadata is read and kept; segments are only located.
+
+pub mod clock;
+pub mod content;
+pub mod find;
+pub mod layouts;
+mod merge;
+pub mod model;
+
+pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream};
+
+use crate::exit::UsageError;
+use anyhow::{Context, Result};
+use content::{Content, Pool};
+use model::Input;
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trace_format::read::Trace;
+
+/// An input before it is opened.
+#[derive(Debug)]
+pub enum Source {
+    /// A file on disk.
+    Path(PathBuf),
+    /// A name and bytes that are already here.
+    Memory(PathBuf, Vec<u8>),
+}
+
+/// Finds the files that `named` stands for, and loads the job in them.
+///
+/// # Errors
+/// As [`load`], and if a name stands for nothing.
+pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
+    let found = find::find(named)?;
+    let mut run = load(found.paths.into_iter().map(Source::Path).collect(), job)?;
+    run.remarks.splice(0..0, found.notes);
+    Ok(run)
+}
+
+/// Opens `sources` and loads the job in them. A source that cannot be read is a problem of the run as long as another
+/// one can.
+///
+/// # Errors
+/// [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise if nothing can be read.
+pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
+    let (inputs, mut failures) = open_all(sources);
+    if inputs.is_empty() {
+        return match failures.len() {
+            0 => Err(UsageError("no trace is named".into()).into()),
+            1 => Err(failures.remove(0).1),
+            count => Err(failures.remove(0).1.context(format!("failed to read any of {count} files; the first"))),
+        };
+    }
+    let inputs = choose_job(inputs, job)?;
+    let problems = failures.into_iter().map(|(path, error)| Problem {
+        file: path.display().to_string(),
+        offset: 0,
+        what: format!("{:#}", error.root_cause()),
+    });
+    Ok(merge::merge(inputs, problems.collect()))
+}
+
+/// An input that could not be opened, and why.
+pub type Failure = (PathBuf, anyhow::Error);
+
+/// Opens every source; keeps the order.
+#[must_use]
+pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
+    let pool = Arc::new(Pool::default());
+    let numbered: Vec<(usize, Source)> = sources.into_iter().enumerate().collect();
+    let opened: Vec<std::result::Result<Input, Failure>> = numbered
+        .into_par_iter()
+        .map(|(number, source)| {
+            let (path, content) = match source {
+                Source::Path(path) => {
+                    let content = Content::file(&path, number, &pool);
+                    (path, content)
+                }
+                Source::Memory(path, bytes) => (path, Ok(Content::Memory(bytes))),
+            };
+            open(&path, content).map(|trace| Input { path: path.clone(), trace }).map_err(|error| (path, error))
+        })
+        .collect();
+    let (mut inputs, mut failures) = (Vec::new(), Vec::new());
+    for result in opened {
+        match result {
+            Ok(input) => inputs.push(input),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    (inputs, failures)
+}
+
+fn open(path: &Path, content: std::io::Result<Content>) -> Result<Trace<Content>> {
+    let content = content.with_context(|| format!("failed to open {}", path.display()))?;
+    Trace::open(content).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// Keeps the inputs of one job: that of key `job`, or the only one there is. A file whose job block is lost goes with
+/// the others if these are of one job.
+fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
+    let key = |input: &Input| input.trace.job.info.key.clone();
+    let mut keys: Vec<String> = inputs.iter().map(key).filter(|key| !key.is_empty()).collect();
+    keys.sort();
+    keys.dedup();
+    let chosen = match (job, keys.as_slice()) {
+        (None, [] | [_]) => return Ok(inputs),
+        (Some(wanted), keys) if keys.iter().any(|key| key == wanted) => wanted,
+        (Some(wanted), _) => {
+            return Err(UsageError(format!("no input is of job {wanted}; {}", list_jobs(&keys, &inputs))).into());
+        }
+        (None, keys) => {
+            let why = format!(
+                "the inputs hold {} jobs: name the files of one, or choose with --job KEY; {}",
+                keys.len(),
+                list_jobs(keys, &inputs)
+            );
+            return Err(UsageError(why).into());
+        }
+    };
+    Ok(inputs.into_iter().filter(|input| key(input) == chosen).collect())
+}
+
+fn list_jobs(keys: &[String], inputs: &[Input]) -> String {
+    const SHOWN: usize = 20;
+    let mut out = String::from("jobs:");
+    for key in keys.iter().take(SHOWN) {
+        let mut of_job = inputs.iter().filter(|input| input.trace.job.info.key == *key);
+        let Some(first) = of_job.next() else { continue };
+        let exe = String::from_utf8_lossy(&first.trace.job.info.exe).into_owned();
+        let more = match of_job.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        out.push_str(&format!("\n  {key}  {exe}  {}{more}", first.path.display()));
+    }
+    if keys.len() > SHOWN {
+        out.push_str(&format!("\n  and {} more", keys.len() - SHOWN));
+    }
+    out
+}

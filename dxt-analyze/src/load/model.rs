@@ -1,0 +1,274 @@
+//! A loaded job: the tables that segments refer to, merged over all files and processes. No segments live here; blocks
+//! are read by the scan.
+
+use super::content::Content;
+use serde::Serialize;
+use std::path::PathBuf;
+use trace_format::layout::Layout;
+use trace_format::meta::{JobInfo, Missing, ThreadDef};
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::read::{BlockRef, Trace};
+
+/// An operation of the job. `layer` and `class` are `None` if the operation table that names it is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// Interface.
+    pub layer: Option<Layer>,
+    /// Kind of work.
+    pub class: Option<OpClass>,
+    /// Form of the call.
+    pub mode: OpMode,
+    /// Lower-case name.
+    pub name: String,
+}
+
+impl From<&OpDef> for Op {
+    fn from(def: &OpDef) -> Self {
+        Self { layer: Some(def.layer), class: Some(def.class), mode: def.mode, name: def.name.clone() }
+    }
+}
+
+impl Op {
+    /// The layer's name, `?` if it is lost.
+    #[must_use]
+    pub fn layer_name(&self) -> &'static str {
+        self.layer.map_or("?", Layer::name)
+    }
+
+    /// Name and form: `write`, `write collective`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self.mode.name() {
+            "" => self.name.clone(),
+            mode => format!("{} {mode}", self.name),
+        }
+    }
+
+    /// Whether it moves file data.
+    #[must_use]
+    pub fn is_data(&self) -> bool {
+        self.class.is_some_and(OpClass::is_data)
+    }
+}
+
+/// A stream of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Id that segments carry.
+    pub id: u32,
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// Index into [`Run::ops`].
+    pub op: u16,
+    /// Made inside an MPI-IO call.
+    pub nested: bool,
+    /// The calls failed.
+    pub failed: bool,
+    /// How they failed.
+    pub errno: u16,
+    /// Successful reads or writes of the layer that reaches storage for this file: what stripe audits look at.
+    pub storage: bool,
+}
+
+/// A process of the job.
+#[derive(Debug)]
+pub struct Process {
+    /// Rank in `MPI_COMM_WORLD`, or -1.
+    pub rank: i32,
+    /// Index into [`Run::nodes`].
+    pub node: u32,
+    /// Process id.
+    pub pid: u32,
+    /// Parent's process id.
+    pub ppid: u32,
+    /// What is added to its times to get ns since the job's start; clock alignment included.
+    pub shift_ns: u64,
+    /// When recording ended, ns since the job's start.
+    pub end_ns: u64,
+    /// What ended it.
+    pub ended_by: String,
+    /// Threads that recorded something.
+    pub threads: Vec<ThreadDef>,
+    /// Streams, by id.
+    pub streams: Vec<Stream>,
+    /// Exact counters of what has no segment.
+    pub missing: Vec<Missing>,
+    /// Index into [`Run::inputs`].
+    pub input: u32,
+    /// Segment blocks, by thread, then in the order written.
+    pub blocks: Vec<BlockRef>,
+}
+
+impl Process {
+    /// Index into [`Self::streams`] of the stream with `id`.
+    #[inline]
+    #[must_use]
+    pub fn stream_index(&self, id: u32) -> Option<usize> {
+        // Ids are given from 0 up, so nearly always the index is the id.
+        match self.streams.get(id as usize) {
+            Some(stream) if stream.id == id => Some(id as usize),
+            _ => self.streams.binary_search_by_key(&id, |stream| stream.id).ok(),
+        }
+    }
+
+    /// Kernel thread id of the thread that block heads call `index`; the index itself if the table lacks it.
+    #[must_use]
+    pub fn tid(&self, index: u32) -> u32 {
+        self.threads.iter().find(|thread| thread.index == index).map_or(index, |thread| thread.tid)
+    }
+}
+
+/// Where a file's layout comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LayoutOrigin {
+    /// `lustre.lov` in the trace.
+    Lustre,
+    /// `ceph.file.layout` in the trace.
+    Ceph,
+    /// `--layout`.
+    Given,
+    /// No layout: the file's preferred I/O size (`st_blksize`) stands in for the stripe size.
+    Guess,
+}
+
+/// A file's layout and its origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileLayout {
+    /// The layout.
+    pub layout: Layout,
+    /// Where it comes from.
+    pub origin: LayoutOrigin,
+}
+
+/// A file of the job.
+#[derive(Clone, Debug, Default)]
+pub struct File {
+    /// Hash of its path.
+    pub hash: u64,
+    /// Its path, or `file#<hash>` if the path is lost. Bytes that are no UTF-8 are replaced.
+    pub name: String,
+    /// Preferred I/O size in bytes, 0 if unknown.
+    pub block_size: u32,
+    /// Its layout, if the trace has one.
+    pub layout: Option<FileLayout>,
+    /// Why a layout in the trace could not be used.
+    pub layout_problem: Option<String>,
+}
+
+/// An input file.
+#[derive(Debug)]
+pub struct Input {
+    /// Its path.
+    pub path: PathBuf,
+    /// The open trace.
+    pub trace: Trace<Content>,
+}
+
+/// Something that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Problem {
+    /// File.
+    pub file: String,
+    /// Where in it.
+    pub offset: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What is known to be wrong with the trace before any segment is read.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+    /// Segments that should be there and are not.
+    pub lost_segments: u64,
+    /// Processes whose own block is lost.
+    pub lost_processes: u64,
+    /// Ranks that the job had and the inputs lack.
+    pub absent_ranks: u64,
+}
+
+/// One job, loaded.
+#[derive(Debug)]
+pub struct Run {
+    /// The files it was read from.
+    pub inputs: Vec<Input>,
+    /// Who, what, where, when.
+    pub info: JobInfo,
+    /// Settings that shaped the trace.
+    pub settings: Vec<(String, String)>,
+    /// Earliest epoch of a process, ns since 1970-01-01 UTC: zero of all relative times.
+    pub start_unix_ns: i64,
+    /// Clock corrections that were applied: (node, ns added).
+    pub clock_shifts: Vec<(String, i64)>,
+    /// Host names.
+    pub nodes: Vec<String>,
+    /// Operations.
+    pub ops: Vec<Op>,
+    /// Processes by rank, pid and start.
+    pub processes: Vec<Process>,
+    /// Files by name.
+    pub files: Vec<File>,
+    /// What was seen and not recorded: (what, how often).
+    pub notes: Vec<(String, u64)>,
+    /// What is wrong.
+    pub health: Health,
+    /// Remarks on the inputs for the user.
+    pub remarks: Vec<String>,
+}
+
+impl Run {
+    /// The operation of `stream`. Streams are made by the loader with indices that exist.
+    #[inline]
+    #[must_use]
+    pub fn op(&self, stream: &Stream) -> &Op {
+        &self.ops[usize::from(stream.op)]
+    }
+
+    /// Segments on record in all blocks that were found.
+    #[must_use]
+    pub fn segments(&self) -> u64 {
+        self.processes.iter().flat_map(|process| &process.blocks).map(|block| u64::from(block.head.segments)).sum()
+    }
+
+    /// Segments that were folded into counters.
+    #[must_use]
+    pub fn missing_segments(&self) -> u64 {
+        let missing = self.processes.iter().flat_map(|process| &process.missing);
+        missing.fold(0, |sum, missing| sum.saturating_add(missing.counters.segments))
+    }
+
+    /// Number of different ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u64 {
+        let mut ranks: Vec<i32> = self.processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks.len() as u64
+    }
+
+    /// Host name of a process.
+    #[must_use]
+    pub fn node(&self, process: &Process) -> &str {
+        self.nodes.get(process.node as usize).map_or("?", String::as_str)
+    }
+
+    /// `rank 3`, or `pid 4711` for a process without a rank.
+    #[must_use]
+    pub fn process_name(&self, process: u32) -> String {
+        match self.processes.get(process as usize) {
+            Some(process) if process.rank >= 0 => format!("rank {}", process.rank),
+            Some(process) => format!("pid {}", process.pid),
+            None => "?".into(),
+        }
+    }
+}
+
+impl FileLayout {
+    /// Whether it is no layout but a guess from the file's preferred I/O size.
+    #[must_use]
+    pub fn is_guess(&self) -> bool {
+        self.origin == LayoutOrigin::Guess
+    }
+}

@@ -1,0 +1,247 @@
+//! Tables for people: comfy-table without lines, numbers to the right, paths shortened in front when a row would not fit.
+
+use super::{Cell, Part, Style, Table, View, units};
+use crate::findings::{Finding, Severity};
+use anstyle::{AnsiColor, Effects};
+use anyhow::Result;
+use comfy_table::{Attribute, Cell as Shown, CellAlignment, ContentArrangement, presets};
+use std::io::Write;
+
+/// Width where output goes to no terminal, for paths to be shortened to.
+const DEFAULT_WIDTH: usize = 132;
+/// Space between columns.
+const GAP: usize = 2;
+/// Fewest characters of a path that are shown.
+const MIN_PATH: usize = 12;
+
+/// Writes `view`.
+pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
+    let terminal = style.width.unwrap_or(DEFAULT_WIDTH);
+    let width = view.max_width.map_or(terminal, |most| most.min(terminal));
+    for (number, part) in view.parts.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        match part {
+            Part::Heading(text) => writeln!(out, "{}", strong(text, style.color))?,
+            Part::Pairs(pairs) => {
+                let label = pairs.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+                for (name, text) in pairs {
+                    wrapped(&format!("{name:label$}  "), text, width, out)?;
+                }
+            }
+            Part::Lines(lines) => {
+                for line in lines {
+                    wrapped("", line, width, out)?;
+                }
+            }
+            Part::Table(table) => one(table, width, style.color, out)?,
+            Part::Findings(findings) => all_findings(findings, width, style.color, out)?,
+        }
+    }
+    Ok(())
+}
+
+fn strong(text: &str, color: bool) -> String {
+    if !color {
+        return text.to_owned();
+    }
+    let style = anstyle::Style::new().effects(Effects::BOLD);
+    format!("{style}{text}{style:#}")
+}
+
+fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<()> {
+    if !table.title.is_empty() {
+        writeln!(out, "{}", strong(&table.title, color))?;
+    }
+    let table = &for_people(table);
+    let texts: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(human).collect()).collect();
+    let path_room = room_for_paths(table, &texts, width);
+    let mut shown = comfy_table::Table::new();
+    shown.load_style(presets::NOTHING);
+    shown.set_content_arrangement(ContentArrangement::Disabled);
+    if color {
+        shown.enforce_styling();
+    } else {
+        shown.force_no_tty();
+    }
+    shown.set_header(
+        table
+            .columns
+            .iter()
+            .zip(alignments(table))
+            .map(|((title, _), alignment)| Shown::new(title).set_alignment(alignment).add_attribute(Attribute::Bold)),
+    );
+    for (row, texts) in table.rows.iter().zip(texts) {
+        shown.add_row(row.iter().zip(texts).map(|(cell, text)| match cell {
+            Cell::Path(_) => Shown::new(shorten(&text, path_room)),
+            Cell::None | Cell::Text(_) => Shown::new(text),
+            _ => Shown::new(text).set_alignment(CellAlignment::Right),
+        }));
+    }
+    for column in shown.column_iter_mut() {
+        column.set_padding((0, GAP as u16));
+    }
+    for line in shown.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The table without the columns that have no title: those are for CSV only.
+fn for_people(table: &Table) -> Table {
+    let shown: Vec<bool> = table.columns.iter().map(|(title, _)| !title.is_empty()).collect();
+    fn keep<T: Clone>(all: &[T], shown: &[bool]) -> Vec<T> {
+        all.iter().zip(shown).filter(|(_, shown)| **shown).map(|(item, _)| item.clone()).collect()
+    }
+    Table {
+        name: table.name,
+        title: table.title.clone(),
+        columns: keep(&table.columns, &shown),
+        rows: table.rows.iter().map(|row| keep(row, &shown)).collect(),
+    }
+}
+
+/// Numbers stand to the right, and so does their header.
+fn alignments(table: &Table) -> Vec<CellAlignment> {
+    let is_text = |cell: Option<&Cell>| matches!(cell, Some(Cell::Text(_) | Cell::Path(_)));
+    let known =
+        |column: usize| table.rows.iter().filter_map(move |row| row.get(column)).find(|cell| **cell != Cell::None);
+    (0..table.columns.len())
+        .map(|column| if is_text(known(column)) { CellAlignment::Left } else { CellAlignment::Right })
+        .collect()
+}
+
+/// Columns that are left for a path once everything else has its own.
+fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
+    let is_path = |column: usize| table.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Path(_))));
+    let (mut others, mut paths) = (0, 0);
+    for (column, (title, _)) in table.columns.iter().enumerate() {
+        let widest = texts.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0);
+        others += GAP;
+        if is_path(column) {
+            paths += 1;
+        } else {
+            others += widest.max(title.len());
+        }
+    }
+    (width.saturating_sub(others) / paths.max(1)).max(MIN_PATH)
+}
+
+/// The last `room` characters, with a mark where something is left out.
+fn shorten(path: &str, room: usize) -> String {
+    let length = path.chars().count();
+    if length <= room {
+        return path.to_owned();
+    }
+    let kept: String = path.chars().skip(length - room + 1).collect();
+    format!("…{kept}")
+}
+
+fn human(cell: &Cell) -> String {
+    match cell {
+        Cell::None => "-".into(),
+        Cell::Text(text) => printable(text),
+        Cell::Path(text) => printable(text),
+        Cell::Count(value) => units::count(*value),
+        Cell::Number(value) => value.to_string(),
+        Cell::Bytes(value) => units::bytes(*value),
+        Cell::Seconds(ns) => units::seconds(*ns),
+        Cell::Rate(value) => units::rate(*value),
+        Cell::Times(value) => format!("{value:.2} x"),
+        Cell::Share(value) => format!("{:.1} %", value * 100.0),
+    }
+}
+
+/// Names come from the trace and must not steer the terminal.
+fn printable(text: &str) -> String {
+    if text.chars().any(char::is_control) { text.chars().flat_map(char::escape_debug).collect() } else { text.into() }
+}
+
+fn all_findings(findings: &[Finding], width: usize, color: bool, out: &mut dyn Write) -> Result<()> {
+    if findings.is_empty() {
+        writeln!(out, "No findings.")?;
+        return Ok(());
+    }
+    writeln!(out, "{}", strong("Findings", color))?;
+    for finding in findings {
+        let paint = match finding.severity {
+            Severity::High => AnsiColor::Red,
+            Severity::Warn => AnsiColor::Yellow,
+            Severity::Info => AnsiColor::Cyan,
+        };
+        let label = format!("{} {:4}", finding.code.name(), finding.severity.name());
+        let paint = anstyle::Style::new().fg_color(Some(paint.into()));
+        let first = if color { format!("{paint}{label}{paint:#}  ") } else { format!("{label}  ") };
+        let cost = finding.cost_ns.map(|ns| format!(" (cost {} s)", units::seconds(ns))).unwrap_or_default();
+        indented(&first, label.len() + 2, &format!("{}{cost}", finding.title), width, out)?;
+        for evidence in &finding.evidence {
+            wrapped("    ", evidence, width, out)?;
+        }
+        wrapped("    -> ", &finding.hint, width, out)?;
+    }
+    Ok(())
+}
+
+/// Writes `text` behind `first`, broken at spaces to `width` columns; later lines stand under the first one's text.
+fn wrapped(first: &str, text: &str, width: usize, out: &mut dyn Write) -> Result<()> {
+    indented(first, first.chars().count(), text, width, out)
+}
+
+fn indented(first: &str, indent: usize, text: &str, width: usize, out: &mut dyn Write) -> Result<()> {
+    let text = printable(text);
+    let (mut line, mut used) = (first.to_owned(), indent);
+    let mut empty = true;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if !empty && used + 1 + length > width {
+            writeln!(out, "{}", line.trim_end())?;
+            (line, used, empty) = (" ".repeat(indent), indent, true);
+        }
+        if !empty {
+            line.push(' ');
+            used += 1;
+        }
+        line.push_str(word);
+        used += length;
+        empty = false;
+    }
+    writeln!(out, "{}", line.trim_end())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_its_width_by_shortening_paths() {
+        let table = Table {
+            name: "t",
+            title: "Files".into(),
+            columns: vec![("file", "file"), ("bytes", "bytes")],
+            rows: vec![
+                vec![Cell::Path("/a/very/long/path/to/some/file.h5".into()), Cell::Bytes(1 << 20)],
+                vec![Cell::Path("/b".into()), Cell::Bytes(5)],
+            ],
+        };
+        let mut out = Vec::new();
+        one(&table, 30, false, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= 30), "{text}");
+        assert!(text.contains("…") && text.contains("file.h5") && text.contains("1.00 MiB"), "{text}");
+        assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn long_lines_break_under_their_label() {
+        let mut out = Vec::new();
+        wrapped("job  ", "one two three four", 12, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "job  one two\n     three\n     four\n");
+    }
+
+    #[test]
+    fn control_characters_of_a_name_do_not_reach_the_terminal() {
+        assert_eq!(printable("a\x1b[31mb"), "a\\u{1b}[31mb");
+    }
+}

@@ -1,0 +1,101 @@
+//! Numbers for people: binary prefixes for sizes (KiB = 1024), decimal ones for rates (MB/s = 10^6), seconds for times.
+
+/// `4.00 MiB`, `328 B`.
+#[must_use]
+pub fn bytes(value: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if value < 1024 {
+        return format!("{value} B");
+    }
+    let (mut scaled, mut unit) = (value as f64 / 1024.0, 0);
+    while scaled >= 1023.995 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", three_digits(scaled), UNITS.get(unit).copied().unwrap_or_default())
+}
+
+/// Bytes as `lfs setstripe -S` takes them: `4M`, `64K`, or plain bytes.
+#[must_use]
+pub fn size_option(value: u64) -> String {
+    for (shift, unit) in [(30, "G"), (20, "M"), (10, "K")] {
+        if value >= 1 << shift && value.is_multiple_of(1 << shift) {
+            return format!("{}{unit}", value >> shift);
+        }
+    }
+    value.to_string()
+}
+
+/// `1.40 GB/s`, `11.3 B/s`.
+#[must_use]
+pub fn rate(bytes_per_second: f64) -> String {
+    const UNITS: [&str; 6] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"];
+    let (mut scaled, mut unit) = (bytes_per_second, 0);
+    while scaled >= 999.95 && unit + 1 < UNITS.len() {
+        scaled /= 1000.0;
+        unit += 1;
+    }
+    format!("{} {}", three_digits(scaled), UNITS.get(unit).copied().unwrap_or_default())
+}
+
+/// Seconds with as many digits as matter: `28.3800`, `0.000042`.
+#[must_use]
+pub fn seconds(ns: u64) -> String {
+    let value = ns as f64 / 1e9;
+    match ns {
+        0 => "0".into(),
+        1..1_000_000 => format!("{value:.9}"),
+        1_000_000..1_000_000_000 => format!("{value:.6}"),
+        1_000_000_000..1_000_000_000_000 => format!("{value:.4}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Whole numbers with thousands apart: `1,234,567`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Wall clock in UTC from ns since 1970.
+#[must_use]
+pub fn wall_clock(unix_ns: i64) -> String {
+    match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S.%3f UTC").to_string(),
+        Err(_) => format!("{unix_ns} ns since 1970"),
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    if value < 9.995 {
+        format!("{value:.2}")
+    } else if value < 99.95 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_right() {
+        assert_eq!([bytes(0), bytes(1023), bytes(1024), bytes(4 << 20)], ["0 B", "1023 B", "1.00 KiB", "4.00 MiB"]);
+        assert_eq!(bytes(u64::MAX), "16.0 EiB");
+        assert_eq!([rate(1.4e9), rate(11.4), rate(999.99)], ["1.40 GB/s", "11.4 B/s", "1.00 kB/s"]);
+        assert_eq!([seconds(0), seconds(42), seconds(3_540_000_000)], ["0", "0.000000042", "3.5400"]);
+        assert_eq!([count(0), count(999), count(1000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([size_option(4 << 20), size_option(65536), size_option(1000)], ["4M", "64K", "1000"]);
+        assert_eq!(wall_clock(1_700_000_000_123_000_000), "2023-11-14 22:13:20.123 UTC");
+    }
+}

@@ -1,0 +1,266 @@
+//! One pass over all segments, in parallel, that serves every analysis asked for. An analysis keeps one partial result per
+//! thread; partials merge into the same result whatever the threads did, because they hold whole numbers, sets and
+//! bounded lists with a total order only.
+
+use crate::load::{Problem, Process, Run};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use trace_format::frame::BlockHead;
+use trace_format::read::{Columns, Decoder};
+
+/// Stands in [`Block::streams`] for a stream that the process's table lacks.
+pub const NO_STREAM: u32 = u32::MAX;
+/// Blocks that a thread takes from the queue at a time: neighbours, which are mostly of one process.
+const BLOCKS_AT_A_TIME: usize = 4;
+/// Problems that are kept; more are counted.
+const MAX_PROBLEMS: usize = 1000;
+
+/// One decoded block and what its numbers refer to.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Index into [`Run::processes`].
+    pub number: u32,
+    /// The process.
+    pub process: &'a Process,
+    /// Its segments; times in ns since the process's epoch.
+    pub columns: &'a Columns,
+    /// Per segment: index into the process's streams, or [`NO_STREAM`].
+    pub streams: &'a [u32],
+}
+
+/// One segment of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Index into the process's streams, or [`NO_STREAM`].
+    pub stream: u32,
+    /// Byte offset, or -1.
+    pub offset: i64,
+    /// Bytes.
+    pub length: u64,
+    /// Start, ns since the process's epoch.
+    pub start: u64,
+    /// End, ns since the process's epoch.
+    pub end: u64,
+}
+
+impl Row {
+    /// Duration in ns.
+    #[inline]
+    #[must_use]
+    pub fn duration_ns(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+impl Block<'_> {
+    /// The segments, in order.
+    #[inline]
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        let columns = self.columns;
+        let places = self.streams.iter().zip(&columns.offset).zip(&columns.length);
+        places.zip(columns.start.iter().zip(&columns.end)).map(|(((&stream, &offset), &length), (&start, &end))| Row {
+            stream,
+            offset,
+            length,
+            start,
+            end,
+        })
+    }
+}
+
+/// What is computed from segments.
+pub trait Analysis: Sync {
+    /// What a thread keeps.
+    type Partial: Send;
+    /// An empty partial.
+    fn start(&self) -> Self::Partial;
+    /// Whether a block can matter, by its head alone. Blocks that matter to no analysis are not decoded; one that
+    /// matters to another is still given to this one.
+    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+        true
+    }
+    /// Adds a block.
+    fn block(&self, partial: &mut Self::Partial, block: &Block<'_>);
+    /// Adds what another thread found.
+    fn merge(&self, into: &mut Self::Partial, other: Self::Partial);
+}
+
+/// Two analyses in one pass; nest for more.
+impl<A: Analysis, B: Analysis> Analysis for (A, B) {
+    type Partial = (A::Partial, B::Partial);
+
+    fn start(&self) -> Self::Partial {
+        (self.0.start(), self.1.start())
+    }
+
+    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+        self.0.wants(run, process, head) || self.1.wants(run, process, head)
+    }
+
+    fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
+        self.0.block(&mut partial.0, block);
+        self.1.block(&mut partial.1, block);
+    }
+
+    fn merge(&self, into: &mut Self::Partial, other: Self::Partial) {
+        self.0.merge(&mut into.0, other.0);
+        self.1.merge(&mut into.1, other.1);
+    }
+}
+
+/// An analysis that may not be asked for.
+impl<A: Analysis> Analysis for Option<A> {
+    type Partial = Option<A::Partial>;
+
+    fn start(&self) -> Self::Partial {
+        self.as_ref().map(Analysis::start)
+    }
+
+    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+        self.as_ref().is_some_and(|analysis| analysis.wants(run, process, head))
+    }
+
+    fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
+        if let (Some(analysis), Some(partial)) = (self, partial) {
+            analysis.block(partial, block);
+        }
+    }
+
+    fn merge(&self, into: &mut Self::Partial, other: Self::Partial) {
+        if let (Some(analysis), Some(into), Some(other)) = (self, into, other) {
+            analysis.merge(into, other);
+        }
+    }
+}
+
+/// What the pass itself found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Segments in blocks that could not be decoded.
+    pub segments: u64,
+    /// Segments that name a stream which their process's table lacks.
+    pub without_stream: u64,
+    /// Blocks that could not be decoded.
+    pub blocks: u64,
+    /// The first of what went wrong, by place.
+    pub problems: Vec<Problem>,
+}
+
+impl Lost {
+    fn merge(&mut self, other: Self) {
+        self.segments = self.segments.saturating_add(other.segments);
+        self.without_stream = self.without_stream.saturating_add(other.without_stream);
+        self.blocks += other.blocks;
+        self.problems.extend(other.problems);
+    }
+}
+
+/// Told how many segments are done.
+pub trait Progress: Sync {
+    /// `segments` more are done.
+    fn advance(&self, segments: u64);
+}
+
+/// Decodes every block that `analysis` wants and gives it to `analysis`.
+pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A::Partial, Lost) {
+    let queue: Vec<(u32, u32)> = run
+        .processes
+        .iter()
+        .enumerate()
+        .flat_map(|(number, process)| {
+            let blocks = process.blocks.iter().enumerate();
+            let wanted = blocks.filter(move |(_, block)| analysis.wants(run, number as u32, &block.head));
+            wanted.map(move |(index, _)| (number as u32, index as u32))
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let workers = rayon::current_num_threads().min(queue.len().div_ceil(BLOCKS_AT_A_TIME)).max(1);
+    let parts: Vec<(A::Partial, Lost)> = (0..workers)
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|_| {
+            let mut worker = Worker::new();
+            let (mut partial, mut lost) = (analysis.start(), Lost::default());
+            loop {
+                let from = next.fetch_add(BLOCKS_AT_A_TIME, Ordering::Relaxed);
+                let Some(items) = queue.get(from..queue.len().min(from + BLOCKS_AT_A_TIME)) else { break };
+                if items.is_empty() {
+                    break;
+                }
+                for &(process, block) in items {
+                    worker.block(run, process, block, analysis, &mut partial, &mut lost, progress);
+                }
+            }
+            (partial, lost)
+        })
+        .collect();
+    let (mut total, mut lost) = (analysis.start(), Lost::default());
+    for (partial, part_lost) in parts {
+        analysis.merge(&mut total, partial);
+        lost.merge(part_lost);
+    }
+    lost.problems.sort();
+    lost.problems.truncate(MAX_PROBLEMS);
+    (total, lost)
+}
+
+/// What a thread keeps between blocks.
+struct Worker {
+    decoder: Decoder,
+    streams: Vec<u32>,
+}
+
+impl Worker {
+    fn new() -> Self {
+        Self { decoder: Decoder::default(), streams: Vec::new() }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call, from the loop above")]
+    fn block<A: Analysis>(
+        &mut self,
+        run: &Run,
+        number: u32,
+        block: u32,
+        analysis: &A,
+        partial: &mut A::Partial,
+        lost: &mut Lost,
+        progress: &dyn Progress,
+    ) {
+        let Some(process) = run.processes.get(number as usize) else { return };
+        let Some(block) = process.blocks.get(block as usize) else { return };
+        let Some(input) = run.inputs.get(process.input as usize) else { return };
+        match self.decoder.block(input.trace.source(), block) {
+            Ok(columns) => {
+                lost.without_stream += resolve(process, &columns.stream, &mut self.streams);
+                analysis.block(partial, &Block { run, number, process, columns, streams: &self.streams });
+            }
+            Err(error) => {
+                lost.segments += u64::from(block.head.segments);
+                lost.blocks += 1;
+                if lost.problems.len() < MAX_PROBLEMS {
+                    let file = input.path.display().to_string();
+                    lost.problems.push(Problem { file, offset: block.offset, what: error.to_string() });
+                }
+            }
+        }
+        progress.advance(u64::from(block.head.segments));
+    }
+}
+
+/// Stream ids to indices in the process's table; returns how many are not in it.
+pub fn resolve(process: &Process, ids: &[u32], into: &mut Vec<u32>) -> u64 {
+    into.clear();
+    into.reserve(ids.len());
+    let (mut last, mut index, mut unknown) = (None, NO_STREAM, 0);
+    for &id in ids {
+        if last != Some(id) {
+            index = process.stream_index(id).map_or(NO_STREAM, |index| index as u32);
+            last = Some(id);
+        }
+        unknown += u64::from(index == NO_STREAM);
+        into.push(index);
+    }
+    unknown
+}

@@ -1,0 +1,299 @@
+//! Statistics, each with its source.
+//!
+//! * Samples are kept as they are up to [`EXACT_VALUES`] values; beyond that in an HDR histogram with three significant
+//!   digits, so that every quantile is within 0.1 % of a value of the sample at that rank. Histograms hold whole
+//!   numbers, so that the result does not depend on the order in which parts are merged.
+//! * Quartiles by linear interpolation between order statistics: definition 7 of Hyndman & Fan, "Sample quantiles in
+//!   statistical packages", The American Statistician 50, 1996 (the default of R and NumPy).
+//! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
+
+use crate::thresholds::FENCE_IQR;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Largest sample whose quantiles are exact.
+pub const EXACT_VALUES: usize = 1 << 16;
+/// Significant decimal digits of larger samples' quantiles.
+const DIGITS: u8 = 3;
+/// Largest value a histogram takes; larger ones count as this.
+const LARGEST: u64 = 1 << 62;
+/// Makes the median absolute deviation of normal data its standard deviation: 1 / 0.6745.
+const MAD_TO_SIGMA: f64 = 1.4826;
+/// The same for the mean absolute deviation: sqrt(pi / 2).
+const MEAN_AD_TO_SIGMA: f64 = 1.253_314;
+
+/// A sample of whole numbers, of any size, in bounded memory.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    values: Values,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Values {
+    Exact(Vec<u64>),
+    Histogram(Box<Histogram<u64>>),
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { values: Values::Exact(Vec::new()), count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+}
+
+impl Sample {
+    /// Adds a value.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        match &mut self.values {
+            Values::Histogram(histogram) => histogram.saturating_record(value),
+            Values::Exact(values) => {
+                values.push(value);
+                if values.len() > EXACT_VALUES {
+                    self.compress();
+                }
+            }
+        }
+    }
+
+    /// Adds what `other` holds.
+    pub fn merge(&mut self, mut other: Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        if let (Values::Exact(mine), Values::Exact(theirs)) = (&mut self.values, &other.values) {
+            mine.extend_from_slice(theirs);
+            if mine.len() > EXACT_VALUES {
+                self.compress();
+            }
+            return;
+        }
+        self.compress();
+        other.compress();
+        if let (Values::Histogram(mine), Values::Histogram(theirs)) = (&mut self.values, &other.values) {
+            for step in theirs.iter_recorded() {
+                mine.saturating_record_n(step.value_iterated_to(), step.count_at_value());
+            }
+        }
+    }
+
+    fn compress(&mut self) {
+        let Values::Exact(values) = &self.values else { return };
+        let Ok(mut histogram) = Histogram::new_with_bounds(1, LARGEST, DIGITS) else { return };
+        values.iter().for_each(|&value| histogram.saturating_record(value));
+        self.values = Values::Histogram(Box::new(histogram));
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Smallest value; `None` while empty.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// Largest value; `None` while empty.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// Arithmetic mean; `None` while empty.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Box plot; `None` while empty.
+    #[must_use]
+    pub fn box_plot(&self) -> Option<BoxPlot> {
+        let mean = self.mean()?;
+        let (exact, quartiles) = match &self.values {
+            Values::Exact(values) => {
+                let mut sorted = values.clone();
+                sorted.sort_unstable();
+                (true, [0.25, 0.5, 0.75].map(|q| quantile_of_sorted(&sorted, q)))
+            }
+            Values::Histogram(histogram) => {
+                (false, [0.25, 0.5, 0.75].map(|q| histogram.value_at_quantile(q).clamp(self.min, self.max) as f64))
+            }
+        };
+        let [q1, median, q3] = quartiles;
+        let reach = FENCE_IQR * (q3 - q1);
+        let (min, max) = (self.min as f64, self.max as f64);
+        Some(BoxPlot { mean, min, q1, median, q3, max, low_fence: q1 - reach, high_fence: q3 + reach, exact })
+    }
+}
+
+/// Five-number summary, mean and fences of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BoxPlot {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// First quartile.
+    pub q1: f64,
+    /// Median.
+    pub median: f64,
+    /// Third quartile.
+    pub q3: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Q1 less [`FENCE_IQR`] interquartile ranges.
+    pub low_fence: f64,
+    /// Q3 plus [`FENCE_IQR`] interquartile ranges.
+    pub high_fence: f64,
+    /// Whether the quartiles are exact; else they are within 0.1 %.
+    pub exact: bool,
+}
+
+/// Quantile `q` of sorted values, by linear interpolation (Hyndman & Fan's definition 7); 0 of none.
+#[must_use]
+pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+    let place = q.clamp(0.0, 1.0) * last as f64;
+    let (low, part) = (place.floor() as usize, place.fract());
+    let at = |index: usize| sorted.get(index.min(last)).map_or(0.0, |&value| value as f64);
+    at(low) + part * (at(low + 1) - at(low))
+}
+
+/// Median of `values`, which are put in order; `None` of none.
+#[must_use]
+pub fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let high = *values.get(middle)?;
+    if values.len() % 2 == 1 {
+        return Some(high);
+    }
+    let low = *values.get(middle.checked_sub(1)?)?;
+    Some(low + (high - low) / 2.0)
+}
+
+/// Median of `values`, the lower one of two; `None` of none.
+#[must_use]
+pub fn median_i128(values: &mut [i128]) -> Option<i128> {
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+/// Centre and scale that a few bad values do not move.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Robust {
+    /// Median.
+    pub median: f64,
+    /// Estimate of the standard deviation, 0 if all values are equal.
+    pub sigma: f64,
+    /// Which estimate `sigma` is.
+    pub scale: Scale,
+}
+
+/// Estimates of scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// 1.4826 times the median absolute deviation from the median.
+    MedianDeviation,
+    /// More than half of the values are equal: 1.2533 times the mean absolute deviation from the median.
+    MeanDeviation,
+}
+
+impl Robust {
+    /// Of `values`; `None` of none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut work = values.to_vec();
+        let median_value = median(&mut work)?;
+        work.iter_mut().for_each(|value| *value = (*value - median_value).abs());
+        let mad = median(&mut work)?;
+        if mad > 0.0 {
+            return Some(Self { median: median_value, sigma: MAD_TO_SIGMA * mad, scale: Scale::MedianDeviation });
+        }
+        let mean_deviation = work.iter().sum::<f64>() / work.len() as f64;
+        Some(Self { median: median_value, sigma: MEAN_AD_TO_SIGMA * mean_deviation, scale: Scale::MeanDeviation })
+    }
+
+    /// Modified z-score of `value`: how many robust standard deviations it is above the median.
+    #[must_use]
+    pub fn z(&self, value: f64) -> f64 {
+        if self.sigma > 0.0 { (value - self.median) / self.sigma } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_are_those_of_numpy() {
+        // numpy.quantile([1, 2, 4, 8, 16, 32], [.25, .5, .75]) = [2.5, 6, 14]
+        let mut sample = Sample::default();
+        [32, 1, 16, 2, 8, 4].into_iter().for_each(|value| sample.add(value));
+        let plot = sample.box_plot().unwrap();
+        assert_eq!((plot.q1, plot.median, plot.q3, plot.mean), (2.5, 6.0, 14.0, 10.5));
+        assert_eq!((plot.low_fence, plot.high_fence), (2.5 - 17.25, 14.0 + 17.25));
+        assert!(plot.exact && Sample::default().box_plot().is_none());
+    }
+
+    #[test]
+    fn large_samples_stay_within_the_stated_error_and_merge_in_any_order() {
+        let values: Vec<u64> = (0..300_000_u64).map(|i| (i * 7919) % 300_007 * 1000 + 1).collect();
+        let mut sorted = values.clone();
+        sorted.sort_unstable();
+        let sample_of = |part: &[u64]| {
+            let mut sample = Sample::default();
+            part.iter().for_each(|&value| sample.add(value));
+            sample
+        };
+        let whole = sample_of(&values).box_plot().unwrap();
+        assert!(!whole.exact);
+        for (q, found) in [(0.25, whole.q1), (0.5, whole.median), (0.75, whole.q3)] {
+            let exact = quantile_of_sorted(&sorted, q);
+            assert!((found / exact - 1.0).abs() <= 0.001, "{q}: {found} for {exact}");
+        }
+        let (a, b) = values.split_at(1000);
+        for (first, second) in [(a, b), (b, a)] {
+            let mut merged = sample_of(first);
+            merged.merge(sample_of(second));
+            assert_eq!(merged.box_plot().unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn a_bad_value_stands_out_and_does_not_move_the_scale() {
+        // Iglewicz & Hoaglin's rule on ten good values and one bad one.
+        let values = [2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3, 2.2];
+        let robust = Robust::of(&values).unwrap();
+        assert_eq!((robust.median, robust.scale), (2.4, Scale::MedianDeviation));
+        assert!(robust.z(8.2) > 3.5 && robust.z(2.6).abs() < 3.5);
+    }
+
+    #[test]
+    fn equal_values_fall_back_to_the_mean_deviation() {
+        let robust = Robust::of(&[5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 50.0]).unwrap();
+        assert_eq!(robust.scale, Scale::MeanDeviation);
+        assert!(robust.z(50.0) > 3.5, "{}", robust.z(50.0));
+        assert_eq!(Robust::of(&[5.0; 8]).unwrap().z(5.0), 0.0);
+        assert!(Robust::of(&[]).is_none());
+    }
+
+    #[test]
+    fn medians_of_few() {
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [3.0, 1.0]), Some(2.0));
+        assert_eq!(median_i128(&mut [4, 1, 3, 2]), Some(2));
+    }
+}

@@ -1,0 +1,321 @@
+//! `outliers`: the passes over the trace that each comparison needs, and how the result looks.
+
+use crate::analyses::completeness::Completeness;
+use crate::analyses::distribution::{Distribution, Metric};
+use crate::analyses::groups::data_groups;
+use crate::analyses::outliers::{
+    OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
+};
+use crate::analyses::targets::{self, Targets};
+use crate::analyses::totals::{Totals, with_missing};
+use crate::analyses::units::{UnitGroup, UnitKind, UnitSums, Verdict, compare, sums};
+use crate::analyses::worst::{GroupWorst, Worst};
+use crate::cli::{By, OutliersArgs};
+use crate::findings;
+use crate::load::{self, Run};
+use crate::progress::Bar;
+use crate::render::{Cell, Part, Report, Table, View, units};
+use crate::scan::{Lost, scan};
+use crate::thresholds::{BOX_MIN_SAMPLE, UNITS_MIN_SAMPLE};
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// The result and how to show its times.
+#[derive(Debug, Serialize)]
+pub struct OutliersReport {
+    /// The result; its times are since the job's start, or since 1970 if that was asked for.
+    #[serde(flatten)]
+    pub result: Outliers,
+    /// Whether times are since 1970.
+    pub absolute: bool,
+}
+
+/// Loads and compares.
+///
+/// # Errors
+/// If nothing can be loaded or the layouts make no sense.
+pub fn outliers(args: &OutliersArgs) -> Result<OutliersReport> {
+    let run = load::load_paths(&args.inputs.traces, args.inputs.job.as_deref())?;
+    outliers_of(&run, args)
+}
+
+/// Compares within a run that is loaded; `args.inputs` is not looked at.
+///
+/// # Errors
+/// If the layouts make no sense.
+pub fn outliers_of(run: &Run, args: &OutliersArgs) -> Result<OutliersReport> {
+    let mut result = match args.by {
+        By::Op => by_operation(run, args)?,
+        By::Rank => by_unit(run, args, UnitKind::Rank)?,
+        By::Node => by_unit(run, args, UnitKind::Node)?,
+        By::File => by_unit(run, args, UnitKind::File)?,
+        By::Ost => by_unit(run, args, UnitKind::Target)?,
+    };
+    result.findings.extend(result.missing.findings());
+    findings::sort(&mut result.findings);
+    if args.absolute {
+        let start = u64::try_from(run.start_unix_ns).unwrap_or(0);
+        for row in result.operations.iter_mut().flat_map(|group| &mut group.rows) {
+            row.start_ns = row.start_ns.saturating_add(start);
+            row.end_ns = row.end_ns.saturating_add(start);
+        }
+    }
+    Ok(OutliersReport { result, absolute: args.absolute })
+}
+
+fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
+    Outliers {
+        by: args.by.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default(),
+        metric: args.metric,
+        operations: Vec::new(),
+        units: Vec::new(),
+        nothing: None,
+        missing: Completeness::of(run, lost),
+        findings: Vec::new(),
+    }
+}
+
+/// Two passes: the distributions, then what lies beyond their fences. The second reads only blocks that can matter.
+fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
+    let layouts = super::layouts(run, args.layout.as_deref())?;
+    let groups = data_groups(run, args.layer.map(Into::into));
+    let bar = Bar::new(run.segments(), "distributions");
+    let (samples, lost) = scan(run, &Distribution { groups: &groups, metric: args.metric }, &bar);
+    drop(bar);
+    let fences = fences(&samples, args.metric);
+    let worst = if fences.iter().any(Option::is_some) {
+        let bar = Bar::new(run.segments(), "outliers");
+        scan(run, &Worst { fences: &fences, metric: args.metric, keep: args.top }, &bar).0
+    } else {
+        vec![GroupWorst::default(); fences.len()]
+    };
+    let mut result = empty(run, args, &lost);
+    result.operations = operation_groups(run, &groups, &samples, worst, &layouts);
+    let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
+    result.findings = operation_findings(&result.operations, args.metric, io_ns);
+    if result.operations.is_empty() {
+        result.nothing = Some("there are no reads or writes to compare".into());
+    }
+    Ok(result)
+}
+
+fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
+    let groups = data_groups(run, args.layer.map(Into::into));
+    let bar = Bar::new(run.segments(), "reading");
+    let mut nothing = None;
+    let (sums, lost): (UnitSums, Lost) = if kind == UnitKind::Target {
+        let mut layouts = super::layouts(run, args.layout.as_deref())?;
+        layouts.iter_mut().for_each(|layout| {
+            layout.take_if(|layout| layout.is_guess());
+        });
+        let (partial, lost) = scan(run, &Targets { groups: &groups, layouts: &layouts }, &bar);
+        let sums = targets::sums(&groups, partial);
+        if sums.is_empty() {
+            nothing = Some("no file has a layout that names storage targets: give one with --layout FILE".into());
+        }
+        (sums, lost)
+    } else {
+        let (partial, lost) = scan(run, &Totals, &bar);
+        let totals = with_missing(run, partial);
+        let sums = sums(run, kind, &groups, &totals);
+        if sums.is_empty() {
+            nothing = Some("there are no reads or writes to compare".into());
+        }
+        (sums, lost)
+    };
+    let io_ns =
+        sums.values().flat_map(|units| units.values()).fold(0_u64, |sum, unit| sum.saturating_add(unit.time_ns));
+    let mut result = empty(run, args, &lost);
+    result.units = compare(run, kind, args.metric, sums, args.top);
+    result.findings = unit_findings(kind, &result.units, io_ns);
+    result.nothing = nothing;
+    Ok(result)
+}
+
+impl Report for OutliersReport {
+    fn view(&self) -> View {
+        let result = &self.result;
+        let mut parts = Vec::new();
+        for group in &result.operations {
+            parts.push(Part::Lines(vec![operation_heading(group, result.metric)]));
+            parts.push(Part::Table(operation_table(group, self.absolute)));
+        }
+        for group in &result.units {
+            parts.push(Part::Lines(vec![unit_heading(group, &result.by, result.metric)]));
+            parts.push(Part::Table(unit_table(group, &result.by, result.metric)));
+        }
+        parts.retain(|part| !matches!(part, Part::Table(table) if table.rows.is_empty()));
+        if let Some(nothing) = &result.nothing {
+            parts.push(Part::Lines(vec![nothing.clone()]));
+        }
+        parts.push(Part::Findings(result.findings.clone()));
+        parts.extend(result.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+/// As above the paper's Figure 4: what is usual, then how many are not.
+fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
+    let show = |value: f64| match metric {
+        Metric::Bandwidth => units::rate(value),
+        Metric::Duration => format!("{} s", units::seconds(value.max(0.0) as u64)),
+    };
+    let plot = &group.plot;
+    let about = format!(
+        "{}: {} operations, mean {}, median {}{}",
+        group.group.title(),
+        units::count(group.sample),
+        show(plot.mean),
+        show(plot.median),
+        if plot.exact { "" } else { " (quartiles within 0.1 %)" }
+    );
+    let fence = match metric {
+        Metric::Bandwidth if plot.low_fence <= 0.0 => {
+            return format!(
+                "{about}; bandwidths vary so much that none can be called low (Q1 {}, Q3 {}): try --metric duration",
+                show(plot.q1),
+                show(plot.q3)
+            );
+        }
+        Metric::Bandwidth => format!("below {}", show(plot.low_fence)),
+        Metric::Duration => format!("above {}", show(plot.high_fence)),
+    };
+    match group.verdict {
+        Verdict::TooFew => format!("{about}; too few to judge (at least {BOX_MIN_SAMPLE})"),
+        Verdict::None => format!("{about}; none {fence}"),
+        Verdict::Outliers => format!(
+            "{about}; {} ({:.3} %) {fence}: {} s, of which {} s beyond the usual{}",
+            units::count(group.outliers),
+            group.outliers as f64 * 100.0 / group.sample as f64,
+            units::seconds(group.time_ns),
+            units::seconds(group.extra_ns),
+            if group.outliers > group.rows.len() as u64 {
+                format!("; the {} slowest:", group.rows.len())
+            } else {
+                ":".into()
+            }
+        ),
+    }
+}
+
+fn operation_table(group: &OperationGroup, absolute: bool) -> Table {
+    let time = |ns: u64| match absolute {
+        true => Cell::Text(units::wall_clock(i64::try_from(ns).unwrap_or(i64::MAX))),
+        false => Cell::Seconds(ns),
+    };
+    let rows = group.rows.iter().map(|row| {
+        vec![
+            Cell::Text(group.group.layer.clone()),
+            Cell::Text(group.group.op.clone()),
+            Cell::Text(group.group.mode.clone()),
+            Cell::Count(u64::from(group.group.nested)),
+            Cell::Number(i64::from(row.rank)),
+            Cell::Text(row.node.clone()),
+            Cell::Number(i64::from(row.pid)),
+            Cell::Path(row.file.clone()),
+            Cell::Number(row.offset),
+            Cell::Number(i64::try_from(row.length).unwrap_or(i64::MAX)),
+            time(row.start_ns),
+            time(row.end_ns),
+            row.bandwidth.map_or(Cell::None, Cell::Rate),
+            row.stripe.map_or(Cell::None, |stripe| Cell::Number(i64::try_from(stripe).unwrap_or(i64::MAX))),
+            row.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
+        ]
+    });
+    Table {
+        name: "operations",
+        title: String::new(),
+        columns: vec![
+            ("", "layer"),
+            ("", "op"),
+            ("", "mode"),
+            ("", "nested"),
+            ("Rank", "rank"),
+            ("Node", "node"),
+            ("", "pid"),
+            ("File", "file"),
+            ("Offset", "offset"),
+            ("Length", "length"),
+            ("Start, s", "start_s"),
+            ("End, s", "end_s"),
+            ("Bandwidth", "bandwidth_bytes_per_s"),
+            ("Stripe", "stripe"),
+            ("OST", "ost"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+fn unit_heading(group: &UnitGroup, by: &str, metric: Metric) -> String {
+    let show = |value: f64| match metric {
+        Metric::Bandwidth => units::rate(value),
+        Metric::Duration => format!("{} s", units::seconds(value.max(0.0) as u64)),
+    };
+    let about = format!(
+        "{} by {by}: {} compared, median {}, robust deviation {}",
+        group.group.title(),
+        units::count(group.sample),
+        show(group.median),
+        show(group.sigma)
+    );
+    match group.verdict {
+        Verdict::TooFew => format!("{about}; too few for a verdict (at least {UNITS_MIN_SAMPLE})"),
+        Verdict::None => format!("{about}; none stands out"),
+        Verdict::Outliers => format!("{about}; {} stand out", units::count(group.outliers)),
+    }
+}
+
+fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
+    // Where something stands out, only that is for people; CSV and JSON have the others too.
+    let rows = group.rows.iter().map(|row| {
+        vec![
+            Cell::Text(group.group.layer.clone()),
+            Cell::Text(group.group.op.clone()),
+            Cell::Text(group.group.mode.clone()),
+            Cell::Count(u64::from(group.group.nested)),
+            if by == "file" { Cell::Path(row.unit.clone()) } else { Cell::Text(row.unit.clone()) },
+            Cell::Count(row.operations),
+            Cell::Bytes(row.bytes),
+            Cell::Seconds(row.time_ns),
+            match metric {
+                Metric::Bandwidth => Cell::Rate(row.value),
+                Metric::Duration => Cell::Seconds(row.value.max(0.0) as u64),
+            },
+            Cell::Times(row.slower),
+            Cell::Seconds(u64::try_from(row.extra_ns).unwrap_or(0)),
+            row.z.map_or(Cell::None, |z| Cell::Text(format!("{z:.1}"))),
+            Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
+        ]
+    });
+    let title = match by {
+        "rank" => "Rank",
+        "node" => "Node",
+        "ost" => "OST",
+        _ => "File",
+    };
+    let value = match metric {
+        Metric::Bandwidth => ("Bandwidth", "bandwidth_bytes_per_s"),
+        Metric::Duration => ("Mean, s", "mean_duration_s"),
+    };
+    Table {
+        name: "units",
+        title: String::new(),
+        columns: vec![
+            ("", "layer"),
+            ("", "op"),
+            ("", "mode"),
+            ("", "nested"),
+            (title, "unit"),
+            ("Calls", "calls"),
+            ("Bytes", "bytes"),
+            ("Time, s", "time_s"),
+            value,
+            ("Slower", "times_slower_than_median"),
+            ("Extra, s", "extra_s"),
+            ("Z", "modified_z"),
+            ("", "verdict"),
+        ],
+        rows: rows.collect(),
+    }
+}
