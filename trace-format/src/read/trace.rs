@@ -155,23 +155,34 @@ impl<S: Source> Trace<S> {
         regions
     }
 
+    /// Reads the job frame: the first of its kind, and before any frame of a process.
     fn read_job(&mut self, end: u64) {
-        let first = Frames::new(&self.source, FILE_HEADER_BYTES as u64, end).next();
-        let (offset, result) = match first {
-            Some(Step::Other(offset, frame)) if frame.kind == kind::JOB => {
-                let mut decoder = Decoder::default();
-                (offset, decoder.metadata(&self.source, offset, &frame).and_then(|raw| Job::decode(raw, offset)))
+        let mut missing = (end, missing_job(end, "the file ends before it"));
+        for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, end) {
+            match step {
+                Step::Other(offset, frame) if frame.kind == kind::JOB => {
+                    let mut decoder = Decoder::default();
+                    let raw = decoder.metadata(&self.source, offset, &frame);
+                    match raw.and_then(|raw| Job::decode(raw, offset)) {
+                        Ok(job) => self.job = job,
+                        Err(error) => self.problems.push(Problem { offset, error }),
+                    }
+                    return;
+                }
+                Step::Other(offset, frame) if frame.kind == kind::PROCESS => {
+                    missing = (offset, missing_job(offset, "another frame stands in its place"));
+                    break;
+                }
+                Step::Block(BlockRef { offset, .. }) => {
+                    missing = (offset, missing_job(offset, "another frame stands in its place"));
+                    break;
+                }
+                Step::Other(..) => {}
+                Step::Lost(offset, error) => self.problems.push(Problem { offset, error }),
             }
-            Some(Step::Lost(offset, error)) => (offset, Err(error)),
-            Some(Step::Other(offset, _) | Step::Block(BlockRef { offset, .. })) => {
-                (offset, Err(missing_job(offset, "another frame stands in its place")))
-            }
-            None => (end, Err(missing_job(end, "the file ends before it"))),
-        };
-        match result {
-            Ok(job) => self.job = job,
-            Err(error) => self.problems.push(Problem { offset, error }),
         }
+        let (offset, error) = missing;
+        self.problems.push(Problem { offset, error });
     }
 
     /// Reads a region's metadata and finds its blocks.
