@@ -1,18 +1,21 @@
-//! The append path must not grow: instructions per traced call, counted by callgrind, so that the machine's speed and load
-//! do not matter. The bound is documented in docs/configuration.md's cost section; raise it only with a reason.
+//! The append path must not grow: instructions per traced call, counted by callgrind, so that neither the machine's speed
+//! nor its load matters.
 
-use crate::harness::{Launch, Scratch, have, skip, workload};
+use crate::harness::{Launch, Scratch, have, library, skip, workload};
 
-/// Most instructions that the tracer may add to a pwrite: the hook, the guard, two clock readings, the descriptor's lookup
-/// and the append. Under valgrind there is no invariant counter, so this includes two calls of `clock_gettime`.
-const MOST_ADDED: f64 = 400.0;
+/// Most instructions that the release library may add to a pwrite: the hook, the guard, two readings of the clock, the
+/// descriptor's lookup and the append. Measured: 94. Raise it only with a reason.
+const MOST_ADDED: f64 = 110.0;
+/// The same for a library that cargo built without optimization.
+const MOST_ADDED_UNOPTIMIZED: f64 = 600.0;
 
-/// Instructions of the whole program with `calls` pwrites.
+/// Instructions of the loop of `calls` pwrites, with all that it calls: the hooks, but not the start and the flush.
 fn instructions(calls: u32, traced: bool) -> Option<u64> {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, "valgrind")
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", scratch.root().join("out").display()))
+        .arg("--toggle-collect=calls")
         .arg(workload("bench_calls"))
         .arg("whole")
         .arg(calls.to_string())
@@ -37,5 +40,7 @@ fn a_traced_pwrite_costs_few_instructions() {
     let added = traced - untraced;
     println!("instructions per pwrite: {untraced:.1} untraced, {traced:.1} traced, {added:.1} added");
     assert!(added > 5.0, "nothing was traced: {added:.1}");
-    assert!(added < MOST_ADDED, "{added:.1} instructions added per call, at most {MOST_ADDED} are allowed");
+    let optimized = library().parent().is_some_and(|dir| dir.ends_with("release"));
+    let most = if optimized { MOST_ADDED } else { MOST_ADDED_UNOPTIMIZED };
+    assert!(added < most, "{added:.1} instructions added per call, at most {most} are allowed");
 }

@@ -34,7 +34,9 @@ fn comparable(ops: &[Op], data: &Path) -> Vec<String> {
         .iter()
         .map(|op| {
             let file = Path::new(&op.path).strip_prefix(data).expect("a file of the test");
-            format!("{} {} {} {} {} {}", op.layer, op.name, op.mode, op.offset, op.length, file.display())
+            // Which rank knows its offset in an ordered call is the implementation's affair.
+            let offset = if op.mode == "ordered" { 0 } else { op.offset };
+            format!("{} {} {} {offset} {} {}", op.layer, op.name, op.mode, op.length, file.display())
         })
         .collect();
     lines.sort();
@@ -216,7 +218,7 @@ fn ranks_are_aligned_in_time() {
         // On one machine the clocks are one: a collective call of all ranks must overlap.
         let absolute = |pid: u32, ns: u64| traces.process(pid).info.epoch_unix_ns + ns as i64;
         let file = scratch.data().join("collective").display().to_string();
-        let barrier = |seg: &&crate::harness::Seg| seg.op.path == file && seg.op.name == "sync";
+        let barrier = |seg: &&crate::harness::Seg| seg.op.path == file && seg.op.name == "sync" && !seg.nested;
         let spans: Vec<(i64, i64)> = traces
             .segments
             .iter()

@@ -74,8 +74,8 @@ fn counts_and_bytes_agree_with_strace() {
 fn a_shell_redirection_is_the_shells_and_its_childs() {
     let scratch = Scratch::new();
     let out = scratch.data().join("out");
-    // `cat` inherits the descriptor that the shell opened: the file must be found from the number alone.
-    let script = format!("printf 'some text\\n' > {0}.in; cat < {0}.in > {0}; exit 5", out.display());
+    // `dd` inherits the descriptor that the shell opened: the file must be found from the number alone.
+    let script = format!("printf 'some text\\n' > {0}.in; dd bs=5 status=none < {0}.in > {0}; exit 5", out.display());
     let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""));
     let traces = crate::harness::Traces::read(&scratch.traces());

@@ -1,6 +1,7 @@
 //! Runs a program, alone or on ranks, with the library preloaded or not; never longer than a limit.
 
 use super::{Compiler, Scratch, Traces, have, library, read_log};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -80,10 +81,14 @@ impl<'a> Launch<'a> {
         }
         // The variables are set by env(1) in front of the program, so that no launcher is preloaded.
         command.arg("env");
-        for (name, value) in &self.variables {
-            match value {
-                Some(value) => drop(command.arg(joined(name, value))),
-                None => drop(command.args([OsStr::new("-u"), name])),
+        // The last word on a variable counts; env(1) wants options before assignments.
+        let variables: BTreeMap<_, _> = self.variables.iter().map(|(name, value)| (name, value)).collect();
+        for name in variables.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name) {
+            command.arg("-u").arg(name);
+        }
+        for (name, value) in variables {
+            if let Some(value) = value {
+                command.arg(joined(name, value));
             }
         }
         if self.preload {
