@@ -6,6 +6,7 @@ mod exits;
 mod fork;
 mod harness;
 mod instructions;
+mod launcher;
 mod mpi;
 mod other;
 mod posix;
