@@ -1,0 +1,181 @@
+//! Builds small traces in memory through the writing half of trace-format, and runs the program on files.
+#![allow(dead_code, unreachable_pub, clippy::allow_attributes, reason = "each test file uses a part of it")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+use trace_format::columns::TickScale;
+use trace_format::meta::{
+    FileDef, Job, JobInfo, Mpi, Process, ProcessInfo, StreamDef, ThreadDef, path_hash, stream_flags,
+};
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::segment::{Segment, StreamId};
+use trace_format::write::{Encoder, Region, ThreadSegments, file};
+
+/// Operation codes of [`job`].
+pub mod op {
+    pub const POSIX_OPEN: u16 = 1;
+    pub const POSIX_READ: u16 = 2;
+    pub const POSIX_WRITE: u16 = 3;
+    pub const POSIX_CLOSE: u16 = 4;
+    pub const MPIIO_WRITE_ALL: u16 = 5;
+    pub const STDIO_WRITE: u16 = 6;
+}
+
+fn ops() -> Vec<OpDef> {
+    let def = |code, layer, class, mode, name: &str| OpDef { code, layer, class, mode, name: name.into() };
+    vec![
+        def(op::POSIX_OPEN, Layer::Posix, OpClass::Open, OpMode::Plain, "open"),
+        def(op::POSIX_READ, Layer::Posix, OpClass::Read, OpMode::Plain, "read"),
+        def(op::POSIX_WRITE, Layer::Posix, OpClass::Write, OpMode::Plain, "write"),
+        def(op::POSIX_CLOSE, Layer::Posix, OpClass::Close, OpMode::Plain, "close"),
+        def(op::MPIIO_WRITE_ALL, Layer::Mpiio, OpClass::Write, OpMode::Collective, "write"),
+        def(op::STDIO_WRITE, Layer::Stdio, OpClass::Write, OpMode::Plain, "write"),
+    ]
+}
+
+/// Job block of job `key` with `ranks` ranks (0: without MPI).
+pub fn job(key: &str, ranks: u32) -> Job {
+    let mpi = (ranks > 0).then(|| Mpi { ranks, family: "MPICH".into(), version: "4.0".into() });
+    let info = JobInfo {
+        key: key.into(),
+        exe: b"/opt/app/bin/simulate".to_vec(),
+        args: vec![b"simulate".to_vec(), b"--steps".to_vec(), b"10".to_vec()],
+        start_unix_ns: EPOCH,
+        mpi,
+        tracer: "0.1.0".into(),
+        ..JobInfo::default()
+    };
+    Job { info, ops: ops(), ..Job::default() }
+}
+
+/// Start of all processes unless a test says otherwise.
+pub const EPOCH: i64 = 1_700_000_000_000_000_000;
+
+/// One process under construction.
+pub struct Builder {
+    pub process: Process,
+    pub threads: Vec<(u32, Vec<Segment>)>,
+}
+
+/// Process of `rank` on `node`, pid 1000 + rank, with one thread whose tid is its pid.
+pub fn process(rank: i32, node: &str) -> Builder {
+    let pid = (1000 + rank) as u32;
+    let info = ProcessInfo {
+        rank,
+        node: node.into(),
+        pid,
+        epoch_unix_ns: EPOCH,
+        clock_hz: 1_000_000_000,
+        end_ns: 60_000_000_000,
+        ended_by: "MPI_Finalize".into(),
+        ..ProcessInfo::default()
+    };
+    let process = Process { info, threads: vec![ThreadDef { index: 0, tid: pid }], ..Process::default() };
+    Builder { process, threads: vec![(0, Vec::new())] }
+}
+
+impl Builder {
+    /// Index of the file `path`, added if new.
+    pub fn file(&mut self, path: &str) -> u32 {
+        let hash = path_hash(path.as_bytes());
+        let files = &mut self.process.files;
+        files.iter().position(|file| file.hash == hash).unwrap_or_else(|| {
+            files.push(FileDef { hash, path: Some(path.into()), block_size: 4096, ..FileDef::default() });
+            files.len() - 1
+        }) as u32
+    }
+
+    /// Id of the stream, added if new.
+    pub fn stream(&mut self, path: &str, op: u16, flags: u8) -> u32 {
+        let file = self.file(path);
+        let streams = &mut self.process.streams;
+        let known = streams.iter().position(|stream| (stream.file, stream.op, stream.flags) == (file, op, flags));
+        known.unwrap_or_else(|| {
+            let errno = if flags & stream_flags::FAILED != 0 { 28 } else { 0 };
+            streams.push(StreamDef { id: streams.len() as u32, file, op, flags, errno });
+            streams.len() - 1
+        }) as u32
+    }
+
+    /// Adds a segment to thread 0.
+    pub fn add(&mut self, path: &str, op: u16, flags: u8, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
+        let stream = self.stream(path, op, flags);
+        self.threads[0].1.push(Segment::new(StreamId(stream), offset, length, start, end));
+        self
+    }
+
+    /// Adds a plain POSIX write.
+    pub fn write(&mut self, path: &str, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
+        self.add(path, op::POSIX_WRITE, 0, offset, length, start, end)
+    }
+
+    /// Its region.
+    pub fn region(&mut self, number: u32) -> Region {
+        let mut encoder = Encoder::new().unwrap();
+        let threads: Vec<ThreadSegments<'_>> = self
+            .threads
+            .iter()
+            .map(|(thread, segments)| ThreadSegments { thread: *thread, pieces: vec![segments.as_slice()] })
+            .collect();
+        encoder.region(number, &mut self.process, &threads, &TickScale::IDENTITY).unwrap()
+    }
+}
+
+/// A whole trace.
+pub fn trace(job: &Job, mut processes: Vec<Builder>) -> Vec<u8> {
+    let regions = processes.iter_mut().enumerate().map(|(number, process)| process.region(number as u32)).collect();
+    file(&mut Encoder::new().unwrap(), job, regions).unwrap()
+}
+
+/// Runs the program.
+pub fn run(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+/// The program, not yet started, in a neutral environment.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
+    command.args(args).env_remove("NO_COLOR").env("TERM", "xterm");
+    command
+}
+
+/// Its standard output, after checking its exit code.
+pub fn stdout(args: &[&str], code: i32) -> String {
+    let output = run(args);
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{args:?}\n{out}\n{err}");
+    out
+}
+
+/// Its standard output as JSON, after checking its exit code.
+pub fn json(args: &[&str], code: i32) -> serde_json::Value {
+    serde_json::from_str(&stdout(args, code)).unwrap()
+}
+
+/// Writes `bytes` as `name` in `folder`; returns the path.
+pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Four ranks on two nodes: each opens, writes twice through MPI-IO (POSIX nested below), reads once and closes.
+pub fn small() -> (Job, Vec<Builder>) {
+    let processes = (0..4)
+        .map(|rank| {
+            let mut process = process(rank, if rank < 2 { "node1" } else { "node2" });
+            let (path, base) = ("/scratch/out.h5", i64::from(rank) * 3000);
+            let nested = stream_flags::NESTED;
+            process.add(path, op::POSIX_OPEN, nested, -1, 0, 1000, 2000);
+            for step in 0..2 {
+                let (offset, start) = (base + step * 1000, 10_000 + step as u64 * 10_000);
+                process.add(path, op::POSIX_WRITE, nested, offset, 1000, start + 1000, start + 4000);
+                process.add(path, op::MPIIO_WRITE_ALL, 0, offset, 1000, start, start + 5000);
+            }
+            process.add("/etc/conf, \"x\"", op::POSIX_READ, 0, 0, 500, 40_000, 41_000);
+            process.add(path, op::POSIX_CLOSE, nested, -1, 0, 50_000, 50_500);
+            process
+        })
+        .collect();
+    (job("job-1", 4), processes)
+}

@@ -1,0 +1,80 @@
+//! Damaged and cut traces: everything readable is read, the rest is said, and nothing panics.
+
+mod common;
+
+use clap::Parser;
+use common::{job, json, process, put, run, small, stdout, trace};
+use dxt_analyze::cli::{Cli, DumpFormat, Verb};
+use dxt_analyze::load::{Source, load};
+use dxt_analyze::verbs::{State, check_sources, dump_run, outliers_of, stripes_of, summary_of};
+
+/// Runs every verb on `bytes`; the result does not matter, that there is one does.
+fn everything(bytes: &[u8]) {
+    let source = || vec![Source::Memory("t.dxt".into(), bytes.to_vec())];
+    let checks = check_sources(source());
+    assert_eq!(checks.len(), 1);
+    let Ok(run) = load(source(), None) else { return };
+    let summary = summary_of(&run, 10);
+    let in_dump = dump_run(&run, DumpFormat::Csv, false, &mut Vec::new()).unwrap();
+    assert_eq!(in_dump.segments, summary.missing.lost_segments - run.health.lost_segments);
+    let outliers = Cli::parse_from(["dxt-analyze", "outliers", "t.dxt"]);
+    let stripes = Cli::parse_from(["dxt-analyze", "stripes", "t.dxt"]);
+    let (Verb::Outliers(outliers), Verb::Stripes(stripes)) = (outliers.verb, stripes.verb) else { unreachable!() };
+    outliers_of(&run, &outliers).unwrap();
+    stripes_of(&run, &stripes).unwrap();
+}
+
+fn small_bytes() -> Vec<u8> {
+    let (job, processes) = small();
+    trace(&job, processes.into_iter().take(2).collect())
+}
+
+#[test]
+fn every_flipped_byte_gives_a_result_or_an_error() {
+    let whole = small_bytes();
+    for at in 0..whole.len() {
+        let mut bad = whole.clone();
+        bad[at] ^= 1 << (at % 8);
+        everything(&bad);
+        bad[at] = !whole[at];
+        let checks = check_sources(vec![Source::Memory("t.dxt".into(), bad)]);
+        assert_ne!(checks[0].state, State::Complete, "byte {at} is wrong and check does not see it");
+    }
+}
+
+#[test]
+fn every_cut_gives_a_result_or_an_error() {
+    let whole = small_bytes();
+    for length in 0..whole.len() {
+        everything(&whole[..length]);
+        let checks = check_sources(vec![Source::Memory("t.dxt".into(), whole[..length].to_vec())]);
+        assert_ne!(checks[0].state, State::Complete, "cut at {length}");
+        assert_ne!(checks[0].state, State::Damaged, "cut at {length}: {:?}", checks[0].problems);
+    }
+}
+
+#[test]
+fn a_lost_block_costs_its_segments_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    for i in 0..100_000_u64 {
+        one.write("/a", (i * 4096) as i64, 4096, i * 1000 + 1, i * 1000 + 500 + i % 7);
+    }
+    let mut bytes = trace(&job("k", 0), vec![one]);
+    // The last block's payload ends before index and trailer.
+    let at = bytes.len() - 64 - 32 - 10;
+    bytes[at] ^= 0x40;
+    let path = put(folder.path(), "a.dxt", &bytes);
+    let found = json(&["summary", "--format", "json", &path], 3);
+    let (read, lost) = (found["segments"].as_u64().unwrap(), found["lost_segments"].as_u64().unwrap());
+    assert_eq!(read + lost, 100_000);
+    assert!(lost > 0 && lost <= 65_536, "{lost}");
+    assert_eq!(found["bytes_written"], read * 4096);
+    assert_eq!(found["findings"][0]["code"], "DXT-T001");
+    let dumped = stdout(&["dump", "--format", "csv", &path], 3).lines().count() as u64;
+    assert_eq!(dumped, read + 1);
+    let check = run(&["check", &path]);
+    let text = String::from_utf8(check.stdout).unwrap();
+    assert_eq!(check.status.code(), Some(3));
+    assert!(text.contains("damaged") && text.contains("at byte"), "{text}");
+}

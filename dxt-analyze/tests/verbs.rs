@@ -1,0 +1,215 @@
+//! The verbs on a small trace whose numbers are known: summary, dump, exit codes, several files, colours, closed pipes.
+
+mod common;
+
+use common::{command, job, json, op, process, put, run, small, stdout, trace};
+use std::io::Read;
+use std::process::Stdio;
+use trace_format::counters::{Counters, Previous};
+use trace_format::meta::{Missing, Note, stream_flags};
+
+fn small_bytes() -> Vec<u8> {
+    let (job, processes) = small();
+    trace(&job, processes)
+}
+
+#[test]
+fn summary_counts_each_byte_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &small_bytes());
+    let found = json(&["summary", "--format", "json", &path], 0);
+    for (key, expected) in [
+        ("ranks", 4),
+        ("processes", 4),
+        ("nodes", 2),
+        ("files", 2),
+        ("segments", 4 * 7),
+        ("missing_segments", 0),
+        ("lost_segments", 0),
+        ("bytes_read", 4 * 500),
+        ("bytes_written", 4 * 2000),
+        ("write_ns", 4 * 2 * 5000),
+    ] {
+        assert_eq!(found[key], expected, "{key}");
+    }
+    let rows = found["operations"].as_array().unwrap();
+    let row = |layer: &str, op: &str, nested: bool| {
+        rows.iter().find(|row| row["layer"] == layer && row["op"] == op && row["nested"] == nested).unwrap()
+    };
+    assert_eq!(row("MPIIO", "write", false)["count"], 8);
+    assert_eq!(row("MPIIO", "write", false)["mode"], "collective");
+    assert_eq!(row("POSIX", "write", true)["bytes"], 8000);
+    assert_eq!(found["job"]["exe"], "/opt/app/bin/simulate");
+    let text = stdout(&["summary", &path], 0);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("4 ranks, 4 processes, 2 nodes, 2 files"), "{text}");
+    let csv = stdout(&["summary", "--format", "csv", &path], 0);
+    assert!(csv.starts_with("layer_label,layer,operation,op,mode,nested"), "{csv}");
+    assert!(stdout(&["summary", "--format", "csv", "--table", "files", &path], 0).starts_with("file,processes"));
+    assert_eq!(run(&["summary", "--format", "csv", "--table", "none", &path]).status.code(), Some(2));
+}
+
+#[test]
+fn dump_is_exact() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut second = process(1, "n,1");
+    second.process.info.epoch_unix_ns += 1000;
+    second.write("/b", 5, 7, 10, 20);
+    let mut first = process(-1, "n0");
+    first.process.info.pid = 77;
+    first.process.threads.push(trace_format::meta::ThreadDef { index: 1, tid: 78 });
+    first.write("/a", 0, 4, 1, 2).add("/a", op::STDIO_WRITE, 0, 4, 4, 3, 4).write("/a", 8, 4, 5, 6);
+    first.add("/a", op::POSIX_OPEN, stream_flags::FAILED, -1, 0, 7, 8);
+    let other_thread = first.threads[0].1.pop().unwrap();
+    first.threads.push((1, vec![other_thread]));
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![second, first]));
+    let csv = stdout(&["dump", "--format", "csv", &path], 0);
+    assert_eq!(
+        csv,
+        "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns\n\
+         -1,n0,77,999,POSIX,write,0,/a,0,0,4,1,2\n\
+         -1,n0,77,999,STDIO,write,0,/a,0,4,4,3,4\n\
+         -1,n0,77,999,POSIX,write,0,/a,1,8,4,5,6\n\
+         -1,n0,77,78,POSIX,open,0,/a,2,-1,0,7,8\n\
+         1,\"n,1\",1001,1001,POSIX,write,0,/b,0,5,7,1010,1020\n"
+    );
+    let lines = stdout(&["dump", "--format", "json", &path], 0);
+    let rows: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 5);
+    assert_eq!((&rows[3]["failed"], &rows[3]["errno"]), (&true.into(), &28.into()));
+    let absolute = stdout(&["dump", "--format", "csv", "--absolute", &path], 0);
+    assert!(absolute.contains(",1,2,") || absolute.contains("1700000000000000001,1700000000000000002"), "{absolute}");
+    assert_eq!(stdout(&["dump", &path], 0).lines().filter(|line| !line.starts_with('#')).count(), 5);
+}
+
+#[test]
+fn many_files_of_one_job_are_one_job_and_two_jobs_are_a_usage_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let (job_block, processes) = small();
+    for (rank, process) in processes.into_iter().enumerate() {
+        put(folder.path(), &format!("{rank}.dxt"), &trace(&job_block, vec![process]));
+    }
+    put(folder.path(), "x.dxt.partial", b"not finished");
+    let here = folder.path().to_str().unwrap();
+    let found = json(&["summary", "--format", "json", here], 0);
+    assert_eq!((&found["ranks"], &found["segments"]), (&4.into(), &28.into()));
+    assert!(found["missing"]["remarks"][0].as_str().unwrap().contains(".partial"));
+    let one_file = format!("{here}/2.dxt");
+    let part = json(&["summary", "--format", "json", &one_file], 3);
+    assert_eq!(part["missing"]["absent_ranks"], 3);
+
+    let mut other = process(0, "n");
+    other.write("/b", 0, 1, 1, 2);
+    put(folder.path(), "other.dxt", &trace(&job("job-2", 0), vec![other]));
+    let output = run(&["summary", here]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("job-1") && message.contains("job-2") && message.contains("--job"), "{message}");
+    assert_eq!(json(&["summary", "--format", "json", "--job", "job-2", here], 0)["segments"], 1);
+    assert_eq!(run(&["summary", "--job", "job-3", here]).status.code(), Some(2));
+    assert_eq!(stdout(&["check", here], 0).matches("complete").count(), 6);
+}
+
+#[test]
+fn what_was_folded_is_in_the_sums_and_makes_the_trace_incomplete() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    one.write("/a", 0, 10, 5, 15);
+    let mut counters = Counters::default();
+    let mut previous = Previous::default();
+    (0..5).for_each(|i| counters.fold(&mut previous, i * 100, 100, 20 + i as u64, 30 + i as u64));
+    one.process.missing = vec![Missing { stream: 0, counters }];
+    one.process.notes = vec![Note { what: "files of /usr".into(), count: 3 }];
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let found = json(&["summary", "--format", "json", &path], 3);
+    assert_eq!((&found["segments"], &found["missing_segments"]), (&1.into(), &5.into()));
+    assert_eq!((&found["bytes_written"], &found["write_ns"]), (&510.into(), &60.into()));
+    assert_eq!(found["findings"][0]["code"], "DXT-T002");
+    assert_eq!(found["missing"]["notes"][0]["count"], 3);
+    assert_eq!(run(&["summary", "--fail-on", "info", &path]).status.code(), Some(4));
+    assert_eq!(run(&["summary", "--fail-on", "high", &path]).status.code(), Some(3));
+}
+
+#[test]
+fn the_program_ends_well_when_nobody_reads_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    (0..200_000).for_each(|i| {
+        one.write("/a", i * 10, 10, i as u64 + 1, i as u64 + 2);
+    });
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    for format in ["csv", "text", "json"] {
+        let mut child = command(&["dump", "--format", format, &path]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = [0; 100];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{format}");
+    }
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &small_bytes());
+    let colored = |args: &[&str], no_color: bool| {
+        let mut command = command(args);
+        if no_color {
+            command.env("NO_COLOR", "1");
+        }
+        command.output().unwrap().stdout.contains(&0x1b)
+    };
+    assert!(!colored(&["summary", &path], false));
+    assert!(!colored(&["summary", &path], true));
+    assert!(colored(&["summary", "--color", "always", &path], true));
+    assert!(!colored(&["summary", "--color", "never", &path], false));
+    assert!(!colored(&["summary", "--color", "always", "--format", "json", &path], false));
+}
+
+#[test]
+fn exit_codes_of_what_cannot_be_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = folder.path().join("none.dxt");
+    let text = put(folder.path(), "text.dxt", b"this is no trace at all");
+    for (args, code, message) in [
+        (vec!["summary", none.to_str().unwrap()], 1, "failed to find"),
+        (vec!["summary", text.as_str()], 1, "not a DXT trace"),
+        (vec!["check", text.as_str()], 1, ""),
+        (vec!["summary"], 2, "required"),
+        (vec!["stripes", "--layout", "/does/not/exist", text.as_str()], 1, "failed to"),
+        (vec!["frobnicate"], 2, "unrecognized"),
+    ] {
+        let output = run(&args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?} {stderr}");
+        assert!(stderr.contains(message), "{args:?}: {stderr}");
+    }
+    let good = put(folder.path(), "good.dxt", &small_bytes());
+    let found = json(&["summary", "--format", "json", &good, &text], 3);
+    assert_eq!(found["segments"], 28);
+    assert!(found["missing"]["problems"][0]["what"].as_str().unwrap().contains("not a DXT trace"));
+    let layout = put(folder.path(), "bad.layout", b"* size=4M\n");
+    let output = run(&["stripes", "--layout", &layout, &good]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 1"));
+}
+
+#[test]
+fn nodes_whose_clocks_are_apart_are_aligned() {
+    let folder = tempfile::tempdir().unwrap();
+    let processes = (0..4)
+        .map(|rank| {
+            let mut process = process(rank, if rank < 2 { "a" } else { "b" });
+            process.process.info.sync_ns = Some(5_000 + rank as u64);
+            if rank >= 2 {
+                process.process.info.epoch_unix_ns += 3_000_000_000;
+            }
+            process.write("/f", 0, 1, 6_000, 7_000);
+            process
+        })
+        .collect();
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 4), processes));
+    let csv = stdout(&["dump", "--format", "csv", &path], 0);
+    let starts: Vec<u64> = csv.lines().skip(1).map(|line| line.split(',').nth(11).unwrap().parse().unwrap()).collect();
+    assert!(starts.iter().max().unwrap() - starts.iter().min().unwrap() < 10, "{starts:?}");
+    let shift = &json(&["summary", "--format", "json", &path], 0)["job"]["clock_shifts"]["b"];
+    assert_eq!(*shift, -3_000_000_002_i64);
+}
