@@ -1,6 +1,6 @@
 /* Processes: children that write through a descriptor they inherited and to a file of their own, children that exec this
- * program again (after fork, after vfork, by posix_spawn), several processes that append to one file, and a child that
- * ends without any I/O. Every process logs its own operations.
+ * program again (after fork, after vfork, by posix_spawn), several processes that append to one file, a child that moves
+ * the position it shares with its parent, and a child that ends without any I/O. Every process logs its own operations.
  * Usage: fork DIRECTORY. Log: oplog.h (set OPLOG: each process has its own file).
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -135,9 +135,23 @@ int main(int argc, char **argv) {
     /* The children's writes were positional: the shared position is where the parent left it. */
     CHECK(write(inherited, "after", 5) == 5);
     op("POSIX", "write", "-", 6, 5, path);
+    /* A child that moves the shared position moves it for its parent too. */
+    pid = fork();
+    if (pid == 0) {
+        oplog_forget();
+        CHECK(write(inherited, "child's", 7) == 7);
+        op("POSIX", "write", "-", 11, 7, path);
+        CHECK(lseek(inherited, 1000, SEEK_SET) == 1000);
+        op("POSIX", "seek", "-", 1000, 0, path);
+        oplog_write();
+        exit(23);
+    }
+    await(pid, 23);
+    CHECK(write(inherited, "parent's", 8) == 8);
+    op("POSIX", "write", "-", 1000, 8, path);
     CHECK(close(inherited) == 0);
     op("POSIX", "close", "-", -1, 0, path);
-    CHECK(raw_size(in_dir("append", 0)) == CHILDREN * RECORDS * 16);
+    CHECK(raw_size(in_dir("append", 0)) == CHILDREN * RECORDS * 16 && raw_size(path) == 1008);
     oplog_write();
     return 0;
 }

@@ -269,9 +269,14 @@ static void append(void) {
     vectored("write", 14, 3, "log");
     CHECK(read(fd, buffer, 10) == 0);
     posix_op("read", 17, 0, "log");
+    /* Linux appends in pwrite too, whatever the offset says (pwrite(2), BUGS). */
+    CHECK(pwrite(fd, "ee", 2, 0) == 2);
+    posix_op("write", 17, 2, "log");
+    CHECK(pwritev2(writer, &one, 1, 0, RWF_APPEND) == 3);
+    vectored("write", 19, 3, "log");
     closed(writer, "log");
     closed(fd, "log");
-    raw_check(in_dir("log"), 0, "aaaabbbbbbbbccddd", 17);
+    raw_check(in_dir("log"), 0, "aaaabbbbbbbbccdddeeddd", 22);
 }
 
 /* A number that is used again must be the new file. */

@@ -74,9 +74,10 @@ fn what_the_buffer_cannot_hold_is_counted_exactly() {
         let process = &traces.processes[0];
         assert!(process.info.missing > 0 && process.info.segments > 0, "{:?}", process.info);
         assert_eq!(process.info.segments + process.info.missing, 50_001);
-        assert_eq!(traces.totals("write", &scratch.data()), (50_000, 200_000), "{buffer}");
-        assert_eq!(traces.totals("open", &scratch.data()), (1, 0), "{buffer}");
-        let counters = process.missing.iter().find(|(_, name, _)| name == "write").map(|(_, _, counters)| counters);
+        assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()), (50_000, 200_000), "{buffer}");
+        assert_eq!(traces.totals(&["POSIX"], "open", &scratch.data()), (1, 0), "{buffer}");
+        let counters =
+            process.missing.iter().find(|missing| missing.op.name == "write").map(|missing| &missing.counters);
         let counters = counters.expect("writes are missing");
         assert!(counters.first_start <= counters.last_end && counters.last_end <= process.info.end_ns);
         assert!(counters.max_end_offset <= 49_999 * 64 + 4 && counters.sizes[0] == counters.segments);
@@ -105,6 +106,14 @@ fn the_default_directory_is_where_the_program_began() {
     let files = std::fs::read_dir(scratch.root()).unwrap();
     let traces = files.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "dxt"));
     assert_eq!(traces.count(), 1);
+}
+
+#[test]
+fn a_directory_that_is_absent_is_made_and_a_relative_one_is_where_the_program_began() {
+    let scratch = Scratch::new();
+    let outcome = program(&scratch, 3).env("DXT_OUTPUT_DIR", "a/b/c").run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""));
+    assert_eq!(Traces::read(&scratch.root().join("a/b/c")).segments.len(), 4);
 }
 
 #[test]

@@ -11,10 +11,10 @@ fn every_process_has_its_own_operations() {
     assert_same(Order::File, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
     let did: BTreeSet<u32> = log.iter().map(|op| op.pid).collect();
     let told: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
-    assert_eq!(did.len(), 7, "a parent, three children, three that ran another program");
+    assert_eq!(did.len(), 8, "a parent, four children, three that ran another program");
     assert_eq!(did, told);
     // A file per process, one job.
-    assert_eq!(traces.files.len(), 7);
+    assert_eq!(traces.files.len(), 8);
     assert!(traces.jobs.iter().all(|job| job.info.key == traces.jobs[0].info.key), "{:?}", traces.jobs);
     let parent = log[0].pid.min(*did.first().expect("somebody did something"));
     let parent = traces.process(parent).info.pid;

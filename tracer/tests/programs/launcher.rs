@@ -38,7 +38,7 @@ fn several_processes_are_one_job() {
     let outcome = run(&scratch, &[], &[&workload("fork"), &scratch.data()]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let traces = Traces::read(&scratch.traces());
-    assert_eq!((said(&outcome).len(), traces.files.len()), (7, 7));
+    assert_eq!((said(&outcome).len(), traces.files.len()), (8, 8));
     assert!(traces.jobs.iter().all(|job| job.info.key == traces.jobs[0].info.key));
 }
 

@@ -43,6 +43,6 @@ fn with_a_full_buffer_nothing_is_lost_uncounted() {
     let bytes = |name: &str| log.iter().filter(|op| op.name == name).map(|op| op.length).sum::<u64>();
     let count = |name: &str| log.iter().filter(|op| op.name == name).count() as u64;
     for name in ["open", "close", "read", "write", "seek"] {
-        assert_eq!(traces.totals(name, &scratch.data()), (count(name), bytes(name)), "{name}");
+        assert_eq!(traces.totals(&["POSIX"], name, &scratch.data()), (count(name), bytes(name)), "{name}");
     }
 }

@@ -21,13 +21,24 @@ pub(crate) struct Seg {
     pub(crate) end_ns: u64,
 }
 
+/// Operations of one stream that have no segment.
+#[derive(Clone, Debug)]
+pub(crate) struct MissingOps {
+    /// What was done to what; offset and length are 0.
+    pub(crate) op: Op,
+    /// Made inside an MPI-IO call.
+    pub(crate) nested: bool,
+    /// How much.
+    pub(crate) counters: Counters,
+}
+
 /// One process region.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTrace {
     /// What the process says of itself.
     pub(crate) info: ProcessInfo,
-    /// Counters of what has no segment, with the path.
-    pub(crate) missing: Vec<(String, String, Counters)>,
+    /// What has no segment.
+    pub(crate) missing: Vec<MissingOps>,
     /// Notes.
     pub(crate) notes: Vec<Note>,
 }
@@ -91,8 +102,8 @@ impl Traces {
             let folded: u64 = process.missing.iter().map(|missing| missing.counters.segments).sum();
             assert_eq!(folded, process.info.missing, "{}", file.display());
             let missing = process.missing.iter().map(|missing| {
-                let (op, _) = meaning.of(missing.stream, 0, 0, 0);
-                (op.path, op.name, missing.counters.clone())
+                let (op, nested) = meaning.of(missing.stream, 0, 0, 0);
+                MissingOps { op, nested, counters: missing.counters.clone() }
             });
             let missing = missing.collect();
             let (info, notes) = (process.info.clone(), process.notes.clone());
@@ -127,13 +138,15 @@ impl Traces {
         calls
     }
 
-    /// Operations of this name and their bytes under `dir`, on record or counted as missing.
-    pub(crate) fn totals(&self, name: &str, dir: &Path) -> (u64, u64) {
-        let on_record = self.own_ops(&["POSIX", "STDIO"], dir);
+    /// Operations of this name that the program made itself and their bytes, on record or counted as missing.
+    pub(crate) fn totals(&self, layers: &[&str], name: &str, dir: &Path) -> (u64, u64) {
+        let on_record = self.own_ops(layers, dir);
         let on_record = on_record.iter().filter(|op| op.name == name).map(|op| (1, op.length));
         let missing = self.processes.iter().flat_map(|process| &process.missing);
-        let missing = missing.filter(|(path, op, _)| op == name && Path::new(path).starts_with(dir));
-        let missing = missing.map(|(_, _, counters)| (counters.segments, counters.bytes));
+        let missing = missing
+            .filter(|missing| !missing.nested && layers.contains(&missing.op.layer.as_str()))
+            .filter(|missing| missing.op.name == name && Path::new(&missing.op.path).starts_with(dir))
+            .map(|missing| (missing.counters.segments, missing.counters.bytes));
         on_record.chain(missing).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 
