@@ -1,7 +1,7 @@
 //! What a segment costs on disk and on the processor: bytes, and nanoseconds to encode and decode, on real calls.
 //!
 //! The segments are those of `pwrite` calls that this program makes on a file in memory, with a clock reading on either
-//! side, as a tracer would take them; so gaps and durations have the noise that real ones have. Medians over several
+//! side, as a tracer would take them; so gaps and durations have the noise that real ones have. Medians and least values over several
 //! repetitions; nothing is asserted, because a measurement is not a test. Run it by `scripts/bench.sh size`.
 
 use std::fs::File;
@@ -50,12 +50,12 @@ fn main() -> std::io::Result<()> {
             other => return Err(std::io::Error::other(format!("unknown option {other}"))),
         }
     }
-    println!("{segments} segments of real pwrite calls per pattern, medians of {runs} runs");
-    println!("{:<18} {:>14} {:>18} {:>18}", "pattern", "bytes/segment", "encode ns/segment", "decode ns/segment");
+    println!("{segments} segments of real pwrite calls per pattern; ns per segment: median (least) of {runs} runs");
+    println!("{:<16} {:>14} {:>16} {:>16}", "pattern", "bytes/segment", "encode ns", "decode ns");
     for pattern in PATTERNS.iter().filter(|pattern| pattern.name.starts_with(&only)) {
         let recorded = record(pattern, segments)?;
         let (bytes, encode, decode) = measure(&recorded, runs);
-        println!("{:<18} {bytes:>14.2} {encode:>18.1} {decode:>18.1}", pattern.name);
+        println!("{:<16} {bytes:>14.2} {encode:>16} {decode:>16}", pattern.name);
     }
     Ok(())
 }
@@ -86,7 +86,7 @@ fn record(pattern: &Pattern, count: usize) -> std::io::Result<Vec<Segment>> {
 }
 
 /// Bytes per segment, and ns per segment of encoding and of decoding.
-fn measure(segments: &[Segment], runs: usize) -> (f64, f64, f64) {
+fn measure(segments: &[Segment], runs: usize) -> (f64, String, String) {
     let failed = "bytes in memory cannot fail";
     let mut encoder = Encoder::new().expect(failed);
     // Scales ticks as a tracer must; the factor here is just below one.
@@ -112,10 +112,10 @@ fn measure(segments: &[Segment], runs: usize) -> (f64, f64, f64) {
         }
         decode.push(clock.elapsed().as_nanos() as f64 / segments.len() as f64);
     }
-    (bytes as f64 / segments.len() as f64, median(encode), median(decode))
+    (bytes as f64 / segments.len() as f64, median_and_least(encode), median_and_least(decode))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+fn median_and_least(mut values: Vec<f64>) -> String {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    format!("{:.1} ({:.1})", values[values.len() / 2], values[0])
 }

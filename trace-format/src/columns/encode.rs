@@ -140,10 +140,6 @@ fn predict(
             lengths[count] = length;
             gaps[count] = gap;
             durations[count] = duration;
-            for (number, value) in [(column::OFFSET, offset), (column::GAP, gap), (column::DURATION, duration)] {
-                low[number] = low[number].min(value);
-                high[number] = high[number].max(value);
-            }
             count += 1;
             summary.min_start = summary.min_start.min(start);
             summary.max_end = summary.max_end.max(end);
@@ -151,10 +147,30 @@ fn predict(
             summary.max_end_offset = summary.max_end_offset.max(end_offset);
             summary.bytes = summary.bytes.wrapping_add(length);
         }
+        // Apart from the loop above, whose registers are all in use.
+        for (number, column) in [(column::OFFSET, &*offsets), (column::GAP, gaps), (column::DURATION, durations)] {
+            let (least, most) = range(&column[first..count]);
+            low[number] = low[number].min(least);
+            high[number] = most;
+        }
         tiles.push(Tile { rows: first..count, high });
     }
     summary.segments = count as u32;
     (summary, low)
+}
+
+/// Least and largest of the values, in four chains that do not wait for each other.
+fn range(values: &[u64]) -> (u64, u64) {
+    let (mut low, mut high) = ([u64::MAX; 4], [0; 4]);
+    let (fours, rest) = values.as_chunks::<4>();
+    for four in fours {
+        for (lane, &value) in four.iter().enumerate() {
+            low[lane] = low[lane].min(value);
+            high[lane] = high[lane].max(value);
+        }
+    }
+    let rest = rest.iter().fold((u64::MAX, 0), |(low, high), &value| (value.min(low), value.max(high)));
+    (low.into_iter().fold(rest.0, u64::min), high.into_iter().fold(rest.1, u64::max))
 }
 
 /// Whether the offsets are so far from each other that their differences are longer than they are. Looks at a sample.
