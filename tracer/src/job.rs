@@ -123,7 +123,7 @@ pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int
     let key = match environment.get(c"DXT_JOB_ID") {
         Some(id) if !id.is_empty() => String::from_utf8_lossy(id).into_owned(),
         _ if !scheduler.is_empty() => scheduler.clone(),
-        _ => group_key(&host),
+        _ => group_key(environment, &host),
     };
     let identity = Identity { exe, args, cwd, host, scheduler, key, start_unix_ns: crate::clock::unix_ns() };
     let _ = IDENTITY.set(identity);
@@ -154,33 +154,52 @@ fn scheduler(environment: &impl Environment) -> String {
     String::new()
 }
 
-/// Without a scheduler, processes of one process group belong together: a shell script and all it starts, a pipeline. The
-/// group leader's start time tells it from a later group of the same number.
-fn group_key(host: &str) -> String {
+/// Without a scheduler, what was started together belongs together: under an MPI launcher, whatever its local daemon
+/// started; elsewhere a process group: a shell script and all it starts, a pipeline. The start time tells a process from a
+/// later one of the same number.
+fn group_key(environment: &impl Environment, host: &str) -> String {
+    if let Some(name) = environment.get(c"PMIX_NAMESPACE") {
+        return format!("{host}.pmix.{}", String::from_utf8_lossy(name));
+    }
     // SAFETY: no preconditions.
     let group = unsafe { libc::getpgrp() };
-    format!("{host}.{group}.{}", start_of(group))
+    let starter = match environment.get(c"PMI_RANK") {
+        // SAFETY: no preconditions. MPICH's daemon gives every rank a session of its own, which its children share.
+        Some(_) => Proc::of(unsafe { libc::getsid(0) }).map_or(group, |leader| leader.parent),
+        None => group,
+    };
+    format!("{host}.{starter}.{}", Proc::of(starter).map_or(0, |process| process.start))
 }
 
-/// Start time of a process in clock ticks since boot (proc(5), /proc/pid/stat, field 22); 0 if it is gone.
-fn start_of(process: libc::pid_t) -> u64 {
-    let name = format!("/proc/{process}/stat\0");
-    let mut text = [0_u8; 1024];
-    // SAFETY: the name ends in NUL.
-    let file =
-        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if file < 0 {
-        return 0;
+/// What proc(5) says of a process in /proc/pid/stat.
+struct Proc {
+    /// Parent's process id: field 4.
+    parent: libc::pid_t,
+    /// Start time in clock ticks since boot: field 22.
+    start: u64,
+}
+
+impl Proc {
+    /// Of the process with this id; `None` if it is gone.
+    fn of(process: libc::pid_t) -> Option<Self> {
+        let name = format!("/proc/{process}/stat\0");
+        let mut text = [0_u8; 1024];
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        // SAFETY: the name ends in NUL.
+        let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };
+        if file < 0 {
+            return None;
+        }
+        // SAFETY: the buffer is ours.
+        let length = unsafe { libc::syscall(libc::SYS_read, file, text.as_mut_ptr(), text.len()) };
+        // SAFETY: opened above.
+        unsafe { libc::syscall(libc::SYS_close, file) };
+        let text = text.get(..usize::try_from(length).ok()?)?;
+        // The command's name, in parentheses, may hold anything; the fields behind it, from the third on, do not.
+        let behind = text.iter().rposition(|&byte| byte == b')').and_then(|at| text.get(at + 2..))?;
+        let field = |number: usize| std::str::from_utf8(behind.split(|&byte| byte == b' ').nth(number - 3)?).ok();
+        Some(Self { parent: field(4)?.parse().ok()?, start: field(22)?.parse().ok()? })
     }
-    // SAFETY: the buffer is ours.
-    let length = unsafe { libc::syscall(libc::SYS_read, file, text.as_mut_ptr(), text.len()) };
-    // SAFETY: opened above.
-    unsafe { libc::syscall(libc::SYS_close, file) };
-    let text = &text[..usize::try_from(length).unwrap_or(0)];
-    // The command's name, in parentheses, may hold anything; the fields behind it do not.
-    let behind = text.iter().rposition(|&byte| byte == b')').map_or(&text[..0], |at| &text[at + 1..]);
-    let field = behind.split(|&byte| byte == b' ').nth(20).unwrap_or_default();
-    std::str::from_utf8(field).ok().and_then(|field| field.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -194,9 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn this_process_started_at_some_time() {
-        // SAFETY: no preconditions.
-        assert!(start_of(unsafe { libc::getpid() }) > 0);
-        assert_eq!(start_of(0), 0);
+    fn processes_have_parents_and_start_times() {
+        let (pid, ppid) = process_ids();
+        let this = Proc::of(pid as libc::pid_t).unwrap();
+        assert_eq!(this.parent as u32, ppid);
+        assert!(this.start > 0 && Proc::of(-1).is_none());
     }
 }

@@ -107,7 +107,7 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
         inode: stat.st_ino,
         block_size: u32::try_from(stat.st_blksize).unwrap_or(0),
     };
-    let mut link = [0_u8; 32];
+    let mut link = [0_u8; 40];
     let name = decimal(number, &mut link);
     let mut path = [0_u8; PATH_BYTES];
     // SAFETY: the name ends in NUL, the buffer is ours and one byte of it stays zero.
@@ -116,9 +116,10 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
     (length > 0 && path[0] == b'/').then_some((identity, path))
 }
 
-/// `/proc/self/fd/<number>`, with its NUL, in `buffer`.
-fn decimal(number: libc::c_int, buffer: &mut [u8; 32]) -> *const u8 {
-    let prefix = b"/proc/self/fd/";
+/// `/proc/thread-self/fd/<number>`, with its NUL, in `buffer`. Not `/proc/self`: that is empty once the main thread has
+/// ended by pthread_exit(3) while others live on.
+fn decimal(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
+    let prefix = b"/proc/thread-self/fd/";
     buffer[..prefix.len()].copy_from_slice(prefix);
     let mut digits = [0_u8; 10];
     let (mut rest, mut count) = (number.unsigned_abs(), 0);
@@ -169,10 +170,10 @@ mod tests {
     #[test]
     fn descriptors_are_named() {
         for number in [0, 7, 10, 1_048_575] {
-            let mut buffer = [0; 32];
+            let mut buffer = [0; 40];
             decimal(number, &mut buffer);
             let text = std::str::from_utf8(&buffer).unwrap().trim_end_matches('\0');
-            assert_eq!(text, format!("/proc/self/fd/{number}"));
+            assert_eq!(text, format!("/proc/thread-self/fd/{number}"));
         }
     }
 }
