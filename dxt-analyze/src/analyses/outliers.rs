@@ -174,18 +174,18 @@ pub fn operation_findings(groups: &[OperationGroup], metric: Metric, io_ns: u64)
         rows.sort_by_key(|row| (std::cmp::Reverse(row.end_ns - row.start_ns), row.rank, row.start_ns, row.offset));
         let evidence = rows.iter().take(3).map(|row| {
             format!(
-                "rank {} on {}: {} at offset {} of {} took {} s",
+                "rank {} on {}: {} at offset {} of {} took {}",
                 row.rank,
                 row.node,
                 show::bytes(row.length),
                 row.offset,
                 row.file,
-                show::seconds(row.end_ns - row.start_ns)
+                show::duration(row.end_ns - row.start_ns)
             )
         });
         let beyond = match metric {
             Metric::Bandwidth => format!("slower than {}", show::rate(group.plot.low_fence)),
-            Metric::Duration => format!("longer than {} s", show::seconds(group.plot.high_fence.max(0.0) as u64)),
+            Metric::Duration => format!("longer than {}", show::duration(group.plot.high_fence.max(0.0) as u64)),
         };
         Some(Finding {
             code: Code::SlowOperations,
@@ -242,10 +242,10 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64) -> Vec<Fi
                 severity: Severity::of_cost(cost, io_ns),
                 title: title(row),
                 evidence: vec![format!(
-                    "{} operations, {} in {} s, modified z-score {:.1}",
+                    "{} operations, {} in {}, modified z-score {:.1}",
                     show::count(row.operations),
                     show::bytes(row.bytes),
-                    show::seconds(row.time_ns),
+                    show::duration(row.time_ns),
                     row.z.unwrap_or(0.0)
                 )],
                 cost_ns: Some(cost),

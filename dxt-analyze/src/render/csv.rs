@@ -44,7 +44,7 @@ fn plain(cell: &Cell) -> String {
         Cell::Text(text) | Cell::Path(text) => text.clone(),
         Cell::Count(value) | Cell::Bytes(value) => value.to_string(),
         Cell::Number(value) => value.to_string(),
-        Cell::Seconds(ns) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
+        Cell::Moment(ns) | Cell::Duration(ns) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
         Cell::Rate(value) | Cell::Times(value) | Cell::Share(value) => format!("{value:.6}"),
     }
 }

@@ -64,8 +64,10 @@ pub enum Cell {
     Number(i64),
     /// Bytes.
     Bytes(u64),
-    /// A time in ns; seconds in tables and CSV.
-    Seconds(u64),
+    /// A moment, ns since the job's start; seconds in tables and CSV.
+    Moment(u64),
+    /// A duration in ns; in a table with its own unit, in CSV in seconds.
+    Duration(u64),
     /// Bytes per second.
     Rate(f64),
     /// A ratio: `2.5 x`.
@@ -88,6 +90,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows.
     pub rows: Vec<Vec<Cell>>,
+    /// Rows that a table for people shows; CSV has all.
+    pub most: usize,
 }
 
 /// A part of a view.

@@ -54,6 +54,7 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     if !table.title.is_empty() {
         writeln!(out, "{}", strong(&table.title, color))?;
     }
+    let left_out = table.rows.len().saturating_sub(table.most);
     let table = &for_people(table);
     let texts: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(human).collect()).collect();
     let path_room = room_for_paths(table, &texts, width);
@@ -72,11 +73,11 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
             .zip(alignments(table))
             .map(|((title, _), alignment)| Shown::new(title).set_alignment(alignment).add_attribute(Attribute::Bold)),
     );
+    let alignments = alignments(table);
     for (row, texts) in table.rows.iter().zip(texts) {
-        shown.add_row(row.iter().zip(texts).map(|(cell, text)| match cell {
+        shown.add_row(row.iter().zip(texts).zip(&alignments).map(|((cell, text), alignment)| match cell {
             Cell::Path(_) => Shown::new(shorten(&text, path_room)),
-            Cell::None | Cell::Text(_) => Shown::new(text),
-            _ => Shown::new(text).set_alignment(CellAlignment::Right),
+            _ => Shown::new(text).set_alignment(*alignment),
         }));
     }
     for column in shown.column_iter_mut() {
@@ -84,6 +85,9 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     }
     for line in shown.lines() {
         writeln!(out, "{}", line.trim_end())?;
+    }
+    if left_out > 0 {
+        writeln!(out, "and {} more", units::count(left_out as u64))?;
     }
     Ok(())
 }
@@ -98,7 +102,8 @@ fn for_people(table: &Table) -> Table {
         name: table.name,
         title: table.title.clone(),
         columns: keep(&table.columns, &shown),
-        rows: table.rows.iter().map(|row| keep(row, &shown)).collect(),
+        rows: table.rows.iter().take(table.most).map(|row| keep(row, &shown)).collect(),
+        most: table.most,
     }
 }
 
@@ -146,7 +151,8 @@ fn human(cell: &Cell) -> String {
         Cell::Count(value) => units::count(*value),
         Cell::Number(value) => value.to_string(),
         Cell::Bytes(value) => units::bytes(*value),
-        Cell::Seconds(ns) => units::seconds(*ns),
+        Cell::Moment(ns) => units::seconds(*ns),
+        Cell::Duration(ns) => units::duration(*ns),
         Cell::Rate(value) => units::rate(*value),
         Cell::Times(value) => format!("{value:.2} x"),
         Cell::Share(value) => format!("{:.1} %", value * 100.0),
@@ -173,7 +179,7 @@ fn all_findings(findings: &[Finding], width: usize, color: bool, out: &mut dyn W
         let label = format!("{} {:4}", finding.code.name(), finding.severity.name());
         let paint = anstyle::Style::new().fg_color(Some(paint.into()));
         let first = if color { format!("{paint}{label}{paint:#}  ") } else { format!("{label}  ") };
-        let cost = finding.cost_ns.map(|ns| format!(" (cost {} s)", units::seconds(ns))).unwrap_or_default();
+        let cost = finding.cost_ns.map(|ns| format!(" (cost {})", units::duration(ns))).unwrap_or_default();
         indented(&first, label.len() + 2, &format!("{}{cost}", finding.title), width, out)?;
         for evidence in &finding.evidence {
             wrapped("    ", evidence, width, out)?;
@@ -224,6 +230,7 @@ mod tests {
                 vec![Cell::Path("/a/very/long/path/to/some/file.h5".into()), Cell::Bytes(1 << 20)],
                 vec![Cell::Path("/b".into()), Cell::Bytes(5)],
             ],
+            most: usize::MAX,
         };
         let mut out = Vec::new();
         one(&table, 30, false, &mut out).unwrap();

@@ -38,17 +38,26 @@ pub fn rate(bytes_per_second: f64) -> String {
     format!("{} {}", three_digits(scaled), UNITS.get(unit).copied().unwrap_or_default())
 }
 
-/// Seconds with as many digits as matter: `28.3800`, `0.000042`.
+/// A moment in seconds, to the microsecond: `28.380000`.
 #[must_use]
 pub fn seconds(ns: u64) -> String {
-    let value = ns as f64 / 1e9;
-    match ns {
-        0 => "0".into(),
-        1..1_000_000 => format!("{value:.9}"),
-        1_000_000..1_000_000_000 => format!("{value:.6}"),
-        1_000_000_000..1_000_000_000_000 => format!("{value:.4}"),
-        _ => format!("{value:.2}"),
+    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+}
+
+/// A duration with its unit: `42 ns`, `1.40 ms`, `3.54 s`, `12,345 s`.
+#[must_use]
+pub fn duration(ns: u64) -> String {
+    const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
+    if ns < 1000 {
+        return format!("{ns} ns");
     }
+    let (mut scaled, mut unit) = (ns as f64, 0);
+    while scaled >= 999.5 && unit + 1 < UNITS.len() {
+        scaled /= 1000.0;
+        unit += 1;
+    }
+    let digits = if scaled >= 999.5 { count(scaled.round() as u64) } else { three_digits(scaled) };
+    format!("{digits} {}", UNITS.get(unit).copied().unwrap_or_default())
 }
 
 /// Whole numbers with thousands apart: `1,234,567`.
@@ -93,7 +102,9 @@ mod tests {
         assert_eq!([bytes(0), bytes(1023), bytes(1024), bytes(4 << 20)], ["0 B", "1023 B", "1.00 KiB", "4.00 MiB"]);
         assert_eq!(bytes(u64::MAX), "16.0 EiB");
         assert_eq!([rate(1.4e9), rate(11.4), rate(999.99)], ["1.40 GB/s", "11.4 B/s", "1.00 kB/s"]);
-        assert_eq!([seconds(0), seconds(42), seconds(3_540_000_000)], ["0", "0.000000042", "3.5400"]);
+        assert_eq!([seconds(0), seconds(42_000), seconds(3_540_000_000)], ["0.000000", "0.000042", "3.540000"]);
+        assert_eq!([duration(0), duration(1000), duration(3_540_000_000)], ["0 ns", "1.00 us", "3.54 s"]);
+        assert_eq!([duration(999_600), duration(12_345_000_000_000)], ["1.00 ms", "12,345 s"]);
         assert_eq!([count(0), count(999), count(1000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([size_option(4 << 20), size_option(65536), size_option(1000)], ["4M", "64K", "1000"]);
         assert_eq!(wall_clock(1_700_000_000_123_000_000), "2023-11-14 22:13:20.123 UTC");

@@ -305,5 +305,6 @@ fn files(files: &[FileCheck]) -> Table {
             ("Problems", "problems"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
     }
 }

@@ -159,7 +159,7 @@ impl Report for OutliersReport {
 fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),
-        Metric::Duration => format!("{} s", units::seconds(value.max(0.0) as u64)),
+        Metric::Duration => units::duration(value.max(0.0) as u64),
     };
     let plot = &group.plot;
     let about = format!(
@@ -185,11 +185,11 @@ fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
         Verdict::TooFew => format!("{about}; too few to judge (at least {BOX_MIN_SAMPLE})"),
         Verdict::None => format!("{about}; none {fence}"),
         Verdict::Outliers => format!(
-            "{about}; {} ({:.3} %) {fence}: {} s, of which {} s beyond the usual{}",
+            "{about}; {} ({:.3} %) {fence}: {}, of which {} beyond the usual{}",
             units::count(group.outliers),
             group.outliers as f64 * 100.0 / group.sample as f64,
-            units::seconds(group.time_ns),
-            units::seconds(group.extra_ns),
+            units::duration(group.time_ns),
+            units::duration(group.extra_ns),
             if group.outliers > group.rows.len() as u64 {
                 format!("; the {} slowest:", group.rows.len())
             } else {
@@ -202,7 +202,7 @@ fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
 fn operation_table(group: &OperationGroup, absolute: bool) -> Table {
     let time = |ns: u64| match absolute {
         true => Cell::Text(units::wall_clock(i64::try_from(ns).unwrap_or(i64::MAX))),
-        false => Cell::Seconds(ns),
+        false => Cell::Moment(ns),
     };
     let rows = group.rows.iter().map(|row| {
         vec![
@@ -244,13 +244,14 @@ fn operation_table(group: &OperationGroup, absolute: bool) -> Table {
             ("OST", "ost"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
     }
 }
 
 fn unit_heading(group: &UnitGroup, by: &str, metric: Metric) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),
-        Metric::Duration => format!("{} s", units::seconds(value.max(0.0) as u64)),
+        Metric::Duration => units::duration(value.max(0.0) as u64),
     };
     let about = format!(
         "{} by {by}: {} compared, median {}, robust deviation {}",
@@ -277,13 +278,13 @@ fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
             if by == "file" { Cell::Path(row.unit.clone()) } else { Cell::Text(row.unit.clone()) },
             Cell::Count(row.operations),
             Cell::Bytes(row.bytes),
-            Cell::Seconds(row.time_ns),
+            Cell::Duration(row.time_ns),
             match metric {
                 Metric::Bandwidth => Cell::Rate(row.value),
-                Metric::Duration => Cell::Seconds(row.value.max(0.0) as u64),
+                Metric::Duration => Cell::Duration(row.value.max(0.0) as u64),
             },
             Cell::Times(row.slower),
-            Cell::Seconds(u64::try_from(row.extra_ns).unwrap_or(0)),
+            Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
             row.z.map_or(Cell::None, |z| Cell::Text(format!("{z:.1}"))),
             Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
         ]
@@ -296,7 +297,7 @@ fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
     };
     let value = match metric {
         Metric::Bandwidth => ("Bandwidth", "bandwidth_bytes_per_s"),
-        Metric::Duration => ("Mean, s", "mean_duration_s"),
+        Metric::Duration => ("Mean", "mean_duration_s"),
     };
     Table {
         name: "units",
@@ -309,13 +310,14 @@ fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
             (title, "unit"),
             ("Calls", "calls"),
             ("Bytes", "bytes"),
-            ("Time, s", "time_s"),
+            ("Time", "time_s"),
             value,
             ("Slower", "times_slower_than_median"),
-            ("Extra, s", "extra_s"),
+            ("Extra", "extra_s"),
             ("Z", "modified_z"),
             ("", "verdict"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
     }
 }

@@ -13,6 +13,9 @@ use crate::scan::scan;
 use anyhow::Result;
 use serde::Serialize;
 
+/// Storage targets that a table for people shows.
+const SHOWN_TARGETS: usize = 10;
+
 /// The result and how many files to show.
 #[derive(Debug, Serialize)]
 pub struct StripesReport {
@@ -159,14 +162,14 @@ fn file_table(files: &[FilePart], top: usize) -> Table {
             Cell::Count(file.reads),
             Cell::Count(file.writes),
             Cell::Bytes(file.bytes),
-            Cell::Seconds(file.time_ns),
+            Cell::Duration(file.time_ns),
             share(file.unaligned),
             Cell::Count(file.unaligned),
             Cell::Count(file.unaligned_bytes),
             share(file.crossing),
             Cell::Count(file.crossing),
             Cell::Count(file.sharing.shared_stripes),
-            Cell::Seconds(file.sharing.time_ns),
+            Cell::Duration(file.sharing.time_ns),
             file.imbalance.map_or(Cell::None, Cell::Times),
         ]
     });
@@ -180,17 +183,18 @@ fn file_table(files: &[FilePart], top: usize) -> Table {
             ("Reads", "reads"),
             ("Writes", "writes"),
             ("Bytes", "bytes"),
-            ("Time, s", "time_s"),
+            ("Time", "time_s"),
             ("Unaligned", "unaligned_share"),
             ("", "unaligned_operations"),
             ("", "unaligned_bytes"),
             ("Crossing", "crossing_share"),
             ("", "crossing_operations"),
             ("Shared", "shared_stripes"),
-            ("Shared, s", "shared_time_s"),
+            ("Shared time", "shared_time_s"),
             ("Max/mean", "busiest_ost_to_mean"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
     }
 }
 
@@ -206,8 +210,8 @@ fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
                 number(stripe.start),
                 stripe.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
                 Cell::Count(stripe.writes),
-                Cell::Seconds(stripe.time_ns),
-                Cell::Seconds(stripe.wall_ns),
+                Cell::Duration(stripe.time_ns),
+                Cell::Duration(stripe.wall_ns),
                 Cell::Text(format!("{}{more}", stripe.ranks.join(" "))),
             ]
         })
@@ -221,24 +225,26 @@ fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
             ("Begins at", "start"),
             ("OST", "ost"),
             ("Writes", "writes"),
-            ("Time, s", "time_s"),
-            ("Together, s", "wall_s"),
+            ("Time", "time_s"),
+            ("Together", "wall_s"),
             ("Ranks", "ranks"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
     }
 }
 
 fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
     let rows = files.flat_map(|file| {
-        let known = file.targets.iter().filter(|target| target.ost.is_some());
-        known.map(|target| {
+        let mut known: Vec<_> = file.targets.iter().filter(|target| target.ost.is_some()).collect();
+        known.sort_by_key(|target| (std::cmp::Reverse(target.time_ns), target.ost));
+        known.into_iter().map(|target| {
             vec![
                 Cell::Path(file.file.clone()),
                 target.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
                 Cell::Count(target.operations),
                 Cell::Bytes(target.bytes),
-                Cell::Seconds(target.time_ns),
+                Cell::Duration(target.time_ns),
                 if target.time_ns > 0 {
                     Cell::Rate(target.bytes as f64 * 1e9 / target.time_ns as f64)
                 } else {
@@ -249,15 +255,16 @@ fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
     });
     Table {
         name: "osts",
-        title: "Storage targets".into(),
+        title: "Storage targets, those with most time first".into(),
         columns: vec![
             ("File", "file"),
             ("OST", "ost"),
             ("Calls", "calls"),
             ("Bytes", "bytes"),
-            ("Time, s", "time_s"),
+            ("Time", "time_s"),
             ("Bandwidth", "bandwidth_bytes_per_s"),
         ],
         rows: rows.collect(),
+        most: SHOWN_TARGETS,
     }
 }

@@ -50,7 +50,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         "job",
         if job.scheduler.is_empty() { job.key.clone() } else { format!("{} ({})", job.scheduler, job.key) },
     ));
-    out.push(("started", format!("{}, ran {} s", job.start, units::seconds(job.runtime_ns))));
+    out.push(("started", format!("{}, ran {}", job.start, units::duration(job.runtime_ns))));
     if !job.mpi.is_empty() {
         out.push(("MPI", format!("{}, {} ranks", job.mpi, job.mpi_ranks)));
     }
@@ -75,12 +75,12 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         } else {
             String::new()
         };
-        out.push((label, format!("{} in {} s of calls{rate}", units::bytes(bytes), units::seconds(time))));
+        out.push((label, format!("{} in {} of calls{rate}", units::bytes(bytes), units::duration(time))));
     }
-    out.push(("other calls", format!("{} s", units::seconds(summary.other_ns))));
+    out.push(("other calls", units::duration(summary.other_ns)));
     for (node, shift) in &job.clock_shifts {
         let sign = if *shift < 0 { "-" } else { "+" };
-        out.push(("clock", format!("{node} {sign}{} s", units::seconds(shift.unsigned_abs()))));
+        out.push(("clock", format!("{node} {sign}{}", units::duration(shift.unsigned_abs()))));
     }
     out
 }
@@ -106,8 +106,8 @@ fn operations(summary: &Summary) -> Table {
             Cell::Count(row.count),
             Cell::Count(row.missing),
             if data { Cell::Bytes(row.bytes) } else { Cell::None },
-            Cell::Seconds(row.time_ns),
-            Cell::Seconds(row.max_ns),
+            Cell::Duration(row.time_ns),
+            Cell::Duration(row.max_ns),
             row.bandwidth.map_or(Cell::None, Cell::Rate),
         ]
     });
@@ -125,11 +125,12 @@ fn operations(summary: &Summary) -> Table {
             ("Calls", "calls"),
             ("", "calls_without_segment"),
             ("Bytes", "bytes"),
-            ("Time, s", "time_s"),
+            ("Time", "time_s"),
             ("Longest", "longest_s"),
             ("Bandwidth", "bandwidth_bytes_per_s"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
     }
 }
 
@@ -141,7 +142,7 @@ fn files(summary: &Summary) -> Table {
             Cell::Count(row.operations),
             Cell::Bytes(row.bytes_read),
             Cell::Bytes(row.bytes_written),
-            Cell::Seconds(row.time_ns),
+            Cell::Duration(row.time_ns),
             row.layout.clone().map_or(Cell::None, Cell::Text),
         ]
     });
@@ -154,9 +155,10 @@ fn files(summary: &Summary) -> Table {
             ("Calls", "calls"),
             ("Read", "bytes_read"),
             ("Written", "bytes_written"),
-            ("Time, s", "time_s"),
+            ("Time", "time_s"),
             ("Stripes", "layout"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
     }
 }

@@ -121,14 +121,14 @@ fn one(code: Code, file: &FilePart, io_ns: u64) -> Finding {
             severity = if guess { Severity::Info } else { Severity::of_cost(sharing.time_ns, io_ns) };
             let stripes = file.stripes.iter().take(4).map(|stripe| {
                 format!(
-                    "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}) at overlapping times, {} s",
+                    "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}) at overlapping times, {}",
                     stripe.stripe,
                     stripe.start,
                     stripe.ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
                     units::count(stripe.writes),
                     stripe.process_count,
                     stripe.ranks.join(", "),
-                    units::seconds(stripe.time_ns)
+                    units::duration(stripe.time_ns)
                 )
             });
             let title = format!(
