@@ -3,6 +3,7 @@
  * shared file pointer the records' content tells where they went. The same source is built with every MPI.
  * Usage: mpiio DIRECTORY [VARIANT], VARIANT one of
  *   all         everything (default)
+ *   many        everything, with the independent part 40 times more on a file of each rank
  *   threads     MPI_THREAD_MULTIPLE, two threads of each rank write files of their own
  *   abort       rank 1 (or the only one) calls MPI_Abort with code 3 after the independent part
  *   nofinalize  every rank ends by exit(0) without MPI_Finalize, after the independent part
@@ -397,6 +398,9 @@ int main(int argc, char **argv) {
     } else {
         char own[32];
         snprintf(own, sizeof own, "self.%d", rank);
+        for (int i = 0; strcmp(variant, "many") == 0 && i < 40; i++) {
+            independent(MPI_COMM_SELF, own);
+        }
         independent(MPI_COMM_SELF, own);
         collective();
         etypes();
