@@ -1,6 +1,8 @@
 //! `scripts/read_trace.py`, a reader written from FORMAT.md alone, must print what `dump --format csv` prints. If the two
 //! differ, the specification or one of the readers is wrong.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -43,7 +45,7 @@ fn a_reader_written_from_the_specification_prints_the_same() {
     let path = folder.path().join("trace.dxt");
     let traces: [(&[&str], usize); 5] = [
         (&["gcrm", "-n", "256"], 256 * 18 + 14),
-        (&["ior-strided", "-n", "20", "--layer", "mpiio"], 20 * 36 + 2 * 2 - 20 * 2 - 20 * 16 + 2 * 16 + 40 - 4),
+        (&["ior-strided", "-n", "20", "--layer", "mpiio"], 20 * 20 + 2 * 16),
         (&["random", "-n", "2", "--segments", "40000", "--transfer", "512"], 2 * 40_002),
         (&["hacc", "-n", "3", "--segments", "90"], 3 * 92),
         (&["file-per-process", "--op", "read", "--stripe-size", "0"], 8 * 18),

@@ -1,24 +1,9 @@
-//! `dxt-synth`: writes traces of programs that never ran. What every rank did follows from the options and the seed, so
-//! a test knows the answer that an analysis must find, and a benchmark can have as many ranks as it wants.
-//!
-//! * [`args`]: the command line.
-//! * [`patterns`]: which bytes each rank moves, one access pattern per file.
-//! * [`timing`]: how long that takes; [`lustre`]: on which storage target it lands.
-//! * [`process`]: one rank's accesses as segments and tables; [`output`]: all ranks as one file.
+//! `dxt-synth`: writes traces of programs that never ran.
 
-mod args;
-mod lustre;
-mod ops;
-mod output;
-mod patterns;
-mod process;
-mod timing;
-
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match output::write(&args::Args::parse()) {
+    match dxt_synth::run(std::env::args_os()) {
         Ok(report) => {
             eprintln!("{report}");
             ExitCode::SUCCESS
