@@ -2,6 +2,19 @@
 //! off with one line on standard error; the program runs on as if the library were not there.
 
 use std::ffi::CStr;
+use std::sync::OnceLock;
+
+static CURRENT: OnceLock<Config> = OnceLock::new();
+
+/// The settings; `None` while tracing is off.
+pub(crate) fn current() -> Option<&'static Config> {
+    CURRENT.get()
+}
+
+/// Puts settings into effect, once.
+pub(crate) fn adopt(config: Config) {
+    let _ = CURRENT.set(config);
+}
 
 /// How traces are written at MPI_Finalize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 mod buffer;
 mod clock;
 mod config;
+mod entry;
 mod errno;
 mod flush;
 mod handles;
@@ -17,6 +18,7 @@ mod lifecycle;
 mod memory;
 mod mpi;
 mod ops;
+mod process;
 mod real;
 mod record;
 mod registry;

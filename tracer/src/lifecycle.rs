@@ -1,56 +1,18 @@
 //! The library's life: it is loaded, the process forks, MPI starts and ends, the process ends. Here is decided whether
 //! anything is recorded at all, and when the trace is written.
-#![expect(unsafe_code, reason = "constructor, destructor, pthread_atfork(3)")]
+#![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), getrlimit(2)")]
 
-use crate::config::{self, BadValue, Config, Environment};
+use crate::config::{self, BadValue, Environment};
 use crate::record::{self, State};
 use crate::say::say;
-use crate::{buffer, clock, errno, flush, handles, hooks, job, memory, mpi, registry, say, signals, threads, tls};
-use std::ffi::{CStr, c_char, c_int};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use crate::{buffer, clock, errno, flush, handles, job, memory, mpi, process, registry, say, signals, threads, tls};
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-static CONFIG: OnceLock<Config> = OnceLock::new();
-/// The process that records; a vfork(2) child shares our memory and has another id.
-static PROCESS: AtomicI32 = AtomicI32::new(0);
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-#[cfg(not(test))]
-#[used]
-#[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
-
-#[cfg(not(test))]
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static DESTRUCTOR: extern "C" fn() = destructor;
-
-/// The environment as the dynamic linker passes it: a vector of `NAME=value`.
-struct Variables(*const *const c_char);
-
-impl Environment for Variables {
-    fn get(&self, name: &CStr) -> Option<&[u8]> {
-        job::strings(self.0).find_map(|string| string.to_bytes().strip_prefix(name.to_bytes())?.strip_prefix(b"="))
-    }
-}
-
-/// glibc passes what main gets to constructors (elf/dl-init.c).
-#[cfg_attr(test, expect(dead_code, reason = "unit tests do not trace themselves"))]
-extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
-    let errno = errno::save();
-    hooks::resolve_all();
-    if !environment.is_null() {
-        tls::current().while_away(|| start(&Variables(environment), argc, argv));
-    }
-    errno.restore();
-}
-
-#[cfg_attr(test, expect(dead_code, reason = "unit tests do not trace themselves"))]
-extern "C" fn destructor() {
-    ending("exit");
-}
-
-fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
+/// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
+pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     say::remember_stderr();
     let config = match config::read(environment) {
         Ok(Some(config)) => config,
@@ -84,15 +46,16 @@ fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char
     threads::prepare();
     clock::start();
     job::remember(environment, exe, argc, argv);
-    let _ = CONFIG.set(config);
-    PROCESS.store(process_id(), Ordering::Relaxed);
+    let verbose = config.verbose;
+    config::adopt(config);
+    process::adopt();
     // SAFETY: all three handlers are async-signal-safe as far as fork(2) in a threaded program asks for it.
     unsafe { libc::pthread_atfork(None, Some(forked_parent), Some(forked_child)) };
     // SAFETY: registers a function of this library, which is never unloaded.
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
     record::set_state(State::On);
-    signals::stand_in();
-    if CONFIG.get().is_some_and(|config| config.verbose > 1) {
+    signals::stand_in(ending);
+    if verbose > 1 {
         say(&[b"recording ", &job::executable()]);
     }
 }
@@ -120,21 +83,6 @@ fn address_space_scale() -> usize {
     ((700 << 20) / sixteenth).next_power_of_two().clamp(1, 1 << 10) as usize
 }
 
-fn process_id() -> c_int {
-    // SAFETY: no preconditions. The raw system call: a program may wrap getpid.
-    unsafe { libc::syscall(libc::SYS_getpid) as c_int }
-}
-
-/// Whether this is the process that records, not a vfork(2) child in its memory.
-pub(crate) fn is_own_process() -> bool {
-    process_id() == PROCESS.load(Ordering::Relaxed)
-}
-
-/// The settings; `None` while tracing is off.
-pub(crate) fn config() -> Option<&'static Config> {
-    CONFIG.get()
-}
-
 extern "C" fn forked_parent() {
     if record::is_on() {
         handles::after_fork();
@@ -146,7 +94,7 @@ extern "C" fn forked_child() {
     if !record::is_on() {
         return;
     }
-    PROCESS.store(process_id(), Ordering::Relaxed);
+    process::adopt();
     ENDED.store(false, Ordering::Relaxed);
     handles::after_fork();
     mpi::in_child();
@@ -158,17 +106,14 @@ extern "C" fn forked_child() {
 
 /// MPI_Init has returned.
 pub(crate) fn mpi_started() {
-    let Some(config) = config().filter(|_| is_own_process()) else { return };
-    tls::current().while_away(|| {
-        hooks::resolve_mpi();
-        mpi::started(config.flush);
-    });
+    let Some(config) = config::current().filter(|_| process::is_own()) else { return };
+    tls::current().while_away(|| mpi::started(config.flush));
 }
 
 /// MPI_Finalize is about to be called: all ranks write the trace together. What follows is recorded too, and written by
 /// each process when it ends.
 pub(crate) fn mpi_finalizing() {
-    let (Some(world), Some(config)) = (mpi::active().filter(|_| is_own_process()), config()) else { return };
+    let (Some(world), Some(config)) = (mpi::active().filter(|_| process::is_own()), config::current()) else { return };
     let errno = errno::save();
     tls::current().while_away(|| signals::without_file_size_signal(|| flush::all_ranks(world, config)));
     errno.restore();
@@ -177,7 +122,7 @@ pub(crate) fn mpi_finalizing() {
 
 /// The process ends: writes the trace of this process alone.
 pub(crate) fn ending(by: &'static str) {
-    let Some(config) = config().filter(|_| record::is_on() && is_own_process()) else { return };
+    let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
     // A signal handler that has interrupted a flush on this thread must not begin another.
     if !tls::current().is_interrupted() || ENDED.swap(true, Ordering::AcqRel) {
         return;

@@ -174,19 +174,6 @@ fn next_slot(thread: &Thread) -> usize {
     slot
 }
 
-/// Ticks until which segments have been written to a trace already: at MPI_Finalize, when the process lives on.
-static WRITTEN_UNTIL: AtomicU64 = AtomicU64::new(0);
-
-/// See [`WRITTEN_UNTIL`].
-pub(crate) fn written_until() -> u64 {
-    WRITTEN_UNTIL.load(Ordering::Acquire)
-}
-
-/// All segments that end before `ticks` have been written.
-pub(crate) fn set_written_until(ticks: u64) {
-    WRITTEN_UNTIL.store(ticks, Ordering::Release);
-}
-
 /// Forgets everything recorded: for a forked child, which has one thread.
 pub(crate) fn start_empty() {
     ARENA.clear();
@@ -197,5 +184,5 @@ pub(crate) fn start_empty() {
     for count in &crate::handles::NOT_RECORDED {
         count.store(0, Ordering::Relaxed);
     }
-    set_written_until(0);
+    buffer::set_written_until(0);
 }

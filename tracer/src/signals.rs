@@ -3,8 +3,14 @@
 //! that asks is told that it still does.
 #![expect(unsafe_code, reason = "sigaction(2)")]
 
-use crate::lifecycle;
+use crate::real::Slot;
 use libc::{c_int, sighandler_t};
+use std::sync::OnceLock;
+
+/// What writes the trace, and is told why.
+static ON_END: OnceLock<fn(&'static str)> = OnceLock::new();
+/// The C library's own sigaction(2), past our hook.
+static SIGACTION: Slot = Slot::new(c"sigaction");
 
 /// The signals by which schedulers and people end programs, and what the trace says of them.
 const SIGNALS: [(c_int, &str); 4] =
@@ -20,8 +26,9 @@ pub(crate) fn is_ours(handler: sighandler_t) -> bool {
     handler == ours()
 }
 
-/// Puts our handler where the default action stands.
-pub(crate) fn stand_in() {
+/// Puts our handler where the default action stands; it calls `on_end` before the process dies.
+pub(crate) fn stand_in(on_end: fn(&'static str)) {
+    let _ = ON_END.set(on_end);
     for (signal, _) in SIGNALS {
         stand_in_for(signal);
     }
@@ -29,7 +36,7 @@ pub(crate) fn stand_in() {
 
 /// The same for one signal, if it is one of ours. Keeps errno.
 pub(crate) fn stand_in_for(signal: c_int) {
-    if !SIGNALS.iter().any(|(known, _)| *known == signal) {
+    if ON_END.get().is_none() || !SIGNALS.iter().any(|(known, _)| *known == signal) {
         return;
     }
     let errno = crate::errno::save();
@@ -47,9 +54,9 @@ pub(crate) fn stand_in_for(signal: c_int) {
     errno.restore();
 }
 
-/// The C library's own sigaction(2), past our hook.
+/// sigaction(2).
 unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    let address = crate::hooks::real_sigaction();
+    let address = SIGACTION.address();
     if address.is_null() {
         return -1;
     }
@@ -66,7 +73,9 @@ unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut l
 
 extern "C" fn ending(signal: c_int) {
     let name = SIGNALS.iter().find(|(known, _)| *known == signal).map_or("a signal", |(_, name)| name);
-    lifecycle::ending(name);
+    if let Some(on_end) = ON_END.get() {
+        on_end(name);
+    }
     let process = crate::job::process_ids().0 as c_int;
     // SAFETY: sends the signal to this process, whose default action has been restored by SA_RESETHAND.
     unsafe { libc::kill(process, signal) };

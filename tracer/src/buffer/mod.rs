@@ -5,4 +5,4 @@ mod arena;
 mod policy;
 
 pub(crate) use arena::Arena;
-pub(crate) use policy::{LOST, SCRATCHES, Scratch, chunk_full};
+pub(crate) use policy::{LOST, SCRATCHES, Scratch, chunk_full, set_written_until, written_until};

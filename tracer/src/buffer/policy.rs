@@ -29,6 +29,19 @@ pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 /// Calls that could not be recorded or counted in their stream, because even the tables were full.
 pub(crate) static LOST: AtomicU64 = AtomicU64::new(0);
 
+/// Ticks until which segments have been written to a trace already: at MPI_Finalize, when the process lives on.
+static WRITTEN_UNTIL: AtomicU64 = AtomicU64::new(0);
+
+/// See [`WRITTEN_UNTIL`].
+pub(crate) fn written_until() -> u64 {
+    WRITTEN_UNTIL.load(Ordering::Acquire)
+}
+
+/// All segments that end before `ticks` have been written.
+pub(crate) fn set_written_until(ticks: u64) {
+    WRITTEN_UNTIL.store(ticks, Ordering::Release);
+}
+
 impl Scratch {
     /// Index of the owning thread, and the slots.
     pub(crate) fn slots(&self) -> (u32, &[Segment]) {
@@ -81,7 +94,7 @@ pub(crate) fn fold_scratch(scratch: &Scratch) {
 
 /// Folds segments of one stream.
 fn fold_run(run: &[Segment]) {
-    let written = crate::record::written_until();
+    let written = written_until();
     let filled = run.iter().filter(|segment| segment.end > written);
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return };
     let (mut counters, mut previous): (Counters, Previous) = (Counters::default(), stream.previous());

@@ -5,7 +5,7 @@ use crate::mpi::{self, World};
 use crate::ops;
 use crate::record::{self, ARENA, THREADS};
 use crate::registry::{self, File};
-use crate::{buffer, handles, job, lifecycle};
+use crate::{buffer, handles, job};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
@@ -76,7 +76,7 @@ impl Gathered {
             mpi,
             tracer: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let settings = lifecycle::config().map(crate::config::Config::describe).unwrap_or_default();
+        let settings = crate::config::current().map(crate::config::Config::describe).unwrap_or_default();
         Job { info, ops: ops::table(), names, settings }
     }
 
@@ -96,7 +96,7 @@ impl Gathered {
 
 /// The segments of every thread, in order: its chunks, then its scratch.
 fn segments() -> Vec<(u32, Vec<Cow<'static, [Segment]>>)> {
-    let written = record::written_until();
+    let written = buffer::written_until();
     let mut threads: Vec<(u32, Vec<Cow<'static, [Segment]>>)> =
         (0..THREADS.len()).map(|index| (index as u32, Vec::new())).collect();
     let chunks = ARENA.chunks().map(|chunk| (chunk.thread, chunk.slots));

@@ -9,7 +9,7 @@ mod output;
 use crate::config::{Config, FlushMode};
 use crate::mpi::World;
 use crate::say::say;
-use crate::{clock, record, registry};
+use crate::{buffer, clock, registry};
 use gather::Gathered;
 use trace_format::write::{self, Encoder};
 
@@ -31,7 +31,7 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) {
     } else {
         one_process(config, by);
     }
-    record::set_written_until(until);
+    buffer::set_written_until(until);
     registry::forget_counts();
 }
 
@@ -51,7 +51,7 @@ fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> 
     let job = gathered.job(Vec::new());
     let region = gathered.region(&mut encoder, 0).map_err(|error| error.to_string())?;
     let bytes = write::file(&mut encoder, &job, vec![region]).map_err(|error| error.to_string())?;
-    let path = output::process_path(config, &gathered);
+    let path = output::process_path(config, gathered.place());
     let written = output::write(&path, &bytes)?;
     if config.verbose > 0 {
         say(&[b"wrote ", &written]);

@@ -1,7 +1,6 @@
 //! Names of trace files, and writing one by system calls. A file has the suffix `.partial` until it is whole.
 #![expect(unsafe_code, reason = "open(2), write(2), rename(2), mkdir(2)")]
 
-use super::gather::Gathered;
 use crate::config::Config;
 use crate::job;
 use std::ffi::CString;
@@ -47,8 +46,7 @@ fn prefix(config: &Config) -> Vec<u8> {
 }
 
 /// Where a process's own trace goes.
-pub(super) fn process_path(config: &Config, gathered: &Gathered) -> Vec<u8> {
-    let (node, pid) = gathered.place();
+pub(super) fn process_path(config: &Config, (node, pid): (&str, u32)) -> Vec<u8> {
     let mut path = prefix(config);
     path.extend_from_slice(format!("_{}_{pid}.dxt", clean(node.as_bytes())).as_bytes());
     path

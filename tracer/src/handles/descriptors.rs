@@ -4,7 +4,6 @@
 #![expect(unsafe_code, reason = "array in reserved memory")]
 
 use super::description::{self, Description, Position};
-use super::resolve;
 use crate::memory;
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -54,19 +53,29 @@ fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
     Some(slot)
 }
 
-/// The description behind `number`, if it is recorded.
+/// What is known of a number.
+pub(super) enum Known {
+    /// Its description.
+    Recorded(&'static Description),
+    /// It is not recorded.
+    NotRecorded,
+    /// Nothing: nobody has looked at it yet.
+    Nothing,
+}
+
+/// What is known of `number`.
 #[inline(always)]
-pub(crate) fn descriptor(number: libc::c_int) -> Option<&'static Description> {
-    let slot = slot(number)?;
+pub(super) fn known(number: libc::c_int) -> Known {
+    let Some(slot) = slot(number) else { return Known::NotRecorded };
     let state = slot.state.load(Ordering::Acquire);
     if state.is_null() {
-        return resolve::inherited(number);
+        Known::Nothing
+    } else if state == NOT_TRACED {
+        Known::NotRecorded
+    } else {
+        // SAFETY: neither null nor the mark: a record of the table of descriptions.
+        Known::Recorded(unsafe { &*state })
     }
-    if state == NOT_TRACED {
-        return None;
-    }
-    // SAFETY: neither null nor the mark: a record of the table of descriptions.
-    Some(unsafe { &*state })
 }
 
 /// Books `number` as newly opened on `file`; without a file it is known and not recorded.
@@ -139,13 +148,13 @@ pub(crate) fn forget_range(first: libc::c_uint, last: libc::c_uint) {
 /// Books `new` as a duplicate of `old`.
 pub(crate) fn duplicate(old: libc::c_int, new: libc::c_int) {
     let Some(to) = slot_to_book(new) else { return };
-    match descriptor(old) {
-        Some(description) => {
+    match known(old) {
+        Known::Recorded(description) => {
             description.retain();
             put(to, std::ptr::from_ref(description).cast_mut());
         }
         // Known not to be recorded, or too high a number to be followed: look at the new one when it is used.
-        None => put(to, std::ptr::null_mut()),
+        Known::NotRecorded | Known::Nothing => put(to, std::ptr::null_mut()),
     }
 }
 

@@ -7,6 +7,6 @@ mod mpi_files;
 mod resolve;
 
 pub(crate) use description::Description;
-pub(crate) use descriptors::{after_fork, descriptor, duplicate, forget, forget_range, prepare, take};
+pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, prepare, take};
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
-pub(crate) use resolve::{NOT_RECORDED, PATH_BYTES, canonical_path, file_of, opened};
+pub(crate) use resolve::{NOT_RECORDED, PATH_BYTES, canonical_path, descriptor, file_of, opened};

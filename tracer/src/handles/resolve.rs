@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
 use super::description::{Description, Position};
-use super::descriptors;
+use super::descriptors::{self, Known};
 use crate::registry::{self, File, Identity, Verdict};
 use crate::{errno, tls};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,9 +45,19 @@ fn position_kind(file: &File) -> Position {
     if file.identity.kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
+/// The description behind `number`, if it is recorded. A number that nobody has looked at is looked at now.
+#[inline(always)]
+pub(crate) fn descriptor(number: libc::c_int) -> Option<&'static Description> {
+    match descriptors::known(number) {
+        Known::Recorded(description) => Some(description),
+        Known::NotRecorded => None,
+        Known::Nothing => inherited(number),
+    }
+}
+
 /// Looks at a descriptor that somebody else made. Keeps errno.
 #[cold]
-pub(super) fn inherited(number: libc::c_int) -> Option<&'static Description> {
+fn inherited(number: libc::c_int) -> Option<&'static Description> {
     let errno = errno::save();
     let description = tls::current().while_busy(|| {
         // SAFETY: asks for flags; fails on a number that is not open.

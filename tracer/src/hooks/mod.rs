@@ -7,8 +7,6 @@ mod process;
 mod signals;
 mod stdio;
 
-pub(crate) use signals::real_sigaction;
-
 /// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
 /// must not be. MPI's are found at the first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
@@ -27,7 +25,7 @@ pub(crate) fn resolve_all() {
 }
 
 /// The same for MPI's functions, once the program has started MPI.
-pub(crate) fn resolve_mpi() {
+fn resolve_mpi() {
     for slot in [mpi::LIFE, mpi::FILES, mpi::DATA].into_iter().flatten() {
         slot.address();
     }

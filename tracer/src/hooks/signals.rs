@@ -33,8 +33,3 @@ hooks! { SIGNALS, missing = none();
     [signal, bsd_signal, ssignal, sysv_signal, __sysv_signal, sigset](signal_: c_int, handler: sighandler_t) -> sighandler_t
         = |real| setting(signal_, handler, real(signal_, handler));
 }
-
-/// Address of the C library's sigaction(2).
-pub(crate) fn real_sigaction() -> *mut libc::c_void {
-    slots::sigaction.0.address()
-}

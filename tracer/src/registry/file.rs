@@ -1,45 +1,11 @@
 //! Files by canonical path.
 #![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
 
-use super::stream::Stream;
+use super::records::{File, Identity, LayoutText};
 use crate::memory::{Bytes, Table};
 use crate::ops::FREQUENT;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use trace_format::meta::{FileKind, LayoutMoment, LayoutSource, path_hash};
-
-/// What fstat(2) tells.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Identity {
-    /// Kind of file.
-    pub(crate) kind: FileKind,
-    /// Device number.
-    pub(crate) device: u64,
-    /// Inode number.
-    pub(crate) inode: u64,
-    /// Preferred I/O size in bytes.
-    pub(crate) block_size: u32,
-}
-
-/// A file that was seen. Made once per path, never changed but for what is atomic.
-pub(crate) struct File {
-    /// Hash of the path.
-    pub(crate) hash: u64,
-    /// Canonical absolute path.
-    pub(crate) path: &'static [u8],
-    /// What fstat(2) said when it was first seen.
-    pub(crate) identity: Identity,
-    /// Stream ids plus one of the most frequent operations; the second half is for nested calls.
-    pub(crate) frequent: [AtomicU32; 2 * FREQUENT],
-    /// Its streams, newest first.
-    pub(crate) streams: AtomicPtr<Stream>,
-    /// Layout at open and at close.
-    layouts: [AtomicPtr<LayoutText>; 2],
-    /// Next file of the same bucket.
-    next: *const File,
-}
-
-// SAFETY: `next` points to another record that is never changed or moved.
-unsafe impl Sync for File {}
 
 impl File {
     /// Layouts at open and at close.
@@ -49,14 +15,6 @@ impl File {
     }
 }
 
-/// A layout as the file system gave it.
-pub(crate) struct LayoutText {
-    /// Whose structure it is.
-    pub(crate) source: LayoutSource,
-    /// The attribute's value.
-    pub(crate) bytes: &'static [u8],
-}
-
 const BUCKETS: usize = 1 << 14;
 
 static FILES: Table<File> = Table::new();
@@ -64,12 +22,11 @@ static LAYOUTS: Table<LayoutText> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// Takes address space for the tables: room for `files` files.
-pub(crate) fn prepare(files: usize) {
+/// Takes address space for `files` files.
+pub(super) fn prepare(files: usize) {
     FILES.prepare(files);
     LAYOUTS.prepare(files / 4);
     PATHS.prepare(files * 128);
-    super::stream::prepare(files * 2);
 }
 
 /// All files, in the order in which they were first seen.
@@ -149,7 +106,7 @@ mod tests {
 
     #[test]
     fn one_path_is_one_file_whoever_comes_first() {
-        prepare(1024);
+        super::super::prepare(1024);
         let all: Vec<&'static File> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
                 .map(|_| {

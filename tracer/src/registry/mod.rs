@@ -2,9 +2,18 @@
 //! seen, and never go away; looking one up takes no lock. Works in signal handlers: nothing here allocates.
 
 mod file;
+mod folded;
 mod paths;
+mod records;
 mod stream;
 
-pub(crate) use file::{File, Identity, files, find_or_add, prepare, read_layout};
+pub(crate) use file::{files, find_or_add, read_layout};
 pub(crate) use paths::{Verdict, judge};
+pub(crate) use records::{File, Identity};
 pub(crate) use stream::{by_id as stream_by_id, forget_counts, id_of as stream_of, streams};
+
+/// Takes address space for the tables: room for `files` files and twice as many streams.
+pub(crate) fn prepare(files: usize) {
+    file::prepare(files);
+    stream::prepare(files * 2);
+}

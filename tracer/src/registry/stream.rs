@@ -1,34 +1,14 @@
 //! Streams by (file, operation, flags, error number), and the counters of segments that have no place on record.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
-use super::file::File;
+use super::folded::Folded;
+use super::records::{File, Stream};
 use crate::memory::Table;
 use crate::ops::{FREQUENT, Op};
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
-use trace_format::counters::{Counters, Previous, SIZE_BINS};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use trace_format::counters::{Counters, Previous};
 use trace_format::meta::stream_flags;
 use trace_format::segment::{MAX_STREAMS, StreamId};
-
-/// A stream. Made once, never changed but for its counters.
-pub(crate) struct Stream {
-    /// Its id: index in the table.
-    pub(crate) id: AtomicU64,
-    /// Its file.
-    pub(crate) file: &'static File,
-    /// Operation code.
-    pub(crate) op: u16,
-    /// Bits of [`stream_flags`].
-    pub(crate) flags: u8,
-    /// Error number of a failed stream.
-    pub(crate) errno: u16,
-    /// Counters of what was folded; null while nothing was.
-    counters: AtomicPtr<Folded>,
-    /// Next stream of the file.
-    next: *const Stream,
-}
-
-// SAFETY: `next` points to another record that is never changed or moved.
-unsafe impl Sync for Stream {}
 
 static STREAMS: Table<Stream> = Table::new();
 static FOLDED: Table<Folded> = Table::new();
@@ -132,87 +112,5 @@ impl Stream {
     pub(crate) fn folded(&self) -> Option<Counters> {
         // SAFETY: null or a record of the table.
         unsafe { self.counters.load(Ordering::Acquire).as_ref() }.map(Folded::read)
-    }
-}
-
-/// [`Counters`] that many threads add to. Sums are exact; `previous` is whoever came last.
-struct Folded {
-    sums: [AtomicU64; 5],
-    max_duration: AtomicU64,
-    first_start: AtomicU64,
-    last_end: AtomicU64,
-    min_offset: AtomicI64,
-    max_end_offset: AtomicI64,
-    sizes: [AtomicU64; SIZE_BINS],
-    previous: AtomicI64,
-}
-
-impl Folded {
-    fn new() -> Self {
-        let empty = Counters::default();
-        Self {
-            sums: [const { AtomicU64::new(0) }; 5],
-            max_duration: AtomicU64::new(empty.max_duration),
-            first_start: AtomicU64::new(empty.first_start),
-            last_end: AtomicU64::new(empty.last_end),
-            min_offset: AtomicI64::new(empty.min_offset),
-            max_end_offset: AtomicI64::new(empty.max_end_offset),
-            sizes: [const { AtomicU64::new(0) }; SIZE_BINS],
-            previous: AtomicI64::new(Previous::default().to_raw()),
-        }
-    }
-
-    fn add(&self, c: &Counters, previous: Previous) {
-        let sums = [c.segments, c.bytes, c.duration, c.consecutive, c.sequential];
-        for (sum, more) in self.sums.iter().zip(sums).chain(self.sizes.iter().zip(c.sizes)) {
-            if more != 0 {
-                sum.fetch_add(more, Ordering::Relaxed);
-            }
-        }
-        self.max_duration.fetch_max(c.max_duration, Ordering::Relaxed);
-        self.first_start.fetch_min(c.first_start, Ordering::Relaxed);
-        self.last_end.fetch_max(c.last_end, Ordering::Relaxed);
-        self.min_offset.fetch_min(c.min_offset, Ordering::Relaxed);
-        self.max_end_offset.fetch_max(c.max_end_offset, Ordering::Relaxed);
-        self.previous.store(previous.to_raw(), Ordering::Relaxed);
-    }
-
-    fn read(&self) -> Counters {
-        let [segments, bytes, duration, consecutive, sequential] =
-            std::array::from_fn(|i| self.sums[i].load(Ordering::Relaxed));
-        Counters {
-            segments,
-            bytes,
-            duration,
-            max_duration: self.max_duration.load(Ordering::Relaxed),
-            first_start: self.first_start.load(Ordering::Relaxed),
-            last_end: self.last_end.load(Ordering::Relaxed),
-            min_offset: self.min_offset.load(Ordering::Relaxed),
-            max_end_offset: self.max_end_offset.load(Ordering::Relaxed),
-            consecutive,
-            sequential,
-            sizes: std::array::from_fn(|i| self.sizes[i].load(Ordering::Relaxed)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folding_by_many_threads_loses_nothing() {
-        let folded = Folded::new();
-        let (mut counters, mut previous) = (Counters::default(), Previous::default());
-        counters.fold(&mut previous, 10, 20, 5, 9);
-        counters.fold(&mut previous, 30, 20, 10, 12);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| (0..1000).for_each(|_| folded.add(&counters, previous)));
-            }
-        });
-        let sum = folded.read();
-        assert_eq!((sum.segments, sum.bytes, sum.duration, sum.consecutive), (8000, 160_000, 24_000, 4000));
-        assert_eq!((sum.first_start, sum.last_end, sum.min_offset, sum.max_end_offset), (5, 12, 10, 50));
     }
 }

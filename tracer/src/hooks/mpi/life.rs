@@ -23,6 +23,7 @@ pub(super) fn outermost(call: impl FnOnce() -> c_int) -> (c_int, bool) {
 fn starting(call: impl FnOnce() -> c_int) -> c_int {
     let (result, outermost) = outermost(call);
     if outermost && result == SUCCESS {
+        super::super::resolve_mpi();
         lifecycle::mpi_started();
     }
     result

@@ -3,7 +3,7 @@
 
 use super::opening::forget_range;
 use crate::real::{hooks, none};
-use crate::{handles, lifecycle, record};
+use crate::{handles, process, record};
 use libc::{DIR, c_int, c_uint};
 
 hooks! { CLOSING, missing = none();
@@ -16,7 +16,7 @@ hooks! { CLOSING, missing = none();
 }
 
 fn forget_directory(directory: *mut DIR) {
-    if !directory.is_null() && record::is_on() && lifecycle::is_own_process() {
+    if !directory.is_null() && record::is_on() && process::is_own() {
         // SAFETY: the program's own open directory.
         handles::take(unsafe { libc::dirfd(directory) }).close();
     }

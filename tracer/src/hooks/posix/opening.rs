@@ -6,8 +6,8 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles;
-use crate::lifecycle::is_own_process;
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
+use crate::process::is_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::{errno, registry};
@@ -50,8 +50,9 @@ fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let number = call();
     if number >= 0 && number != old {
         let errno = errno::save();
+        let description = handles::descriptor(old);
         handles::duplicate(old, number);
-        if let Some(description) = handles::descriptor(old) {
+        if let Some(description) = description {
             timer.end_plain(description.file(), &POSIX_DUP);
         }
         errno.restore();

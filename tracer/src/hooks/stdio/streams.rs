@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::{self, Description};
-use crate::lifecycle::is_own_process;
 use crate::ops::{Op, STDIO_CLOSE, STDIO_OPEN, STDIO_READ, STDIO_SEEK, STDIO_SYNC, STDIO_WRITE};
+use crate::process::is_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::record::{self, Call};
 use crate::{errno, registry};

@@ -1,0 +1,89 @@
+//! Counters of one stream's segments that have no place on record, added to by many threads.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use trace_format::counters::{Counters, Previous, SIZE_BINS};
+
+/// [`Counters`] that many threads add to. Sums are exact; `previous` is whoever came last.
+pub(super) struct Folded {
+    sums: [AtomicU64; 5],
+    max_duration: AtomicU64,
+    first_start: AtomicU64,
+    last_end: AtomicU64,
+    min_offset: AtomicI64,
+    max_end_offset: AtomicI64,
+    sizes: [AtomicU64; SIZE_BINS],
+    pub(super) previous: AtomicI64,
+}
+
+impl Folded {
+    /// Empty counters.
+    pub(super) fn new() -> Self {
+        let empty = Counters::default();
+        Self {
+            sums: [const { AtomicU64::new(0) }; 5],
+            max_duration: AtomicU64::new(empty.max_duration),
+            first_start: AtomicU64::new(empty.first_start),
+            last_end: AtomicU64::new(empty.last_end),
+            min_offset: AtomicI64::new(empty.min_offset),
+            max_end_offset: AtomicI64::new(empty.max_end_offset),
+            sizes: [const { AtomicU64::new(0) }; SIZE_BINS],
+            previous: AtomicI64::new(Previous::default().to_raw()),
+        }
+    }
+
+    /// Adds what one thread folded; `previous` is where its last segment ended.
+    pub(super) fn add(&self, c: &Counters, previous: Previous) {
+        let sums = [c.segments, c.bytes, c.duration, c.consecutive, c.sequential];
+        for (sum, more) in self.sums.iter().zip(sums).chain(self.sizes.iter().zip(c.sizes)) {
+            if more != 0 {
+                sum.fetch_add(more, Ordering::Relaxed);
+            }
+        }
+        self.max_duration.fetch_max(c.max_duration, Ordering::Relaxed);
+        self.first_start.fetch_min(c.first_start, Ordering::Relaxed);
+        self.last_end.fetch_max(c.last_end, Ordering::Relaxed);
+        self.min_offset.fetch_min(c.min_offset, Ordering::Relaxed);
+        self.max_end_offset.fetch_max(c.max_end_offset, Ordering::Relaxed);
+        self.previous.store(previous.to_raw(), Ordering::Relaxed);
+    }
+
+    /// The sums so far.
+    pub(super) fn read(&self) -> Counters {
+        let [segments, bytes, duration, consecutive, sequential] =
+            std::array::from_fn(|i| self.sums[i].load(Ordering::Relaxed));
+        Counters {
+            segments,
+            bytes,
+            duration,
+            max_duration: self.max_duration.load(Ordering::Relaxed),
+            first_start: self.first_start.load(Ordering::Relaxed),
+            last_end: self.last_end.load(Ordering::Relaxed),
+            min_offset: self.min_offset.load(Ordering::Relaxed),
+            max_end_offset: self.max_end_offset.load(Ordering::Relaxed),
+            consecutive,
+            sequential,
+            sizes: std::array::from_fn(|i| self.sizes[i].load(Ordering::Relaxed)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folding_by_many_threads_loses_nothing() {
+        let folded = Folded::new();
+        let (mut counters, mut previous) = (Counters::default(), Previous::default());
+        counters.fold(&mut previous, 10, 20, 5, 9);
+        counters.fold(&mut previous, 30, 20, 10, 12);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|_| folded.add(&counters, previous)));
+            }
+        });
+        let sum = folded.read();
+        assert_eq!((sum.segments, sum.bytes, sum.duration, sum.consecutive), (8000, 160_000, 24_000, 4000));
+        assert_eq!((sum.first_start, sum.last_end, sum.min_offset, sum.max_end_offset), (5, 12, 10, 50));
+    }
+}

@@ -1,0 +1,70 @@
+//! The records of the registry: files, their layouts, streams. They point at each other, are made once, and never move.
+#![expect(unsafe_code, reason = "pointers between records of reserved memory")]
+
+use super::folded::Folded;
+use crate::ops::FREQUENT;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use trace_format::meta::{FileKind, LayoutSource};
+
+/// What fstat(2) tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Identity {
+    /// Kind of file.
+    pub(crate) kind: FileKind,
+    /// Device number.
+    pub(crate) device: u64,
+    /// Inode number.
+    pub(crate) inode: u64,
+    /// Preferred I/O size in bytes.
+    pub(crate) block_size: u32,
+}
+
+/// A file that was seen. Made once per path, never changed but for what is atomic.
+pub(crate) struct File {
+    /// Hash of the path.
+    pub(crate) hash: u64,
+    /// Canonical absolute path.
+    pub(crate) path: &'static [u8],
+    /// What fstat(2) said when it was first seen.
+    pub(crate) identity: Identity,
+    /// Stream ids plus one of the most frequent operations; the second half is for nested calls.
+    pub(crate) frequent: [AtomicU32; 2 * FREQUENT],
+    /// Its streams, newest first.
+    pub(crate) streams: AtomicPtr<Stream>,
+    /// Layout at open and at close.
+    pub(super) layouts: [AtomicPtr<LayoutText>; 2],
+    /// Next file of the same bucket.
+    pub(super) next: *const File,
+}
+
+// SAFETY: `next` points to another record that is never changed or moved.
+unsafe impl Sync for File {}
+
+/// A layout as the file system gave it.
+pub(crate) struct LayoutText {
+    /// Whose structure it is.
+    pub(crate) source: LayoutSource,
+    /// The attribute's value.
+    pub(crate) bytes: &'static [u8],
+}
+
+/// A stream. Made once, never changed but for its counters.
+pub(crate) struct Stream {
+    /// Its id: index in the table.
+    pub(crate) id: AtomicU64,
+    /// Its file.
+    pub(crate) file: &'static File,
+    /// Operation code.
+    pub(crate) op: u16,
+    /// Bits of [`stream_flags`].
+    pub(crate) flags: u8,
+    /// Error number of a failed stream.
+    pub(crate) errno: u16,
+    /// Counters of what was folded; null while nothing was.
+    pub(super) counters: AtomicPtr<Folded>,
+    /// Next stream of the file.
+    pub(super) next: *const Stream,
+}
+
+// SAFETY: `next` points to another record that is never changed or moved.
+unsafe impl Sync for Stream {}
