@@ -23,7 +23,7 @@ heading "A real program: 4 ranks write and read one HDF5 file"
 (
     cd "$directory"
     "$project/scripts/dxt-run" -o "$directory/traces" -- \
-        mpirun.openmpi --oversubscribe -n 4 /usr/bin/python3 "$project/testdata/workloads/h5py_shared.py" "$file"
+        mpirun.openmpi --oversubscribe -n 4 /usr/bin/python3 "$project/testdata/workloads/h5py_shared.py" "$file" 16 128 512
 )
 trace=$(find "$directory/traces" -name '*.dxt' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
 [ -n "$trace" ] || die "the run left no trace"
@@ -34,13 +34,14 @@ heading "dxt-analyze check"
 heading "dxt-analyze summary"
 "$analyze" summary "$trace"
 
-heading "dxt-analyze outliers"
-"$analyze" outliers "$trace"
+layout=$project/testdata/layouts/four-by-1m.layout
+heading "dxt-analyze outliers, by duration: the five slowest of each kind"
+"$analyze" outliers --metric duration --top 5 --layout "$layout" "$trace"
 
-heading "dxt-analyze outliers --by rank"
-"$analyze" outliers --by rank "$trace"
+heading "dxt-analyze outliers --by rank, MPI-IO only"
+"$analyze" outliers --by rank --layer mpiio "$trace"
 
 heading "dxt-analyze stripes, as if the file lay on Lustre in 4 stripes of 1 MiB"
-"$analyze" stripes --layout "$project/testdata/layouts/four-by-1m.layout" "$trace"
+"$analyze" stripes --layout "$layout" "$trace"
 
 printf '\nThe trace is %s\n' "$trace"
