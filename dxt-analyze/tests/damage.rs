@@ -8,6 +8,7 @@ use dxt_analyze::cli::{Cli, DumpFormat, Verb};
 use dxt_analyze::load::{Source, load};
 use dxt_analyze::verbs::{State, check_sources, dump_run, outliers_of, stripes_of, summary_of};
 
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 /// Runs every verb on `bytes`; the result does not matter, that there is one does.
 fn everything(bytes: &[u8]) {
     let source = || vec![Source::Memory("t.dxt".into(), bytes.to_vec())];

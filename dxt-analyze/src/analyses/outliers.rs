@@ -235,6 +235,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64) -> Vec<Fi
                 group.group.title()
             )
         };
+        let first = out.len();
         for row in group.rows.iter().filter(|row| row.outlier).take(LISTED) {
             let cost = u64::try_from(row.extra_ns).unwrap_or(0);
             out.push(Finding {
@@ -251,6 +252,10 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64) -> Vec<Fi
                 cost_ns: Some(cost),
                 hint: hint.into(),
             });
+        }
+        let more = group.outliers.saturating_sub((out.len() - first) as u64);
+        if let (Some(last), true) = (out.last_mut(), more > 0) {
+            last.evidence.push(format!("and {} more outliers of this kind", show::count(more)));
         }
     }
     out

@@ -263,12 +263,11 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric) -> String {
     match group.verdict {
         Verdict::TooFew => format!("{about}; too few for a verdict (at least {UNITS_MIN_SAMPLE})"),
         Verdict::None => format!("{about}; none stands out"),
-        Verdict::Outliers => format!("{about}; {} stand out", units::count(group.outliers)),
+        Verdict::Outliers => format!("{about}; outliers: {}", units::count(group.outliers)),
     }
 }
 
 fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
-    // Where something stands out, only that is for people; CSV and JSON have the others too.
     let rows = group.rows.iter().map(|row| {
         vec![
             Cell::Text(group.group.layer.clone()),
@@ -315,7 +314,7 @@ fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
             ("Slower", "times_slower_than_median"),
             ("Extra", "extra_s"),
             ("Z", "modified_z"),
-            ("", "verdict"),
+            ("Verdict", "verdict"),
         ],
         rows: rows.collect(),
         most: usize::MAX,

@@ -1,5 +1,6 @@
 //! Builds small traces in memory through the writing half of trace-format, and runs the program on files.
 #![allow(dead_code, unreachable_pub, clippy::allow_attributes, reason = "each test file uses a part of it")]
+#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -98,6 +99,7 @@ impl Builder {
     }
 
     /// Adds a segment to thread 0.
+    #[expect(clippy::too_many_arguments, reason = "a segment and its stream")]
     pub fn add(&mut self, path: &str, op: u16, flags: u8, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
         let stream = self.stream(path, op, flags);
         self.threads[0].1.push(Segment::new(StreamId(stream), offset, length, start, end));

@@ -1,0 +1,179 @@
+//! The stripe audit on layouts from the trace, from `lfs getstripe -y` text and from nowhere; what it counts and advises.
+
+mod common;
+
+use common::{Builder, job, json, op, process, put, stdout, trace};
+use serde_json::Value;
+use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource, stream_flags};
+
+/// Bytes of a plain `lustre.lov` attribute (`struct lov_user_md_v1`).
+fn lustre(stripe_size: u32, osts: &[u32]) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(&0x0BD1_0BD0_u32.to_le_bytes());
+    out.extend_from_slice(&1_u32.to_le_bytes());
+    out.extend_from_slice(&[0; 16]);
+    out.extend_from_slice(&stripe_size.to_le_bytes());
+    out.extend_from_slice(&(osts.len() as u16).to_le_bytes());
+    out.extend_from_slice(&[0; 2]);
+    for ost in osts {
+        out.extend_from_slice(&[0; 20]);
+        out.extend_from_slice(&ost.to_le_bytes());
+    }
+    out
+}
+
+fn with_layout(process: &mut Builder, path: &str, moment: LayoutMoment, bytes: Vec<u8>) {
+    let file = process.file(path);
+    process.process.layouts.push(LayoutDef { file, moment, source: LayoutSource::Lustre, bytes });
+}
+
+fn codes(found: &Value) -> Vec<&str> {
+    found["findings"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_layout_in_the_trace_places_every_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    with_layout(&mut one, "/lus/a", LayoutMoment::Open, lustre(1 << 20, &[1]));
+    with_layout(&mut one, "/lus/a", LayoutMoment::Close, lustre(65_536, &[7, 3]));
+    // Three stripes' worth from half a stripe on: half on 7, one on 3, one on 7, half on 3.
+    one.write("/lus/a", 32_768, 3 * 65_536, 1000, 7000);
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let found = json(&["stripes", "--format", "json", &path], 0);
+    let file = &found["files"][0];
+    assert_eq!(file["layout"]["origin"], "lustre");
+    assert_eq!(file["layout"]["components"][0]["osts"], serde_json::json!([7, 3]));
+    for (target, ost) in file["targets"].as_array().unwrap().iter().zip([3, 7]) {
+        assert_eq!((&target["ost"], &target["bytes"]), (&ost.into(), &(65_536 + 32_768).into()));
+        assert_eq!(target["operations"].as_u64(), Some(2));
+    }
+    for (key, expected) in [("unaligned", 1), ("crossing", 1), ("crossing_needlessly", 0), ("unaligned_bytes", 196_608)]
+    {
+        assert_eq!(file[key], expected, "{key}");
+    }
+}
+
+#[test]
+fn posix_below_mpi_io_is_what_reaches_storage() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    with_layout(&mut one, "/lus/a", LayoutMoment::Close, lustre(65_536, &[0]));
+    one.add("/lus/a", op::MPIIO_WRITE_ALL, 0, 5, 10, 0, 900);
+    one.add("/lus/a", op::POSIX_WRITE, stream_flags::NESTED, 0, 65_536, 100, 800);
+    one.add("/lus/a", op::POSIX_WRITE, stream_flags::FAILED, 0, 0, 100, 800);
+    with_layout(&mut one, "/lus/b", LayoutMoment::Close, lustre(65_536, &[0]));
+    one.add("/lus/b", op::MPIIO_WRITE_ALL, 0, 0, 65_536, 1000, 1900);
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let found = json(&["stripes", "--format", "json", &path], 0);
+    for file in found["files"].as_array().unwrap() {
+        assert_eq!((&file["writes"], &file["bytes"], &file["unaligned"]), (&1.into(), &65_536.into(), &0.into()));
+    }
+    assert_eq!(found["files"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn crossing_alignment_and_imbalance_are_found_with_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    for i in 0..100_u64 {
+        // 1 MiB requests that straddle the boundaries of 1 MiB stripes.
+        one.write("/lus/odd", (i * (1 << 20) + 4096) as i64, 1 << 20, i * 1000 + 1, i * 1000 + 900);
+        // Every eighth stripe: all on one of eight targets.
+        one.write("/lus/stride", (i * (8 << 20)) as i64, 1 << 20, i * 1000 + 901, i * 1000 + 999);
+    }
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let layout = put(folder.path(), "layout", b"* size=1M count=8\n");
+    let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);
+    assert_eq!(codes(&found), ["DXT-S002", "DXT-S004", "DXT-S001"]);
+    let file =
+        |name: &str| found["files"].as_array().unwrap().iter().find(|file| file["file"] == name).unwrap().clone();
+    assert_eq!(file("/lus/odd")["crossing_needlessly"], 100);
+    assert_eq!(file("/lus/stride")["imbalance"], 8.0);
+    assert!(file("/lus/stride")["crossing"] == 0 && file("/lus/stride")["unaligned"] == 0);
+    let text = stdout(&["stripes", "--layout", &layout, &path], 0);
+    assert!(text.contains("H5Pset_alignment(fapl, 1048576, 1048576)") && text.contains("lfs setstripe"), "{text}");
+    assert_eq!(
+        json(&["stripes", "--format", "json", "--layout", &layout, "--fail-on", "warn", &path], 4)["files"][0]["reads"],
+        0
+    );
+}
+
+#[test]
+fn a_guess_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut processes = vec![process(0, "n"), process(1, "n")];
+    for (rank, process) in processes.iter_mut().enumerate() {
+        (0..50_u64).for_each(|i| {
+            process.write("/tmp/a", (i * 2000 + rank as u64 * 1000) as i64, 1000, i * 1000, i * 1000 + 900);
+        });
+    }
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 2), processes));
+    let found = json(&["stripes", "--format", "json", &path], 0);
+    assert_eq!(found["files"][0]["layout"]["origin"], "guess");
+    assert!(found["findings"].as_array().unwrap().iter().all(|finding| finding["severity"] == "info"));
+    assert!(codes(&found).contains(&"DXT-S003"));
+    assert!(stdout(&["stripes", &path], 0).contains("guess"));
+}
+
+#[test]
+fn writes_that_follow_one_another_share_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut processes = vec![process(0, "n"), process(1, "n")];
+    for (rank, process) in processes.iter_mut().enumerate() {
+        let start = rank as u64 * 1_000_000;
+        process.write("/tmp/a", rank as i64 * 100, 100, start + 1, start + 900_000);
+    }
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 2), processes));
+    let found = json(&["stripes", "--format", "json", &path], 0);
+    let sharing = &found["files"][0]["sharing"];
+    assert_eq!((&sharing["contested_stripes"], &sharing["shared_stripes"]), (&1.into(), &0.into()));
+}
+
+#[test]
+fn lfs_text_is_a_layout() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    one.write("/lus/pfl", 0, 4096, 1, 2).write("/lus/pfl", 1 << 20, 4 << 20, 3, 4).write("/lus/pfl", 1 << 30, 1, 5, 6);
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let layout = put(
+        folder.path(),
+        "layout.yaml",
+        b"/lus/pfl
+  lcm_layout_gen:    3
+  lcm_entry_count:   3
+  component0:
+    lcme_flags:          init
+    lcme_extent.e_start: 0
+    lcme_extent.e_end:   1048576
+    sub_layout:
+      lmm_stripe_count:  0
+      lmm_stripe_size:   1048576
+      lmm_pattern:       mdt
+  component1:
+    lcme_flags:          init
+    lcme_extent.e_start: 1048576
+    lcme_extent.e_end:   1073741824
+    sub_layout:
+      lmm_stripe_count:  2
+      lmm_stripe_size:   1048576
+      lmm_pattern:       raid0
+      lmm_objects:
+      - 0: { l_ost_idx: 5, l_fid: [0x100000005:0x1:0x0] }
+      - 1: { l_ost_idx: 8, l_fid: [0x100000008:0x1:0x0] }
+  component2:
+    lcme_flags:          0
+    lcme_extent.e_start: 1073741824
+    lcme_extent.e_end:   EOF
+    sub_layout:
+      lmm_stripe_count:  -1
+      lmm_stripe_size:   1048576
+      lmm_pattern:       raid0
+",
+    );
+    let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);
+    let file = &found["files"][0];
+    assert_eq!((&file["on_metadata"], &file["not_placed"], &file["crossing"]), (&1.into(), &1.into(), &1.into()));
+    let bytes: Vec<u64> = file["targets"].as_array().unwrap().iter().map(|t| t["bytes"].as_u64().unwrap()).collect();
+    assert_eq!(bytes, [2 << 20, 2 << 20]);
+}

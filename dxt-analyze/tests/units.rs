@@ -1,0 +1,160 @@
+//! Ranks, nodes, OSTs and files compared with their like; samples that are too small; results that do not depend on threads.
+
+mod common;
+
+use common::{Builder, job, json, op, process, put, stdout, trace};
+use trace_format::meta::stream_flags;
+
+const MIB: u64 = 1 << 20;
+
+/// 16 ranks on 8 nodes; each writes 8 whole stripes of one file and one of its own, 1 ms per stripe times `factor`.
+fn ranks(factor: impl Fn(i32, u64) -> u64) -> Vec<Builder> {
+    (0..16)
+        .map(|rank| {
+            let mut process = process(rank, &format!("node{}", rank / 2));
+            for step in 0..8_u64 {
+                let stripe = step * 16 + rank as u64;
+                // Some spread, the same for every rank's set of writes but in another order.
+                let duration = (1_000_000 + (stripe * 7 + rank as u64) % 13 * 1000) * factor(rank, stripe);
+                let start = 1000 + step * 50_000_000;
+                process.write("/lus/shared", (stripe * MIB) as i64, MIB, start, start + duration);
+            }
+            process.write(
+                &format!("/lus/own.{rank:02}"),
+                0,
+                MIB,
+                900_000_000,
+                900_000_000 + 1_000_000 * factor(rank, 0),
+            );
+            process
+        })
+        .collect()
+}
+
+fn units(args: &[&str], file: &str) -> (Vec<String>, serde_json::Value) {
+    let mut all = vec!["outliers", "--format", "json"];
+    all.extend_from_slice(args);
+    all.push(file);
+    let found = json(&all, 0);
+    let rows = found["units"][0]["rows"].as_array().cloned().unwrap_or_default();
+    let names = rows.iter().filter(|row| row["outlier"] == true).map(|row| row["unit"].as_str().unwrap().to_owned());
+    (names.collect(), found)
+}
+
+#[test]
+fn a_slow_rank_is_found_with_what_it_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 16), ranks(|rank, _| if rank == 5 { 3 } else { 1 })));
+    for metric in ["bandwidth", "duration"] {
+        let (outliers, found) = units(&["--by", "rank", "--metric", metric], &path);
+        assert_eq!(outliers, ["5"], "{metric}");
+        let row = &found["units"][0]["rows"][0];
+        assert!((2.9..3.1).contains(&row["slower"].as_f64().unwrap()));
+        // Nine operations of 1 ms that took 3 ms.
+        let extra = row["extra_ns"].as_i64().unwrap();
+        assert!((17_500_000..18_500_000).contains(&extra), "{extra}");
+        assert_eq!(found["findings"][0]["code"], "DXT-O002");
+    }
+}
+
+#[test]
+fn a_slow_node_a_slow_target_and_a_slow_file_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = put(folder.path(), "layout", b"/lus/* size=1M count=16 start=100\n");
+    let path = put(folder.path(), "n.dxt", &trace(&job("k", 16), ranks(|rank, _| if rank / 2 == 3 { 2 } else { 1 })));
+    assert_eq!(units(&["--by", "node"], &path).0, ["node3"]);
+    let slow_target = ranks(|_, stripe| if stripe % 16 == 9 { 4 } else { 1 });
+    let path = put(folder.path(), "t.dxt", &trace(&job("k", 16), slow_target));
+    assert_eq!(units(&["--by", "ost", "--layout", &layout], &path).0, ["109"]);
+    let without = json(&["outliers", "--by", "ost", "--format", "json", &path], 0);
+    assert!(without["nothing"].as_str().unwrap().contains("--layout"));
+    let (files, found) = units(&["--by", "file"], &path);
+    // One of sixteen stripes of it is on the slow target, and the other files are all alike.
+    assert_eq!((files, &found["units"][0]["sample"]), (vec!["/lus/shared".to_owned()], &17.into()));
+    let path = put(folder.path(), "f.dxt", &trace(&job("k", 16), ranks(|rank, _| if rank == 2 { 9 } else { 1 })));
+    assert_eq!(units(&["--by", "file"], &path).0[0], "/lus/own.02");
+}
+
+#[test]
+fn small_samples_get_no_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let few: Vec<Builder> = ranks(|rank, _| if rank == 1 { 50 } else { 1 }).into_iter().take(4).collect();
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 4), few));
+    let (outliers, found) = units(&["--by", "rank"], &path);
+    assert!(outliers.is_empty());
+    assert_eq!(found["units"][0]["verdict"], "too_few");
+    assert!(stdout(&["outliers", "--by", "rank", &path], 0).contains("too few"));
+    let mut one = process(0, "n");
+    (0..5).for_each(|i| {
+        one.write("/a", i * 10, 10, i as u64 * 100 + 1, i as u64 * 100 + 5);
+    });
+    let path = put(folder.path(), "b.dxt", &trace(&job("k", 0), vec![one]));
+    assert!(stdout(&["outliers", &path], 0).contains("too few to judge"));
+}
+
+#[test]
+fn layers_are_never_mixed_and_failed_calls_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    for i in 0..100_u64 {
+        let (start, offset) = (i * 10_000 + 1, (i * 100) as i64);
+        one.add("/a", op::POSIX_WRITE, stream_flags::NESTED, offset, 100, start + 100, start + 200 + i % 5);
+        one.add("/a", op::MPIIO_WRITE_ALL, 0, offset, 100, start, start + 5000 + i % 5);
+        one.add("/a", op::POSIX_WRITE, stream_flags::FAILED, offset, 0, start + 6000, start + 9000);
+    }
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let found = json(&["outliers", "--format", "json", &path], 0);
+    let groups = found["operations"].as_array().unwrap();
+    assert_eq!(groups.len(), 2);
+    assert!(groups.iter().all(|group| group["outliers"] == 0 && group["sample"] == 100));
+    let posix = json(&["outliers", "--layer", "posix", "--format", "json", &path], 0);
+    assert_eq!(posix["operations"].as_array().unwrap().len(), 1);
+    assert_eq!(posix["operations"][0]["nested"], true);
+    let summary = json(&["summary", "--format", "json", &path], 0);
+    assert!(summary["operations"].as_array().unwrap().iter().any(|row| row["failed"] == true && row["count"] == 100));
+}
+
+#[test]
+fn every_output_is_the_same_with_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut processes = ranks(|rank, stripe| if rank == 5 || stripe % 16 == 9 { 3 } else { 1 });
+    for (rank, process) in processes.iter_mut().enumerate() {
+        for i in 0..40_000_u64 {
+            let (offset, start) = (i * 16_000 + rank as u64 * 1000, 1_000_000_000 + i * 5000 + rank as u64);
+            process.write("/lus/interleaved", offset as i64, 1000, start, start + 3000 + (i * 31 + rank as u64) % 997);
+        }
+    }
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 16), processes));
+    let layout = put(folder.path(), "layout", b"* size=64K count=4\n");
+    for verb in [
+        vec!["summary"],
+        vec!["outliers"],
+        vec!["outliers", "--metric", "duration", "--top", "7"],
+        vec!["outliers", "--by", "rank"],
+        vec!["outliers", "--by", "ost", "--layout", &layout],
+        vec!["stripes", "--layout", &layout],
+    ] {
+        let with = |threads: &str| {
+            let mut args = verb.clone();
+            args.extend(["--format", "json", "--threads", threads, path.as_str()]);
+            stdout(&args, 0)
+        };
+        assert_eq!(with("1"), with("4"), "{verb:?}");
+    }
+    let csv = |threads: &str| stdout(&["dump", "--format", "csv", "--threads", threads, &path], 0);
+    assert!(csv("1") == csv("3"));
+}
+
+#[test]
+fn hundreds_of_files_are_one_job() {
+    let folder = tempfile::tempdir().unwrap();
+    for rank in 0..300 {
+        let mut one = process(rank, &format!("n{}", rank % 7));
+        one.write("/shared", i64::from(rank) * 10, 10, 5, 15);
+        put(folder.path(), &format!("job.{rank}.dxt"), &trace(&job("k", 300), vec![one]));
+    }
+    let found = json(&["summary", "--format", "json", folder.path().to_str().unwrap()], 0);
+    for (key, expected) in [("ranks", 300), ("nodes", 7), ("files", 1), ("segments", 300), ("bytes_written", 3000)] {
+        assert_eq!(found[key], expected, "{key}");
+    }
+}
