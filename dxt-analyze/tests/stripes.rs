@@ -27,6 +27,7 @@ fn with_layout(process: &mut Builder, path: &str, moment: LayoutMoment, bytes: V
     process.process.layouts.push(LayoutDef { file, moment, source: LayoutSource::Lustre, bytes });
 }
 
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn codes(found: &Value) -> Vec<&str> {
     found["findings"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap()).collect()
 }

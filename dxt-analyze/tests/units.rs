@@ -31,6 +31,7 @@ fn ranks(factor: impl Fn(i32, u64) -> u64) -> Vec<Builder> {
         .collect()
 }
 
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn units(args: &[&str], file: &str) -> (Vec<String>, serde_json::Value) {
     let mut all = vec!["outliers", "--format", "json"];
     all.extend_from_slice(args);

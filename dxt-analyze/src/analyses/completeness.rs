@@ -99,7 +99,7 @@ impl Completeness {
         say(self.absent_ranks, "ranks of the job are not in these inputs: name all its files.");
         say(self.segments_without_stream, "segments belong to no known file or operation and are left out.");
         for note in &self.notes {
-            out.push(format!("not recorded: {} ({} times)", note.what, units::count(note.count)));
+            out.push(format!("{}: {}", note.what, units::count(note.count)));
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));

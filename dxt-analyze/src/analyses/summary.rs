@@ -228,7 +228,8 @@ impl FileSum {
 }
 
 fn top_files(run: &Run, sums: BTreeMap<u32, FileSum>, top: usize) -> Vec<FileRow> {
-    let mut sums: Vec<(u32, FileSum)> = sums.into_iter().collect();
+    // A file that only MPI-IO itself used (its lock test) is counted and not listed.
+    let mut sums: Vec<(u32, FileSum)> = sums.into_iter().filter(|(_, sum)| sum.operations > 0).collect();
     sums.sort_by_key(|(file, sum)| (std::cmp::Reverse(sum.time_ns), *file));
     sums.truncate(top);
     let row = |(file, sum): (u32, FileSum)| {

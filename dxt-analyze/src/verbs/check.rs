@@ -270,8 +270,13 @@ impl Report for CheckReport {
     }
 }
 
+/// Complete files that a table for people shows; all others are shown.
+const SHOWN_COMPLETE: usize = 10;
+
 fn files(files: &[FileCheck]) -> Table {
-    let rows = files.iter().map(|file| {
+    let (whole, other): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.state == State::Complete);
+    let most = other.len() + SHOWN_COMPLETE;
+    let rows = other.into_iter().chain(whole).map(|file| {
         let state = match file.state {
             State::Complete => "complete",
             State::Cut => "cut",
@@ -305,6 +310,6 @@ fn files(files: &[FileCheck]) -> Table {
             ("Problems", "problems"),
         ],
         rows: rows.collect(),
-        most: usize::MAX,
+        most,
     }
 }

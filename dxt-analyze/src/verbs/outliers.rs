@@ -170,6 +170,9 @@ fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
         show(plot.median),
         if plot.exact { "" } else { " (quartiles within 0.1 %)" }
     );
+    if group.verdict == Verdict::TooFew {
+        return format!("{about}; too few to judge (at least {BOX_MIN_SAMPLE})");
+    }
     let fence = match metric {
         Metric::Bandwidth if plot.low_fence <= 0.0 => {
             return format!(
@@ -182,8 +185,7 @@ fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
         Metric::Duration => format!("above {}", show(plot.high_fence)),
     };
     match group.verdict {
-        Verdict::TooFew => format!("{about}; too few to judge (at least {BOX_MIN_SAMPLE})"),
-        Verdict::None => format!("{about}; none {fence}"),
+        Verdict::TooFew | Verdict::None => format!("{about}; none {fence}"),
         Verdict::Outliers => format!(
             "{about}; {} ({:.3} %) {fence}: {}, of which {} beyond the usual{}",
             units::count(group.outliers),

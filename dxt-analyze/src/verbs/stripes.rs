@@ -153,7 +153,7 @@ fn layout_words(layout: &LayoutPart) -> String {
 
 fn file_table(files: &[FilePart], top: usize) -> Table {
     let rows = files.iter().take(top).map(|file| {
-        let all = file.reads + file.writes;
+        let all = file.placed();
         let share = |part: u64| if all > 0 { Cell::Share(part as f64 / all as f64) } else { Cell::None };
         vec![
             Cell::Path(file.file.clone()),

@@ -16,20 +16,22 @@ const STRIPE_GRAIN: u64 = 64 << 10;
 /// Largest stripe size that is proposed: with more, few requests reach more than one target.
 const LARGEST_STRIPE: u64 = 1 << 30;
 
-fn operations(file: &FilePart) -> u64 {
-    file.reads + file.writes
-}
-
 fn share(part: u64, whole: u64) -> f64 {
     if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
 }
 
+/// Enough operations to judge alignment by. Where the stripe size is a guess, files that are only read are left alone: most
+/// such reads are whole small files that the page cache serves.
+fn can_judge(file: &FilePart) -> bool {
+    file.placed() >= ALIGNMENT_MIN_OPERATIONS && (!file.is_guess() || file.writes > 0)
+}
+
 fn is_unaligned(file: &FilePart) -> bool {
-    operations(file) >= ALIGNMENT_MIN_OPERATIONS && share(file.unaligned, operations(file)) >= UNALIGNED_SHARE
+    can_judge(file) && share(file.unaligned, file.placed()) >= UNALIGNED_SHARE
 }
 
 fn is_crossing(file: &FilePart) -> bool {
-    operations(file) >= ALIGNMENT_MIN_OPERATIONS && share(file.crossing_needlessly, operations(file)) >= CROSSING_SHARE
+    can_judge(file) && share(file.crossing_needlessly, file.placed()) >= CROSSING_SHARE
 }
 
 fn is_shared(file: &FilePart) -> bool {
@@ -109,9 +111,9 @@ pub fn findings(report: &Stripes) -> Vec<Finding> {
 }
 
 fn one(code: Code, file: &FilePart, io_ns: u64) -> Finding {
-    let guess = file.layout.origin == LayoutOrigin::Guess;
+    let guess = file.is_guess();
     let stripe = file.layout.main_stripe_size();
-    let (all, unit) = (operations(file), if guess { "block (a guess)" } else { "stripe" });
+    let (all, unit) = (file.placed(), if guess { "block (a guess)" } else { "stripe" });
     let mut cost_ns = None;
     let mut severity = if guess { Severity::Info } else { Severity::Warn };
     let (title, evidence) = match code {

@@ -39,6 +39,20 @@ pub struct LayoutPart {
     pub components: Vec<ComponentPart>,
 }
 
+impl FilePart {
+    /// Operations that have a place on stripes: what shares are shares of.
+    #[must_use]
+    pub fn placed(&self) -> u64 {
+        (self.reads + self.writes).saturating_sub(self.not_placed).saturating_sub(self.on_metadata)
+    }
+
+    /// Whether the layout is a guess.
+    #[must_use]
+    pub fn is_guess(&self) -> bool {
+        self.layout.origin == LayoutOrigin::Guess
+    }
+}
+
 impl LayoutPart {
     fn of(layout: &FileLayout) -> Self {
         let components = layout.layout.components.iter().map(|component| ComponentPart {
