@@ -1,7 +1,13 @@
 //! The fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Every one ends in
 //! a CRC-32 of the bytes before it, so a reader knows a whole one from a damaged one, wherever it finds it.
 
+mod fields;
+mod file;
+
+pub use file::{FileHeader, IndexEntry, Trailer};
+
 use crate::error::{Error, Result};
+use fields::{Fields, Parts};
 
 /// First bytes of every trace: not text, and changed by anything that converts line ends.
 pub const MAGIC: [u8; 8] = *b"\x89DXT\r\n\x1a\n";
@@ -29,127 +35,6 @@ pub const TRAILER_BYTES: usize = 32;
 #[must_use]
 pub fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
-}
-
-/// Writes fields one after another into a fixed structure and seals it with its CRC.
-struct Fields<const N: usize> {
-    bytes: [u8; N],
-    at: usize,
-}
-
-impl<const N: usize> Fields<N> {
-    fn new() -> Self {
-        Self { bytes: [0; N], at: 0 }
-    }
-
-    fn put(mut self, field: &[u8]) -> Self {
-        self.bytes[self.at..self.at + field.len()].copy_from_slice(field);
-        self.at += field.len();
-        self
-    }
-
-    fn seal(mut self) -> [u8; N] {
-        let sum = crc(&self.bytes[..N - 4]);
-        self.bytes[N - 4..].copy_from_slice(&sum.to_le_bytes());
-        self.bytes
-    }
-}
-
-/// Reads fields one after another from a structure whose size and CRC have been checked.
-struct Parts<'a> {
-    bytes: &'a [u8],
-}
-
-impl<'a> Parts<'a> {
-    /// Checks size and CRC of the structure `what` at file offset `offset`.
-    fn open<const N: usize>(bytes: &'a [u8], what: &'static str, offset: u64) -> Result<Self> {
-        let Some(bytes) = bytes.get(..N) else {
-            return Err(Error::Truncated { what, offset, needed: N as u64, available: bytes.len() as u64 });
-        };
-        let mut stated = Parts { bytes: &bytes[N - 4..] };
-        let (expected, found) = (stated.u32(), crc(&bytes[..N - 4]));
-        if expected != found {
-            return Err(Error::Checksum { what, offset, expected, found });
-        }
-        Ok(Self { bytes: &bytes[..N - 4] })
-    }
-
-    /// The next `M` bytes; zeros past the end, which the fixed sizes above rule out.
-    fn take<const M: usize>(&mut self) -> [u8; M] {
-        let mut out = [0; M];
-        if let Some((head, rest)) = self.bytes.split_at_checked(M) {
-            out.copy_from_slice(head);
-            self.bytes = rest;
-        }
-        out
-    }
-
-    fn u8(&mut self) -> u8 {
-        u8::from_le_bytes(self.take())
-    }
-    fn u16(&mut self) -> u16 {
-        u16::from_le_bytes(self.take())
-    }
-    fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.take())
-    }
-    fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.take())
-    }
-    fn i64(&mut self) -> i64 {
-        i64::from_le_bytes(self.take())
-    }
-}
-
-/// The file's first 64 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileHeader {
-    /// Layout version of the writer.
-    pub major: u16,
-    /// Addition level of the writer.
-    pub minor: u16,
-    /// Process regions in the file; 0 if it was not known when the header was written.
-    pub regions: u32,
-    /// Offset of the first process region: the end of the job frame.
-    pub regions_offset: u64,
-}
-
-impl FileHeader {
-    /// A header of this version.
-    #[must_use]
-    pub fn new(regions: u32, regions_offset: u64) -> Self {
-        Self { major: VERSION_MAJOR, minor: VERSION_MINOR, regions, regions_offset }
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
-        Fields::new()
-            .put(&MAGIC)
-            .put(&self.major.to_le_bytes())
-            .put(&self.minor.to_le_bytes())
-            .put(&self.regions.to_le_bytes())
-            .put(&self.regions_offset.to_le_bytes())
-            .seal()
-    }
-
-    /// From the file's first bytes.
-    ///
-    /// # Errors
-    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] or [`Error::Checksum`].
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        if !bytes.starts_with(&MAGIC) {
-            return Err(Error::NotATrace { found: bytes[..bytes.len().min(8)].to_vec(), expected: MAGIC });
-        }
-        // Size and checksum of the header are the same in every version, so a damaged one is not taken for a newer one.
-        let mut parts = Parts::open::<FILE_HEADER_BYTES>(bytes, "the file header", 0)?;
-        parts.take::<8>();
-        let (major, minor) = (parts.u16(), parts.u16());
-        if major > VERSION_MAJOR {
-            return Err(Error::Version { found: major, supported: VERSION_MAJOR });
-        }
-        Ok(Self { major, minor, regions: parts.u32(), regions_offset: parts.u64() })
-    }
 }
 
 /// What a frame holds. Readers skip kinds they do not know.
@@ -278,93 +163,6 @@ impl BlockHead {
             stream_mask: parts.u64(),
             bytes: parts.u64(),
         })
-    }
-}
-
-/// One process region in the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IndexEntry {
-    /// Rank in `MPI_COMM_WORLD`, or -1.
-    pub rank: i32,
-    /// Process id.
-    pub pid: u32,
-    /// Offset of the region in the file.
-    pub offset: u64,
-    /// Its length in bytes.
-    pub length: u64,
-    /// Segments on record in it.
-    pub segments: u64,
-    /// Segments that were recorded and then folded into counters.
-    pub missing: u64,
-    /// Segment frames in it.
-    pub blocks: u32,
-}
-
-impl IndexEntry {
-    /// Its bytes.
-    #[must_use]
-    pub fn encode(&self) -> [u8; INDEX_ENTRY_BYTES] {
-        Fields::new()
-            .put(&self.rank.to_le_bytes())
-            .put(&self.pid.to_le_bytes())
-            .put(&self.offset.to_le_bytes())
-            .put(&self.length.to_le_bytes())
-            .put(&self.segments.to_le_bytes())
-            .put(&self.missing.to_le_bytes())
-            .put(&self.blocks.to_le_bytes())
-            .seal()
-    }
-
-    /// From the bytes at file offset `offset`.
-    ///
-    /// # Errors
-    /// [`Error::Truncated`] or [`Error::Checksum`].
-    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
-        let mut parts = Parts::open::<INDEX_ENTRY_BYTES>(bytes, "an index entry", offset)?;
-        Ok(Self {
-            rank: i32::from_le_bytes(parts.take()),
-            pid: parts.u32(),
-            offset: parts.u64(),
-            length: parts.u64(),
-            segments: parts.u64(),
-            missing: parts.u64(),
-            blocks: parts.u32(),
-        })
-    }
-}
-
-/// The file's last 32 bytes: whoever finds it whole knows that the file is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trailer {
-    /// Offset of the first index entry.
-    pub index_offset: u64,
-    /// Number of index entries: one per process region.
-    pub regions: u32,
-}
-
-impl Trailer {
-    /// Its bytes.
-    #[must_use]
-    pub fn encode(&self) -> [u8; TRAILER_BYTES] {
-        Fields::new().put(&TRAILER_MAGIC).put(&self.index_offset.to_le_bytes()).put(&self.regions.to_le_bytes()).seal()
-    }
-
-    /// From the file's last bytes, which begin at `offset`.
-    ///
-    /// # Errors
-    /// [`Error::Truncated`], [`Error::Malformed`] or [`Error::Checksum`].
-    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
-        let what = "the trailer";
-        if bytes.len() >= 8 && !bytes.starts_with(&TRAILER_MAGIC) {
-            return Err(Error::Malformed {
-                what,
-                offset,
-                why: "the file does not end in one: it was cut short".into(),
-            });
-        }
-        let mut parts = Parts::open::<TRAILER_BYTES>(bytes, what, offset)?;
-        parts.take::<8>();
-        Ok(Self { index_offset: parts.u64(), regions: parts.u32() })
     }
 }
 

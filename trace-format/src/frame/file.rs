@@ -1,0 +1,143 @@
+//! The structures that a file has once: header, index, trailer.
+
+use super::fields::{Fields, Parts};
+use super::{FILE_HEADER_BYTES, INDEX_ENTRY_BYTES, MAGIC, TRAILER_BYTES, TRAILER_MAGIC, VERSION_MAJOR, VERSION_MINOR};
+use crate::error::{Error, Result};
+
+/// The file's first 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Layout version of the writer.
+    pub major: u16,
+    /// Addition level of the writer.
+    pub minor: u16,
+    /// Process regions in the file; 0 if it was not known when the header was written.
+    pub regions: u32,
+    /// Offset of the first process region: the end of the job frame.
+    pub regions_offset: u64,
+}
+
+impl FileHeader {
+    /// A header of this version.
+    #[must_use]
+    pub fn new(regions: u32, regions_offset: u64) -> Self {
+        Self { major: VERSION_MAJOR, minor: VERSION_MINOR, regions, regions_offset }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
+        Fields::new()
+            .put(&MAGIC)
+            .put(&self.major.to_le_bytes())
+            .put(&self.minor.to_le_bytes())
+            .put(&self.regions.to_le_bytes())
+            .put(&self.regions_offset.to_le_bytes())
+            .seal()
+    }
+
+    /// From the file's first bytes.
+    ///
+    /// # Errors
+    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(Error::NotATrace { found: bytes[..bytes.len().min(8)].to_vec(), expected: MAGIC });
+        }
+        // Size and checksum of the header are the same in every version, so a damaged one is not taken for a newer one.
+        let mut parts = Parts::open::<FILE_HEADER_BYTES>(bytes, "the file header", 0)?;
+        parts.take::<8>();
+        let (major, minor) = (parts.u16(), parts.u16());
+        if major > VERSION_MAJOR {
+            return Err(Error::Version { found: major, supported: VERSION_MAJOR });
+        }
+        Ok(Self { major, minor, regions: parts.u32(), regions_offset: parts.u64() })
+    }
+}
+
+/// One process region in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// Rank in `MPI_COMM_WORLD`, or -1.
+    pub rank: i32,
+    /// Process id.
+    pub pid: u32,
+    /// Offset of the region in the file.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Segments on record in it.
+    pub segments: u64,
+    /// Segments that were recorded and then folded into counters.
+    pub missing: u64,
+    /// Segment frames in it.
+    pub blocks: u32,
+}
+
+impl IndexEntry {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; INDEX_ENTRY_BYTES] {
+        Fields::new()
+            .put(&self.rank.to_le_bytes())
+            .put(&self.pid.to_le_bytes())
+            .put(&self.offset.to_le_bytes())
+            .put(&self.length.to_le_bytes())
+            .put(&self.segments.to_le_bytes())
+            .put(&self.missing.to_le_bytes())
+            .put(&self.blocks.to_le_bytes())
+            .seal()
+    }
+
+    /// From the bytes at file offset `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
+        let mut parts = Parts::open::<INDEX_ENTRY_BYTES>(bytes, "an index entry", offset)?;
+        Ok(Self {
+            rank: i32::from_le_bytes(parts.take()),
+            pid: parts.u32(),
+            offset: parts.u64(),
+            length: parts.u64(),
+            segments: parts.u64(),
+            missing: parts.u64(),
+            blocks: parts.u32(),
+        })
+    }
+}
+
+/// The file's last 32 bytes: whoever finds it whole knows that the file is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    /// Offset of the first index entry.
+    pub index_offset: u64,
+    /// Number of index entries: one per process region.
+    pub regions: u32,
+}
+
+impl Trailer {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; TRAILER_BYTES] {
+        Fields::new().put(&TRAILER_MAGIC).put(&self.index_offset.to_le_bytes()).put(&self.regions.to_le_bytes()).seal()
+    }
+
+    /// From the file's last bytes, which begin at `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::Malformed`] or [`Error::Checksum`].
+    pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
+        let what = "the trailer";
+        if bytes.len() >= 8 && !bytes.starts_with(&TRAILER_MAGIC) {
+            return Err(Error::Malformed {
+                what,
+                offset,
+                why: "the file does not end in one: it was cut short".into(),
+            });
+        }
+        let mut parts = Parts::open::<TRAILER_BYTES>(bytes, what, offset)?;
+        parts.take::<8>();
+        Ok(Self { index_offset: parts.u64(), regions: parts.u32() })
+    }
+}
