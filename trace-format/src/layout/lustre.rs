@@ -162,7 +162,7 @@ mod tests {
             bytes.extend_from_slice(&(i as u32 + 1).to_le_bytes());
             bytes.extend_from_slice(&FLAG_INIT.to_le_bytes());
             bytes.extend_from_slice(&(start as u64).to_le_bytes());
-            bytes.extend_from_slice(&(end as u64).to_le_bytes());
+            bytes.extend_from_slice(&end.to_le_bytes());
             bytes.extend_from_slice(&offset.to_le_bytes());
             bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
             bytes.extend_from_slice(&[0; 16]);
