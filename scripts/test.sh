@@ -1,31 +1,41 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test. Arguments go to `cargo test`, for instance a test's name.
+# Installs what is missing, builds, and runs every test, then format, lints and shell scripts. Arguments go to `cargo test`,
+# for instance a test's name. All steps run, whatever fails; the end says which did.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$project"
+
+failed=()
+# step NAME COMMAND...: runs a step and notes whether it failed.
+step() {
+    heading "$1"
+    "${@:2}" || failed+=("$1")
+}
 
 heading "Setup"
 scripts/setup.sh
 
 heading "Build"
 cargo build --workspace --release
-# The tests run what users run.
+# The tests run the library that users run.
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
 export DXT_TRACER_LIB
 
+step "Tests" cargo test --workspace --no-fail-fast "$@"
 if cargo fmt --version >/dev/null 2>&1; then
-    heading "Format"
-    cargo fmt --all --check
+    step "Format" cargo fmt --all --check
 fi
 if cargo clippy --version >/dev/null 2>&1; then
-    heading "Lints"
-    cargo clippy --workspace --all-targets --quiet -- -D warnings
+    step "Lints" cargo clippy --workspace --all-targets --quiet -- -D warnings
 fi
 if have shellcheck; then
-    heading "Shell scripts"
-    shellcheck -x scripts/*.sh scripts/dxt-run scripts/bench/*.sh .ci/run
+    step "Shell scripts" shellcheck -x scripts/*.sh scripts/dxt-run scripts/bench/*.sh .ci/run
 fi
 
-heading "Tests"
-cargo test --workspace --no-fail-fast "$@"
+heading "Result"
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'failed: %s\n' "${failed[@]}"
+    exit 1
+fi
+echo "everything passed"

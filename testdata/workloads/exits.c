@@ -1,6 +1,7 @@
 /* Writes some segments and ends in the way that is asked for; the log is written before.
  * Usage: exits DIRECTORY WAY [SEGMENTS], WAY one of return, exit, _exit, _Exit, quick_exit, pthread_exit, thread_exit,
- * sigterm, sigint, abort, kill. Log: oplog.h.
+ * sigterm, sigint, abort, kill, and with SIGTERM again: handled (by a handler that exits with 7), ignored (goes on and
+ * exits with 7), default_again (after a handler of the program has come and gone). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -23,6 +24,11 @@ static void *outlive(void *path) {
 static void *exit_from_thread(void *unused) {
     (void)unused;
     exit(7);
+}
+
+static void exit_from_handler(int signal) {
+    (void)signal;
+    _exit(7);
 }
 
 int main(int argc, char **argv) {
@@ -60,6 +66,18 @@ int main(int argc, char **argv) {
         CHECK(pthread_create(&thread, NULL, exit_from_thread, NULL) == 0);
         pthread_join(thread, NULL);
     } else if (strcmp(way, "sigterm") == 0) {
+        kill(getpid(), SIGTERM);
+    } else if (strcmp(way, "handled") == 0) {
+        CHECK(signal(SIGTERM, exit_from_handler) == SIG_DFL);
+        kill(getpid(), SIGTERM);
+    } else if (strcmp(way, "ignored") == 0) {
+        CHECK(signal(SIGTERM, SIG_IGN) == SIG_DFL);
+        kill(getpid(), SIGTERM);
+        exit(7);
+    } else if (strcmp(way, "default_again") == 0) {
+        struct sigaction action = {.sa_handler = exit_from_handler}, old;
+        CHECK(sigaction(SIGTERM, &action, &old) == 0 && old.sa_handler == SIG_DFL);
+        CHECK(sigaction(SIGTERM, &old, &action) == 0 && action.sa_handler == exit_from_handler);
         kill(getpid(), SIGTERM);
     } else if (strcmp(way, "sigint") == 0) {
         kill(getpid(), SIGINT);

@@ -75,8 +75,23 @@ fn sigterm_with_default_action() {
 }
 
 #[test]
+fn sigterm_handled_by_the_program() {
+    nothing_lost("handled", Some("_exit"));
+}
+
+#[test]
+fn sigterm_ignored_by_the_program() {
+    nothing_lost("ignored", Some("exit"));
+}
+
+#[test]
+fn sigterm_with_default_action_restored() {
+    assert!(dies("default_again", 128 + 15));
+}
+
+#[test]
 fn sigint_with_default_action() {
-    dies("sigint", 128 + 2);
+    assert!(dies("sigint", 128 + 2));
 }
 
 #[test]
