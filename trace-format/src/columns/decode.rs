@@ -83,7 +83,9 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     let mut stored = split(raw, count).map_err(malformed)?;
     into.resize(count);
     work.predicted.fill(0);
-    let (one_stream, mut last_end) = (stored[column::STREAM].width == 0, 0);
+    // Asked before the first tile: `patch` takes exceptions off the list as it goes.
+    let one_stream = stored[column::STREAM].width == 0 && stored[column::STREAM].exceptions.is_empty();
+    let mut last_end = 0;
     for first in (0..count).step_by(TILE) {
         let rows = TILE.min(count - first);
         for (stored, values) in stored.iter_mut().zip(work.tile.iter_mut()) {
@@ -97,7 +99,7 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
         let into_offsets = &mut into.offset[all.clone()];
         if stored[column::OFFSET].prediction == prediction::NONE {
             into_offsets.iter_mut().zip(offsets).for_each(|(offset, &value)| *offset = value as i64);
-        } else if one_stream && stored[column::STREAM].exceptions.is_empty() {
+        } else if one_stream {
             restore_offsets_of_one(offsets, lengths, &mut work.predicted[0], into_offsets);
         } else {
             restore_offsets(streams, offsets, lengths, &mut work.predicted, into_offsets);

@@ -162,6 +162,27 @@ mod tests {
     }
 
     #[test]
+    fn one_call_of_another_stream_leaves_the_offsets_of_the_others_alone() {
+        // A long run of one stream and then a close, as every program's last block has it: one exception in the stream
+        // column, in the last of several tiles.
+        for close in [1, 700, 2000, 2999] {
+            let segment = |i: u64| match i == close {
+                true => Segment::new(StreamId(8), -1, 0, i * 50 + 1, i * 50 + 9),
+                false => Segment::new(StreamId(7), (i * 4096 + 77) as i64, 1024, i * 50 + 1, i * 50 + 30),
+            };
+            let segments: Vec<Segment> = (0..3000).map(segment).collect();
+            let (_, columns) = round_trip(&segments);
+            for (i, segment) in segments.iter().enumerate() {
+                assert_eq!(
+                    (columns.stream[i], columns.offset[i]),
+                    (segment.stream().0, segment.offset),
+                    "row {i}, {close}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn exceptions_that_make_no_sense_are_refused() {
         let segments: Vec<Segment> = (0..200).map(|i| Segment::new(StreamId(3), i * 10, 10, 5, 6)).collect();
         let mut good = Vec::new();
