@@ -180,7 +180,7 @@ fn abort_of_one_rank() {
             let outcome = ends_as_untraced(&scratch, mpi, ranks, "abort");
             assert_eq!(outcome.code, 3, "{outcome:?}");
             // The rank that aborts has its trace; the others may be killed before they can write one.
-            let traces = Traces::read(&scratch.traces());
+            let traces = Traces::read_finished(&scratch.traces());
             let aborting = read_ranks(&scratch).into_iter().find(|(_, rank)| *rank == 1 || ranks == 1);
             let (pid, _) = aborting.expect("a rank aborts");
             traces.process(pid);
@@ -202,14 +202,14 @@ fn an_end_without_finalize() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         ends_as_untraced(&scratch, mpi, 1, "nofinalize");
-        let traces = Traces::read(&scratch.traces());
+        let traces = Traces::read_finished(&scratch.traces());
         assert_eq!(traces.processes.len(), 1);
         exact_for_those_present(&scratch, &traces);
         // With several ranks the launcher kills the others when it sees the first one end; whoever ended by itself has
         // its trace.
         let scratch = Scratch::new();
         program(&scratch, mpi, 3, "nofinalize").run();
-        let traces = Traces::read(&scratch.traces());
+        let traces = Traces::read_finished(&scratch.traces());
         assert!(!traces.processes.is_empty());
         exact_for_those_present(&scratch, &traces);
     }

@@ -48,6 +48,8 @@ pub(crate) struct ProcessTrace {
 pub(crate) struct Traces {
     /// The files.
     pub(crate) files: Vec<PathBuf>,
+    /// Files that are not whole.
+    pub(crate) unfinished: Vec<PathBuf>,
     /// Their job blocks.
     pub(crate) jobs: Vec<Job>,
     /// Their processes.
@@ -57,15 +59,25 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Reads every .dxt file of `dir`; there must be no unfinished one.
+    /// Reads every trace of `dir`; there must be no unfinished one.
     pub(crate) fn read(dir: &Path) -> Self {
+        let traces = Self::read_finished(dir);
+        assert_eq!(traces.unfinished, Vec::<PathBuf>::new());
+        traces
+    }
+
+    /// The same, where processes may have been killed while they wrote theirs.
+    pub(crate) fn read_finished(dir: &Path) -> Self {
         let listed = std::fs::read_dir(dir).expect("failed to list the traces");
         let mut files: Vec<PathBuf> = listed.map(|entry| entry.expect("failed to list the traces").path()).collect();
         files.sort();
         let mut traces = Self::default();
         for file in files {
-            assert!(file.extension().is_some_and(|end| end == "dxt"), "{} should not be there", file.display());
-            traces.add(&file);
+            match file.extension().and_then(|end| end.to_str()) {
+                Some("dxt") => traces.add(&file),
+                Some("partial") => traces.unfinished.push(file),
+                _ => panic!("{} should not be there", file.display()),
+            }
         }
         traces
     }
