@@ -45,7 +45,14 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     let bar = Bar::new(run.segments(), "stripes");
     let (partial, lost) = scan(run, &Audit { layouts: &layouts }, &bar);
     drop(bar);
-    let mut found = Found { files: partial.files, contested: partial.followed.contested(), ..Found::default() };
+    let mut found = Found {
+        files: partial.files,
+        contested: partial.followed.contested(),
+        followed_one_in: partial.followed.one_in(),
+        ..Found::default()
+    };
+    let followed_one_in = found.followed_one_in;
+    drop(partial.followed);
     let plan = overlap::plan(&found.contested);
     for batch in &plan.batches {
         let bar = Bar::new(run.segments(), "shared stripes");
@@ -66,7 +73,7 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     let mut result = Stripes {
         files: files(run, &layouts, found, args.top),
         without_layout: names.map(|file| file.name.clone()).collect(),
-        followed_one_in: partial.followed.one_in(),
+        followed_one_in,
         missing: Completeness::of(run, &lost),
         findings: Vec::new(),
     };
@@ -127,7 +134,8 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     }
     if result.followed_one_in > 1 {
         out.push(format!(
-            "too many partly written stripes to follow: shared stripes were looked for in 1 of {} (chosen by hash)",
+            "too many partly written stripes to follow all: shared stripes were looked for in 1 of {} (chosen by hash), and \
+             their numbers and times are estimates: those of the sample times {0}",
             result.followed_one_in
         ));
     }

@@ -110,7 +110,7 @@ pub struct StripePart {
     pub ranks: Vec<String>,
 }
 
-/// Sums over the shared stripes of a file.
+/// Sums over the shared stripes of a file. Estimates if not all stripes could be followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SharingPart {
     /// Stripes of which several processes wrote a part, at any time.
@@ -121,10 +121,29 @@ pub struct SharingPart {
     pub writes: u64,
     /// Their durations together, ns.
     pub time_ns: u64,
+    /// Where only a sample of the stripes was followed: all numbers above are of the sample, times this.
+    pub estimated_times: u64,
     /// Contested stripes that were too many to examine.
     pub not_examined: u64,
     /// Time of the writes to those, ns.
     pub not_examined_ns: u64,
+}
+
+impl SharingPart {
+    /// From the sums over a sample of one in `times` stripes to an estimate for all.
+    fn scale(&mut self, times: u64) {
+        self.estimated_times = times;
+        for sum in [
+            &mut self.contested_stripes,
+            &mut self.shared_stripes,
+            &mut self.writes,
+            &mut self.time_ns,
+            &mut self.not_examined,
+            &mut self.not_examined_ns,
+        ] {
+            *sum = sum.saturating_mul(times);
+        }
+    }
 }
 
 /// The audit of one file.
@@ -198,6 +217,8 @@ pub struct Found {
     pub left_over: Vec<(StripeKey, Writers)>,
     /// Conflicts.
     pub conflicts: Vec<Conflict>,
+    /// Of the partly written stripes, one in this many was followed.
+    pub followed_one_in: u64,
 }
 
 /// Puts the files together; `top` shared stripes are listed per file.
@@ -213,6 +234,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
         part.not_examined_ns = part.not_examined_ns.saturating_add(writers.time_ns);
     }
     let mut stripes: FxHashMap<u32, Vec<StripePart>> = FxHashMap::default();
+    let times = found.followed_one_in.max(1);
     for conflict in &found.conflicts {
         let file = conflict.stripe.file;
         let part = sharing.entry(file).or_default();
@@ -223,6 +245,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
             stripes.entry(file).or_default().push(stripe_part(run, layout, conflict));
         }
     }
+    sharing.values_mut().for_each(|part| part.scale(times));
     let mut out: Vec<FilePart> = found
         .files
         .into_iter()
