@@ -108,6 +108,7 @@ class Frame:
         if self.kind == SEGMENTS:
             block = sealed(source.read(self.body, min(64, max(0, end - self.body))), 64, "a block head")
             self.count, self.thread = struct.unpack_from("<II", block)
+            self.rate = struct.unpack_from("<i", block, 56)[0]
             self.body += 64
             if self.count > MAX_SEGMENTS:
                 raise Damaged(f"a block of {self.count} segments")
@@ -240,8 +241,8 @@ class Process:
         self.streams = {stream[0]: stream[1:4] for stream in table}
 
 
-def segments(raw, count):
-    """Section 4.2: (stream, offset, length, start, end) of each row."""
+def segments(raw, count, rate):
+    """Section 4.2: (stream, offset, length, start, end) of each row; times corrected as section 4.1 says."""
     if len(raw) < 60:
         raise Damaged("no column heads")
     heads = [struct.unpack_from("<QBBH", raw, 12 * column) for column in range(5)]
@@ -275,7 +276,8 @@ def segments(raw, count):
         last_end = start + duration
         if last_end > MASK or stream >> 24:
             raise Damaged("an end that overflows, or a stream id that is too large")
-        yield stream, offset - (1 << 64) if offset >> 63 else offset, length, start, last_end
+        times = ((time + (time * rate >> 42)) & MASK for time in (start, last_end))
+        yield stream, offset - (1 << 64) if offset >> 63 else offset, length, *times
 
 
 def print_process(source, process, blocks, shift, ops, out):
@@ -283,7 +285,7 @@ def print_process(source, process, blocks, shift, ops, out):
     numbers, printed = {}, 0
     for frame in sorted(blocks, key=lambda frame: (frame.thread, frame.at)):
         try:
-            rows = list(segments(frame.payload(source), frame.count))
+            rows = list(segments(frame.payload(source), frame.count, frame.rate))
         except Damaged as error:
             source.problems.append(f"a segment block at byte {frame.at}: {error}")
             continue

@@ -94,7 +94,7 @@ fn measure(segments: &[Segment], runs: usize) -> (f64, String, String) {
     let (mut encode, mut decode, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut trace_bytes = Vec::new();
     for _ in 0..runs {
-        let threads = [ThreadSegments { thread: 0, pieces: vec![segments] }];
+        let threads = [ThreadSegments { thread: 0, pieces: vec![segments.into()] }];
         let clock = Instant::now();
         let region = encoder.region(0, &mut Process::default(), &threads, &scale).expect(failed);
         encode.push(clock.elapsed().as_nanos() as f64 / segments.len() as f64);

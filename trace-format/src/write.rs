@@ -5,7 +5,8 @@
 use crate::columns::{self, Scratch, TickScale};
 use crate::error::{Error, Result};
 use crate::frame::{
-    BlockHead, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FrameHeader, IndexEntry, Trailer, codec, crc, kind,
+    BLOCK_HEAD_BYTES, BlockHead, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FrameHeader, IndexEntry, Trailer,
+    codec, corrected, crc, kind, rate_between,
 };
 use crate::limits;
 use crate::meta::{Job, Process};
@@ -34,7 +35,23 @@ pub struct ThreadSegments<'a> {
     /// Index in the process's thread table.
     pub thread: u32,
     /// Pieces of the thread's buffer, oldest first.
-    pub pieces: Vec<&'a [Segment]>,
+    pub pieces: Vec<Piece<'a>>,
+}
+
+/// A piece of a thread's buffer.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// Slots as they were recorded.
+    Slots(&'a [Segment]),
+    /// A segment frame that [`Encoder::block`] made earlier, with the nanoseconds per tick (in the unit of
+    /// [`TickScale::mult`]) that it was made with.
+    Frame(&'a [u8], u64),
+}
+
+impl<'a> From<&'a [Segment]> for Piece<'a> {
+    fn from(slots: &'a [Segment]) -> Self {
+        Self::Slots(slots)
+    }
 }
 
 /// An encoded process region.
@@ -80,27 +97,23 @@ impl Encoder {
         let mut blocks = Vec::new();
         process.info.segments = 0;
         process.info.blocks = 0;
+        let mut gathered: Vec<Segment> = Vec::new();
         for thread in threads {
-            let mut gathered: Vec<Segment> = Vec::new();
             for piece in &thread.pieces {
-                let mut rest = *piece;
-                while !rest.is_empty() {
-                    // A piece that fills a block goes in as it lies; smaller ones are gathered first.
-                    let room = TARGET_BLOCK_SEGMENTS - gathered.len();
-                    let (now, later) = rest.split_at(room.min(rest.len()));
-                    rest = later;
-                    if gathered.is_empty() && now.len() == TARGET_BLOCK_SEGMENTS {
-                        self.counted_block(number, thread.thread, now, scale, &mut process.info, &mut blocks)?;
-                        continue;
+                match piece {
+                    Piece::Slots(slots) => {
+                        self.slots(number, thread.thread, slots, scale, &mut gathered, &mut process.info, &mut blocks)?;
                     }
-                    gathered.extend_from_slice(now);
-                    if gathered.len() == TARGET_BLOCK_SEGMENTS {
+                    Piece::Frame(frame, mult) => {
                         self.counted_block(number, thread.thread, &gathered, scale, &mut process.info, &mut blocks)?;
                         gathered.clear();
+                        process.info.segments += adopt(frame, number, scale.mult, *mult, &mut blocks)?;
+                        process.info.blocks += 1;
                     }
                 }
             }
             self.counted_block(number, thread.thread, &gathered, scale, &mut process.info, &mut blocks)?;
+            gathered.clear();
         }
         process.info.missing = process.missing.iter().map(|missing| missing.counters.segments).sum();
         let mut bytes = Vec::with_capacity(blocks.len() + 1024);
@@ -117,6 +130,36 @@ impl Encoder {
             blocks: info.blocks,
         };
         Ok(Region { bytes, entry })
+    }
+
+    /// Encodes slots in blocks of [`TARGET_BLOCK_SEGMENTS`]; what does not fill one stays in `gathered`.
+    #[expect(clippy::too_many_arguments, reason = "one loop of `region`, cut out")]
+    fn slots(
+        &mut self,
+        region: u32,
+        thread: u32,
+        mut rest: &[Segment],
+        scale: &TickScale,
+        gathered: &mut Vec<Segment>,
+        info: &mut crate::meta::ProcessInfo,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        while !rest.is_empty() {
+            // A piece that fills a block goes in as it lies; smaller ones are gathered first.
+            let room = TARGET_BLOCK_SEGMENTS - gathered.len();
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            rest = later;
+            if gathered.is_empty() && now.len() == TARGET_BLOCK_SEGMENTS {
+                self.counted_block(region, thread, now, scale, info, out)?;
+                continue;
+            }
+            gathered.extend_from_slice(now);
+            if gathered.len() == TARGET_BLOCK_SEGMENTS {
+                self.counted_block(region, thread, gathered, scale, info, out)?;
+                gathered.clear();
+            }
+        }
+        Ok(())
     }
 
     fn counted_block(
@@ -161,8 +204,10 @@ impl Encoder {
             max_end_offset: summary.max_end_offset,
             stream_mask: summary.stream_mask,
             bytes: summary.bytes,
+            rate: 0,
         };
         let raw = std::mem::take(&mut self.raw);
+        self.search(summary.noise_only)?;
         let pieces = if segments.len() < PLANE_BLOCK_SEGMENTS {
             (raw.len(), raw.len())
         } else {
@@ -173,11 +218,22 @@ impl Encoder {
         result.map(|()| summary.segments)
     }
 
+    /// How hard zstd looks for repetitions. A block of one stream and one length has none but by chance, and short ones
+    /// by chance cost more than they save.
+    fn search(&mut self, noise_only: bool) -> Result<()> {
+        let (shortest, table_bits) = if noise_only { (7, 6) } else { (0, 0) };
+        self.zstd.reset(ResetDirective::SessionOnly).map_err(refused)?;
+        self.zstd.set_parameter(CParameter::MinMatch(shortest)).map_err(refused)?;
+        self.zstd.set_parameter(CParameter::HashLog(table_bits)).map_err(refused)?;
+        Ok(())
+    }
+
     fn metadata(&mut self, kind: u8, region: u32, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let (value, limit) = (raw.len() as u64, u64::from(limits::METADATA_BYTES));
         if value > limit {
             return Err(Error::Limit { what: "metadata bytes", value, limit, offset: 0 });
         }
+        self.search(false)?;
         self.frame(kind, region, &[], raw, (raw.len(), raw.len()), out)
     }
 
@@ -238,6 +294,29 @@ impl Encoder {
         }
         Ok(output.pos() - body)
     }
+}
+
+/// Latest end of the segments of a frame that [`Encoder::block`] made, in ns since the epoch; 0 if it is none.
+#[must_use]
+pub fn frame_end(frame: &[u8]) -> u64 {
+    let head = frame.get(FRAME_HEADER_BYTES..).map(|body| BlockHead::decode(body, 0));
+    head.and_then(Result::ok).map_or(0, |head| head.max_end)
+}
+
+/// Appends a frame that was made earlier, as a part of region `number`, with its times corrected from `old` to `new`
+/// nanoseconds per tick; returns its segments.
+fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<u64> {
+    let malformed = |why: &str| Error::Malformed { what: "a frame made earlier", offset: 0, why: why.into() };
+    let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("it is cut short"))?;
+    let header = FrameHeader::decode(frame, 0)?;
+    let head = BlockHead::decode(body, 0)?;
+    let rate = rate_between(old, new).ok_or_else(|| malformed("the clock's rate has changed too much"))?;
+    let corrected_head =
+        BlockHead { min_start: corrected(head.min_start, rate), max_end: corrected(head.max_end, rate), rate, ..head };
+    out.extend_from_slice(&FrameHeader { region: number, ..header }.encode());
+    out.extend_from_slice(&corrected_head.encode());
+    out.extend_from_slice(body.get(BLOCK_HEAD_BYTES..).unwrap_or_default());
+    Ok(u64::from(head.segments))
 }
 
 fn memory(why: &str) -> Error {

@@ -117,7 +117,7 @@ impl Builder {
         let threads: Vec<ThreadSegments<'_>> = self
             .threads
             .iter()
-            .map(|(thread, segments)| ThreadSegments { thread: *thread, pieces: vec![segments.as_slice()] })
+            .map(|(thread, segments)| ThreadSegments { thread: *thread, pieces: vec![segments.as_slice().into()] })
             .collect();
         encoder.region(number, &mut self.process, &threads, &TickScale::IDENTITY).unwrap()
     }

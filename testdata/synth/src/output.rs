@@ -30,7 +30,7 @@ fn write_to(args: &Args, out: &mut impl Write) -> anyhow::Result<(u64, u64)> {
     let (mut at, mut total, mut index) = (head.len() as u64, 0, Vec::new());
     for rank in 0..args.ranks() {
         let (mut process, segments) = simulate(args, pattern.as_ref(), rank)?;
-        let threads = [ThreadSegments { thread: 0, pieces: vec![&segments] }];
+        let threads = [ThreadSegments { thread: 0, pieces: vec![segments.as_slice().into()] }];
         let region = encoder.region(rank, &mut process, &threads, &TickScale::IDENTITY)?;
         out.write_all(&region.bytes)?;
         index.extend_from_slice(&IndexEntry { offset: at, ..region.entry }.encode());

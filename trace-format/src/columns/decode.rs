@@ -26,6 +26,14 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// Applies a block's [`crate::frame::BlockHead::rate`] to all times.
+    pub(crate) fn correct(&mut self, rate: i32) {
+        if rate != 0 {
+            let times = self.start.iter_mut().chain(&mut self.end);
+            times.for_each(|time| *time = crate::frame::corrected(*time, rate));
+        }
+    }
+
     /// Number of segments.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -37,6 +37,8 @@ pub struct Summary {
     pub stream_mask: u64,
     /// Sum of lengths, wrapping.
     pub bytes: u64,
+    /// Whether stream and length are the same throughout: what the planes hold then hardly repeats.
+    pub noise_only: bool,
     /// Bytes before the planes, which have one byte per segment each.
     pub planes_at: usize,
 }
@@ -85,6 +87,7 @@ pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, ou
         out.extend_from_slice(&row.to_le_bytes());
         out.extend_from_slice(&value.to_le_bytes());
     }
+    summary.noise_only = shapes[column::STREAM].width == 0 && shapes[column::LENGTH].width == 0;
     summary.planes_at = out.len() - begin;
     for (column, shape) in columns.iter().zip(shapes) {
         shuffle(&column[..count], shape.base, shape.width, out);
@@ -111,6 +114,7 @@ fn predict(
         max_end_offset: i64::MIN,
         stream_mask: 0,
         bytes: 0,
+        noise_only: false,
         planes_at: 0,
     };
     for tile in segments.chunks(TILE) {

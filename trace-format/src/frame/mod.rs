@@ -129,6 +129,28 @@ pub struct BlockHead {
     pub stream_mask: u64,
     /// Sum of the lengths, in bytes (modulo 2^64).
     pub bytes: u64,
+    /// What the columns' times are to be corrected by, in units of 2^-42: see [`corrected`].
+    pub rate: i32,
+}
+
+/// Bits of [`BlockHead::rate`] behind the binary point.
+const RATE_SHIFT: u32 = 42;
+
+/// A time of the columns as it should be: `time * (1 + rate * 2^-42)`, rounded down. A block that was encoded while the
+/// program ran was encoded with the clock's rate as it was known then; the writer knows it better in the end.
+#[inline]
+#[must_use]
+pub fn corrected(time: u64, rate: i32) -> u64 {
+    let more = (i128::from(time) * i128::from(rate)) >> RATE_SHIFT;
+    time.wrapping_add(more as u64)
+}
+
+/// The rate that turns nanoseconds of `old` nanoseconds per tick into those of `new`; both in the same unit. `None` if
+/// they are more than 488 ppm apart.
+#[must_use]
+pub fn rate_between(old: u64, new: u64) -> Option<i32> {
+    let difference = i128::from(new) - i128::from(old);
+    i32::try_from((difference << RATE_SHIFT) / i128::from(old.max(1))).ok()
 }
 
 impl BlockHead {
@@ -144,6 +166,7 @@ impl BlockHead {
             .put(&self.max_end_offset.to_le_bytes())
             .put(&self.stream_mask.to_le_bytes())
             .put(&self.bytes.to_le_bytes())
+            .put(&self.rate.to_le_bytes())
             .seal()
     }
 
@@ -162,6 +185,7 @@ impl BlockHead {
             max_end_offset: parts.i64(),
             stream_mask: parts.u64(),
             bytes: parts.u64(),
+            rate: i32::from_le_bytes(parts.take()),
         })
     }
 }
@@ -187,6 +211,7 @@ mod tests {
             max_end_offset: 6,
             stream_mask: 7,
             bytes: 8,
+            rate: -9,
         };
         assert_eq!(BlockHead::decode(&head.encode(), 0).unwrap(), head);
         let entry = IndexEntry { rank: -1, pid: 2, offset: 3, length: 4, segments: 5, missing: 6, blocks: 7 };
@@ -206,6 +231,7 @@ mod tests {
             max_end_offset: 6,
             stream_mask: 7,
             bytes: 8,
+            rate: -9,
         }
         .encode();
         for bit in 0..whole.len() * 8 {

@@ -33,6 +33,7 @@ impl Decoder {
             }
         };
         columns::decode(raw, block.head.segments, block.offset, &mut self.work, &mut self.columns)?;
+        self.columns.correct(block.head.rate);
         Ok(&self.columns)
     }
 

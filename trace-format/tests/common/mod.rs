@@ -19,7 +19,7 @@ pub(crate) fn regions(encoder: &mut Encoder, ranks: &mut [Rank]) -> Vec<Region> 
     for (number, rank) in ranks.iter_mut().enumerate() {
         let threads: Vec<ThreadSegments<'_>> = (0..)
             .zip(&rank.threads)
-            .map(|(thread, segments)| ThreadSegments { thread, pieces: segments.chunks(90).collect() })
+            .map(|(thread, segments)| ThreadSegments { thread, pieces: segments.chunks(90).map(Into::into).collect() })
             .collect();
         let region = encoder.region(number as u32, &mut rank.process, &threads, &TickScale::IDENTITY);
         out.push(region.expect("memory is there"));
