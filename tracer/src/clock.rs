@@ -107,6 +107,11 @@ pub(crate) struct Calibration {
     pub(crate) epoch_unix_ns: i64,
 }
 
+/// From ticks to ns since the epoch, as well as it is known by now.
+pub(crate) fn scale_now() -> TickScale {
+    calibrate().scale
+}
+
 /// Measures the rate over the time since [`start`].
 pub(crate) fn calibrate() -> Calibration {
     let base = BASE_TICKS.load(Ordering::Relaxed);

@@ -28,6 +28,21 @@ pub(crate) enum FlushMode {
     Process,
 }
 
+/// What becomes of segments when the buffer is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Overflow {
+    /// They are encoded and compressed in memory; what does not fit even so is folded.
+    #[default]
+    Compact,
+    /// They are folded into counters.
+    Fold,
+}
+
+/// What becomes of segments when the buffer is full.
+pub(crate) fn overflow() -> Overflow {
+    current().map_or(Overflow::Fold, |config| config.overflow)
+}
+
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
@@ -35,16 +50,31 @@ pub(crate) struct Config {
     pub(crate) output_dir: Vec<u8>,
     /// Cap on the segment buffer of one process, in bytes.
     pub(crate) buffer_max: usize,
+    /// What to do when it is full.
+    pub(crate) overflow: Overflow,
     /// How to flush.
     pub(crate) flush: FlushMode,
     /// 0 quiet, 1 says what was written, 2 says more.
     pub(crate) verbose: u8,
 }
 
+impl Overflow {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Compact => "compact",
+            Self::Fold => "fold",
+        }
+    }
+}
+
 impl Config {
     /// The settings that shape a trace, as (variable, value).
     pub(crate) fn describe(&self) -> Vec<(String, String)> {
-        vec![("DXT_ENABLE".to_owned(), "trace".to_owned()), ("DXT_BUFFER_MAX".to_owned(), self.buffer_max.to_string())]
+        vec![
+            ("DXT_ENABLE".to_owned(), "trace".to_owned()),
+            ("DXT_BUFFER_MAX".to_owned(), self.buffer_max.to_string()),
+            ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
+        ]
     }
 }
 
@@ -83,6 +113,11 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
             .filter(|bytes| (LEAST_BUFFER_MAX..=LARGEST_BUFFER_MAX).contains(bytes))
             .ok_or_else(|| bad("DXT_BUFFER_MAX", value, "a size from 16K to 1T, such as 4194304, 64M or 1G"))?,
     };
+    let overflow = match environment.get(c"DXT_OVERFLOW") {
+        None | Some(b"" | b"compact") => Overflow::Compact,
+        Some(b"fold") => Overflow::Fold,
+        Some(value) => return Err(bad("DXT_OVERFLOW", value, "compact or fold")),
+    };
     let flush = match environment.get(c"DXT_FLUSH") {
         None | Some(b"" | b"auto") => FlushMode::Auto,
         Some(b"collective") => FlushMode::Collective,
@@ -96,7 +131,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => return Err(bad("DXT_VERBOSE", value, "0, 1 or 2")),
     };
     let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
-    Ok(Some(Config { output_dir, buffer_max, flush, verbose }))
+    Ok(Some(Config { output_dir, buffer_max, overflow, flush, verbose }))
 }
 
 fn enabled(environment: &impl Environment) -> Result<bool, BadValue> {

@@ -176,13 +176,10 @@ fn next_slot(thread: &Thread) -> usize {
 
 /// Forgets everything recorded: for a forked child, which has one thread.
 pub(crate) fn start_empty() {
-    ARENA.clear();
+    buffer::start_empty(&ARENA);
     THREADS.clear();
-    buffer::SCRATCHES.clear();
-    buffer::LOST.store(0, Ordering::Relaxed);
     DURING_TRACER.store(0, Ordering::Relaxed);
     for count in &crate::handles::NOT_RECORDED {
         count.store(0, Ordering::Relaxed);
     }
-    buffer::set_written_until(0);
 }

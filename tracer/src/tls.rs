@@ -23,6 +23,10 @@ pub(crate) struct Thread {
     pub(crate) index: Cell<u32>,
     /// Size of the thread's latest chunk in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
+    /// First slot of the thread's chunk, or 0 while it has none of the arena's.
+    pub(crate) chunk: Cell<usize>,
+    /// Chunks that the thread has had.
+    pub(crate) sequence: Cell<u32>,
     /// The thread's scratch chunk once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
     /// File of the MPI-IO call in progress, to find the offset that a shared file pointer led to.
@@ -41,6 +45,8 @@ impl Thread {
             mpi_depth: Cell::new(0),
             index: Cell::new(0),
             chunk_bytes: Cell::new(0),
+            chunk: Cell::new(0),
+            sequence: Cell::new(0),
             scratch: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
             nested_offset: Cell::new(0),
@@ -53,6 +59,8 @@ impl Thread {
         self.limit.set(0);
         self.index.set(0);
         self.chunk_bytes.set(0);
+        self.chunk.set(0);
+        self.sequence.set(0);
         self.scratch.set(0);
     }
 
@@ -83,7 +91,7 @@ impl Thread {
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
 
-const BLOCK_BYTES: usize = 64;
+const BLOCK_BYTES: usize = 128;
 const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);
 
 #[cfg(target_arch = "x86_64")]

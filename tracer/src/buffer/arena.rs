@@ -1,53 +1,40 @@
 //! The arena: `DXT_BUFFER_MAX` bytes of address space, committed page by page as it is written. Chunks are cut from it
-//! with one atomic add and then belong to one thread.
+//! with one atomic add and then belong to one thread, until they are full; then whoever needs room may pack them.
 //!
 //! A chunk begins with a header of one segment's size, so the arena describes itself: it can be walked from its start
 //! by whoever can see it, without the tracer's other tables.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
+use super::chunk::{Chunk, HEADER_BYTES, Header, State};
 use crate::memory;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use trace_format::Segment;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// First chunk of a thread, in bytes: a thread that does little costs little.
 pub(crate) const FIRST_CHUNK_BYTES: u32 = 2 << 10;
 /// Largest chunk, in bytes.
 const LARGEST_CHUNK_BYTES: u32 = 64 << 10;
-/// Marks a chunk header.
-const CHUNK_MAGIC: u64 = u64::from_le_bytes(*b"DXTchunk");
-
-/// Header of a chunk; as large as a segment, so that segments stay aligned.
-#[repr(C, align(32))]
-struct Header {
-    magic: AtomicU64,
-    /// Index of the owning thread.
-    thread: AtomicU32,
-    /// Size of the chunk in bytes, this header included.
-    bytes: AtomicU32,
-}
-
-const HEADER_BYTES: usize = size_of::<Segment>();
-const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
-
-/// A chunk as it lies in the arena.
-pub(crate) struct Chunk {
-    /// Index of the owning thread.
-    pub(crate) thread: u32,
-    /// Its slots; those with an end of zero are not filled.
-    pub(crate) slots: &'static [Segment],
-}
 
 /// The arena.
 pub(crate) struct Arena {
     start: AtomicPtr<u8>,
     capacity: AtomicUsize,
     used: AtomicUsize,
+    /// Full chunks that nobody has packed yet.
+    full: AtomicUsize,
+    /// Where the search for a full chunk goes on.
+    next: AtomicUsize,
 }
 
 impl Arena {
     /// An arena without memory.
     pub(crate) const fn new() -> Self {
-        Self { start: AtomicPtr::new(std::ptr::null_mut()), capacity: AtomicUsize::new(0), used: AtomicUsize::new(0) }
+        Self {
+            start: AtomicPtr::new(std::ptr::null_mut()),
+            capacity: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
+            full: AtomicUsize::new(0),
+            next: AtomicUsize::new(0),
+        }
     }
 
     /// Reserves `capacity` bytes; false if the system refuses.
@@ -61,9 +48,8 @@ impl Arena {
         true
     }
 
-    /// Cuts a chunk for `thread`, twice the size of its last one; returns (first slot, behind last slot, bytes), or
-    /// `None` when the arena is full.
-    pub(crate) fn cut(&self, thread: u32, last_bytes: u32) -> Option<(usize, usize, u32)> {
+    /// Cuts a chunk, twice the size of the thread's last one; `None` when the arena is full.
+    pub(crate) fn cut(&self, last_bytes: u32) -> Option<Chunk> {
         let wanted = (last_bytes * 2).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES) as usize;
         let capacity = self.capacity.load(Ordering::Acquire);
         let mut bytes = wanted;
@@ -72,49 +58,69 @@ impl Arena {
             bytes = wanted.min((capacity - used) & !(HEADER_BYTES - 1));
             (bytes >= 2 * HEADER_BYTES).then_some(used + bytes)
         });
-        let at = at.ok()?;
-        // SAFETY: inside the reservation.
-        let chunk = unsafe { self.start.load(Ordering::Relaxed).add(at) };
-        // SAFETY: aligned (page start plus whole slots), given to this call alone, atomics.
-        let header = unsafe { &*chunk.cast::<Header>() };
-        header.thread.store(thread, Ordering::Relaxed);
-        header.bytes.store(bytes as u32, Ordering::Relaxed);
-        header.magic.store(CHUNK_MAGIC, Ordering::Release);
-        Some((chunk as usize + HEADER_BYTES, chunk as usize + bytes, bytes as u32))
+        let header = self.header(at.ok()?);
+        Some(Chunk::cut(header, bytes as u32))
     }
 
-    /// Walks the chunks in the order in which they were cut.
+    /// A chunk that its thread has filled may be packed from now on.
+    pub(crate) fn filled(&self, chunk: Chunk) {
+        chunk.set_state(State::Full);
+        self.full.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes a full chunk out of circulation, to pack it; `None` if there is none.
+    pub(crate) fn claim_full(&self) -> Option<Chunk> {
+        self.full.fetch_update(Ordering::AcqRel, Ordering::Acquire, |full| full.checked_sub(1)).ok()?;
+        // One is promised to us: two rounds find it, unless others keep taking the ones we see.
+        let mut at = self.next.load(Ordering::Relaxed);
+        for _ in 0..2 {
+            for (offset, chunk) in self.from(at) {
+                if chunk.change_state(State::Full, State::Packing) {
+                    self.next.store(offset + chunk.bytes(), Ordering::Relaxed);
+                    return Some(chunk);
+                }
+            }
+            at = 0;
+        }
+        self.full.fetch_add(1, Ordering::Release);
+        None
+    }
+
+    /// Walks the chunks in the order in which they lie.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk> {
-        let start = self.start.load(Ordering::Relaxed);
+        self.from(0).map(|(_, chunk)| chunk)
+    }
+
+    fn header(&self, at: usize) -> &'static Header {
+        // SAFETY: inside the reservation: callers have checked `at` against `used`.
+        let header = unsafe { self.start.load(Ordering::Relaxed).add(at) };
+        // SAFETY: aligned (page start plus whole slots), mapped for good; atomics, valid for any bits.
+        unsafe { &*header.cast::<Header>() }
+    }
+
+    /// The chunks from `at` on, where one begins, and their offsets.
+    fn from(&self, mut at: usize) -> impl Iterator<Item = (usize, Chunk)> {
         let used = self.used.load(Ordering::Acquire);
-        let mut at = 0;
         std::iter::from_fn(move || {
             while at + HEADER_BYTES <= used {
-                // SAFETY: inside the reservation.
-                let chunk = unsafe { start.add(at) };
-                // SAFETY: aligned and mapped; atomics, valid for any bits.
-                let header = unsafe { &*chunk.cast::<Header>() };
-                let bytes = header.bytes.load(Ordering::Relaxed) as usize;
-                if header.magic.load(Ordering::Acquire) != CHUNK_MAGIC || bytes < HEADER_BYTES || at + bytes > used {
+                let here = at;
+                match Chunk::at(self.header(here), used - here) {
+                    Some(chunk) => {
+                        at += chunk.bytes();
+                        return Some((here, chunk));
+                    }
                     // Cut by a thread that has not come to write its header: nothing is in it yet.
-                    at += HEADER_BYTES;
-                    continue;
+                    None => at += HEADER_BYTES,
                 }
-                at += bytes;
-                // SAFETY: inside the chunk.
-                let first = unsafe { chunk.add(HEADER_BYTES) }.cast::<Segment>();
-                let count = (bytes - HEADER_BYTES) / size_of::<Segment>();
-                // SAFETY: mapped, aligned, valid for any bits. A thread that still runs may be writing a slot, which then
-                // has an end of zero and is left out.
-                let slots = unsafe { std::slice::from_raw_parts(first, count) };
-                return Some(Chunk { thread: header.thread.load(Ordering::Relaxed), slots });
             }
             None
         })
     }
 
-    /// Forgets all chunks. No thread may hold one: for a forked child, and after a flush.
+    /// Forgets all chunks. No thread may hold one: for a forked child.
     pub(crate) fn clear(&self) {
+        self.full.store(0, Ordering::Relaxed);
+        self.next.store(0, Ordering::Relaxed);
         let used = self.used.swap(0, Ordering::AcqRel);
         if used > 0 {
             memory::clear(self.start.load(Ordering::Relaxed), used);
@@ -129,20 +135,37 @@ mod tests {
     #[test]
     fn chunks_double_up_to_the_cap_and_the_rest_is_used() {
         let arena = Arena::new();
-        assert!(arena.cut(0, 0).is_none());
+        assert!(arena.cut(0).is_none());
         assert!(arena.prepare(200 << 10));
         let (mut last, mut sizes) = (0, Vec::new());
-        while let Some((first, end, bytes)) = arena.cut(7, last) {
-            assert_eq!((end - first, first % 32), (bytes as usize - 32, 0));
-            sizes.push(bytes >> 10);
-            last = bytes;
+        while let Some(chunk) = arena.cut(last) {
+            chunk.give(7, sizes.len() as u32);
+            assert_eq!(chunk.end() - chunk.first(), chunk.bytes() - 32);
+            assert_eq!(chunk.first() % 32, 0);
+            last = chunk.bytes() as u32;
+            sizes.push(last >> 10);
         }
         assert_eq!(sizes, [2, 4, 8, 16, 32, 64, 64, 10]);
-        let slots: usize = arena.chunks().map(|chunk| chunk.slots.len()).sum();
+        let slots: usize = arena.chunks().map(|chunk| chunk.slots().len()).sum();
         assert_eq!(slots, (200 << 10) / 32 - sizes.len());
-        assert!(arena.chunks().all(|chunk| chunk.thread == 7));
+        assert!(arena.chunks().all(|chunk| chunk.owner().0 == 7));
         arena.clear();
         assert_eq!(arena.chunks().count(), 0);
-        assert!(arena.cut(0, 0).is_some());
+        assert!(arena.cut(0).is_some());
+    }
+
+    #[test]
+    fn every_full_chunk_is_claimed_once() {
+        let arena = Arena::new();
+        assert!(arena.prepare(1 << 20));
+        let chunks: Vec<Chunk> = std::iter::from_fn(|| arena.cut(64 << 10)).collect();
+        assert!(arena.claim_full().is_none());
+        chunks.iter().for_each(|chunk| arena.filled(*chunk));
+        let claimed: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| std::iter::from_fn(|| arena.claim_full()).count())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(claimed, chunks.len());
     }
 }

@@ -2,7 +2,21 @@
 //! MPI, files on disk or how a segment came about.
 
 mod arena;
+mod chunk;
+mod encoders;
+mod packed;
 mod policy;
 
 pub(crate) use arena::Arena;
+pub(crate) use packed::{Block, blocks};
 pub(crate) use policy::{LOST, SCRATCHES, Scratch, chunk_full, set_written_until, written_until};
+
+/// Forgets all segments: for a forked child, which has one thread.
+pub(crate) fn start_empty(arena: &Arena) {
+    arena.clear();
+    packed::forget();
+    encoders::after_fork();
+    SCRATCHES.clear();
+    LOST.store(0, std::sync::atomic::Ordering::Relaxed);
+    set_written_until(0);
+}

@@ -1,9 +1,13 @@
-//! What happens when a thread's chunk is full: the only place where modes differ. Trace mode takes the next chunk; at the
-//! cap it folds: the thread gets a small scratch chunk, and each time that is full its segments go into the counters of
-//! their streams and their places are used again. What is on record then is the run up to the cap, and the last moments.
+//! What happens when a thread's chunk is full: the only place where modes differ. Trace mode takes the next chunk. At the
+//! cap it packs (`DXT_OVERFLOW=compact`): full chunks are encoded in memory, and their places are used again. Where that
+//! gives no more room it folds: the thread gets a small scratch chunk, and each time that is full its segments go into the
+//! counters of their streams. What is on record then is the run up to there, and the last moments.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::{Arena, FIRST_CHUNK_BYTES};
+use super::chunk::Chunk;
+use super::packed;
+use crate::config::Overflow;
 use crate::memory::Table;
 use crate::registry;
 use crate::tls::Thread;
@@ -55,11 +59,19 @@ impl Scratch {
 pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     let index = thread.index.get() - 1;
     if thread.scratch.get() == 0 {
-        if let Some((first, end, bytes)) = arena.cut(index, thread.chunk_bytes.get()) {
-            thread.chunk_bytes.set(bytes);
-            thread.limit.set(end);
-            thread.cursor.set(first + size_of::<Segment>());
-            return first;
+        if thread.chunk.get() != 0 {
+            arena.filled(Chunk::of_first(thread.chunk.get()));
+            thread.chunk.set(0);
+        }
+        if let Some(chunk) = next_chunk(arena, thread) {
+            let sequence = thread.sequence.get();
+            thread.sequence.set(sequence + 1);
+            chunk.give(index, sequence);
+            thread.chunk.set(chunk.first());
+            thread.chunk_bytes.set(chunk.bytes() as u32);
+            thread.limit.set(chunk.end());
+            thread.cursor.set(chunk.first() + size_of::<Segment>());
+            return chunk.first();
         }
         let slots = std::cell::UnsafeCell::new([Segment::default(); SCRATCH_SLOTS]);
         let Some((_, scratch)) = SCRATCHES.push(Scratch { thread: index, slots }) else {
@@ -76,6 +88,14 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     thread.limit.set(first + SCRATCH_SLOTS * size_of::<Segment>());
     thread.cursor.set(first + size_of::<Segment>());
     first
+}
+
+/// Room for the thread's next segments: a new chunk, or at the cap one whose segments have been packed.
+fn next_chunk(arena: &Arena, thread: &Thread) -> Option<Chunk> {
+    arena.cut(thread.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
+        Overflow::Compact => packed::make_room(arena),
+        Overflow::Fold => None,
+    })
 }
 
 /// Folds the filled slots of `scratch` into the counters of their streams and empties them.

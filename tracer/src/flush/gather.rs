@@ -15,12 +15,12 @@ use trace_format::meta::{
     FileDef, Job, JobInfo, LayoutDef, LayoutMoment, Missing, Mpi, Note, Process, ProcessInfo, SharedName, StreamDef,
     ThreadDef,
 };
-use trace_format::write::{Encoder, Region, ThreadSegments};
+use trace_format::write::{self, Encoder, Piece, Region, ThreadSegments};
 
 /// What this process has recorded.
 pub(super) struct Gathered {
     process: Process,
-    threads: Vec<(u32, Vec<Cow<'static, [Segment]>>)>,
+    threads: Vec<Vec<Ordered>>,
     scale: TickScale,
 }
 
@@ -34,11 +34,11 @@ impl Gathered {
     /// Takes stock. Paths whose hash is in `known` are left to the job block.
     pub(super) fn new(by: &str, known: Option<&[u64]>) -> Self {
         let calibration = clock::calibrate();
-        let threads = segments();
+        let threads = segments(&calibration.scale);
         let used = used_streams(&threads);
         let mut process = Process { info: info(by, &calibration), notes: notes(), ..Process::default() };
         for (index, thread) in THREADS.iter().enumerate() {
-            if threads.get(index).is_some_and(|(_, pieces)| !pieces.is_empty()) {
+            if threads.get(index).is_some_and(|pieces| !pieces.is_empty()) {
                 process.threads.push(ThreadDef { index: index as u32, tid: thread.tid.load(Ordering::Relaxed) });
             }
         }
@@ -85,44 +85,83 @@ impl Gathered {
         let threads: Vec<ThreadSegments<'_>> = self
             .threads
             .iter()
+            .enumerate()
             .map(|(thread, pieces)| ThreadSegments {
-                thread: *thread,
-                pieces: pieces.iter().map(|piece| &**piece).collect(),
+                thread: thread as u32,
+                pieces: pieces
+                    .iter()
+                    .map(|ordered| match &ordered.piece {
+                        Held::Slots(slots) => Piece::Slots(slots),
+                        Held::Packed(block) => Piece::Frame(block.frame, block.mult),
+                    })
+                    .collect(),
             })
             .collect();
         encoder.region(number, &mut self.process, &threads, &self.scale)
     }
 }
 
-/// The segments of every thread, in order: its chunks, then its scratch.
-fn segments() -> Vec<(u32, Vec<Cow<'static, [Segment]>>)> {
+/// A piece of a thread's buffer, with its place in the thread's order.
+struct Ordered {
+    sequence: u32,
+    piece: Held,
+}
+
+/// A piece that is kept until it is encoded.
+enum Held {
+    /// Slots of the buffer.
+    Slots(Cow<'static, [Segment]>),
+    /// A packed block.
+    Packed(buffer::Block),
+}
+
+/// The segments of every thread, in order: its chunks and packed blocks as they came, then its scratch.
+fn segments(scale: &TickScale) -> Vec<Vec<Ordered>> {
     let written = buffer::written_until();
-    let mut threads: Vec<(u32, Vec<Cow<'static, [Segment]>>)> =
-        (0..THREADS.len()).map(|index| (index as u32, Vec::new())).collect();
-    let chunks = ARENA.chunks().map(|chunk| (chunk.thread, chunk.slots));
-    for (thread, slots) in chunks.chain(buffer::SCRATCHES.iter().map(buffer::Scratch::slots)) {
-        let new = |slot: &&Segment| slot.end > written;
-        let Some((_, pieces)) = threads.get_mut(thread as usize) else { continue };
-        if written == 0 {
-            let filled = slots.iter().rposition(|slot| slot.end != 0).map_or(0, |last| last + 1);
-            if filled > 0 {
-                pieces.push(Cow::Borrowed(&slots[..filled]));
-            }
-        } else if slots.iter().any(|slot| new(&slot)) {
-            pieces.push(Cow::Owned(slots.iter().filter(new).copied().collect()));
+    let written_ns = if written == 0 { 0 } else { scale.nanoseconds(written) };
+    let mut threads: Vec<Vec<Ordered>> = (0..THREADS.len()).map(|_| Vec::new()).collect();
+    let mut add = |thread: u32, sequence: u32, piece: Held| {
+        if let Some(pieces) = threads.get_mut(thread as usize) {
+            pieces.push(Ordered { sequence, piece });
+        }
+    };
+    for chunk in ARENA.chunks() {
+        for block in buffer::blocks(chunk).filter(|block| write::frame_end(block.frame) > written_ns) {
+            add(block.thread, block.sequence, Held::Packed(block));
+        }
+        let (thread, sequence) = chunk.owner();
+        if let Some(slots) = new_slots(chunk.slots(), written) {
+            add(thread, sequence, Held::Slots(slots));
         }
     }
+    for (thread, slots) in buffer::SCRATCHES.iter().map(buffer::Scratch::slots) {
+        if let Some(slots) = new_slots(slots, written) {
+            add(thread, u32::MAX, Held::Slots(slots));
+        }
+    }
+    threads.iter_mut().for_each(|pieces| pieces.sort_by_key(|ordered| ordered.sequence));
     threads
 }
 
+/// The slots filled after `written`; `None` if there are none.
+fn new_slots(slots: &'static [Segment], written: u64) -> Option<Cow<'static, [Segment]>> {
+    let slots = &slots[..slots.iter().rposition(|slot| slot.end > written).map_or(0, |last| last + 1)];
+    match (slots.is_empty(), written) {
+        (true, _) => None,
+        (false, 0) => Some(Cow::Borrowed(slots)),
+        (false, _) => Some(Cow::Owned(slots.iter().filter(|slot| slot.end > written).copied().collect())),
+    }
+}
+
 /// Which streams have a segment.
-fn used_streams(threads: &[(u32, Vec<Cow<'static, [Segment]>>)]) -> Vec<bool> {
-    let mut used = vec![false; registry::streams().count()];
-    for segment in threads.iter().flat_map(|(_, pieces)| pieces).flat_map(|piece| piece.iter()) {
-        if segment.end != 0
-            && let Some(used) = used.get_mut(segment.stream().0 as usize)
-        {
-            *used = true;
+fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
+    let mut used: Vec<bool> = registry::streams().map(|(_, stream)| stream.is_used()).collect();
+    for piece in threads.iter().flatten() {
+        let Held::Slots(slots) = &piece.piece else { continue };
+        for segment in slots.iter().filter(|segment| segment.end != 0) {
+            if let Some(used) = used.get_mut(segment.stream().0 as usize) {
+                *used = true;
+            }
         }
     }
     used

@@ -3,7 +3,7 @@
 
 use super::folded::Folded;
 use crate::ops::FREQUENT;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use trace_format::meta::{FileKind, LayoutSource};
 
 /// What fstat(2) tells.
@@ -60,6 +60,8 @@ pub(crate) struct Stream {
     pub(crate) flags: u8,
     /// Error number of a failed stream.
     pub(crate) errno: u16,
+    /// Whether segments of it were packed: its description must go into the trace.
+    pub(super) used: AtomicBool,
     /// Counters of what was folded; null while nothing was.
     pub(super) counters: AtomicPtr<Folded>,
     /// Next stream of the file.

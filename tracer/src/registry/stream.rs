@@ -5,7 +5,7 @@ use super::folded::Folded;
 use super::records::{File, Stream};
 use crate::memory::Table;
 use crate::ops::{FREQUENT, Op};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::stream_flags;
 use trace_format::segment::{MAX_STREAMS, StreamId};
@@ -66,6 +66,7 @@ fn find_or_add(file: &'static File, op: &'static Op, nested: bool) -> Option<Str
             op: op.code(),
             flags,
             errno: 0,
+            used: AtomicBool::new(false),
             counters: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
         })?;
@@ -80,10 +81,23 @@ fn find_or_add(file: &'static File, op: &'static Op, nested: bool) -> Option<Str
 pub(crate) fn forget_counts() {
     for (_, stream) in streams() {
         stream.counters.store(std::ptr::null_mut(), Ordering::Release);
+        stream.used.store(false, Ordering::Release);
     }
 }
 
 impl Stream {
+    /// Segments of it have been packed.
+    pub(crate) fn mark_used(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether segments of it have been packed.
+    pub(crate) fn is_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
+    }
+
     /// Adds what was folded by one thread; `previous` is where its last segment ended.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous) -> bool {
         let mut folded = self.counters.load(Ordering::Acquire);

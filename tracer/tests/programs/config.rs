@@ -47,6 +47,7 @@ fn a_value_that_makes_no_sense_turns_tracing_off_with_one_line() {
         ("DXT_BUFFER_MAX", "lots"),
         ("DXT_BUFFER_MAX", "-4M"),
         ("DXT_BUFFER_MAX", "1"),
+        ("DXT_OVERFLOW", "drop"),
         ("DXT_FLUSH", "sometimes"),
         ("DXT_VERBOSE", "loud"),
     ] {
@@ -64,7 +65,8 @@ fn a_value_that_makes_no_sense_turns_tracing_off_with_one_line() {
 fn what_the_buffer_cannot_hold_is_counted_exactly() {
     for buffer in ["16K", "64K", "1M", "65536", "0.5"] {
         let scratch = Scratch::new();
-        let outcome = program(&scratch, 50_000).env("DXT_BUFFER_MAX", buffer).run();
+        let launch = program(&scratch, 50_000).env("DXT_BUFFER_MAX", buffer).env("DXT_OVERFLOW", "fold");
+        let outcome = launch.run();
         assert_eq!(outcome.code, 7, "{outcome:?}");
         if buffer == "0.5" {
             assert!(outcome.stderr.contains("DXT_BUFFER_MAX"));
@@ -84,19 +86,44 @@ fn what_the_buffer_cannot_hold_is_counted_exactly() {
     }
 }
 
-#[test]
-fn a_larger_buffer_holds_all() {
-    let scratch = Scratch::new();
-    let outcome = program(&scratch, 300_000).env("DXT_BUFFER_MAX", "1G").run();
-    assert_eq!(outcome.code, 7, "{outcome:?}");
+/// Every one of the program's writes is on record, in order.
+fn all_on_record(scratch: &Scratch, writes: usize) {
     let traces = Traces::read(&scratch.traces());
-    assert_eq!((traces.segments.len(), traces.missing()), (300_001, 0));
+    assert_eq!((traces.segments.len(), traces.missing()), (writes + 1, 0));
     let (offsets, lengths): (Vec<i64>, Vec<u64>) =
         traces.segments[1..].iter().map(|seg| (seg.op.offset, seg.op.length)).unzip();
     assert!(offsets.iter().enumerate().all(|(i, offset)| *offset == i as i64 * 64));
     assert!(lengths.iter().all(|length| *length == 4));
     // One thread does one thing at a time.
     assert!(traces.segments.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns));
+}
+
+#[test]
+fn a_larger_buffer_holds_all() {
+    let scratch = Scratch::new();
+    let outcome = program(&scratch, 300_000).env("DXT_BUFFER_MAX", "1G").run();
+    assert_eq!(outcome.code, 7, "{outcome:?}");
+    all_on_record(&scratch, 300_000);
+}
+
+#[test]
+fn a_full_buffer_is_packed_and_loses_nothing() {
+    // 4 MiB are 131,072 segments as they are recorded.
+    let scratch = Scratch::new();
+    assert_eq!(program(&scratch, 600_000).run().code, 7);
+    all_on_record(&scratch, 600_000);
+}
+
+#[test]
+fn what_even_packing_cannot_hold_is_counted_exactly() {
+    for buffer in ["16K", "64K", "128K"] {
+        let scratch = Scratch::new();
+        assert_eq!(program(&scratch, 300_000).env("DXT_BUFFER_MAX", buffer).run().code, 7);
+        let traces = Traces::read(&scratch.traces());
+        let info = &traces.processes[0].info;
+        assert!(info.missing > 0 && info.segments + info.missing == 300_001, "{buffer}: {info:?}");
+        assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()), (300_000, 1_200_000), "{buffer}");
+    }
 }
 
 #[test]

@@ -1,0 +1,154 @@
+//! A chunk of the arena: a header and slots for segments, or packed blocks.
+#![expect(unsafe_code, reason = "memory shared by the program's threads")]
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use trace_format::Segment;
+
+/// Marks a chunk header.
+const CHUNK_MAGIC: u64 = u64::from_le_bytes(*b"DXTchunk");
+
+/// Header of a chunk; as large as a segment, so that segments stay aligned.
+#[repr(C, align(32))]
+pub(super) struct Header {
+    magic: AtomicU64,
+    /// Index of the owning thread.
+    thread: AtomicU32,
+    /// Size of the chunk in bytes, this header included.
+    bytes: AtomicU32,
+    /// One of [`State`].
+    state: AtomicU32,
+    /// Which of its thread's chunks it is.
+    sequence: AtomicU32,
+    /// Bytes taken by packed blocks.
+    packed: AtomicU32,
+    reserved: AtomicU32,
+}
+
+/// Size of a chunk's header.
+pub(super) const HEADER_BYTES: usize = size_of::<Segment>();
+const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
+
+/// What a chunk is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum State {
+    /// Its thread is filling it.
+    Active = 1,
+    /// Its thread has filled it.
+    Full = 2,
+    /// Somebody is packing its segments.
+    Packing = 3,
+    /// It holds packed blocks.
+    Packed = 4,
+}
+
+/// A chunk.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk(&'static Header);
+
+impl Chunk {
+    /// A chunk that has just been cut, of `bytes` bytes.
+    pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
+        header.bytes.store(bytes, Ordering::Relaxed);
+        header.state.store(State::Active as u32, Ordering::Relaxed);
+        header.magic.store(CHUNK_MAGIC, Ordering::Release);
+        Self(header)
+    }
+
+    /// The chunk that begins at `header`, at most `most` bytes long; `None` if none does.
+    pub(super) fn at(header: &'static Header, most: usize) -> Option<Self> {
+        let whole = header.magic.load(Ordering::Acquire) == CHUNK_MAGIC;
+        let bytes = header.bytes.load(Ordering::Relaxed) as usize;
+        (whole && (HEADER_BYTES..=most).contains(&bytes)).then_some(Self(header))
+    }
+
+    /// The chunk whose first slot is at this address, as [`Self::first`] gave it.
+    pub(super) fn of_first(first: usize) -> Self {
+        // SAFETY: the caller's address is that of a chunk's first slot, behind its header.
+        Self(unsafe { &*((first - HEADER_BYTES) as *const Header) })
+    }
+
+    /// Gives the chunk to a thread, as its `sequence`th.
+    pub(super) fn give(self, thread: u32, sequence: u32) {
+        self.0.thread.store(thread, Ordering::Relaxed);
+        self.0.sequence.store(sequence, Ordering::Relaxed);
+        self.set_state(State::Active);
+    }
+
+    /// Index of the owning thread, and which of its chunks this is.
+    pub(crate) fn owner(self) -> (u32, u32) {
+        (self.0.thread.load(Ordering::Relaxed), self.0.sequence.load(Ordering::Relaxed))
+    }
+
+    /// Size in bytes, with its header.
+    pub(super) fn bytes(self) -> usize {
+        self.0.bytes.load(Ordering::Relaxed) as usize
+    }
+
+    /// Address of the first slot.
+    pub(super) fn first(self) -> usize {
+        std::ptr::from_ref(self.0) as usize + HEADER_BYTES
+    }
+
+    /// Address behind the last slot.
+    pub(super) fn end(self) -> usize {
+        std::ptr::from_ref(self.0) as usize + self.bytes()
+    }
+
+    pub(super) fn set_state(self, state: State) {
+        self.0.state.store(state as u32, Ordering::Release);
+    }
+
+    /// Changes the state from `old` to `new`; false if it was another.
+    pub(super) fn change_state(self, old: State, new: State) -> bool {
+        self.0.state.compare_exchange(old as u32, new as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether it holds packed blocks.
+    pub(crate) fn is_packed(self) -> bool {
+        self.0.state.load(Ordering::Acquire) == State::Packed as u32
+    }
+
+    /// Its slots; those with an end of zero are not filled. Nothing if it holds packed blocks.
+    pub(crate) fn slots(self) -> &'static [Segment] {
+        if self.is_packed() {
+            return &[];
+        }
+        let count = (self.bytes() - HEADER_BYTES) / size_of::<Segment>();
+        // SAFETY: inside the chunk, aligned, valid for any bits. A thread that still runs may be writing a slot, which
+        // then has an end of zero and is left out.
+        unsafe { std::slice::from_raw_parts(self.first() as *const Segment, count) }
+    }
+
+    /// Empties the slots.
+    pub(super) fn erase(self) {
+        let bytes = self.bytes() - HEADER_BYTES;
+        // SAFETY: the chunk's own bytes; the caller holds it alone (state Packing).
+        unsafe { std::ptr::write_bytes(self.first() as *mut u8, 0, bytes) };
+    }
+
+    /// Makes it a chunk of packed blocks; the caller holds it alone.
+    pub(super) fn become_packed(self) {
+        self.erase();
+        self.0.packed.store(0, Ordering::Relaxed);
+        self.set_state(State::Packed);
+    }
+
+    /// Takes room for `bytes` bytes of a packed block; returns their address, or `None` if there is too little.
+    pub(super) fn take(self, bytes: usize) -> Option<usize> {
+        let room = self.bytes() - HEADER_BYTES;
+        let take = |packed: u32| (packed as usize + bytes <= room).then(|| packed + bytes as u32);
+        let at = self.0.packed.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).ok()?;
+        Some(self.first() + at as usize)
+    }
+
+    /// The bytes taken by packed blocks.
+    pub(super) fn packed(self) -> &'static [u8] {
+        if !self.is_packed() {
+            return &[];
+        }
+        let taken = (self.0.packed.load(Ordering::Acquire) as usize).min(self.bytes() - HEADER_BYTES);
+        // SAFETY: inside the chunk.
+        unsafe { std::slice::from_raw_parts(self.first() as *const u8, taken) }
+    }
+}

@@ -1,0 +1,166 @@
+//! Packed blocks: what becomes of a full chunk when the arena is full. Its segments are encoded and compressed as they
+//! will be in the file, at a tenth of their size or less; the block goes into a chunk that was packed before, and the
+//! chunk is free again.
+#![expect(unsafe_code, reason = "memory shared by the program's threads")]
+
+use super::arena::Arena;
+use super::chunk::Chunk;
+use super::encoders;
+use super::policy::written_until;
+use crate::clock;
+use crate::registry;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use trace_format::Segment;
+
+/// Stands before each block; the block is there once its length is.
+#[repr(C, align(8))]
+struct BlockHeader {
+    /// Bytes of the block, this header not included.
+    bytes: AtomicU32,
+    /// Index of the thread.
+    thread: AtomicU32,
+    /// Which of the thread's chunks it was.
+    sequence: AtomicU32,
+    reserved: AtomicU32,
+    /// Nanoseconds per tick it was encoded with, as in `TickScale::mult`.
+    mult: std::sync::atomic::AtomicU64,
+}
+
+const BLOCK_HEADER_BYTES: usize = size_of::<BlockHeader>();
+
+/// A packed block.
+pub(crate) struct Block {
+    /// Index of the thread.
+    pub(crate) thread: u32,
+    /// Which of the thread's chunks it was.
+    pub(crate) sequence: u32,
+    /// Nanoseconds per tick it was encoded with.
+    pub(crate) mult: u64,
+    /// The segment frame.
+    pub(crate) frame: &'static [u8],
+}
+
+/// First slot of the chunk that takes packed blocks, or 0.
+static TAKES: AtomicUsize = AtomicUsize::new(0);
+
+/// Forgets the chunk that takes packed blocks: the arena has been cleared.
+pub(super) fn forget() {
+    TAKES.store(0, Ordering::Relaxed);
+}
+
+/// Packs full chunks until one is free, and returns it, emptied; `None` if nothing can be packed.
+pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
+    // A chunk that is needed for packed blocks itself is made up for by the next one.
+    for _ in 0..4 {
+        let chunk = arena.claim_full()?;
+        let done = encoders::with(|encoder, out| {
+            pack(chunk, encoder, out)?;
+            Some(store(chunk, out))
+        });
+        match done.flatten() {
+            Some(Stored::Elsewhere) => {
+                chunk.erase();
+                return Some(chunk);
+            }
+            Some(Stored::Here) => {}
+            // It stays as it is, on record and in place, and is not asked again: packing it would gain nothing.
+            None | Some(Stored::Nowhere) => chunk.set_state(super::chunk::State::Active),
+        }
+    }
+    None
+}
+
+/// Encodes the chunk's new segments behind a block header in `out`.
+fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
+    let slots = chunk.slots();
+    let written = written_until();
+    let copy: Vec<Segment>;
+    let slots = if written == 0 {
+        slots
+    } else {
+        copy = slots.iter().filter(|slot| slot.end > written).copied().collect();
+        &copy
+    };
+    for slot in slots.iter().filter(|slot| slot.end != 0) {
+        if let Some(stream) = registry::stream_by_id(slot.stream()) {
+            stream.mark_used();
+        }
+    }
+    let scale = clock::scale_now();
+    let (thread, sequence) = chunk.owner();
+    out.clear();
+    out.extend_from_slice(&[0; BLOCK_HEADER_BYTES]);
+    encoder.block(0, thread, slots, &scale, out).ok()?;
+    let length = (out.len() - BLOCK_HEADER_BYTES) as u32;
+    // Whole words, so that the next header is aligned.
+    out.resize(out.len().next_multiple_of(8), 0);
+    out.get_mut(..4)?.copy_from_slice(&length.to_le_bytes());
+    out.get_mut(4..8)?.copy_from_slice(&thread.to_le_bytes());
+    out.get_mut(8..12)?.copy_from_slice(&sequence.to_le_bytes());
+    out.get_mut(16..24)?.copy_from_slice(&scale.mult.to_le_bytes());
+    Some(())
+}
+
+/// Where a block found room.
+enum Stored {
+    /// In the chunk that takes packed blocks.
+    Elsewhere,
+    /// In the chunk it came from, which takes packed blocks from now on.
+    Here,
+    /// It is as large as the chunk itself.
+    Nowhere,
+}
+
+fn store(chunk: Chunk, block: &[u8]) -> Stored {
+    let takes = TAKES.load(Ordering::Acquire);
+    if takes != 0
+        && let Some(place) = Chunk::of_first(takes).take(block.len())
+    {
+        put(place, block);
+        return Stored::Elsewhere;
+    }
+    if block.len() > chunk.bytes() / 2 {
+        return Stored::Nowhere;
+    }
+    chunk.become_packed();
+    if let Some(place) = chunk.take(block.len()) {
+        put(place, block);
+    }
+    TAKES.store(chunk.first(), Ordering::Release);
+    Stored::Here
+}
+
+/// Copies a block to its place; its length comes last.
+fn put(place: usize, block: &[u8]) {
+    let (length, rest) = block.split_at(4);
+    // SAFETY: `Chunk::take` gave these bytes to this call alone.
+    unsafe { std::ptr::copy_nonoverlapping(rest.as_ptr(), (place + 4) as *mut u8, rest.len()) };
+    // SAFETY: aligned to eight bytes, since all blocks are whole words.
+    let header = unsafe { &*(place as *const BlockHeader) };
+    let length = length.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
+    header.bytes.store(length, Ordering::Release);
+}
+
+/// The packed blocks of a chunk.
+pub(crate) fn blocks(chunk: Chunk) -> impl Iterator<Item = Block> {
+    let mut rest = chunk.packed();
+    std::iter::from_fn(move || {
+        if rest.len() < BLOCK_HEADER_BYTES {
+            return None;
+        }
+        // SAFETY: long enough, aligned to eight bytes, atomics.
+        let header = unsafe { &*rest.as_ptr().cast::<BlockHeader>() };
+        let bytes = header.bytes.load(Ordering::Acquire) as usize;
+        let (block, after) = rest.split_at_checked((BLOCK_HEADER_BYTES + bytes).next_multiple_of(8))?;
+        if bytes == 0 {
+            return None;
+        }
+        rest = after;
+        Some(Block {
+            thread: header.thread.load(Ordering::Relaxed),
+            sequence: header.sequence.load(Ordering::Relaxed),
+            mult: header.mult.load(Ordering::Relaxed),
+            frame: block.get(BLOCK_HEADER_BYTES..BLOCK_HEADER_BYTES + bytes)?,
+        })
+    })
+}
