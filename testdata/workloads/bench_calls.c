@@ -1,6 +1,7 @@
-/* Times a loop of one-byte calls and prints nanoseconds per call; the benchmark runs it with and without the tracer.
+/* Times a loop of one-byte calls and prints nanoseconds per call, by the wall clock and of processor time; the benchmark
+ * runs it with and without the tracer.
  * Usage: bench_calls OPERATION COUNT FILE [THREADS], OPERATION pwrite, pread or whole; all threads use one descriptor.
- *   pwrite, pread   warms up, then times COUNT calls per thread, prints the nanoseconds per call
+ *   pwrite, pread   warms up, then times COUNT calls per thread, prints what a thread waits for a call and what it uses
  *   whole           COUNT pwrites, nothing else, prints nothing: its caller times the whole process
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -17,7 +18,7 @@ enum { MOST_THREADS = 64, WARM_UP = 20000 };
 static int fd, reading, threads = 1;
 static long count;
 static pthread_barrier_t together;
-static struct timespec begun[MOST_THREADS], ended[MOST_THREADS];
+static struct timespec begun[MOST_THREADS], ended[MOST_THREADS], used[MOST_THREADS][2];
 
 /* Offsets go round a megabyte, so that the file stays small and in memory. By its name, callgrind can count this alone. */
 __attribute__((noinline)) static void calls(long number) {
@@ -36,9 +37,11 @@ static void *run(void *argument) {
     long self = (long)argument;
     calls(WARM_UP);
     pthread_barrier_wait(&together);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used[self][0]);
     clock_gettime(CLOCK_MONOTONIC, &begun[self]);
     calls(count);
     clock_gettime(CLOCK_MONOTONIC, &ended[self]);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used[self][1]);
     return NULL;
 }
 
@@ -67,13 +70,14 @@ int main(int argc, char **argv) {
         pthread_create(&handles[i], NULL, run, (void *)i);
     }
     run((void *)0);
-    double first = seconds(&begun[0]), last = seconds(&ended[0]);
+    double first = seconds(&begun[0]), last = seconds(&ended[0]), cpu = seconds(&used[0][1]) - seconds(&used[0][0]);
     for (long i = 1; i < threads; i++) {
         pthread_join(handles[i], NULL);
         first = seconds(&begun[i]) < first ? seconds(&begun[i]) : first;
         last = seconds(&ended[i]) > last ? seconds(&ended[i]) : last;
+        cpu += seconds(&used[i][1]) - seconds(&used[i][0]);
     }
     /* Per call of one thread: what a thread waits for its calls, the others working beside it. */
-    printf("%.2f\n", (last - first) * 1e9 / (double)count);
+    printf("%.2f %.2f\n", (last - first) * 1e9 / (double)count, cpu * 1e9 / (double)count / threads);
     return 0;
 }
