@@ -240,14 +240,11 @@ fn info(by: &str, calibration: &Calibration) -> ProcessInfo {
 fn notes() -> Vec<Note> {
     let [system, mpi, full] = [0, 1, 2].map(|reason| handles::NOT_RECORDED[reason].load(Ordering::Relaxed));
     let notes = [
-        ("opens of files of the operating system, which are not recorded", system),
-        ("opens of files of the MPI library, which are not recorded", mpi),
-        ("opens that were not recorded because the file table was full", full),
-        ("calls that were not recorded because a table was full", buffer::LOST.load(Ordering::Relaxed)),
-        (
-            "calls of signal handlers that were not recorded because the tracer was busy",
-            record::DURING_TRACER.load(Ordering::Relaxed),
-        ),
+        ("opens of the system's files", system),
+        ("opens of the MPI library's files", mpi),
+        ("opens while the file table was full", full),
+        ("calls while a table was full", buffer::LOST.load(Ordering::Relaxed)),
+        ("calls of signal handlers while the tracer was busy", record::DURING_TRACER.load(Ordering::Relaxed)),
     ];
     notes
         .into_iter()
