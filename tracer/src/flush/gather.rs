@@ -219,7 +219,7 @@ fn info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let identity = job::identity();
     let (pid, ppid) = job::process_ids();
     ProcessInfo {
-        rank: mpi::world().map_or(-1, |world| world.rank),
+        rank: mpi::world().map_or(identity.map_or(-1, |identity| identity.rank), |world| world.rank),
         node: identity.map(|identity| identity.host.clone()).unwrap_or_default(),
         pid,
         ppid,
