@@ -31,8 +31,17 @@ const RANKS: [&CStr; 8] = [
     c"RANK",
 ];
 
-/// Programs that start others and do no I/O worth a trace of their own: basenames of their executables.
-const LAUNCHERS: [&[u8]; 16] = [
+/// Programs that start others and do no I/O worth a trace of their own, MPI's and everyday ones: basenames.
+const LAUNCHERS: [&[u8]; 25] = [
+    b"timeout",
+    b"env",
+    b"nice",
+    b"nohup",
+    b"setsid",
+    b"stdbuf",
+    b"taskset",
+    b"numactl",
+    b"time",
     b"mpirun",
     b"mpiexec",
     b"mpiexec.hydra",
