@@ -16,12 +16,18 @@ pub(crate) fn resolve_all() {
         posix::TRANSFERS,
         posix::POSITIONS,
         stdio::STREAMS,
+        stdio::BLOCKS,
+        stdio::CHARACTERS,
+        stdio::FORMATTED,
+        stdio::TOUCHES,
+        stdio::NUMBERS,
         process::ENDS,
         signals::SIGNALS,
     ];
     for slot in families.into_iter().flatten() {
         slot.address();
     }
+    stdio::prepare();
 }
 
 /// The same for MPI's functions, once the program has started MPI.
