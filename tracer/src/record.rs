@@ -103,6 +103,27 @@ impl Call {
         }
     }
 
+    /// Records the call as one that failed with errno, which stays as it is. The offset is where it would have begun.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn failed(self, file: &'static File, op: &'static Op, offset: i64) {
+        self.failed_with(errno::save().value(), file, op, offset);
+    }
+
+    /// As [`Self::failed`], for a call that tells its error otherwise.
+    #[cold]
+    pub(crate) fn failed_with(self, error: i32, file: &'static File, op: &'static Op, offset: i64) {
+        let end = clock::now();
+        let errno = errno::save();
+        let nested = self.thread.mpi_depth.get() != 0;
+        let offset = offset.max(NO_OFFSET);
+        match registry::failed_stream_of(file, op, nested, u16::try_from(error).unwrap_or(u16::MAX)) {
+            Some(stream) => append(self.thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
+            None => _ = buffer::LOST.fetch_add(1, Ordering::Relaxed),
+        }
+        errno.restore();
+    }
+
     /// As [`Self::end`], for an operation without offset and length.
     #[inline(always)]
     pub(crate) fn end_plain(self, file: &'static File, op: &'static Op) {

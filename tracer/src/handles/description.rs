@@ -220,6 +220,16 @@ impl Description {
         (end - bytes).max(0)
     }
 
+    /// Where a call that failed would have begun, if that is known without asking.
+    pub(crate) fn position(&self, writes: bool) -> i64 {
+        let followed = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
+        if followed && !(writes && self.appends()) {
+            self.position.load(Ordering::Relaxed)
+        } else {
+            trace_format::segment::NO_OFFSET
+        }
+    }
+
     /// Ends a call that did not move the position.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) {

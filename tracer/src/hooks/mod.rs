@@ -15,6 +15,7 @@ pub(crate) fn resolve_all() {
         posix::CLOSING,
         posix::TRANSFERS,
         posix::POSITIONS,
+        posix::METADATA,
         stdio::STREAMS,
         process::ENDS,
         signals::SIGNALS,

@@ -1,11 +1,13 @@
 //! POSIX calls on descriptors, as the C library offers them.
 
 mod closing;
+mod metadata;
 mod opening;
 mod positions;
 mod transfers;
 
 pub(super) use closing::CLOSING;
+pub(super) use metadata::METADATA;
 pub(super) use opening::OPENING;
 pub(super) use positions::POSITIONS;
 pub(super) use transfers::TRANSFERS;
