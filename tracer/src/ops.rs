@@ -88,6 +88,20 @@ ops! {
     POSIX_RMDIR = 17 Posix Metadata Plain "rmdir";
     /// opendir(3).
     POSIX_OPENDIR = 18 Posix Open Plain "opendir";
+    /// mmap(2), with its range. What is touched through the mapping is not visible.
+    POSIX_MMAP = 19 Posix Map Plain "mmap";
+    /// munmap(2), with the range of the file that is given up.
+    POSIX_MUNMAP = 20 Posix Map Plain "munmap";
+    /// msync(2), with the range of the file.
+    POSIX_MSYNC = 21 Posix Sync Plain "msync";
+    /// flock(2), lockf(3), fcntl(2) with F_SETLK and its kin, with the range; length 0 means to the end.
+    POSIX_LOCK = 22 Posix Lock Plain "lock";
+    /// The same, giving the range back.
+    POSIX_UNLOCK = 23 Posix Unlock Plain "unlock";
+    /// copy_file_range(2), sendfile(2), splice(2): on the file that is read.
+    POSIX_COPY_READ = 24 Posix Read Plain "copy_read";
+    /// The same, on the file that is written.
+    POSIX_COPY_WRITE = 25 Posix Write Plain "copy_write";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
     /// fclose(3).

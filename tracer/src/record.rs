@@ -82,6 +82,11 @@ impl Call {
         Self { thread, start: clock::now() }
     }
 
+    /// The same call once more: for one that concerns several files.
+    pub(crate) fn again(&self) -> Self {
+        Self { thread: self.thread, start: self.start }
+    }
+
     /// Records the call as `op` on `file`: `length` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {

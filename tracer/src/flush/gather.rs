@@ -250,6 +250,10 @@ fn notes() -> Vec<Note> {
             system_names,
         ),
         ("failed calls on names that were not recorded because they were too many or unreadable", names),
+        (
+            "memory maps whose end was not recorded because the table was full",
+            crate::hooks::MAPS_NOT_FOLLOWED.load(Ordering::Relaxed),
+        ),
         ("calls that were not recorded because a table was full", buffer::LOST.load(Ordering::Relaxed)),
         (
             "calls of signal handlers that were not recorded because the tracer was busy",

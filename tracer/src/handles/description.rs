@@ -230,6 +230,14 @@ impl Description {
         }
     }
 
+    /// Where the position is, by asking the kernel if need be. Keeps errno.
+    pub(crate) fn position_asked(&self, descriptor: libc::c_int) -> i64 {
+        match self.position(false) {
+            trace_format::segment::NO_OFFSET => self.moved_by_others(descriptor, 0),
+            position => position,
+        }
+    }
+
     /// Ends a call that did not move the position.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) {

@@ -3,6 +3,7 @@
 
 mod description;
 mod descriptors;
+pub(crate) mod mappings;
 mod mpi_files;
 mod names;
 mod resolve;

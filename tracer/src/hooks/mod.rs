@@ -7,6 +7,8 @@ mod process;
 mod signals;
 mod stdio;
 
+pub(crate) use posix::NOT_FOLLOWED as MAPS_NOT_FOLLOWED;
+
 /// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
 /// must not be. MPI's are found at the first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
@@ -16,6 +18,9 @@ pub(crate) fn resolve_all() {
         posix::TRANSFERS,
         posix::POSITIONS,
         posix::METADATA,
+        posix::MAPS,
+        posix::COPIES,
+        posix::LOCKS,
         stdio::STREAMS,
         process::ENDS,
         signals::SIGNALS,

@@ -48,6 +48,20 @@ fn metadata_calls_are_recorded_on_the_file_they_name() {
     }
 }
 
+#[test]
+fn maps_and_locks_are_recorded_with_their_ranges() {
+    for flags in [VARIANTS[0], VARIANTS[3]] {
+        exactly("maps_locks", flags, Order::Thread);
+    }
+}
+
+#[test]
+fn copies_inside_the_kernel_have_two_ends() {
+    for flags in [VARIANTS[0], VARIANTS[3]] {
+        exactly("copies", flags, Order::File);
+    }
+}
+
 /// All segments, not only those of the test's directory: what the program did elsewhere must not be there.
 fn everything(traces: &crate::harness::Traces) -> Vec<crate::harness::Op> {
     traces.segments.iter().map(|seg| seg.op.clone()).collect()

@@ -1,12 +1,18 @@
 //! POSIX calls on descriptors, as the C library offers them.
 
 mod closing;
+mod copies;
+mod locks;
+mod maps;
 mod metadata;
 mod opening;
 mod positions;
 mod transfers;
 
 pub(super) use closing::CLOSING;
+pub(super) use copies::COPIES;
+pub(super) use locks::LOCKS;
+pub(crate) use maps::{MAPS, NOT_FOLLOWED};
 pub(super) use metadata::METADATA;
 pub(super) use opening::OPENING;
 pub(super) use positions::POSITIONS;

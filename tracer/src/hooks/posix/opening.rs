@@ -125,6 +125,18 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// openat(2), likewise.
     [__openat_2, __openat64_2](dir: c_int, path: *const c_char, flags: c_int) -> c_int
         = |real| opening(dir, path, flags, || real(dir, path, flags));
+    /// mkstemp(3): a failed one belongs to its template.
+    [mkstemp, mkstemp64](template: *mut c_char) -> c_int
+        = |real| opening(AT_FDCWD, template, 0, || real(template));
+    /// mkostemp(3).
+    [mkostemp, mkostemp64](template: *mut c_char, flags: c_int) -> c_int
+        = |real| opening(AT_FDCWD, template, flags, || real(template, flags));
+    /// mkstemps(3).
+    [mkstemps, mkstemps64](template: *mut c_char, suffix: c_int) -> c_int
+        = |real| opening(AT_FDCWD, template, 0, || real(template, suffix));
+    /// mkostemps(3).
+    [mkostemps, mkostemps64](template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
+        = |real| opening(AT_FDCWD, template, flags, || real(template, suffix, flags));
     /// close(2). Async-signal-safe, and so is this.
     [close](number: c_int) -> c_int
         = |real| closing(number, || real(number));
@@ -140,12 +152,16 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// dup3(2).
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
         = |real| duplicating(old, || real(old, new, flags));
-    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND.
+    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND,
+    /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
     [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
         = |real| {
             let call = || real(number, command, argument);
             match command {
                 libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating(number, call),
+                libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
+                    super::locks::by_fcntl(number, argument, call)
+                }
                 libc::F_SETFL => setting_flags(number, argument as c_int, call),
                 _ => call(),
             }
