@@ -132,6 +132,26 @@ fn what_was_folded_is_in_the_sums_and_makes_the_trace_incomplete() {
 }
 
 #[test]
+fn failed_calls_are_shown_and_left_out_of_bandwidths() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    one.write("/a", 0, 100, 10, 20);
+    one.add("/a", op::POSIX_WRITE, stream_flags::FAILED, 100, 0, 20, 1020);
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let found = json(&["summary", "--format", "json", &path], 0);
+    assert_eq!((&found["write_ns"], &found["other_ns"]), (&10.into(), &1000.into()));
+    let rows = found["operations"].as_array().unwrap();
+    let rows: Vec<_> = rows.iter().map(|row| (&row["failed"], &row["count"], row["bandwidth"].is_null())).collect();
+    assert_eq!(rows, [(&false.into(), &1.into(), false), (&true.into(), &1.into(), true)]);
+    let text = stdout(&["dump", "--format", "text", &path], 0);
+    let errors: Vec<&str> =
+        text.lines().skip(2).map(|line| line.trim_start_matches("# ").split_whitespace().nth(7).unwrap()).collect();
+    assert_eq!(errors, ["errno", "0", "28"]);
+    let json_rows = stdout(&["dump", "--format", "json", &path], 0);
+    assert!(json_rows.lines().last().unwrap().contains(r#""failed":true,"errno":28"#), "{json_rows}");
+}
+
+#[test]
 fn the_program_ends_well_when_nobody_reads_on() {
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");

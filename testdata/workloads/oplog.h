@@ -3,6 +3,8 @@
  *
  *     OP <pid> <tid> <layer> <operation> <mode> <offset> <length> <path>
  *
+ *     FAILED <pid> <tid> <layer> <operation> <mode> <offset> <errno> <path>
+ *
  * mode is `-` for the plain form, else as the trace names it (vectored, collective, shared, ordered); offset is -1 where
  * the operation has none. Other lines: `RANK <pid> <rank>`. The log goes to the file $OPLOG.<pid>, to standard output
  * without OPLOG; always by the raw system call, so that logging is no operation that a tracer could see. With UNCHECKED
@@ -66,6 +68,14 @@ static inline void op_of(long tid, const char *layer, const char *name, const ch
 static inline void op(const char *layer, const char *name, const char *mode, long long offset, long long length,
                       const char *path) {
     op_of(own_tid(), layer, name, mode, offset, length, path);
+}
+
+/* Logs an operation of the calling thread that failed with errno. */
+static inline void op_failed(const char *layer, const char *name, const char *mode, long long offset,
+                             const char *path) {
+    int error = errno;
+    oplog_line("FAILED %d %ld %s %s %s %lld %d %s\n", (int)getpid(), own_tid(), layer, name, mode, offset, error, path);
+    errno = error;
 }
 
 /* A forked child begins a log of its own. */

@@ -70,6 +70,38 @@ ops! {
     POSIX_SYNC = 8 Posix Sync Plain "sync";
     /// dup(2), dup2(2), dup3(2), fcntl(2) with F_DUPFD.
     POSIX_DUP = 9 Posix Metadata Plain "dup";
+    /// stat(2), lstat(2), fstat(2), fstatat(2), statx(2).
+    POSIX_STAT = 10 Posix Metadata Plain "stat";
+    /// truncate(2), ftruncate(2); the length is the new size.
+    POSIX_TRUNCATE = 11 Posix Metadata Plain "truncate";
+    /// fallocate(2), posix_fallocate(3).
+    POSIX_ALLOCATE = 12 Posix Metadata Plain "allocate";
+    /// sync_file_range(2), with its range.
+    POSIX_SYNC_RANGE = 13 Posix Sync Plain "sync_range";
+    /// rename(2), renameat(2), renameat2(2), on the old name.
+    POSIX_RENAME = 14 Posix Metadata Plain "rename";
+    /// unlink(2), unlinkat(2).
+    POSIX_UNLINK = 15 Posix Metadata Plain "unlink";
+    /// mkdir(2), mkdirat(2).
+    POSIX_MKDIR = 16 Posix Metadata Plain "mkdir";
+    /// rmdir(2), unlinkat(2) with AT_REMOVEDIR.
+    POSIX_RMDIR = 17 Posix Metadata Plain "rmdir";
+    /// opendir(3).
+    POSIX_OPENDIR = 18 Posix Open Plain "opendir";
+    /// mmap(2), with its range. What is touched through the mapping is not visible.
+    POSIX_MMAP = 19 Posix Map Plain "mmap";
+    /// munmap(2), with the range of the file that is given up.
+    POSIX_MUNMAP = 20 Posix Map Plain "munmap";
+    /// msync(2), with the range of the file.
+    POSIX_MSYNC = 21 Posix Sync Plain "msync";
+    /// flock(2), lockf(3), fcntl(2) with F_SETLK and its kin, with the range; length 0 means to the end.
+    POSIX_LOCK = 22 Posix Lock Plain "lock";
+    /// The same, giving the range back.
+    POSIX_UNLOCK = 23 Posix Unlock Plain "unlock";
+    /// copy_file_range(2), sendfile(2), splice(2): on the file that is read.
+    POSIX_COPY_READ = 24 Posix Read Plain "copy_read";
+    /// The same, on the file that is written.
+    POSIX_COPY_WRITE = 25 Posix Write Plain "copy_write";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
     /// fclose(3).

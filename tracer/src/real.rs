@@ -25,6 +25,12 @@ impl Slot {
         if address.is_null() { self.find() } else { address }
     }
 
+    /// Address of the next definition if it has been looked up already: for functions that looking up may call.
+    #[inline(always)]
+    pub(crate) fn known_address(&self) -> *mut c_void {
+        self.address.load(Ordering::Relaxed)
+    }
+
     #[cold]
     fn find(&self) -> *mut c_void {
         // SAFETY: `name` ends in NUL; RTLD_NEXT asks for the definition after this library's.

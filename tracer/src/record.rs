@@ -82,6 +82,11 @@ impl Call {
         Self { thread, start: clock::now() }
     }
 
+    /// The same call once more: for one that concerns several files.
+    pub(crate) fn again(&self) -> Self {
+        Self { thread: self.thread, start: self.start }
+    }
+
     /// Records the call as `op` on `file`: `length` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {
@@ -101,6 +106,27 @@ impl Call {
         if nested {
             note_nested(self.thread, file, op, offset);
         }
+    }
+
+    /// Records the call as one that failed with errno, which stays as it is. The offset is where it would have begun.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn failed(self, file: &'static File, op: &'static Op, offset: i64) {
+        self.failed_with(errno::save().value(), file, op, offset);
+    }
+
+    /// As [`Self::failed`], for a call that tells its error otherwise.
+    #[cold]
+    pub(crate) fn failed_with(self, error: i32, file: &'static File, op: &'static Op, offset: i64) {
+        let end = clock::now();
+        let errno = errno::save();
+        let nested = self.thread.mpi_depth.get() != 0;
+        let offset = offset.max(NO_OFFSET);
+        match registry::failed_stream_of(file, op, nested, u16::try_from(error).unwrap_or(u16::MAX)) {
+            Some(stream) => append(self.thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
+            None => _ = buffer::LOST.fetch_add(1, Ordering::Relaxed),
+        }
+        errno.restore();
     }
 
     /// As [`Self::end`], for an operation without offset and length.

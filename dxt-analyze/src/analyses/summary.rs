@@ -146,7 +146,8 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
             by_file.entry(stream.file).or_default();
             continue;
         }
-        let class = run.op(stream).class;
+        // Calls that failed took time and moved nothing: they count among the operations, not in bandwidths.
+        let class = run.op(stream).class.filter(|_| !stream.failed);
         by_file.entry(stream.file).or_default().add(total, class);
         match class {
             Some(OpClass::Read) => add(&mut read, &total.all),
@@ -186,7 +187,8 @@ fn operations(run: &Run, sums: BTreeMap<(usize, bool, bool), (Counters, u64)>) -
         .into_iter()
         .filter_map(|((op, nested, failed), (sums, missing))| {
             let op = run.ops.get(op)?;
-            let bandwidth = (op.is_data() && sums.duration > 0).then(|| sums.bytes as f64 * 1e9 / sums.duration as f64);
+            let bandwidth =
+                (op.is_data() && !failed && sums.duration > 0).then(|| sums.bytes as f64 * 1e9 / sums.duration as f64);
             let row = OperationRow {
                 group: Group::new(op, nested),
                 failed,

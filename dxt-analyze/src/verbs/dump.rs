@@ -1,7 +1,7 @@
 //! `dump`: every segment. Processes by rank and pid, in a process thread by thread, in a thread in the order of its
 //! buffer. Blocks are decoded and formatted a few at a time, in parallel, and written in order.
 //!
-//! `segment` is the running number of a segment within its process, file and layer, from 0, in this order, as in
+//! `errno` is why a call failed, 0 if it did not. `segment` is the running number of a segment within its process, file and layer, from 0, in this order, as in
 //! darshan-dxt-parser.
 
 use crate::cli::{DumpArgs, DumpFormat};
@@ -104,7 +104,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
             writeln!(out, "# start {} ns since 1970; times in ns since then", run.start_unix_ns)?;
             writeln!(
                 out,
-                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<10} {:>6} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
+                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<10} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
                 "rank",
                 "node",
                 "pid",
@@ -112,6 +112,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
                 "layer",
                 "op",
                 "nested",
+                "errno",
                 "segment",
                 "offset",
                 "length",
@@ -226,7 +227,7 @@ impl Decoded {
                 for row in self.rows(names) {
                     writeln!(
                         out,
-                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<10} {:>6} {:>8} {:>15} {:>12} {:>16} {:>16}  {}",
+                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<10} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}",
                         row.rank,
                         row.node,
                         row.pid,
@@ -234,6 +235,7 @@ impl Decoded {
                         row.layer,
                         row.op,
                         u8::from(row.nested),
+                        row.errno,
                         row.segment,
                         row.offset,
                         row.length,

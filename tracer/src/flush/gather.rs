@@ -187,13 +187,14 @@ fn describe(process: &mut Process, used: &[bool], scale: &TickScale, known: &[u6
     for file in all {
         let Some(&number) = number_of.get(&std::ptr::from_ref(file)) else { continue };
         let Some(place) = process.files.get_mut(number as usize) else { continue };
+        let identity = file.identity.get();
         *place = FileDef {
             hash: file.hash,
             path: known.binary_search(&file.hash).is_err().then(|| file.path.to_vec()),
-            kind: file.identity.kind,
-            device: file.identity.device,
-            inode: file.identity.inode,
-            block_size: file.identity.block_size,
+            kind: identity.kind,
+            device: identity.device,
+            inode: identity.inode,
+            block_size: identity.block_size,
         };
         for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
             if let Some(layout) = layout {
@@ -238,11 +239,15 @@ fn info(by: &str, calibration: &Calibration) -> ProcessInfo {
 
 /// What was seen and not recorded.
 fn notes() -> Vec<Note> {
-    let [system, mpi, full] = [0, 1, 2].map(|reason| handles::NOT_RECORDED[reason].load(Ordering::Relaxed));
+    let [system, mpi, full, system_names, names] =
+        [0, 1, 2, 3, 4].map(|reason| handles::NOT_RECORDED[reason].load(Ordering::Relaxed));
     let notes = [
         ("opens of the system's files", system),
         ("opens of the MPI library's files", mpi),
         ("opens while the file table was full", full),
+        ("failed opens and calls on names of the system's and the MPI library's files", system_names),
+        ("failed calls on names that were too many or unreadable", names),
+        ("memory maps whose end was not followed", handles::mappings::NOT_FOLLOWED.load(Ordering::Relaxed)),
         ("calls while a table was full", buffer::LOST.load(Ordering::Relaxed)),
         ("calls of signal handlers while the tracer was busy", record::DURING_TRACER.load(Ordering::Relaxed)),
     ];

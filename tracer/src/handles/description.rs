@@ -243,6 +243,24 @@ impl Description {
         (end - bytes).max(0)
     }
 
+    /// Where a call that failed would have begun, if that is known without asking.
+    pub(crate) fn position(&self, writes: bool) -> i64 {
+        let followed = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
+        if followed && !(writes && self.appends()) {
+            self.position.load(Ordering::Relaxed)
+        } else {
+            trace_format::segment::NO_OFFSET
+        }
+    }
+
+    /// Where the position is, by asking the kernel if need be. Keeps errno.
+    pub(crate) fn position_asked(&self, descriptor: libc::c_int) -> i64 {
+        match self.position(false) {
+            trace_format::segment::NO_OFFSET => self.moved_by_others(descriptor, 0),
+            position => position,
+        }
+    }
+
     /// Ends a call that did not move the position.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) {

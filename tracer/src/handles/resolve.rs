@@ -17,13 +17,17 @@ pub(crate) enum Unrecorded {
     MpiInternal,
     /// The file table was full.
     TableFull,
+    /// A name, not an open file, that belongs to the system or the MPI library.
+    SystemName,
+    /// A name that is not worth a place in the table, or that cannot be made absolute.
+    Name,
 }
 
 /// How many opens were not recorded, by [`Unrecorded`].
-pub(crate) static NOT_RECORDED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+pub(crate) static NOT_RECORDED: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
 
 impl Unrecorded {
-    fn count(self) {
+    pub(super) fn count(self) {
         NOT_RECORDED[self as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -33,16 +37,18 @@ pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
 /// Looks at a descriptor that was just opened by the program with `flags` of open(2), and books it.
 pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Description> {
-    let file = identify(number)
-        .and_then(|(identity, path)| file_of(&path[..path.iter().position(|&byte| byte == 0)?], identity));
-    let position = file.map_or(Position::None, position_kind);
+    let found = identify(number);
+    let file = found
+        .as_ref()
+        .and_then(|(identity, path)| file_of(&path[..path.iter().position(|&byte| byte == 0)?], *identity));
+    let position = found.as_ref().map_or(Position::None, |(identity, _)| position_kind(identity.kind));
     let description = descriptors::open(number, file, position, append, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
     Some(description)
 }
 
-fn position_kind(file: &File) -> Position {
-    if file.identity.kind == FileKind::Character { Position::None } else { Position::Followed }
+fn position_kind(kind: FileKind) -> Position {
+    if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
 /// The description behind `number`, if it is recorded. A number that nobody has looked at is looked at now.
@@ -118,7 +124,7 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
         block_size: u32::try_from(stat.st_blksize).unwrap_or(0),
     };
     let mut link = [0_u8; 40];
-    let name = decimal(number, &mut link);
+    let name = link_of(number, &mut link);
     let mut path = [0_u8; PATH_BYTES];
     // SAFETY: the name ends in NUL, the buffer is ours and one byte of it stays zero.
     let length =
@@ -128,7 +134,7 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
 
 /// `/proc/thread-self/fd/<number>`, with its NUL, in `buffer`. Not `/proc/self`: that is empty once the main thread has
 /// ended by pthread_exit(3) while others live on.
-fn decimal(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
+pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     let prefix = b"/proc/thread-self/fd/";
     buffer[..prefix.len()].copy_from_slice(prefix);
     let mut digits = [0_u8; 10];
@@ -181,7 +187,7 @@ mod tests {
     fn descriptors_are_named() {
         for number in [0, 7, 10, 1_048_575] {
             let mut buffer = [0; 40];
-            decimal(number, &mut buffer);
+            link_of(number, &mut buffer);
             let text = std::str::from_utf8(&buffer).unwrap().trim_end_matches('\0');
             assert_eq!(text, format!("/proc/thread-self/fd/{number}"));
         }

@@ -1,7 +1,7 @@
 //! Files by canonical path.
 #![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
 
-use super::records::{File, Identity, LayoutText};
+use super::records::{File, Identity, KnownIdentity, LayoutText};
 use crate::memory::{Bytes, Table};
 use crate::ops::FREQUENT;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -34,6 +34,24 @@ pub(crate) fn files() -> impl Iterator<Item = &'static File> {
     FILES.iter()
 }
 
+fn find_from(head: *const File, hash: u64, path: &[u8]) -> Option<&'static File> {
+    let mut at = head;
+    // SAFETY: the list holds null or pointers to records that were written before they were linked.
+    while let Some(file) = unsafe { at.as_ref() } {
+        if file.hash == hash && file.path == path {
+            return Some(file);
+        }
+        at = file.next;
+    }
+    None
+}
+
+/// The file at `path`, if it has been seen.
+pub(crate) fn find(path: &[u8]) -> Option<&'static File> {
+    let hash = path_hash(path);
+    find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
+}
+
 /// The file at `path`, made if need be; `None` when the table is full.
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     let hash = path_hash(path);
@@ -41,13 +59,9 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
     let mut made: Option<&'static File> = None;
     loop {
         let head = bucket.load(Ordering::Acquire);
-        let mut at = head.cast_const();
-        // SAFETY: the list holds null or pointers to records that were written before they were linked.
-        while let Some(file) = unsafe { at.as_ref() } {
-            if file.hash == hash && file.path == path {
-                return Some(file);
-            }
-            at = file.next;
+        if let Some(file) = find_from(head, hash, path) {
+            file.identity.learn(identity);
+            return Some(file);
         }
         // Two threads may make the same file; the one that loses the exchange leaves an unused record behind.
         let path = match made {
@@ -57,7 +71,7 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
         let (_, file) = FILES.push(File {
             hash,
             path,
-            identity,
+            identity: KnownIdentity::new(identity),
             frequent: [const { AtomicU32::new(0) }; 2 * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
             layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],
@@ -74,7 +88,7 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
 /// Asks the file system behind `fd` for the file's stripe layout and keeps it. Works for ordinary users on every Lustre
 /// and CephFS client; elsewhere the attribute does not exist and one system call is lost.
 pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
-    if !matches!(file.identity.kind, FileKind::Regular) {
+    if !matches!(file.identity.get().kind, FileKind::Regular) {
         return;
     }
     let place = &file.layouts[usize::from(moment == LayoutMoment::Close)];

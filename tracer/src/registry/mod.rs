@@ -7,10 +7,12 @@ mod paths;
 mod records;
 mod stream;
 
-pub(crate) use file::{files, find_or_add, read_layout};
+pub(crate) use file::{files, find as find_file, find_or_add, read_layout};
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use records::{File, Identity};
-pub(crate) use stream::{by_id as stream_by_id, forget_counts, id_of as stream_of, streams};
+pub(crate) use stream::{
+    by_id as stream_by_id, failed_id_of as failed_stream_of, forget_counts, id_of as stream_of, streams,
+};
 
 /// Takes address space for the tables: room for `files` files and twice as many streams.
 pub(crate) fn prepare(files: usize) {

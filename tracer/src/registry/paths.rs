@@ -49,7 +49,8 @@ const MPI_INTERNAL: [&[u8]; 9] = [
 
 /// Judges a canonical absolute path.
 pub(crate) fn judge(path: &[u8]) -> Verdict {
-    let under = |list: &[&[u8]]| list.iter().any(|prefix| path.starts_with(prefix));
+    let under =
+        |list: &[&[u8]]| list.iter().any(|prefix| path.starts_with(prefix) || prefix.strip_suffix(b"/") == Some(path));
     if under(&SYSTEM) || DEVICES.contains(&path) {
         Verdict::System
     } else if under(&MPI_INTERNAL) {
@@ -69,7 +70,7 @@ mod tests {
         {
             assert_eq!(judge(path.as_bytes()), Verdict::Recorded, "{path}");
         }
-        for path in ["/usr/lib/x.so", "/etc/passwd", "/proc/self/maps", "/dev/null", "/dev/pts/0", "/dev/tty"] {
+        for path in ["/usr/lib/x.so", "/etc/passwd", "/proc/self/maps", "/dev/null", "/etc", "/dev/pts/0", "/dev/tty"] {
             assert_eq!(judge(path.as_bytes()), Verdict::System, "{path}");
         }
         assert_eq!(judge(b"/dev/shm/vader_segment.node.1"), Verdict::MpiInternal);

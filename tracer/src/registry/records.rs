@@ -3,7 +3,7 @@
 
 use super::folded::Folded;
 use crate::ops::FREQUENT;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
 
 /// What fstat(2) tells.
@@ -19,6 +19,46 @@ pub(crate) struct Identity {
     pub(crate) block_size: u32,
 }
 
+/// An [`Identity`] that may become known later than the path: a name may be asked about before the file is opened.
+pub(crate) struct KnownIdentity {
+    kind: AtomicU32,
+    device: AtomicU64,
+    inode: AtomicU64,
+    block_size: AtomicU32,
+}
+
+impl KnownIdentity {
+    /// What is known now.
+    pub(super) fn new(identity: Identity) -> Self {
+        Self {
+            kind: AtomicU32::new(identity.kind.into()),
+            device: AtomicU64::new(identity.device),
+            inode: AtomicU64::new(identity.inode),
+            block_size: AtomicU32::new(identity.block_size),
+        }
+    }
+
+    /// What fstat(2) said first.
+    pub(crate) fn get(&self) -> Identity {
+        Identity {
+            kind: self.kind.load(Ordering::Acquire).into(),
+            device: self.device.load(Ordering::Relaxed),
+            inode: self.inode.load(Ordering::Relaxed),
+            block_size: self.block_size.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes over `identity` if none was known.
+    pub(super) fn learn(&self, identity: Identity) {
+        if identity.kind != FileKind::Unknown && self.get().kind == FileKind::Unknown {
+            self.device.store(identity.device, Ordering::Relaxed);
+            self.inode.store(identity.inode, Ordering::Relaxed);
+            self.block_size.store(identity.block_size, Ordering::Relaxed);
+            self.kind.store(identity.kind.into(), Ordering::Release);
+        }
+    }
+}
+
 /// A file that was seen. Made once per path, never changed but for what is atomic.
 pub(crate) struct File {
     /// Hash of the path.
@@ -26,7 +66,7 @@ pub(crate) struct File {
     /// Canonical absolute path.
     pub(crate) path: &'static [u8],
     /// What fstat(2) said when it was first seen.
-    pub(crate) identity: Identity,
+    pub(crate) identity: KnownIdentity,
     /// Stream ids plus one of the most frequent operations; the second half is for nested calls.
     pub(crate) frequent: [AtomicU32; 2 * FREQUENT],
     /// Its streams, newest first.

@@ -39,24 +39,29 @@ pub(crate) fn id_of(file: &'static File, op: &'static Op, nested: bool) -> Optio
             return Some(StreamId(id - 1));
         }
     }
-    find_or_add(file, op, nested)
+    let id = find_or_add(file, op, if nested { stream_flags::NESTED } else { 0 }, 0)?;
+    if let Some(place) = op.frequent() {
+        let place = usize::from(place) + if nested { FREQUENT } else { 0 };
+        file.frequent[place].store(id.0 + 1, Ordering::Relaxed);
+    }
+    Some(id)
+}
+
+/// Id of the stream of calls of `op` on `file` that failed with `errno`; `None` when the table is full.
+#[cold]
+pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, nested: bool, errno: u16) -> Option<StreamId> {
+    find_or_add(file, op, stream_flags::FAILED | if nested { stream_flags::NESTED } else { 0 }, errno)
 }
 
 #[cold]
-fn find_or_add(file: &'static File, op: &'static Op, nested: bool) -> Option<StreamId> {
-    let flags = if nested { stream_flags::NESTED } else { 0 };
+fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
     loop {
         let head = file.streams.load(Ordering::Acquire);
         let mut at = head.cast_const();
         // SAFETY: the list holds null or pointers to records that were written before they were linked.
         while let Some(stream) = unsafe { at.as_ref() } {
-            if (stream.op, stream.flags, stream.errno) == (op.code(), flags, 0) {
-                let id = stream.id.load(Ordering::Acquire) as u32;
-                if let Some(place) = op.frequent() {
-                    let place = usize::from(place) + if nested { FREQUENT } else { 0 };
-                    file.frequent[place].store(id + 1, Ordering::Relaxed);
-                }
-                return Some(StreamId(id));
+            if (stream.op, stream.flags, stream.errno) == (op.code(), flags, errno) {
+                return Some(StreamId(stream.id.load(Ordering::Acquire) as u32));
             }
             at = stream.next;
         }
@@ -65,7 +70,7 @@ fn find_or_add(file: &'static File, op: &'static Op, nested: bool) -> Option<Str
             file,
             op: op.code(),
             flags,
-            errno: 0,
+            errno,
             used: AtomicBool::new(false),
             counters: AtomicPtr::new(std::ptr::null_mut()),
             next: head,

@@ -3,6 +3,7 @@
 
 mod config;
 mod exits;
+mod failed;
 mod fork;
 mod harness;
 mod instructions;

@@ -1,7 +1,8 @@
 //! POSIX calls: each one recorded once, with the right operation, offset, length and file.
 
 use crate::harness::{
-    Calls, Compiler, Launch, Order, Scratch, assert_same, have, skip, strace, workload, workload_with,
+    Calls, Compiler, Launch, Order, Scratch, Traces, assert_same, have, read_failures, skip, strace, workload,
+    workload_with,
 };
 use std::process::Command;
 
@@ -25,6 +26,39 @@ fn every_call_is_recorded_as_it_was_made() {
         // /dev/null and /proc/self/stat were opened and left out; the trace says so.
         let notes = &traces.processes[0].notes;
         assert!(notes.iter().map(|note| note.count).sum::<u64>() >= 2, "{notes:?}");
+    }
+}
+
+/// Runs a workload and demands that the trace holds what it did and what it tried in vain, and nothing else.
+#[track_caller]
+fn exactly(name: &'static str, flags: &[&'static str], order: Order) -> Traces {
+    let scratch = Scratch::new();
+    let program = workload_with(name, Compiler::Cc, flags);
+    let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).traced();
+    assert!(log.len() > 20, "{}", log.len());
+    assert_same(order, &log, &everything(&traces));
+    assert_same(order, &read_failures(&scratch), &traces.failed_ops("/".as_ref()));
+    traces
+}
+
+#[test]
+fn metadata_calls_are_recorded_on_the_file_they_name() {
+    for flags in [VARIANTS[0], VARIANTS[3]] {
+        exactly("metadata", flags, Order::Thread);
+    }
+}
+
+#[test]
+fn maps_and_locks_are_recorded_with_their_ranges() {
+    for flags in [VARIANTS[0], VARIANTS[3]] {
+        exactly("maps_locks", flags, Order::Thread);
+    }
+}
+
+#[test]
+fn copies_inside_the_kernel_have_two_ends() {
+    for flags in [VARIANTS[0], VARIANTS[3]] {
+        exactly("copies", flags, Order::File);
     }
 }
 

@@ -1,15 +1,19 @@
-//! Library functions that close descriptors which open(2) may have made: bookkeeping only, no segment.
+//! Directory streams, and functions that close descriptors which open(2) may have made. Only opendir(3) makes a segment.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::metadata::opening_directory;
 use super::opening::forget_range;
 use crate::real::{hooks, none};
 use crate::{handles, process, record};
-use libc::{DIR, c_int, c_uint};
+use libc::{DIR, c_char, c_int, c_uint};
 
 hooks! { CLOSING, missing = none();
     /// closefrom(3) of glibc 2.34.
     [closefrom](first: c_int) -> ()
         = |real| { forget_range(first.max(0) as c_uint, c_uint::MAX); real(first) };
+    /// opendir(3).
+    [opendir](name: *const c_char) -> *mut DIR
+        = |real| opening_directory(name, || real(name));
     /// closedir(3).
     [closedir](directory: *mut DIR) -> c_int
         = |real| { forget_directory(directory); real(directory) };

@@ -1,11 +1,19 @@
 //! POSIX calls on descriptors, as the C library offers them.
 
 mod closing;
+mod copies;
+mod locks;
+mod maps;
+mod metadata;
 mod opening;
 mod positions;
 mod transfers;
 
 pub(super) use closing::CLOSING;
+pub(super) use copies::COPIES;
+pub(super) use locks::LOCKS;
+pub(super) use maps::MAPS;
+pub(super) use metadata::METADATA;
 pub(super) use opening::OPENING;
 pub(super) use positions::POSITIONS;
 pub(super) use transfers::TRANSFERS;

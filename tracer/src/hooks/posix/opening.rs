@@ -11,12 +11,13 @@ use crate::process::is_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::{errno, registry};
-use libc::{c_char, c_int, c_uint, mode_t};
+use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
+use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which opens a descriptor with `flags` of open(2).
+/// Runs `call`, which opens a descriptor with `flags` of open(2) on `path` relative to the directory `at`.
 #[inline(always)]
-fn opening(flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
+fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         return unrecorded(call());
     };
@@ -25,11 +26,23 @@ fn opening(flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
     if number >= 0 {
         let (end, errno) = (crate::clock::now(), errno::save());
         if let Some(description) = handles::opened(number, flags & libc::O_APPEND != 0) {
-            timer.end_at(end, description.file(), &POSIX_OPEN, trace_format::segment::NO_OFFSET, 0);
+            timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
+    } else {
+        opening_failed(timer, at, path);
     }
     number
+}
+
+/// An open that failed belongs to the path that was asked for.
+#[cold]
+fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
+    let errno = errno::save();
+    if let Some(file) = handles::failed_name(at, path, errno.value()) {
+        timer.failed_with(errno.value(), file, &POSIX_OPEN, NO_OFFSET);
+    }
+    errno.restore();
 }
 
 /// A descriptor that appeared while calls are not recorded is looked at when it is first used.
@@ -56,6 +69,10 @@ fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
             timer.end_plain(description.file(), &POSIX_DUP);
         }
         errno.restore();
+    } else if number < 0
+        && let Some(description) = handles::descriptor(old)
+    {
+        timer.failed(description.file(), &POSIX_DUP, NO_OFFSET);
     }
     number
 }
@@ -78,6 +95,8 @@ fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if result == 0 {
         timer.end_plain(file, &POSIX_CLOSE);
+    } else {
+        timer.failed(file, &POSIX_CLOSE, NO_OFFSET);
     }
     taken.close();
     result
@@ -91,21 +110,33 @@ pub(super) fn forget_range(first: c_uint, last: c_uint) {
 }
 
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
-    /// open(2). The segment has no offset and no length. A failed call is not recorded.
+    /// open(2). The segment has no offset and no length. A failed call belongs to the path asked for.
     [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
-        = |real| opening(flags, || real(path, flags, mode));
+        = |real| opening(AT_FDCWD, path, flags, || real(path, flags, mode));
     /// openat(2).
     [openat, openat64](dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
-        = |real| opening(flags, || real(dir, path, flags, mode));
+        = |real| opening(dir, path, flags, || real(dir, path, flags, mode));
     /// creat(2).
     [creat, creat64](path: *const c_char, mode: mode_t) -> c_int
-        = |real| opening(0, || real(path, mode));
+        = |real| opening(AT_FDCWD, path, 0, || real(path, mode));
     /// open(2) as programs compiled with _FORTIFY_SOURCE call it (LSB, libc: __open_2).
     [__open_2, __open64_2](path: *const c_char, flags: c_int) -> c_int
-        = |real| opening(flags, || real(path, flags));
+        = |real| opening(AT_FDCWD, path, flags, || real(path, flags));
     /// openat(2), likewise.
     [__openat_2, __openat64_2](dir: c_int, path: *const c_char, flags: c_int) -> c_int
-        = |real| opening(flags, || real(dir, path, flags));
+        = |real| opening(dir, path, flags, || real(dir, path, flags));
+    /// mkstemp(3): a failed one belongs to its template.
+    [mkstemp, mkstemp64](template: *mut c_char) -> c_int
+        = |real| opening(AT_FDCWD, template, 0, || real(template));
+    /// mkostemp(3).
+    [mkostemp, mkostemp64](template: *mut c_char, flags: c_int) -> c_int
+        = |real| opening(AT_FDCWD, template, flags, || real(template, flags));
+    /// mkstemps(3).
+    [mkstemps, mkstemps64](template: *mut c_char, suffix: c_int) -> c_int
+        = |real| opening(AT_FDCWD, template, 0, || real(template, suffix));
+    /// mkostemps(3).
+    [mkostemps, mkostemps64](template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
+        = |real| opening(AT_FDCWD, template, flags, || real(template, suffix, flags));
     /// close(2). Async-signal-safe, and so is this.
     [close](number: c_int) -> c_int
         = |real| closing(number, || real(number));
@@ -121,12 +152,16 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// dup3(2).
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
         = |real| duplicating(old, || real(old, new, flags));
-    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND.
+    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND,
+    /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
     [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
         = |real| {
             let call = || real(number, command, argument);
             match command {
                 libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating(number, call),
+                libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
+                    super::locks::by_fcntl(number, argument, call)
+                }
                 libc::F_SETFL => setting_flags(number, argument as c_int, call),
                 _ => call(),
             }

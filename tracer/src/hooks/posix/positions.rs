@@ -7,6 +7,7 @@ use crate::ops::{POSIX_SEEK, POSIX_SYNC};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{c_int, off_t};
+use trace_format::segment::NO_OFFSET;
 
 fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let Some(thread) = record::thread() else { return call() };
@@ -17,6 +18,8 @@ fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     if position >= 0 {
         description.moved_to(position);
         timer.end(description.file(), &POSIX_SEEK, position, 0);
+    } else {
+        timer.failed(description.file(), &POSIX_SEEK, NO_OFFSET);
     }
     description.settle(mover);
     position
@@ -29,6 +32,8 @@ fn syncing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if result == 0 {
         timer.end_plain(description.file(), &POSIX_SYNC);
+    } else {
+        timer.failed(description.file(), &POSIX_SYNC, NO_OFFSET);
     }
     result
 }

@@ -8,6 +8,7 @@ use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
+use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, which transfers at `offset` and leaves the position alone.
 #[inline(always)]
@@ -20,6 +21,8 @@ fn at_offset(number: c_int, op: &'static Op, offset: off_t, call: impl FnOnce() 
         let end = crate::clock::now();
         let offset = if description.appends() { appended_at(number, op, offset, result) } else { offset };
         timer.end_at(end, description.file(), op, offset, result as u64);
+    } else {
+        timer.failed(description.file(), op, offset);
     }
     result
 }
@@ -52,7 +55,9 @@ fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -
         let offset = description.moved(mover, number, result as i64, op.writes());
         timer.end_at(end, description.file(), op, offset, result as u64);
     } else {
+        let offset = description.position(op.writes());
         Description::settle(description, mover);
+        timer.failed(description.file(), op, offset);
     }
     result
 }
@@ -78,6 +83,8 @@ fn appending(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> 
     if result >= 0 {
         let end = crate::clock::now();
         timer.end_at(end, description.file(), op, appended_at(number, op, 0, result), result as u64);
+    } else {
+        timer.failed(description.file(), op, NO_OFFSET);
     }
     result
 }

@@ -9,7 +9,7 @@ mod trace;
 
 pub(crate) use build::{Compiler, python, workload, workload_source, workload_with};
 pub(crate) use command::{Launch, Outcome};
-pub(crate) use oplog::{Op, Order, assert_same, read_log, read_ranks};
+pub(crate) use oplog::{Op, Order, assert_same, read_failures, read_log, read_ranks};
 pub(crate) use scratch::Scratch;
 pub(crate) use strace::{Calls, strace};
 pub(crate) use trace::{Seg, Traces};

@@ -14,6 +14,8 @@ pub(crate) struct Op {
     pub(crate) offset: i64,
     pub(crate) length: u64,
     pub(crate) path: String,
+    /// Why it failed; 0 if it did not.
+    pub(crate) errno: u16,
 }
 
 fn log_lines(scratch: &Scratch) -> Vec<String> {
@@ -30,11 +32,18 @@ fn log_lines(scratch: &Scratch) -> Vec<String> {
 
 /// What the programs say they did.
 pub(crate) fn read_log(scratch: &Scratch) -> Vec<Op> {
-    log_lines(scratch).iter().filter_map(|line| parse(line)).collect()
+    log_lines(scratch).iter().filter_map(|line| parse(line.strip_prefix("OP ")?)).collect()
+}
+
+/// What the programs say they tried in vain.
+pub(crate) fn read_failures(scratch: &Scratch) -> Vec<Op> {
+    // The error number is where a length would be.
+    let failed = |line: &String| parse(line.strip_prefix("FAILED ")?);
+    log_lines(scratch).iter().filter_map(failed).map(|op| Op { errno: op.length as u16, length: 0, ..op }).collect()
 }
 
 fn parse(line: &str) -> Option<Op> {
-    let mut words = line.strip_prefix("OP ")?.splitn(8, ' ');
+    let mut words = line.splitn(8, ' ');
     let mut word = || words.next().unwrap_or_else(|| panic!("a log line is too short: {line}"));
     let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("no number in a log line: {line}"));
     Some(Op {
@@ -46,6 +55,7 @@ fn parse(line: &str) -> Option<Op> {
         offset: number(word()),
         length: number(word()) as u64,
         path: word().into(),
+        errno: 0,
     })
 }
 
@@ -101,8 +111,8 @@ fn difference(group: &(u32, u32, String), did: &[Op], told: &[Op]) -> String {
     let show = |ops: &[Op]| {
         let from = at.saturating_sub(2);
         let lines = ops.iter().enumerate().skip(from).take(6).map(|(i, op)| {
-            let Op { layer, name, mode, offset, length, path, .. } = op;
-            format!("    {i:5} {layer} {name} {mode} {offset} {length} {path}\n")
+            let Op { layer, name, mode, offset, length, path, errno, .. } = op;
+            format!("    {i:5} {layer} {name} {mode} {offset} {length} {path} {errno}\n")
         });
         lines.collect::<String>()
     };

@@ -56,6 +56,8 @@ pub(crate) struct Traces {
     pub(crate) processes: Vec<ProcessTrace>,
     /// Their segments, per thread in the order in which they were made.
     pub(crate) segments: Vec<Seg>,
+    /// The same, of calls that failed.
+    pub(crate) failures: Vec<Seg>,
 }
 
 impl Traces {
@@ -96,7 +98,7 @@ impl Traces {
             assert_eq!((entry.rank, entry.pid), (process.info.rank, process.info.pid));
             assert_eq!((entry.segments, entry.missing), (process.info.segments, process.info.missing));
             let meaning = Meaning { process: &process, names: &names, ops: &ops };
-            let first = self.segments.len();
+            let first = self.segments.len() + self.failures.len();
             let mut decoder = Decoder::default();
             for block in &read.blocks {
                 let columns = decoder.block(trace.source(), block).expect("a block decodes");
@@ -107,10 +109,12 @@ impl Traces {
                     let (op, nested) = meaning.of(columns.stream[i], columns.offset[i], columns.length[i], tid);
                     let (start_ns, end_ns) = (columns.start[i], columns.end[i]);
                     assert!(start_ns <= end_ns && end_ns <= process.info.end_ns, "times of {op:?}");
-                    self.segments.push(Seg { op, nested, start_ns, end_ns });
+                    let list = if op.errno == 0 { &mut self.segments } else { &mut self.failures };
+                    list.push(Seg { op, nested, start_ns, end_ns });
                 }
             }
-            assert_eq!((self.segments.len() - first) as u64, process.info.segments, "{}", file.display());
+            let found = self.segments.len() + self.failures.len() - first;
+            assert_eq!(found as u64, process.info.segments, "{}", file.display());
             let folded: u64 = process.missing.iter().map(|missing| missing.counters.segments).sum();
             assert_eq!(folded, process.info.missing, "{}", file.display());
             let missing = process.missing.iter().map(|missing| {
@@ -135,6 +139,12 @@ impl Traces {
             .collect();
         segments.sort_by_key(|seg| (seg.op.pid, seg.op.tid));
         segments.into_iter().map(|seg| seg.op.clone()).collect()
+    }
+
+    /// The operations under `dir` that failed.
+    pub(crate) fn failed_ops(&self, dir: &Path) -> Vec<Op> {
+        let failures = self.failures.iter().filter(|seg| Path::new(&seg.op.path).starts_with(dir));
+        failures.map(|seg| seg.op.clone()).collect()
     }
 
     /// Calls and bytes per file under `dir`, through POSIX, to compare with what the kernel saw.
@@ -199,7 +209,10 @@ impl Meaning<'_> {
             offset,
             length,
             path: String::from_utf8_lossy(path).into_owned(),
+            errno: stream.errno,
         };
+        assert_eq!(op.errno != 0, stream.flags & stream_flags::FAILED != 0, "{op:?}");
+        assert!(op.errno == 0 || length == 0, "{op:?}");
         (op, stream.flags & stream_flags::NESTED != 0)
     }
 }

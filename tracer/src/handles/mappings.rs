@@ -1,0 +1,148 @@
+//! Which file lies behind an address: the mappings of recorded files, in a fixed table without locks. Two threads that
+//! change the same range at once have no result that they could rely on; the table only must not break.
+#![expect(unsafe_code, reason = "references to records that never go away")]
+
+use crate::registry::File;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// Mappings whose end will not be seen, because the table was full.
+pub(crate) static NOT_FOLLOWED: AtomicU64 = AtomicU64::new(0);
+
+/// A piece of a file in memory.
+struct Place {
+    /// Address; 0: free, 1: being changed.
+    start: AtomicUsize,
+    length: AtomicUsize,
+    offset: AtomicI64,
+    file: AtomicPtr<File>,
+}
+
+/// A range of a file that lies at some addresses.
+#[derive(Clone, Copy)]
+pub(crate) struct Mapping {
+    start: usize,
+    /// Bytes.
+    pub(crate) length: usize,
+    /// Where it begins in the file.
+    pub(crate) offset: i64,
+    /// The file.
+    pub(crate) file: &'static File,
+}
+
+const CAPACITY: usize = 1024;
+const FREE: usize = 0;
+const BUSY: usize = 1;
+/// Most ranges that one call is told about.
+const MOST: usize = 16;
+
+static PLACES: [Place; CAPACITY] = [const {
+    Place {
+        start: AtomicUsize::new(FREE),
+        length: AtomicUsize::new(0),
+        offset: AtomicI64::new(0),
+        file: AtomicPtr::new(std::ptr::null_mut()),
+    }
+}; CAPACITY];
+/// Places from here on have never been used.
+static BEHIND: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that `length` bytes of `file` from `offset` lie at `start`; false when the table is full.
+pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File) -> bool {
+    for (index, place) in PLACES.iter().enumerate() {
+        if place.start.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            place.length.store(length, Ordering::Relaxed);
+            place.offset.store(offset, Ordering::Relaxed);
+            place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
+            place.start.store(start, Ordering::Release);
+            BEHIND.fetch_max(index + 1, Ordering::Release);
+            return true;
+        }
+    }
+    false
+}
+
+/// The parts of mapped files that lie in a range of addresses.
+pub(crate) struct Found([Option<Mapping>; MOST]);
+
+impl Found {
+    /// Them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Mapping> {
+        self.0.iter().flatten()
+    }
+
+    /// Puts back what [`take`] took.
+    pub(crate) fn put_back(&self) {
+        self.iter().for_each(|part| _ = add(part.start, part.length, part.offset, part.file));
+    }
+}
+
+/// Looks for what lies in `length` bytes from `start`.
+pub(crate) fn find(start: usize, length: usize) -> Option<Found> {
+    search(start, length, false)
+}
+
+/// The same, and takes it out of the table; what lies around it stays.
+pub(crate) fn take(start: usize, length: usize) -> Option<Found> {
+    search(start, length, true)
+}
+
+#[inline(always)]
+fn search(start: usize, length: usize, take: bool) -> Option<Found> {
+    let behind = BEHIND.load(Ordering::Acquire);
+    if behind == 0 { None } else { search_table(&PLACES[..behind.min(CAPACITY)], start, length, take) }
+}
+
+#[cold]
+fn search_table(places: &[Place], start: usize, length: usize, take: bool) -> Option<Found> {
+    let end = start.saturating_add(length);
+    let (mut found, mut count) = ([None; MOST], 0);
+    for place in places {
+        let at = place.start.load(Ordering::Acquire);
+        let behind = at.saturating_add(place.length.load(Ordering::Relaxed));
+        if at <= BUSY || behind <= start || at >= end || count == MOST {
+            continue;
+        }
+        if take && place.start.compare_exchange(at, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            continue;
+        }
+        // SAFETY: stored before the address, and a record never goes away.
+        let Some(file) = (unsafe { place.file.load(Ordering::Relaxed).as_ref() }) else { continue };
+        let offset = place.offset.load(Ordering::Relaxed);
+        let (from, to) = (start.max(at), end.min(behind));
+        let part = |from: usize, to: usize| (from, to - from, offset.saturating_add_unsigned((from - at) as u64));
+        let (part_start, length, part_offset) = part(from, to);
+        found[count] = Some(Mapping { start: part_start, length, offset: part_offset, file });
+        count += 1;
+        if take {
+            place.start.store(FREE, Ordering::Release);
+            for (from, to) in [(at, from), (to, behind)].into_iter().filter(|(from, to)| from < to) {
+                let (start, length, offset) = part(from, to);
+                add(start, length, offset, file);
+            }
+        }
+    }
+    (count > 0).then_some(Found(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{Identity, find_or_add, prepare};
+
+    #[test]
+    fn parts_are_taken_and_the_rest_stays() {
+        prepare(1024);
+        let file = find_or_add(b"/data/mapped", Identity::default()).unwrap();
+        assert!(add(0x10_0000, 0x8000, 0x2000, file));
+        let told = |found: Option<Found>| {
+            found.map(|found| found.iter().map(|part| (part.offset, part.length)).collect::<Vec<_>>())
+        };
+        assert_eq!(told(find(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
+        assert_eq!(told(take(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
+        assert_eq!(told(find(0x10_1000, 0x1000)), None);
+        let mut rest = told(take(0, usize::MAX)).unwrap();
+        rest.sort_unstable();
+        assert_eq!(rest, [(0x2000, 0x1000), (0x4000, 0x6000)]);
+        assert_eq!(told(find(0, usize::MAX)), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Files that a call names and does not open: the name made absolute, lexically, against the working directory or a
+//! descriptor's directory. Symbolic links are not followed: that would take system calls that the program does not make.
+#![expect(unsafe_code, reason = "readlink(2), getcwd(2), access(2); a string of the program")]
+
+use super::resolve::{PATH_BYTES, Unrecorded, link_of};
+use crate::registry::{self, File, Identity, Verdict};
+use libc::{c_char, c_int};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Most files that are made for names of failing calls: a search along a path must not fill the table.
+const MOST_FAILED_NAMES: u32 = 1 << 14;
+static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
+
+/// The recorded file that a call which succeeded calls `name`, relative to the directory `at`. May change errno.
+pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
+    with_path(at, name, |path| {
+        let file = registry::find_or_add(path, Identity::default());
+        if file.is_none() {
+            Unrecorded::TableFull.count();
+        }
+        file
+    })
+}
+
+/// The same for a call that failed with `error`.
+pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Option<&'static File> {
+    if !is_readable(name, error) {
+        Unrecorded::Name.count();
+        return None;
+    }
+    with_path(at, name, |path| {
+        if let Some(file) = registry::find_file(path) {
+            return Some(file);
+        }
+        let room = FAILED_NAMES.load(Ordering::Relaxed) < MOST_FAILED_NAMES;
+        let file = room.then(|| registry::find_or_add(path, Identity::default())).flatten();
+        if file.is_some() {
+            FAILED_NAMES.fetch_add(1, Ordering::Relaxed);
+        } else {
+            Unrecorded::Name.count();
+        }
+        file
+    })
+}
+
+/// Whether the string can be read. Only the kernel can tell; most errors say that it has read it.
+fn is_readable(name: *const c_char, error: c_int) -> bool {
+    match error {
+        libc::EFAULT => false,
+        // These may come before the kernel looks at the name.
+        libc::EINVAL | libc::ENOSYS | libc::EPERM | libc::EBADF => {
+            // SAFETY: asks whether the file exists; a bad pointer is an error of the system call.
+            let result = unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, name, libc::F_OK) };
+            result == 0 || crate::errno::save().value() != libc::EFAULT
+        }
+        _ => !name.is_null(),
+    }
+}
+
+fn with_path(
+    at: c_int,
+    name: *const c_char,
+    find: impl FnOnce(&[u8]) -> Option<&'static File>,
+) -> Option<&'static File> {
+    // SAFETY: the kernel has read the string. A null pointer with AT_EMPTY_PATH is an empty name (Linux 6.11).
+    let name = if name.is_null() { b"" } else { unsafe { CStr::from_ptr(name) }.to_bytes() };
+    if name.is_empty() && at >= 0 {
+        return super::resolve::descriptor(at).map(super::Description::file);
+    }
+    let mut path = [0; PATH_BYTES];
+    let Some(length) = absolute(at, name, &mut path) else {
+        Unrecorded::Name.count();
+        return None;
+    };
+    let path = &path[..length];
+    if registry::judge(path) != Verdict::Recorded {
+        Unrecorded::SystemName.count();
+        return None;
+    }
+    find(path)
+}
+
+/// Writes `name`, made absolute, and returns its length; `None` if it is empty, too long or relative to nothing.
+fn absolute(at: c_int, name: &[u8], out: &mut [u8; PATH_BYTES]) -> Option<usize> {
+    let first = name.first()?;
+    let mut length = 0;
+    if *first != b'/' {
+        let mut link = [0_u8; 40];
+        let got = if at == libc::AT_FDCWD {
+            // SAFETY: the buffer is ours; the result counts the NUL.
+            unsafe { libc::syscall(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) - 1 }
+        } else {
+            let link = link_of(at, &mut link);
+            // SAFETY: the name ends in NUL, the buffer is ours.
+            unsafe { libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, out.as_mut_ptr(), PATH_BYTES) }
+        };
+        // A directory that is out of reach has a name that does not begin with a slash.
+        length = usize::try_from(got).ok().filter(|&got| got > 0 && got < PATH_BYTES && out[0] == b'/')?;
+        if length == 1 {
+            length = 0;
+        }
+    }
+    for part in name.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => length = out[..length].iter().rposition(|&byte| byte == b'/').unwrap_or(0),
+            _ => {
+                let end = length + 1 + part.len();
+                let place = out.get_mut(length..end)?;
+                place[0] = b'/';
+                place[1..].copy_from_slice(part);
+                length = end;
+            }
+        }
+    }
+    if length == 0 {
+        out[0] = b'/';
+        length = 1;
+    }
+    Some(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(name: &str) -> Option<String> {
+        let mut out = [0; PATH_BYTES];
+        absolute(libc::AT_FDCWD, name.as_bytes(), &mut out).map(|length| String::from_utf8_lossy(&out[..length]).into())
+    }
+
+    #[test]
+    fn names_become_absolute() {
+        for (name, path) in [("/a/b", "/a/b"), ("//a/./b/../c/", "/a/c"), ("/../..", "/"), ("/", "/")] {
+            assert_eq!(made(name).as_deref(), Some(path));
+        }
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(made("x/../y"), Some(here.join("y").display().to_string()));
+        assert_eq!(made(""), None);
+        assert_eq!(made(&"/x".repeat(3000)), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Copies inside the kernel: a read segment on the file that the bytes come from and a write segment on the one that they
+//! go to, as far as these are recorded; the other end may be a pipe or a socket.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::errno;
+use crate::handles::{self, Description};
+use crate::ops::{Op, POSIX_COPY_READ, POSIX_COPY_WRITE};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use libc::{c_int, c_uint, off_t, size_t, ssize_t};
+use trace_format::segment::NO_OFFSET;
+
+/// One end of a copy.
+struct End {
+    number: c_int,
+    /// Where the program says where to begin; the call moves it on. Null: at the descriptor's position.
+    place: *const off_t,
+    op: &'static Op,
+    description: Option<&'static Description>,
+}
+
+impl End {
+    fn new(number: c_int, place: *const off_t, op: &'static Op) -> Self {
+        Self { number, place, op, description: handles::descriptor(number) }
+    }
+
+    /// The description whose position the call moves.
+    fn moving(&self) -> Option<&'static Description> {
+        self.description.filter(|_| self.place.is_null())
+    }
+}
+
+fn from(number: c_int, place: *const off_t) -> End {
+    End::new(number, place, &POSIX_COPY_READ)
+}
+
+fn to(number: c_int, place: *const off_t) -> End {
+    End::new(number, place, &POSIX_COPY_WRITE)
+}
+
+/// Runs `call`, which copies from one descriptor to another.
+fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ssize_t) -> ssize_t {
+    let Some(thread) = record::thread() else { return call() };
+    let mut ends = ends();
+    if ends.iter().all(|end| end.description.is_none()) {
+        return call();
+    }
+    // Two threads that copy to and fro must take their turns in one order.
+    ends.sort_by_key(|end| end.moving().map_or(std::ptr::null(), std::ptr::from_ref));
+    let movers = ends.each_ref().map(|end| end.moving().map(Description::moving));
+    let timer = Call::begin(thread);
+    let result = call();
+    let (after, errno) = (crate::clock::now(), errno::save());
+    for (end, mover) in ends.iter().zip(movers) {
+        let Some(description) = end.description else { continue };
+        let writes = end.op.writes();
+        if result >= 0 {
+            let offset = match mover {
+                Some(mover) => description.moved(mover, end.number, result as i64, writes),
+                // SAFETY: the call succeeded, so the kernel has read and written there.
+                None => unsafe { end.place.read() }.saturating_sub(result as i64),
+            };
+            timer.again().end_at(after, description.file(), end.op, offset, result as u64);
+        } else {
+            let offset = if mover.is_some() { description.position(writes) } else { NO_OFFSET };
+            mover.into_iter().for_each(|mover| description.settle(mover));
+            timer.again().failed_with(errno.value(), description.file(), end.op, offset);
+        }
+    }
+    errno.restore();
+    result
+}
+
+hooks! { COPIES, missing = { errno::set(libc::ENOSYS); -1 };
+    /// copy_file_range(2).
+    [copy_file_range](input: c_int, input_at: *mut off_t, output: c_int, output_at: *mut off_t, length: size_t, flags: c_uint) -> ssize_t
+        = |real| copying(|| [from(input, input_at), to(output, output_at)],
+            || real(input, input_at, output, output_at, length, flags));
+    /// sendfile(2).
+    [sendfile, sendfile64](output: c_int, input: c_int, input_at: *mut off_t, length: size_t) -> ssize_t
+        = |real| copying(|| [from(input, input_at), to(output, std::ptr::null())], || real(output, input, input_at, length));
+    /// splice(2): one end is a pipe.
+    [splice](input: c_int, input_at: *mut off_t, output: c_int, output_at: *mut off_t, length: size_t, flags: c_uint) -> ssize_t
+        = |real| copying(|| [from(input, input_at), to(output, output_at)],
+            || real(input, input_at, output, output_at, length, flags));
+}

@@ -1,0 +1,93 @@
+//! Locks on ranges of files: fcntl(2), lockf(3), flock(2). Taking and giving back are operations of their own. The range is
+//! counted from the file's start, whatever the call counts from; a length of 0 means to the end and beyond.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::errno;
+use crate::handles::{self, Description};
+use crate::ops::{Op, POSIX_LOCK, POSIX_UNLOCK};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use libc::{c_int, off_t};
+use trace_format::segment::NO_OFFSET;
+
+/// A range of a file, from its start.
+type Range = (i64, u64);
+
+/// `length` bytes from `start`, or before it if the length is negative (fcntl(2), POSIX 2001).
+fn range(start: i64, length: i64) -> Range {
+    let first = if length < 0 { start.saturating_add(length) } else { start };
+    (first.max(NO_OFFSET), length.unsigned_abs())
+}
+
+/// Runs `call`, which locks or unlocks; the range is worked out after it, when the kernel has seen that it makes sense.
+fn locking(
+    number: c_int,
+    op_of: impl FnOnce(c_int) -> Option<(&'static Op, Range)>,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    let (end, errno) = (crate::clock::now(), errno::save());
+    let error = if result == 0 { 0 } else { errno.value() };
+    if let Some((op, (offset, length))) = op_of(error) {
+        match error {
+            0 => timer.end_at(end, description.file(), op, offset, length),
+            error => timer.failed_with(error, description.file(), op, offset),
+        }
+    }
+    errno.restore();
+    result
+}
+
+/// fcntl(2) with a command that locks; `argument` is its third one.
+pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
+    let op_of = |error| {
+        if error == libc::EFAULT {
+            return None;
+        }
+        // SAFETY: the kernel has read the structure.
+        let lock = unsafe { std::ptr::with_exposed_provenance::<libc::flock>(argument).as_ref() }?;
+        let op = if lock.l_type == libc::F_UNLCK as i16 { &POSIX_UNLOCK } else { &POSIX_LOCK };
+        let base = match c_int::from(lock.l_whence) {
+            libc::SEEK_CUR => handles::descriptor(number)?.position_asked(number),
+            libc::SEEK_END => size_of_file(number),
+            _ => 0,
+        };
+        Some((op, range(base.saturating_add(lock.l_start), lock.l_len)))
+    };
+    locking(number, op_of, call)
+}
+
+fn size_of_file(number: c_int) -> i64 {
+    // SAFETY: an all-zero stat is a valid one.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours.
+    unsafe { libc::syscall(libc::SYS_fstat, number, &raw mut stat) };
+    stat.st_size
+}
+
+fn by_lockf(number: c_int, command: c_int, length: off_t, call: impl FnOnce() -> c_int) -> c_int {
+    let op = match command {
+        libc::F_LOCK | libc::F_TLOCK => &POSIX_LOCK,
+        libc::F_ULOCK => &POSIX_UNLOCK,
+        _ => return call(),
+    };
+    let position = |description: &Description| description.position_asked(number);
+    locking(number, |_| Some((op, range(handles::descriptor(number).map_or(NO_OFFSET, position), length))), call)
+}
+
+fn by_flock(number: c_int, operation: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let op = if operation & libc::LOCK_UN != 0 { &POSIX_UNLOCK } else { &POSIX_LOCK };
+    locking(number, |_| Some((op, (0, 0))), call)
+}
+
+hooks! { LOCKS, missing = { errno::set(libc::ENOSYS); -1 };
+    /// lockf(3), from the position. F_TEST is not recorded.
+    [lockf, lockf64](number: c_int, command: c_int, length: off_t) -> c_int
+        = |real| by_lockf(number, command, length, || real(number, command, length));
+    /// flock(2): the whole file.
+    [flock](number: c_int, operation: c_int) -> c_int
+        = |real| by_flock(number, operation, || real(number, operation));
+}

@@ -1,0 +1,183 @@
+//! Memory maps of files. An allocator may call mmap(3) before this library has started, while dlsym(3) is at work, so
+//! these functions are not looked up at their first call as others are: until the constructor has found them, they are
+//! the system calls.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::errno;
+use crate::handles::{self, mappings};
+use crate::ops::{POSIX_MMAP, POSIX_MSYNC, POSIX_MUNMAP};
+use crate::real::Slot;
+use crate::record::{self, Call};
+use libc::{c_int, c_long, c_void, off_t, size_t};
+use std::sync::atomic::Ordering;
+
+static MMAP: Slot = Slot::new(c"mmap");
+static MUNMAP: Slot = Slot::new(c"munmap");
+static MSYNC: Slot = Slot::new(c"msync");
+
+/// Slots of this family.
+pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC];
+
+/// A system call's answer as the C library gives it: syscall(2) has set errno.
+fn mapped(result: c_long) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(result as usize)
+}
+
+/// The kernel maps and unmaps whole pages.
+fn whole_pages(length: size_t) -> size_t {
+    // SAFETY: no preconditions.
+    let page = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
+    length.checked_next_multiple_of(page.max(1)).unwrap_or(length)
+}
+
+type Mmap = unsafe extern "C" fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void;
+type Munmap = unsafe extern "C" fn(*mut c_void, size_t) -> c_int;
+type Msync = unsafe extern "C" fn(*mut c_void, size_t, c_int) -> c_int;
+
+/// Runs `call`, which maps `length` bytes of a file from `offset`.
+#[inline(always)]
+fn mapping(
+    number: c_int,
+    flags: c_int,
+    length: size_t,
+    offset: off_t,
+    call: impl FnOnce() -> *mut c_void,
+) -> *mut c_void {
+    let of_file = number >= 0 && flags & libc::MAP_ANONYMOUS == 0;
+    let Some(thread) = record::thread() else { return call() };
+    let description = if of_file { handles::descriptor(number) } else { None };
+    let timer = Call::begin(thread);
+    let address = call();
+    let failed = address == libc::MAP_FAILED;
+    if !failed {
+        // What was there before is gone, whether munmap(2) said so or not.
+        mappings::take(address as usize, whole_pages(length));
+    }
+    match description {
+        Some(description) if failed => timer.failed(description.file(), &POSIX_MMAP, offset),
+        Some(description) => {
+            timer.end(description.file(), &POSIX_MMAP, offset, length as u64);
+            if !mappings::add(address as usize, length, offset, description.file()) {
+                mappings::NOT_FOLLOWED.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        None => {}
+    }
+    address
+}
+
+/// mmap(2), with the range that was asked for.
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: size_t,
+    protection: c_int,
+    flags: c_int,
+    number: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    let real = MMAP.known_address();
+    mapping(number, flags, length, offset, || {
+        if real.is_null() {
+            // SAFETY: the caller's own arguments.
+            return mapped(unsafe {
+                libc::syscall(libc::SYS_mmap, address, length, protection, flags, number, offset)
+            });
+        }
+        // SAFETY: the symbol has this C type.
+        let function = unsafe { std::mem::transmute::<*mut c_void, Mmap>(real) };
+        // SAFETY: the caller's own arguments.
+        unsafe { function(address, length, protection, flags, number, offset) }
+    })
+}
+
+/// mmap(2) under its 64-bit name.
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    length: size_t,
+    protection: c_int,
+    flags: c_int,
+    number: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    // SAFETY: the same function on every 64-bit system; the arguments are the caller's own.
+    unsafe { mmap(address, length, protection, flags, number, offset) }
+}
+
+/// munmap(2): a segment for each range of a recorded file that is given up.
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> c_int {
+    let real = MUNMAP.known_address();
+    let call = || {
+        if real.is_null() {
+            // SAFETY: the caller's own arguments.
+            return unsafe { libc::syscall(libc::SYS_munmap, address, length) } as c_int;
+        }
+        // SAFETY: the symbol has this C type.
+        let function = unsafe { std::mem::transmute::<*mut c_void, Munmap>(real) };
+        // SAFETY: the caller's own arguments.
+        unsafe { function(address, length) }
+    };
+    let Some(thread) = record::thread() else { return call() };
+    // Before the call: as soon as the range is free, another thread may get it. An address inside a page is an error.
+    let aligned = whole_pages(address as usize) == address as usize;
+    let search = if aligned { mappings::take } else { mappings::find };
+    let Some(found) = search(address as usize, whole_pages(length)) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    let (end, errno) = (crate::clock::now(), errno::save());
+    if result == 0 {
+        for part in found.iter() {
+            timer.again().end_at(end, part.file, &POSIX_MUNMAP, part.offset, part.length as u64);
+        }
+    } else {
+        if aligned {
+            found.put_back();
+        }
+        found.iter().for_each(|part| timer.again().failed(part.file, &POSIX_MUNMAP, part.offset));
+    }
+    errno.restore();
+    result
+}
+
+/// msync(2): a segment for each range of a recorded file that is written back.
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flags: c_int) -> c_int {
+    let real = MSYNC.known_address();
+    let call = || {
+        if real.is_null() {
+            // SAFETY: the caller's own arguments.
+            return unsafe { libc::syscall(libc::SYS_msync, address, length, flags) } as c_int;
+        }
+        // SAFETY: the symbol has this C type.
+        let function = unsafe { std::mem::transmute::<*mut c_void, Msync>(real) };
+        // SAFETY: the caller's own arguments.
+        unsafe { function(address, length, flags) }
+    };
+    let Some(thread) = record::thread() else { return call() };
+    let Some(found) = mappings::find(address as usize, length) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    let (end, errno) = (crate::clock::now(), errno::save());
+    for part in found.iter() {
+        match result {
+            0 => timer.again().end_at(end, part.file, &POSIX_MSYNC, part.offset, part.length as u64),
+            _ => timer.again().failed(part.file, &POSIX_MSYNC, part.offset),
+        }
+    }
+    errno.restore();
+    result
+}

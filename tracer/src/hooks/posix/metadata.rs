@@ -1,0 +1,147 @@
+//! Calls that ask about a file or change what it is, by descriptor or by name. A name is made absolute lexically; a
+//! descriptor's file is the one that it was opened as.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::errno;
+use crate::handles;
+use crate::ops::{
+    Op, POSIX_ALLOCATE, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME, POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE,
+    POSIX_TRUNCATE, POSIX_UNLINK,
+};
+use crate::process::is_own;
+use crate::real::hooks;
+use crate::record::{self, Call};
+use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, mode_t, off_t};
+use trace_format::segment::NO_OFFSET;
+
+/// Runs `call`, which answers 0 or -1, on what `name` means relative to the directory `at`.
+fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|_| is_own()) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    let (end, errno) = (crate::clock::now(), errno::save());
+    if result == 0 {
+        if let Some(file) = handles::named(at, name) {
+            timer.end_at(end, file, op, NO_OFFSET, length);
+        }
+    } else if let Some(file) = handles::failed_name(at, name, errno.value()) {
+        timer.failed_with(errno.value(), file, op, NO_OFFSET);
+    }
+    errno.restore();
+    result
+}
+
+/// Runs `call`, which answers 0 or -1, on an open descriptor.
+fn on_descriptor(number: c_int, op: &'static Op, offset: i64, length: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    match result {
+        0 => timer.end(description.file(), op, offset, length),
+        _ => timer.failed(description.file(), op, offset),
+    }
+    result
+}
+
+/// As [`on_descriptor`], for a function that returns its error and leaves errno alone.
+fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(description) = handles::descriptor(number) else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    match result {
+        0 => timer.end(description.file(), op, offset, length),
+        error => timer.failed_with(error, description.file(), op, offset),
+    }
+    result
+}
+
+/// opendir(3). What is done with the directory later is not recorded.
+pub(super) fn opening_directory(name: *const c_char, call: impl FnOnce() -> *mut DIR) -> *mut DIR {
+    let mut directory = std::ptr::null_mut();
+    on_name(AT_FDCWD, name, &POSIX_OPENDIR, 0, || {
+        directory = call();
+        if directory.is_null() { -1 } else { 0 }
+    });
+    directory
+}
+
+fn unlinking(at: c_int, name: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let op = if flags & libc::AT_REMOVEDIR != 0 { &POSIX_RMDIR } else { &POSIX_UNLINK };
+    on_name(at, name, op, 0, call)
+}
+
+/// A size or length that the program gives; a negative one makes the call fail.
+fn size(length: off_t) -> u64 {
+    u64::try_from(length).unwrap_or(0)
+}
+
+hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
+    /// stat(2). No offset, no length, like all that ask.
+    [stat, stat64](name: *const c_char, about: *mut c_void) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
+    /// lstat(2).
+    [lstat, lstat64](name: *const c_char, about: *mut c_void) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
+    /// fstat(2).
+    [fstat, fstat64](number: c_int, about: *mut c_void) -> c_int
+        = |real| on_descriptor(number, &POSIX_STAT, NO_OFFSET, 0, || real(number, about));
+    /// fstatat(2). An empty name with AT_EMPTY_PATH means the descriptor itself.
+    [fstatat, fstatat64](at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
+        = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, about, flags));
+    /// statx(2).
+    [statx](at: c_int, name: *const c_char, flags: c_int, mask: c_uint, about: *mut c_void) -> c_int
+        = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, flags, mask, about));
+    /// stat(2) as programs built against glibc before 2.33 call it (LSB, libc: __xstat).
+    [__xstat, __xstat64](version: c_int, name: *const c_char, about: *mut c_void) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(version, name, about));
+    /// lstat(2), likewise.
+    [__lxstat, __lxstat64](version: c_int, name: *const c_char, about: *mut c_void) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(version, name, about));
+    /// fstat(2), likewise.
+    [__fxstat, __fxstat64](version: c_int, number: c_int, about: *mut c_void) -> c_int
+        = |real| on_descriptor(number, &POSIX_STAT, NO_OFFSET, 0, || real(version, number, about));
+    /// fstatat(2), likewise.
+    [__fxstatat, __fxstatat64](version: c_int, at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
+        = |real| on_name(at, name, &POSIX_STAT, 0, || real(version, at, name, about, flags));
+    /// truncate(2). The length is the new size.
+    [truncate, truncate64](name: *const c_char, length: off_t) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_TRUNCATE, size(length), || real(name, length));
+    /// ftruncate(2). The length is the new size.
+    [ftruncate, ftruncate64](number: c_int, length: off_t) -> c_int
+        = |real| on_descriptor(number, &POSIX_TRUNCATE, NO_OFFSET, size(length), || real(number, length));
+    /// fallocate(2), with its range, whatever the mode does to it.
+    [fallocate, fallocate64](number: c_int, mode: c_int, offset: off_t, length: off_t) -> c_int
+        = |real| on_descriptor(number, &POSIX_ALLOCATE, offset, size(length), || real(number, mode, offset, length));
+    /// posix_fallocate(3). Returns its error.
+    [posix_fallocate, posix_fallocate64](number: c_int, offset: off_t, length: off_t) -> c_int
+        = |real| returning_error(number, &POSIX_ALLOCATE, offset, size(length), || real(number, offset, length));
+    /// sync_file_range(2); a length of 0 means to the end.
+    [sync_file_range](number: c_int, offset: off_t, length: off_t, flags: c_uint) -> c_int
+        = |real| on_descriptor(number, &POSIX_SYNC_RANGE, offset, size(length), || real(number, offset, length, flags));
+    /// rename(2), on the old name.
+    [rename](old: *const c_char, new: *const c_char) -> c_int
+        = |real| on_name(AT_FDCWD, old, &POSIX_RENAME, 0, || real(old, new));
+    /// renameat(2), likewise.
+    [renameat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char) -> c_int
+        = |real| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new));
+    /// renameat2(2), likewise.
+    [renameat2](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_uint) -> c_int
+        = |real| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new, flags));
+    /// unlink(2).
+    [unlink](name: *const c_char) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_UNLINK, 0, || real(name));
+    /// unlinkat(2): also removes directories.
+    [unlinkat](at: c_int, name: *const c_char, flags: c_int) -> c_int
+        = |real| unlinking(at, name, flags, || real(at, name, flags));
+    /// mkdir(2).
+    [mkdir](name: *const c_char, mode: mode_t) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_MKDIR, 0, || real(name, mode));
+    /// mkdirat(2).
+    [mkdirat](at: c_int, name: *const c_char, mode: mode_t) -> c_int
+        = |real| on_name(at, name, &POSIX_MKDIR, 0, || real(at, name, mode));
+    /// rmdir(2).
+    [rmdir](name: *const c_char) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_RMDIR, 0, || real(name));
+}
