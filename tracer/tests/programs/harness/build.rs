@@ -15,6 +15,10 @@ pub(crate) enum Compiler {
     Mpich,
     /// Open MPI's wrapper.
     OpenMpi,
+    /// MPICH's wrapper of gfortran.
+    MpichFortran,
+    /// Open MPI's wrapper of gfortran.
+    OpenMpiFortran,
 }
 
 impl Compiler {
@@ -24,6 +28,26 @@ impl Compiler {
             Self::Cc => "cc",
             Self::Mpich => "mpicc.mpich",
             Self::OpenMpi => "mpicc.openmpi",
+            Self::MpichFortran => "mpif90.mpich",
+            Self::OpenMpiFortran => "mpif90.openmpi",
+        }
+    }
+
+    /// Flags that every program is compiled with. mpif.h is not free of warnings.
+    const fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::MpichFortran | Self::OpenMpiFortran => &["-w", "-fallow-argument-mismatch", "-pthread"],
+            _ => &["-Wall", "-Wextra", "-Werror", "-pthread"],
+        }
+    }
+
+    /// Source files of a workload.
+    fn sources(self, name: &str) -> Vec<PathBuf> {
+        match self {
+            Self::MpichFortran | Self::OpenMpiFortran => {
+                vec![workload_source(&format!("{name}.F90")), workload_source("oplog_fortran.c")]
+            }
+            _ => vec![workload_source(&format!("{name}.c"))],
         }
     }
 }
@@ -33,7 +57,7 @@ pub(crate) fn workload_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/workloads").join(name)
 }
 
-/// The workload `name` (without .c), compiled plainly.
+/// The C workload `name` (without .c), compiled plainly.
 pub(crate) fn workload(name: &'static str) -> PathBuf {
     workload_with(name, Compiler::Cc, &["-O1"])
 }
@@ -52,13 +76,13 @@ fn build(name: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
     let variant = format!("{name}.{}{}", compiler.program(), flags.concat()).replace(['-', '=', '_'], "");
     let (program, unfinished) = (dir.join(&variant), dir.join(format!("{variant}.{}", std::process::id())));
     let output = Command::new(compiler.program())
-        .args(["-Wall", "-Wextra", "-Werror", "-pthread"])
+        .args(compiler.flags())
         .args(flags)
         .arg("-o")
         .arg(&unfinished)
-        .arg(workload_source(&format!("{name}.c")))
+        .args(compiler.sources(name))
         .output()
-        .expect("failed to run the C compiler");
+        .expect("failed to run the compiler");
     assert!(output.status.success(), "{name} with {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
     std::fs::rename(&unfinished, &program).expect("failed to rename a program");
     program
