@@ -40,7 +40,9 @@ program fortran
     character(len=4096) :: path
     HANDLE(MPI_File) :: file
     STATUS_TYPE :: status
+    HANDLE(MPI_Request) :: requests(2)
     integer :: values(items)
+    integer, asynchronous :: outgoing(items, 0:1)
     integer(MPI_OFFSET_KIND) :: at, base
 
     call MPI_Init(ierr)
@@ -83,7 +85,7 @@ program fortran
         call logged('read', 'collective', at, bytes)
     end do
     ! A view, and the individual pointer.
-    base = int(8 * ranks + 2 * rank, 8) * bytes
+    base = int(8 * ranks + 4 * rank, 8) * bytes
     call MPI_File_set_view(file, base, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL, ierr)
     call check('set_view')
     call logged('set_view', '-', base, 0)
@@ -95,6 +97,32 @@ program fortran
     call MPI_File_write_all(file, values, items, MPI_INTEGER, status, ierr)
     call check('write_all')
     call logged('write', 'collective', base + bytes, bytes)
+    ! Nonblocking and split collective calls, another view of the same bytes.
+    do i = 0, 1
+        call fill(10 + i)
+        outgoing(:, i) = values
+        call MPI_File_iwrite_at(file, int(500 + i * items, MPI_OFFSET_KIND), outgoing(:, i), items, MPI_INTEGER, &
+            requests(i + 1), ierr)
+        call check('iwrite_at')
+    end do
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
+    call check('waitall')
+    call logged('write', 'nonblocking', base + 4 * 500, bytes)
+    call logged('write', 'nonblocking', base + 4 * (500 + items), bytes)
+    call MPI_File_iread_at(file, int(500 + items, MPI_OFFSET_KIND), values, items, MPI_INTEGER, requests(1), ierr)
+    call MPI_Wait(requests(1), status, ierr)
+    call verify(11)
+    call logged('read', 'nonblocking', base + 4 * (500 + items), bytes)
+    call fill(12)
+    call MPI_File_write_at_all_begin(file, 500_MPI_OFFSET_KIND, values, items, MPI_INTEGER, ierr)
+    call MPI_File_write_at_all_end(file, values, status, ierr)
+    call check('write_at_all_end')
+    call logged('write_all', 'split', base + 4 * 500, bytes)
+    call MPI_File_seek(file, 500_MPI_OFFSET_KIND, MPI_SEEK_SET, ierr)
+    call logged('seek', '-', base + 4 * 500, 0)
+    call MPI_File_read(file, values, items, MPI_INTEGER, status, ierr)
+    call verify(12)
+    call logged('read', '-', base + 4 * 500, bytes)
     call MPI_File_close(file, ierr)
     call check('close')
     call logged('close', '-', -1_8, 0)
