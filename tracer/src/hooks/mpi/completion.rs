@@ -11,6 +11,7 @@ use crate::record::{self, Call};
 use crate::tls::Thread;
 use crate::{clock, errno};
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 
 /// Statuses of our own, for programs that pass MPI_STATUSES_IGNORE. For more requests than these hold, an operation counts
 /// as having moved what was asked for.
@@ -73,7 +74,8 @@ fn watching(
     if held.is_empty() {
         return call(statuses);
     }
-    let mut own = [0_u64; OWN_STATUS_WORDS];
+    // Not filled with zeros, since a program may poll; the library fills in the rows that are read.
+    let mut own = [const { MaybeUninit::<u64>::uninit() }; OWN_STATUS_WORDS];
     let mut statuses = statuses;
     let mut readable = true;
     if statuses as usize == world.abi.status_ignore {
