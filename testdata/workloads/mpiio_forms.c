@@ -2,7 +2,7 @@
  * rank checks the data it reads and logs what it did, a nonblocking call when its completion was seen. The same source is
  * built with every MPI. Usage: mpiio_forms DIRECTORY PART, PART one of
  *   nonblocking   every nonblocking call, every call that completes requests, mixed with messages
- *   crowd         more requests at once than the tracer has statuses for
+ *   crowd         more requests at once than the tracer has statuses for, and one that is freed
  *   split         split collective calls
  *   positions     seek, seek_shared, set_size, preallocate, delete
  *   counts        the calls of MPI 4.0 with 64-bit counts; ends with 77 where the MPI is older
@@ -217,6 +217,14 @@ static void crowd(void) {
     }
     MPI(MPI_Waitall(CROWD, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < CROWD; i++) {
+        mpi_op("write", "nonblocking", (long long)rank * CROWD + i, 1, file);
+    }
+    /* One that is freed has no end; its handle may come again. */
+    MPI(MPI_File_iwrite_at(handle, (long long)rank * CROWD, bytes, 1, MPI_BYTE, &requests[0]));
+    MPI(MPI_Request_free(&requests[0]));
+    for (int i = 0; i < 3; i++) {
+        MPI(MPI_File_iwrite_at(handle, (long long)rank * CROWD + i, &bytes[i], 1, MPI_BYTE, &requests[0]));
+        MPI(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
         mpi_op("write", "nonblocking", (long long)rank * CROWD + i, 1, file);
     }
     synced(handle, file);
