@@ -469,7 +469,8 @@ static void ends(void) {
     mpi_op("read", "-", 2000, 0, file);
     MPI(MPI_File_read_at_all(handle, 400, block, 300, MPI_BYTE, MPI_STATUS_IGNORE));
     mpi_op("read", "collective", 800, 100, file);
-    /* The file grows: what was the end is none any more. */
+    /* The file grows, when all have read: what was the end is none any more. */
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
     MPI(MPI_File_set_size(handle, 4000));
     mpi_op("set_size", "-", -1, 4000, file);
     MPI(MPI_Barrier(MPI_COMM_WORLD));
