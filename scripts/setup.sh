@@ -47,6 +47,7 @@ check_packages() {
     need libmpich-dev "to build MPI programs" -- have mpicc.mpich
     need openmpi-bin "MPI, second of two" -- have mpirun.openmpi
     need libopenmpi-dev "to build MPI programs" -- have mpicc.openmpi
+    need gfortran "to build Fortran programs" -- have gfortran
     need python3 "programs to trace" -- test -x /usr/bin/python3
     need python3-mpi4py "the demo's program" -- python_has mpi4py
     need python3-numpy "the demo's program" -- python_has numpy

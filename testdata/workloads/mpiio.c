@@ -10,72 +10,10 @@
  *   nothing     MPI_Init and MPI_Finalize only
  * Log: oplog.h, set OPLOG. Provenance: written for this project. */
 #define _GNU_SOURCE
-#include "oplog.h"
-#include <mpi.h>
+#include "mpiio.h"
 #include <stdint.h>
 
 enum { BLOCK = 1000, BLOCKS = 8, INTS = 250, RECORDS = 10 };
-
-static char dir[4096];
-static int rank, ranks;
-
-/* Checks an MPI call. */
-#define MPI(call) CHECK((call) == MPI_SUCCESS)
-
-static const char *in_dir(const char *name) {
-    static _Thread_local char path[4200];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return path;
-}
-
-static void mpi_op(const char *name, const char *mode, long long offset, long long length, const char *file) {
-    op("MPIIO", name, mode, offset, length, in_dir(file));
-}
-
-static MPI_File opened(MPI_Comm comm, const char *file, int flags) {
-    MPI_File handle;
-    MPI(MPI_File_open(comm, in_dir(file), flags, MPI_INFO_NULL, &handle));
-    mpi_op("open", "-", -1, 0, file);
-    return handle;
-}
-
-static void closed(MPI_File *handle, const char *file) {
-    MPI(MPI_File_close(handle));
-    mpi_op("close", "-", -1, 0, file);
-}
-
-static void synced(MPI_File handle, const char *file) {
-    MPI(MPI_File_sync(handle));
-    mpi_op("sync", "-", -1, 0, file);
-    MPI(MPI_Barrier(MPI_COMM_WORLD));
-}
-
-static void viewed(MPI_File handle, long long displacement, MPI_Datatype etype, MPI_Datatype filetype,
-                   const char *file) {
-    MPI(MPI_File_set_view(handle, displacement, etype, filetype, "native", MPI_INFO_NULL));
-    mpi_op("set_view", "-", displacement, 0, file);
-}
-
-/* What the byte at `offset` of a file of ours holds. */
-static char byte_at(long long offset) { return (char)(offset * 131 + offset / 251); }
-
-static void fill(char *block, long long offset, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        block[i] = byte_at(offset + (long long)i);
-    }
-}
-
-static void verify(const char *block, long long offset, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        CHECK(block[i] == byte_at(offset + (long long)i));
-    }
-}
-
-static void transferred(const MPI_Status *status, MPI_Datatype type, int expected) {
-    int count = -1;
-    MPI(MPI_Get_count(status, type, &count));
-    CHECK(count == expected);
-}
 
 /* Explicit offsets and the individual pointer, every rank for itself. */
 static void independent(MPI_Comm comm, const char *file) {
@@ -92,7 +30,7 @@ static void independent(MPI_Comm comm, const char *file) {
     }
     /* The individual pointer: behind everything else. */
     long long own = ((long long)BLOCKS * all + me) * BLOCK;
-    MPI(MPI_File_seek(handle, own, MPI_SEEK_SET));
+    sought(handle, own, MPI_SEEK_SET, own, file);
     for (int i = 0; i < 4; i++) {
         fill(block, own + i * 100, 100);
         MPI(MPI_File_write(handle, block, 25, MPI_INT, MPI_STATUS_IGNORE));
@@ -108,7 +46,7 @@ static void independent(MPI_Comm comm, const char *file) {
         verify(block, at, BLOCK);
         mpi_op("read", "-", at, BLOCK, file);
     }
-    MPI(MPI_File_seek(handle, own, MPI_SEEK_SET));
+    sought(handle, own, MPI_SEEK_SET, own, file);
     for (int i = 0; i < 2; i++) {
         MPI(MPI_File_read(handle, block, 200, MPI_BYTE, &status));
         verify(block, own + i * 200, 200);
@@ -154,7 +92,7 @@ static void collective(void) {
         MPI(MPI_File_write_all(handle, block, BLOCK, MPI_BYTE, MPI_STATUS_IGNORE));
         mpi_op("write", "collective", base + i * BLOCK, BLOCK, file);
     }
-    MPI(MPI_File_seek(handle, BLOCK, MPI_SEEK_SET));
+    sought(handle, BLOCK, MPI_SEEK_SET, base + BLOCK, file);
     for (int i = 1; i < 4; i++) {
         MPI(MPI_File_read_all(handle, block, BLOCK, MPI_BYTE, &status));
         verify(block, base + i * BLOCK, BLOCK);
@@ -232,7 +170,7 @@ static void strided(void) {
         }
     }
     synced(handle, file);
-    MPI(MPI_File_seek(handle, 0, MPI_SEEK_SET));
+    sought(handle, 0, MPI_SEEK_SET, base, file);
     for (int turn = 0; turn < 3; turn++) {
         MPI(MPI_File_read_all(handle, numbers, RUN * RUNS, MPI_INT, MPI_STATUS_IGNORE));
         mpi_op("read", "collective", base + (long long)turn * 4 * RUN * RUNS * ranks, sizeof numbers, file);
@@ -284,6 +222,7 @@ static void shared_pointer(void) {
     log_records(file, "shared", displacement, RECORDS);
     synced(handle, file);
     MPI(MPI_File_seek_shared(handle, 0, MPI_SEEK_SET));
+    mpi_op("seek", "shared", displacement, 0, file);
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < RECORDS; i++) {
         MPI(MPI_File_read_shared(handle, &record, sizeof record, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -310,6 +249,7 @@ static void shared_pointer(void) {
     }
     synced(handle, ordered);
     MPI(MPI_File_seek_shared(handle, 0, MPI_SEEK_SET));
+    mpi_op("seek", "shared", 0, 0, ordered);
     for (int i = 0; i < RECORDS; i++) {
         MPI(MPI_File_read_ordered(handle, &record, sizeof record, MPI_BYTE, MPI_STATUS_IGNORE));
         CHECK(record.rank == rank && record.sequence == i && record.mark[1] == 42);

@@ -138,6 +138,36 @@ ops! {
     MPIIO_SET_VIEW = 90 Mpiio Metadata Plain "set_view";
     /// MPI_File_sync.
     MPIIO_SYNC = 91 Mpiio Sync Plain "sync";
+    /// MPI_File_iread, MPI_File_iread_at.
+    MPIIO_IREAD = 92 Mpiio Read Nonblocking "read";
+    /// MPI_File_iwrite, MPI_File_iwrite_at.
+    MPIIO_IWRITE = 93 Mpiio Write Nonblocking "write";
+    /// MPI_File_iread_all, MPI_File_iread_at_all.
+    MPIIO_IREAD_ALL = 94 Mpiio Read Nonblocking "read_all";
+    /// MPI_File_iwrite_all, MPI_File_iwrite_at_all.
+    MPIIO_IWRITE_ALL = 95 Mpiio Write Nonblocking "write_all";
+    /// MPI_File_iread_shared.
+    MPIIO_IREAD_SHARED = 96 Mpiio Read Nonblocking "read_shared";
+    /// MPI_File_iwrite_shared.
+    MPIIO_IWRITE_SHARED = 97 Mpiio Write Nonblocking "write_shared";
+    /// MPI_File_read_all_begin, MPI_File_read_at_all_begin and their ends.
+    MPIIO_SPLIT_READ_ALL = 98 Mpiio Read Split "read_all";
+    /// MPI_File_write_all_begin, MPI_File_write_at_all_begin and their ends.
+    MPIIO_SPLIT_WRITE_ALL = 99 Mpiio Write Split "write_all";
+    /// MPI_File_read_ordered_begin and its end.
+    MPIIO_SPLIT_READ_ORDERED = 100 Mpiio Read Split "read_ordered";
+    /// MPI_File_write_ordered_begin and its end.
+    MPIIO_SPLIT_WRITE_ORDERED = 101 Mpiio Write Split "write_ordered";
+    /// MPI_File_seek; the offset is the position it led to.
+    MPIIO_SEEK = 102 Mpiio Seek Plain "seek";
+    /// MPI_File_seek_shared; the offset is the position it led to, where the call itself says it.
+    MPIIO_SEEK_SHARED = 103 Mpiio Seek Shared "seek";
+    /// MPI_File_set_size; the length is the size.
+    MPIIO_SET_SIZE = 104 Mpiio Metadata Plain "set_size";
+    /// MPI_File_preallocate; the length is the size.
+    MPIIO_PREALLOCATE = 105 Mpiio Metadata Plain "preallocate";
+    /// MPI_File_delete.
+    MPIIO_DELETE = 106 Mpiio Metadata Plain "delete";
 }
 
 /// The table as the trace carries it.

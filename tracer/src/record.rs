@@ -87,6 +87,16 @@ impl Call {
         Self { thread: self.thread, start: self.start }
     }
 
+    /// An operation that another call began at `start`, maybe on another thread.
+    pub(crate) const fn begun_at(thread: &'static Thread, start: u64) -> Self {
+        Self { thread, start }
+    }
+
+    /// Clock before the call.
+    pub(crate) const fn start(&self) -> u64 {
+        self.start
+    }
+
     /// Records the call as `op` on `file`: `length` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {

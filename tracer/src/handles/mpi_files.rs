@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use crate::registry::File;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// An open MPI file.
 pub(crate) struct MpiFile {
@@ -11,6 +11,22 @@ pub(crate) struct MpiFile {
     file: AtomicPtr<File>,
     /// Whether the view is still the one that MPI_File_open sets: bytes from the file's start.
     pub(crate) default_view: AtomicBool,
+    /// Size of the view's etype in bytes, or 0 where it is not known.
+    pub(crate) etype_bytes: AtomicI64,
+    /// A size that the file has had: what ends before it needs no question.
+    pub(crate) size_seen: AtomicI64,
+    /// The split collective call in progress; a file has one at most (MPI 4.0, 14.4.5).
+    pub(crate) split: Split,
+}
+
+/// The first half of a split collective call.
+pub(crate) struct Split {
+    /// Clock before it, or 0.
+    pub(crate) start: AtomicU64,
+    /// Offset in the view.
+    pub(crate) in_view: AtomicI64,
+    /// Offset in the file.
+    pub(crate) in_file: AtomicI64,
 }
 
 const CAPACITY: usize = 4096;
@@ -22,10 +38,18 @@ static FILES: [MpiFile; CAPACITY] = [const {
         handle: AtomicUsize::new(0),
         file: AtomicPtr::new(std::ptr::null_mut()),
         default_view: AtomicBool::new(true),
+        etype_bytes: AtomicI64::new(0),
+        size_seen: AtomicI64::new(0),
+        split: Split { start: AtomicU64::new(0), in_view: AtomicI64::new(0), in_file: AtomicI64::new(0) },
     }
 }; CAPACITY];
 
 impl MpiFile {
+    /// Its handle.
+    pub(crate) fn handle(&self) -> usize {
+        self.handle.load(Ordering::Acquire)
+    }
+
     /// Its file.
     pub(crate) fn file(&self) -> &'static File {
         // SAFETY: set before the handle, to a record that never goes away.
@@ -61,6 +85,8 @@ pub(crate) fn add(handle: usize, file: &'static File) -> bool {
         // but for the race for the place itself.
         if place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Release);
+            place.size_seen.store(0, Ordering::Relaxed);
+            place.split.start.store(0, Ordering::Relaxed);
             place.default_view.store(true, Ordering::Release);
             return true;
         }

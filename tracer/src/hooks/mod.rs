@@ -36,7 +36,12 @@ pub(crate) fn resolve_all() {
 
 /// The same for MPI's functions, once the program has started MPI.
 fn resolve_mpi() {
-    for slot in [mpi::LIFE, mpi::FILES, mpi::DATA].into_iter().flatten() {
+    for slot in mpi::FAMILIES.into_iter().flatten() {
+        slot.address();
+    }
+    // To look for what is not there takes long.
+    let has_large = mpi::LARGE.first().is_some_and(|slot| !slot.address().is_null());
+    for slot in mpi::LARGE.iter().filter(|_| has_large) {
         slot.address();
     }
 }

@@ -27,8 +27,16 @@ pub(crate) struct Abi {
     pub(crate) file_null: Handle,
     /// `MPI_ERRORS_RETURN`.
     pub(crate) errors_return: Handle,
-    /// `MPI_STATUS_IGNORE`.
+    /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     pub(crate) status_ignore: usize,
+    /// Size of an `MPI_Status`.
+    pub(crate) status_bytes: usize,
+    /// Size of an `MPI_Request`, of which functions take arrays.
+    pub(crate) request_bytes: usize,
+    /// `MPI_REQUEST_NULL`.
+    pub(crate) request_null: Handle,
+    /// `MPI_SEEK_SET`.
+    pub(crate) seek_set: i32,
     /// `MPI_MODE_CREATE | MPI_MODE_WRONLY`.
     pub(crate) create_write_only: i32,
 }
@@ -45,6 +53,10 @@ const MPICH: Abi = Abi {
     file_null: 0,
     errors_return: 0x5400_0001,
     status_ignore: 1,
+    status_bytes: 20,
+    request_bytes: 4,
+    request_null: 0x2c00_0000,
+    seek_set: 600,
     create_write_only: 1 | 4,
 };
 
@@ -60,6 +72,10 @@ const STANDARD: Abi = Abi {
     file_null: 0x118,
     errors_return: 0x143,
     status_ignore: 0,
+    status_bytes: 32,
+    request_bytes: 8,
+    request_null: 0x180,
+    seek_set: 403,
     create_write_only: 2 | 256,
 };
 
@@ -80,6 +96,10 @@ fn open_mpi() -> Option<Abi> {
         file_null: variable(c"ompi_mpi_file_null")?,
         errors_return: variable(c"ompi_mpi_errors_return")?,
         status_ignore: 0,
+        status_bytes: 24,
+        request_bytes: 8,
+        request_null: variable(c"ompi_request_null")?,
+        seek_set: 600,
         create_write_only: 1 | 4,
     })
 }

@@ -59,6 +59,8 @@ functions! {
     library_version = c"PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
     /// MPI_Get_elements_x.
     get_elements = c"PMPI_Get_elements_x"(status: *const c_void, datatype: Handle, count: *mut i64);
+    /// MPI_Type_size_x.
+    type_size = c"PMPI_Type_size_x"(datatype: Handle, size: *mut i64);
     /// MPI_File_open.
     file_open = c"PMPI_File_open"(comm: Handle, name: *const c_char, mode: c_int, info: Handle, file: *mut Handle);
     /// MPI_File_close.
@@ -69,6 +71,8 @@ functions! {
     file_get_position = c"PMPI_File_get_position"(file: Handle, offset: *mut i64);
     /// MPI_File_get_byte_offset.
     file_get_byte_offset = c"PMPI_File_get_byte_offset"(file: Handle, offset: i64, displacement: *mut i64);
+    /// MPI_File_get_size.
+    file_get_size = c"PMPI_File_get_size"(file: Handle, size: *mut i64);
     /// MPI_File_set_errhandler.
     file_set_errhandler = c"PMPI_File_set_errhandler"(file: Handle, handler: Handle);
 }

@@ -9,6 +9,7 @@ mod harness;
 mod instructions;
 mod launcher;
 mod mpi;
+mod mpi_forms;
 mod other;
 mod posix;
 mod stdio;

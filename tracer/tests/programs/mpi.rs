@@ -82,6 +82,20 @@ fn nesting(traces: &Traces, data: &Path) {
     }
 }
 
+/// Fortran bindings go through the C functions, their PMPI_ names or neither; a call counts once.
+#[test]
+fn fortran_calls_count_once_through_every_binding() {
+    for mpi in [Compiler::MpichFortran, Compiler::OpenMpiFortran].into_iter().filter(|mpi| mpi.available()) {
+        for binding in ["-DUSE_MPIF_H", "-DUSE_MPI", "-DUSE_F08"] {
+            let scratch = Scratch::new();
+            let program = workload_with("fortran", mpi, &["-O1", binding]);
+            let outcome = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, 2).run();
+            assert_eq!(outcome.code, 0, "{mpi:?} {binding}: {outcome:?}");
+            whole_job(&scratch, 2);
+        }
+    }
+}
+
 #[test]
 fn without_a_launcher() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {

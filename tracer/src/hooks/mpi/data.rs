@@ -2,56 +2,22 @@
 //! bytes from the file's start, whatever the view.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::extent::{OwnStatus, Where, moved_bytes, readable, status_bytes};
 use super::life::ERR_OTHER;
-use crate::clock;
-use crate::handles::{self, MpiFile};
-use crate::mpi::{Handle, SUCCESS, api, world};
+use crate::handles;
+use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
     MPIIO_READ, MPIIO_READ_ALL, MPIIO_READ_ORDERED, MPIIO_READ_SHARED, MPIIO_WRITE, MPIIO_WRITE_ALL,
     MPIIO_WRITE_ORDERED, MPIIO_WRITE_SHARED, Op,
 };
 use crate::real::hooks;
 use crate::record::{self, Call};
+use crate::{clock, errno};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Where a transfer begins.
-#[derive(Clone, Copy)]
-enum Where {
-    /// At this offset of the view, in etypes.
-    Explicit(i64),
-    /// At the individual file pointer.
-    Individual,
-    /// At the shared file pointer, which nobody can read without moving others: the POSIX calls inside tell.
-    Shared,
-}
-
-/// Offset in bytes from the file's start.
-fn byte_offset(handle: Handle, file: &MpiFile, place: Where) -> i64 {
-    let view_offset = match place {
-        Where::Explicit(offset) => offset,
-        Where::Individual => {
-            let mut offset = NO_OFFSET;
-            if api().file_get_position(handle, &raw mut offset) != SUCCESS {
-                return NO_OFFSET;
-            }
-            offset
-        }
-        Where::Shared => return NO_OFFSET,
-    };
-    if file.default_view.load(Ordering::Acquire) {
-        return view_offset;
-    }
-    let mut bytes = NO_OFFSET;
-    if api().file_get_byte_offset(handle, view_offset, &raw mut bytes) == SUCCESS { bytes } else { NO_OFFSET }
-}
-
-/// Room for a status of any implementation, for programs that pass MPI_STATUS_IGNORE.
-type OwnStatus = [u64; 16];
-
 /// Runs `call` with a status that can be read afterwards.
-fn transferring(
+pub(super) fn transferring(
     handle: Handle,
     op: &'static Op,
     place: Where,
@@ -61,30 +27,25 @@ fn transferring(
     let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
     thread.mpi_depth.set(1);
-    let known = byte_offset(handle, file, place);
+    let mut begin = place.find(handle, file);
     let mut own: OwnStatus = [0; 16];
-    let ignored = status as usize == world.abi.status_ignore;
-    let readable = if ignored { own.as_mut_ptr().cast() } else { status };
+    let status = readable(world, status, &mut own);
     thread.mpi_file.set(file.file());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
-    let result = call(readable);
-    let end = clock::now();
+    let result = call(status);
+    let (end, errno) = (clock::now(), errno::save());
     if result == SUCCESS {
-        let mut bytes = 0;
-        if api().get_elements(readable, world.abi.byte, &raw mut bytes) != SUCCESS {
-            bytes = 0;
+        if matches!(place, Where::Shared) {
+            begin.in_file = thread.nested_offset.get();
         }
-        let offset = match place {
-            Where::Shared => thread.nested_offset.get(),
-            Where::Explicit(_) | Where::Individual => known,
-        };
+        let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
         thread.mpi_depth.set(0);
-        // MPI_UNDEFINED is negative in every implementation.
-        timer.end_at(end, file.file(), op, offset, u64::try_from(bytes).unwrap_or(0));
+        timer.end_at(end, file.file(), op, begin.in_file, bytes);
     }
     thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());
+    errno.restore();
     result
 }
 

@@ -1,18 +1,20 @@
-//! MPI_File_open, MPI_File_close, MPI_File_set_view, MPI_File_sync.
+//! MPI_File_open, MPI_File_close, MPI_File_delete, MPI_File_set_view, MPI_File_sync.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::{ERR_OTHER, outermost};
-use crate::handles::{self, PATH_BYTES};
-use crate::mpi::{Handle, SUCCESS};
-use crate::ops::{MPIIO_CLOSE, MPIIO_OPEN, MPIIO_SET_VIEW, MPIIO_SYNC, Op};
+use crate::handles::{self, MpiFile, PATH_BYTES};
+use crate::mpi::{Handle, SUCCESS, api};
+use crate::ops::{MPIIO_CLOSE, MPIIO_DELETE, MPIIO_OPEN, MPIIO_SET_VIEW, MPIIO_SYNC, Op};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
+use trace_format::segment::NO_OFFSET;
 
-/// The file that MPI_File_open calls `name`; implementations allow a file system's name before it, as in `ufs:/path`.
-fn file_named(name: *const c_char) -> Option<&'static File> {
+/// The canonical path of what MPI calls `name`, with its length; implementations allow a file system's name before it, as
+/// in `ufs:/path`.
+fn canonical(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     if name.is_null() {
         return None;
     }
@@ -25,6 +27,12 @@ fn file_named(name: *const c_char) -> Option<&'static File> {
     }
     let mut path = [0; PATH_BYTES];
     let length = handles::canonical_path(name, &mut path);
+    Some((path, length))
+}
+
+/// The file that MPI_File_open calls `name`.
+fn file_named(name: *const c_char) -> Option<&'static File> {
+    let (path, length) = canonical(name)?;
     handles::file_of(&path[..length], Identity::default())
 }
 
@@ -39,7 +47,7 @@ fn opening(name: *const c_char, handle: *mut Handle, call: impl FnOnce() -> c_in
             // SAFETY: the call succeeded, so the handle is there.
             let handle = unsafe { handle.read() };
             handles::add_mpi_file(handle, file);
-            timer.end_at(end, file, &MPIIO_OPEN, trace_format::segment::NO_OFFSET, 0);
+            timer.end_at(end, file, &MPIIO_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
     }
@@ -61,8 +69,31 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call` on an open file and records it as `op` with `offset`.
-fn on_file(handle: Handle, op: &'static Op, offset: i64, call: impl FnOnce() -> c_int) -> c_int {
+fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    // Behind the call a symbolic link would lead nowhere.
+    let errno = crate::errno::save();
+    let path = canonical(name);
+    errno.restore();
+    let timer = Call::begin(thread);
+    let (result, _) = outermost(call);
+    if result == SUCCESS {
+        let (end, errno) = (crate::clock::now(), crate::errno::save());
+        if let Some(file) = path.and_then(|(path, length)| handles::file_of(&path[..length], Identity::default())) {
+            timer.end_at(end, file, &MPIIO_DELETE, NO_OFFSET, 0);
+        }
+        errno.restore();
+    }
+    result
+}
+
+/// Runs `call` on an open file and records it as `op` with what `place` says after it: offset and length.
+pub(super) fn on_file(
+    handle: Handle,
+    op: &'static Op,
+    call: impl FnOnce() -> c_int,
+    place: impl FnOnce(&MpiFile) -> (i64, u64),
+) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let timer = Call::begin(thread);
     let (result, outer) = outermost(call);
@@ -70,12 +101,22 @@ fn on_file(handle: Handle, op: &'static Op, offset: i64, call: impl FnOnce() -> 
         && result == SUCCESS
         && let Some(file) = handles::find_mpi_file(handle)
     {
-        timer.end(file.file(), op, offset, 0);
-        if std::ptr::eq(op, &raw const MPIIO_SET_VIEW) {
-            file.default_view.store(false, Ordering::Release);
-        }
+        let (end, errno) = (crate::clock::now(), crate::errno::save());
+        let depth = thread.mpi_depth.replace(1);
+        let (offset, length) = place(file);
+        thread.mpi_depth.set(depth);
+        timer.end_at(end, file.file(), op, offset, length);
+        errno.restore();
     }
     result
+}
+
+/// The file has a view.
+fn viewed(file: &MpiFile, etype: Handle) {
+    let mut bytes = 0;
+    let known = api().type_size(etype, &raw mut bytes) == SUCCESS;
+    file.etype_bytes.store(if known { bytes } else { 0 }, Ordering::Relaxed);
+    file.default_view.store(false, Ordering::Release);
 }
 
 hooks! { FILES, missing = ERR_OTHER;
@@ -87,9 +128,12 @@ hooks! { FILES, missing = ERR_OTHER;
         = |real| closing(handle, || real(handle));
     /// MPI_File_set_view (MPI 4.0, 14.3). The segment's offset is the displacement.
     [MPI_File_set_view, PMPI_File_set_view](handle: Handle, displacement: i64, etype: Handle, filetype: Handle, representation: *const c_char, info: Handle) -> c_int
-        = |real| on_file(handle, &MPIIO_SET_VIEW, displacement,
-            || real(handle, displacement, etype, filetype, representation, info));
+        = |real| on_file(handle, &MPIIO_SET_VIEW, || real(handle, displacement, etype, filetype, representation, info),
+            |file| { viewed(file, etype); (displacement, 0) });
     /// MPI_File_sync (MPI 4.0, 14.6.1).
     [MPI_File_sync, PMPI_File_sync](handle: Handle) -> c_int
-        = |real| on_file(handle, &MPIIO_SYNC, trace_format::segment::NO_OFFSET, || real(handle));
+        = |real| on_file(handle, &MPIIO_SYNC, || real(handle), |_| (NO_OFFSET, 0));
+    /// MPI_File_delete (MPI 4.0, 14.2.3), booked on the path.
+    [MPI_File_delete, PMPI_File_delete](name: *const c_char, info: Handle) -> c_int
+        = |real| deleting(name, || real(name, info));
 }

@@ -1,10 +1,28 @@
 //! MPI functions, under both their MPI_ and PMPI_ names: language bindings use one or the other. A call counts once,
 //! since calls made inside an MPI call pass through. Handles are passed on as they came, as wide as a register.
 
+mod completion;
 mod data;
+mod extent;
 mod files;
+mod large;
 mod life;
+mod nonblocking;
+mod positions;
+mod split;
 
-pub(super) use data::DATA;
-pub(super) use files::FILES;
-pub(super) use life::LIFE;
+use crate::real::Slot;
+
+/// Every slot whose function any MPI library has.
+pub(super) const FAMILIES: [&[&Slot]; 7] = [
+    life::LIFE,
+    files::FILES,
+    positions::POSITIONS,
+    data::DATA,
+    nonblocking::NONBLOCKING,
+    completion::COMPLETION,
+    split::SPLIT,
+];
+
+/// Those of MPI 4.0; all or none are there.
+pub(super) const LARGE: &[&Slot] = large::LARGE;

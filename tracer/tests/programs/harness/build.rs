@@ -17,6 +17,10 @@ pub(crate) enum Compiler {
     Mpich,
     /// Open MPI's wrapper.
     OpenMpi,
+    /// MPICH's wrapper of gfortran.
+    MpichFortran,
+    /// Open MPI's wrapper of gfortran.
+    OpenMpiFortran,
 }
 
 impl Compiler {
@@ -27,6 +31,27 @@ impl Compiler {
             Self::Cxx => "c++",
             Self::Mpich => "mpicc.mpich",
             Self::OpenMpi => "mpicc.openmpi",
+            Self::MpichFortran => "mpif90.mpich",
+            Self::OpenMpiFortran => "mpif90.openmpi",
+        }
+    }
+
+    /// Flags that every program is compiled with. mpif.h is not free of warnings.
+    const fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::MpichFortran | Self::OpenMpiFortran => &["-w", "-fallow-argument-mismatch", "-pthread"],
+            _ => &["-Wall", "-Wextra", "-Werror", "-pthread"],
+        }
+    }
+
+    /// Source files of a workload.
+    fn sources(self, name: &str) -> Vec<PathBuf> {
+        match self {
+            Self::MpichFortran | Self::OpenMpiFortran => {
+                vec![workload_source(&format!("{name}.F90")), workload_source("oplog_fortran.c")]
+            }
+            Self::Cxx => vec![workload_source(&format!("{name}.cpp"))],
+            _ => vec![workload_source(&format!("{name}.c"))],
         }
     }
 }
@@ -55,13 +80,13 @@ fn build(name: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
     let variant = format!("{name}.{}{}", compiler.program(), flags.concat()).replace(['-', '=', '_', '+'], "");
     let (program, unfinished) = (dir.join(&variant), dir.join(format!("{variant}.{}", std::process::id())));
     let output = Command::new(compiler.program())
-        .args(["-Wall", "-Wextra", "-Werror", "-pthread"])
+        .args(compiler.flags())
         .args(flags)
         .arg("-o")
         .arg(&unfinished)
-        .arg(workload_source(&format!("{name}.{}", if compiler == Compiler::Cxx { "cpp" } else { "c" })))
+        .args(compiler.sources(name))
         .output()
-        .expect("failed to run the C compiler");
+        .expect("failed to run the compiler");
     assert!(output.status.success(), "{name} with {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
     std::fs::rename(&unfinished, &program).expect("failed to rename a program");
     program

@@ -122,7 +122,7 @@ fn joined(name: &OsStr, value: &OsStr) -> OsString {
 /// The launcher of an MPI and what it needs on a small machine.
 fn launcher(mpi: Compiler) -> &'static [&'static str] {
     match mpi {
-        Compiler::Mpich => &["mpirun.mpich"],
+        Compiler::Mpich | Compiler::MpichFortran => &["mpirun.mpich"],
         _ => &["mpirun.openmpi", "--oversubscribe"],
     }
 }
@@ -136,9 +136,14 @@ pub(crate) fn is_root() -> bool {
 impl Compiler {
     /// Whether this MPI is installed; says so if not.
     pub(crate) fn available(self) -> bool {
-        let there = have(self.program()) && have(launcher(self)[0]);
-        if !there {
-            super::skip(&format!("{} is not installed", launcher(self)[0]));
+        let missing = [self.program(), launcher(self)[0]].into_iter().find(|program| !have(program));
+        if let Some(program) = missing {
+            super::skip(&format!("{program} is not installed"));
+        }
+        let fortran = matches!(self, Self::MpichFortran | Self::OpenMpiFortran);
+        let there = missing.is_none() && (!fortran || have("gfortran"));
+        if missing.is_none() && !there {
+            super::skip("gfortran is not installed");
         }
         there
     }

@@ -1,0 +1,196 @@
+//! The calls that complete requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking operation of MPI-IO is recorded when one of
+//! them has seen its end. Programs that have none in progress pay for one load.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::extent::{Begin, moved_bytes, status_bytes};
+use super::life::ERR_OTHER;
+use crate::handles::{Held, MpiRequest, no_mpi_requests};
+use crate::mpi::{Handle, SUCCESS, World, world};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use crate::tls::Thread;
+use crate::{clock, errno};
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+
+/// Statuses of our own, for programs that pass MPI_STATUSES_IGNORE. For more requests than these hold, an operation counts
+/// as having moved what was asked for.
+const OWN_STATUS_WORDS: usize = 1024;
+
+/// The program's list of requests.
+#[derive(Clone, Copy)]
+struct Requests {
+    list: *const c_void,
+    count: usize,
+}
+
+impl Requests {
+    fn new(list: *const c_void, count: c_int) -> Self {
+        Self { list, count: if list.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) } }
+    }
+
+    fn handle(self, world: &World, index: usize) -> Handle {
+        request_at(world, self.list, index)
+    }
+}
+
+/// The handle at this place of a list of requests.
+pub(super) fn request_at(world: &World, list: *const c_void, index: usize) -> Handle {
+    let place = list.wrapping_byte_add(index * world.abi.request_bytes);
+    if world.abi.request_bytes == size_of::<u32>() {
+        // SAFETY: the program's list has handles of this size.
+        unsafe { place.cast::<u32>().read() as Handle }
+    } else {
+        // SAFETY: likewise.
+        unsafe { place.cast::<Handle>().read() }
+    }
+}
+
+/// Runs `call`, which may complete some of the requests. `rows` is the number of statuses that it fills in; `row_of` says,
+/// after a call that succeeded, which of them is that of the request at this place of the list, if it is complete.
+#[inline(always)]
+fn completing(
+    requests: Requests,
+    statuses: *mut c_void,
+    rows: usize,
+    call: impl FnOnce(*mut c_void) -> c_int,
+    row_of: impl Fn(usize) -> Option<usize>,
+) -> c_int {
+    if no_mpi_requests() { call(statuses) } else { watching(requests, statuses, rows, call, row_of) }
+}
+
+#[inline(never)]
+fn watching(
+    requests: Requests,
+    statuses: *mut c_void,
+    rows: usize,
+    call: impl FnOnce(*mut c_void) -> c_int,
+    row_of: impl Fn(usize) -> Option<usize>,
+) -> c_int {
+    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call(statuses) };
+    let Some(world) = world() else { return call(statuses) };
+    // Completion sets the handles to MPI_REQUEST_NULL, so they are looked up before.
+    let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));
+    if held.is_empty() {
+        return call(statuses);
+    }
+    // Not filled with zeros, since a program may poll; the library fills in the rows that are read.
+    let mut own = [const { MaybeUninit::<u64>::uninit() }; OWN_STATUS_WORDS];
+    let mut statuses = statuses;
+    let mut readable = true;
+    if statuses as usize == world.abi.status_ignore {
+        readable = rows * world.abi.status_bytes <= size_of_val(&own);
+        if readable {
+            statuses = own.as_mut_ptr().cast();
+        }
+    }
+    thread.mpi_depth.set(1);
+    let result = call(statuses);
+    let (end, errno) = (clock::now(), errno::save());
+    held.release(|index, request| {
+        if result != SUCCESS {
+            // Some may be complete, in error or not: those are gone from the list.
+            return requests.handle(world, index) != request.handle();
+        }
+        let Some(row) = row_of(index) else { return false };
+        let status = readable.then(|| statuses.wrapping_byte_add(row * world.abi.status_bytes));
+        completed(thread, world, request, status, end);
+        true
+    });
+    thread.mpi_depth.set(0);
+    errno.restore();
+    result
+}
+
+fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, status: Option<*mut c_void>, end: u64) {
+    let what = request.submitted();
+    let told = status.map_or(what.asked, |status| status_bytes(world, status));
+    let begin = Begin { in_view: what.in_view, in_file: what.in_file };
+    let bytes = moved_bytes(what.file.handle(), what.file, what.op, begin, told);
+    thread.mpi_depth.set(0);
+    Call::begun_at(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
+    thread.mpi_depth.set(1);
+}
+
+/// Reads what the library has stored for the program.
+fn stored(place: *const c_int) -> Option<usize> {
+    // SAFETY: null or an argument that the standard wants to be there; negative is MPI_UNDEFINED.
+    unsafe { place.as_ref() }.and_then(|&value| usize::try_from(value).ok())
+}
+
+fn all_if(flag: *const c_int) -> impl Fn(usize) -> Option<usize> {
+    move |index| stored(flag).filter(|&flag| flag != 0).map(|_| index)
+}
+
+fn one(at: *const c_int) -> impl Fn(usize) -> Option<usize> {
+    move |index| stored(at).filter(|&at| at == index).map(|_| 0)
+}
+
+fn some(count: *const c_int, indices: *const c_int) -> impl Fn(usize) -> Option<usize> {
+    move |index| {
+        let count = stored(count).filter(|_| !indices.is_null())?;
+        // SAFETY: the library has filled in so many indices.
+        let indices = unsafe { std::slice::from_raw_parts(indices, count) };
+        indices.iter().position(|&at| usize::try_from(at) == Ok(index))
+    }
+}
+
+fn freeing(request: *mut c_void, call: impl FnOnce() -> c_int) -> c_int {
+    if no_mpi_requests() {
+        return call();
+    }
+    let Some(_) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    let Some(world) = world() else { return call() };
+    let requests = Requests::new(request, 1);
+    let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));
+    let result = call();
+    held.release(|_, _| result == SUCCESS);
+    result
+}
+
+hooks! { COMPLETION, missing = ERR_OTHER;
+    /// MPI_Wait.
+    [MPI_Wait, PMPI_Wait](request: *mut c_void, status: *mut c_void) -> c_int
+        = |real| completing(Requests::new(request, 1), status, 1, |status| real(request, status), Some);
+    /// MPI_Test.
+    [MPI_Test, PMPI_Test](request: *mut c_void, flag: *mut c_int, status: *mut c_void) -> c_int
+        = |real| completing(Requests::new(request, 1), status, 1, |status| real(request, flag, status), all_if(flag));
+    /// MPI_Waitall.
+    [MPI_Waitall, PMPI_Waitall](count: c_int, requests: *mut c_void, statuses: *mut c_void) -> c_int
+        = |real| {
+            let list = Requests::new(requests, count);
+            completing(list, statuses, list.count, |statuses| real(count, requests, statuses), Some)
+        };
+    /// MPI_Testall.
+    [MPI_Testall, PMPI_Testall](count: c_int, requests: *mut c_void, flag: *mut c_int, statuses: *mut c_void) -> c_int
+        = |real| {
+            let list = Requests::new(requests, count);
+            completing(list, statuses, list.count, |statuses| real(count, requests, flag, statuses), all_if(flag))
+        };
+    /// MPI_Waitany.
+    [MPI_Waitany, PMPI_Waitany](count: c_int, requests: *mut c_void, index: *mut c_int, status: *mut c_void) -> c_int
+        = |real| completing(Requests::new(requests, count), status, 1,
+            |status| real(count, requests, index, status), one(index));
+    /// MPI_Testany. Without a completed request the index is MPI_UNDEFINED.
+    [MPI_Testany, PMPI_Testany](count: c_int, requests: *mut c_void, index: *mut c_int, flag: *mut c_int, status: *mut c_void) -> c_int
+        = |real| completing(Requests::new(requests, count), status, 1,
+            |status| real(count, requests, index, flag, status),
+            |at| stored(flag).filter(|&flag| flag != 0).and_then(|_| one(index)(at)));
+    /// MPI_Waitsome.
+    [MPI_Waitsome, PMPI_Waitsome](count: c_int, requests: *mut c_void, done: *mut c_int, indices: *mut c_int, statuses: *mut c_void) -> c_int
+        = |real| {
+            let list = Requests::new(requests, count);
+            completing(list, statuses, list.count,
+                |statuses| real(count, requests, done, indices, statuses), some(done, indices))
+        };
+    /// MPI_Testsome.
+    [MPI_Testsome, PMPI_Testsome](count: c_int, requests: *mut c_void, done: *mut c_int, indices: *mut c_int, statuses: *mut c_void) -> c_int
+        = |real| {
+            let list = Requests::new(requests, count);
+            completing(list, statuses, list.count,
+                |statuses| real(count, requests, done, indices, statuses), some(done, indices))
+        };
+    /// MPI_Request_free: the operation goes on, but nobody sees its end, so it is not recorded.
+    [MPI_Request_free, PMPI_Request_free](request: *mut c_void) -> c_int
+        = |real| freeing(request, || real(request));
+}

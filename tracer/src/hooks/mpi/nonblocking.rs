@@ -1,0 +1,93 @@
+//! Nonblocking data access (MPI 4.0, 14.4): from the call to the moment when a call of `completion` has seen its end.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::completion::request_at;
+use super::extent::{Where, asked_bytes};
+use super::life::ERR_OTHER;
+use crate::handles::{self, Submitted};
+use crate::mpi::{Handle, SUCCESS, world};
+use crate::ops::{
+    MPIIO_IREAD, MPIIO_IREAD_ALL, MPIIO_IREAD_SHARED, MPIIO_IWRITE, MPIIO_IWRITE_ALL, MPIIO_IWRITE_SHARED, Op,
+};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use crate::{clock, errno};
+use std::ffi::{c_int, c_void};
+use trace_format::segment::NO_OFFSET;
+
+/// What is to be moved.
+pub(super) struct Buffer {
+    pub(super) count: i64,
+    pub(super) datatype: Handle,
+}
+
+/// Runs `call`, which stores the handle of a new request.
+pub(super) fn submitting(
+    handle: Handle,
+    op: &'static Op,
+    place: Where,
+    buffer: Buffer,
+    request: *mut c_void,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
+    thread.mpi_depth.set(1);
+    let mut begin = place.find(handle, file);
+    thread.mpi_file.set(file.file());
+    thread.nested_offset.set(NO_OFFSET);
+    let timer = Call::begin(thread);
+    let result = call();
+    let (end, errno) = (clock::now(), errno::save());
+    if result == SUCCESS && !request.is_null() {
+        if matches!(place, Where::Shared) {
+            begin.in_file = thread.nested_offset.get();
+        }
+        let asked = asked_bytes(buffer.datatype, buffer.count);
+        let (in_view, in_file) = (begin.in_view, begin.in_file);
+        let submitted = Submitted { file, op, start: timer.start(), in_view, in_file, asked };
+        let request = request_at(world, request, 0);
+        thread.mpi_depth.set(0);
+        // Over at once, or no place to remember it.
+        if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
+            timer.end_at(end, file.file(), op, in_file, asked);
+        }
+    }
+    thread.mpi_depth.set(0);
+    thread.mpi_file.set(std::ptr::null());
+    errno.restore();
+    result
+}
+
+hooks! { NONBLOCKING, missing = ERR_OTHER;
+    /// MPI_File_iread_at.
+    [MPI_File_iread_at, PMPI_File_iread_at](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
+    /// MPI_File_iwrite_at.
+    [MPI_File_iwrite_at, PMPI_File_iwrite_at](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
+    /// MPI_File_iread_at_all.
+    [MPI_File_iread_at_all, PMPI_File_iread_at_all](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
+    /// MPI_File_iwrite_at_all.
+    [MPI_File_iwrite_at_all, PMPI_File_iwrite_at_all](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
+    /// MPI_File_iread.
+    [MPI_File_iread, PMPI_File_iread](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
+    /// MPI_File_iwrite.
+    [MPI_File_iwrite, PMPI_File_iwrite](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
+    /// MPI_File_iread_all.
+    [MPI_File_iread_all, PMPI_File_iread_all](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
+    /// MPI_File_iwrite_all.
+    [MPI_File_iwrite_all, PMPI_File_iwrite_all](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
+    /// MPI_File_iread_shared.
+    [MPI_File_iread_shared, PMPI_File_iread_shared](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD_SHARED, Where::Shared, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
+    /// MPI_File_iwrite_shared.
+    [MPI_File_iwrite_shared, PMPI_File_iwrite_shared](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE_SHARED, Where::Shared, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
+}

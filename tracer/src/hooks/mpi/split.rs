@@ -1,0 +1,106 @@
+//! Split collective data access (MPI 4.0, 14.4.5): from the call that begins it to the return of the one that ends it.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
+use super::life::ERR_OTHER;
+use crate::handles;
+use crate::mpi::{Handle, SUCCESS, world};
+use crate::ops::{
+    MPIIO_SPLIT_READ_ALL, MPIIO_SPLIT_READ_ORDERED, MPIIO_SPLIT_WRITE_ALL, MPIIO_SPLIT_WRITE_ORDERED, Op,
+};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use crate::{clock, errno};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+use trace_format::segment::NO_OFFSET;
+
+/// Runs `call`, the first half.
+pub(super) fn beginning(handle: Handle, place: Where, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    let Some(file) = handles::find_mpi_file(handle) else { return call() };
+    thread.mpi_depth.set(1);
+    let begin = place.find(handle, file);
+    thread.mpi_file.set(file.file());
+    thread.nested_offset.set(NO_OFFSET);
+    let timer = Call::begin(thread);
+    let result = call();
+    if result == SUCCESS {
+        let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
+        file.split.in_view.store(begin.in_view, Ordering::Relaxed);
+        file.split.in_file.store(in_file, Ordering::Relaxed);
+        file.split.start.store(timer.start(), Ordering::Release);
+    }
+    thread.mpi_depth.set(0);
+    thread.mpi_file.set(std::ptr::null());
+    result
+}
+
+/// Runs `call`, the second half.
+fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnce(*mut c_void) -> c_int) -> c_int {
+    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call(status) };
+    let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
+    let start = file.split.start.swap(0, Ordering::AcqRel);
+    let mut begin = Begin {
+        in_view: file.split.in_view.load(Ordering::Relaxed),
+        in_file: file.split.in_file.load(Ordering::Relaxed),
+    };
+    let mut own: OwnStatus = [0; 16];
+    let status = readable(world, status, &mut own);
+    thread.mpi_depth.set(1);
+    thread.mpi_file.set(file.file());
+    thread.nested_offset.set(NO_OFFSET);
+    let result = call(status);
+    let (end, errno) = (clock::now(), errno::save());
+    if result == SUCCESS && start != 0 {
+        if begin.in_file < 0 {
+            begin.in_file = thread.nested_offset.get();
+        }
+        let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
+        thread.mpi_depth.set(0);
+        Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
+    }
+    thread.mpi_depth.set(0);
+    thread.mpi_file.set(std::ptr::null());
+    errno.restore();
+    result
+}
+
+hooks! { SPLIT, missing = ERR_OTHER;
+    /// MPI_File_read_at_all_begin.
+    [MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
+        = |real| beginning(handle, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+    /// MPI_File_write_at_all_begin.
+    [MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
+        = |real| beginning(handle, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+    /// MPI_File_read_all_begin.
+    [MPI_File_read_all_begin, PMPI_File_read_all_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
+        = |real| beginning(handle, Where::Individual, || real(handle, buffer, count, datatype));
+    /// MPI_File_write_all_begin.
+    [MPI_File_write_all_begin, PMPI_File_write_all_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
+        = |real| beginning(handle, Where::Individual, || real(handle, buffer, count, datatype));
+    /// MPI_File_read_ordered_begin.
+    [MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
+        = |real| beginning(handle, Where::Shared, || real(handle, buffer, count, datatype));
+    /// MPI_File_write_ordered_begin.
+    [MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
+        = |real| beginning(handle, Where::Shared, || real(handle, buffer, count, datatype));
+    /// MPI_File_read_at_all_end.
+    [MPI_File_read_at_all_end, PMPI_File_read_at_all_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
+        = |real| ending(handle, &MPIIO_SPLIT_READ_ALL, status, |status| real(handle, buffer, status));
+    /// MPI_File_write_at_all_end.
+    [MPI_File_write_at_all_end, PMPI_File_write_at_all_end](handle: Handle, buffer: *const c_void, status: *mut c_void) -> c_int
+        = |real| ending(handle, &MPIIO_SPLIT_WRITE_ALL, status, |status| real(handle, buffer, status));
+    /// MPI_File_read_all_end.
+    [MPI_File_read_all_end, PMPI_File_read_all_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
+        = |real| ending(handle, &MPIIO_SPLIT_READ_ALL, status, |status| real(handle, buffer, status));
+    /// MPI_File_write_all_end.
+    [MPI_File_write_all_end, PMPI_File_write_all_end](handle: Handle, buffer: *const c_void, status: *mut c_void) -> c_int
+        = |real| ending(handle, &MPIIO_SPLIT_WRITE_ALL, status, |status| real(handle, buffer, status));
+    /// MPI_File_read_ordered_end.
+    [MPI_File_read_ordered_end, PMPI_File_read_ordered_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
+        = |real| ending(handle, &MPIIO_SPLIT_READ_ORDERED, status, |status| real(handle, buffer, status));
+    /// MPI_File_write_ordered_end.
+    [MPI_File_write_ordered_end, PMPI_File_write_ordered_end](handle: Handle, buffer: *const c_void, status: *mut c_void) -> c_int
+        = |real| ending(handle, &MPIIO_SPLIT_WRITE_ORDERED, status, |status| real(handle, buffer, status));
+}

@@ -1,0 +1,60 @@
+//! The forms of MPI-IO beside the blocking calls: the trace tells exactly what the program did, under each MPI.
+
+use crate::harness::{
+    Compiler, Launch, Order, Scratch, Traces, assert_same, read_log, read_ranks, skip, workload_with,
+};
+
+/// Runs a part of testdata/workloads/mpiio_forms.c under each MPI and compares.
+fn exact(part: &str, ranks: &[u32]) {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        for &ranks in ranks {
+            let scratch = Scratch::new();
+            let program = workload_with("mpiio_forms", mpi, &["-O1"]);
+            let outcome = Launch::new(&scratch, program).arg(scratch.data()).arg(part).ranks(mpi, ranks).run();
+            if outcome.code == 77 {
+                skip(&format!("{mpi:?} is older than MPI 4.0"));
+                break;
+            }
+            assert_eq!(outcome.code, 0, "{mpi:?}, {ranks} ranks: {outcome:?}");
+            let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+            assert_eq!((read_ranks(&scratch).len() as u32, traces.missing()), (ranks, 0));
+            assert!(!log.is_empty());
+            assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
+        }
+    }
+}
+
+#[test]
+fn nonblocking() {
+    exact("nonblocking", &[1, 3]);
+}
+
+#[test]
+fn more_requests_than_statuses() {
+    exact("crowd", &[1, 2]);
+}
+
+#[test]
+fn split_collectives() {
+    exact("split", &[1, 3]);
+}
+
+#[test]
+fn positions_and_sizes() {
+    exact("positions", &[1, 2]);
+}
+
+#[test]
+fn large_counts() {
+    exact("counts", &[1, 2]);
+}
+
+#[test]
+fn reads_past_the_end_are_short() {
+    exact("ends", &[1, 2, 3]);
+}
+
+#[test]
+fn more_than_two_gibibytes_in_one_call() {
+    exact("huge", &[1]);
+}
