@@ -43,6 +43,7 @@ check_packages() {
     missing=() essential=() why=()
     need gcc "C compiler" essential -- have cc
     need libc6-dev "C headers" essential -- test -e /usr/include/stdio.h
+    need g++ "a C++ program to trace" -- have c++
     need mpich "MPI, first of two" -- have mpirun.mpich
     need libmpich-dev "to build MPI programs" -- have mpicc.mpich
     need openmpi-bin "MPI, second of two" -- have mpirun.openmpi

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Nanoseconds that the tracer adds to a one-byte pwrite and pread on /dev/shm: off, tracing, and a peer library.
+# Nanoseconds that the tracer adds to small calls on /dev/shm (pwrite, pread, fputc, fgetc of 1 byte, fwrite and fread of 8):
+# off, tracing, and a peer library.
 #
 # Usage: scripts/bench.sh overhead [--peer LIB] [--calls N] [--runs R] [--threads "1 2 4"]
-#        [--clock wall|cpu]
+#        [--clock wall|cpu] [--operations "pwrite pread fwrite fread fputc fgetc"]
 # Runs alternate (nothing, off, trace, peer, nothing, ...); what is reported is the median of the differences within each
 # round, with the least and the greatest. --peer takes a preload library with Darshan's switches.
 # --clock cpu counts the threads' processor time, which other programs on the machine disturb less.
@@ -11,6 +12,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 peer='' calls=1000000 runs=7 threads=1 clock=wall
+operations='pwrite pread fwrite fread fputc fgetc'
 while [ $# -gt 0 ]; do
     case $1 in
     --peer) peer=$2 ;;
@@ -18,6 +20,7 @@ while [ $# -gt 0 ]; do
     --runs) runs=$2 ;;
     --threads) threads=$2 ;;
     --clock) clock=$2 ;;
+    --operations) operations=$2 ;;
     *) die "unknown option $1" ;;
     esac
     shift 2
@@ -46,12 +49,12 @@ one() {
 modes=(nothing off trace)
 [ -z "$peer" ] || modes+=(peer)
 machine
-echo "$calls calls of 1 byte on /dev/shm, $runs alternating runs; nanoseconds per call ($clock clock): median (least .. greatest)"
+echo "$calls calls of 1 or 8 bytes on /dev/shm, $runs alternating runs; nanoseconds per call ($clock clock): median (least .. greatest)"
 echo "trace: DXT_BUFFER_MAX=4G, so that every call is kept as a segment; the flush is not timed here (see: bench.sh whole)"
 printf '\n%-10s %-8s %-22s' operation threads nothing
 printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|peer\) /+\1/g'
 echo
-for operation in pwrite pread; do
+for operation in $operations; do
     for count in $threads; do
         for mode in "${modes[@]}"; do : >"$work/$mode"; done
         for _ in $(seq "$runs"); do

@@ -5,6 +5,7 @@
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
+#include <sys/wait.h>
 
 static char dir[4096];
 static FILE *stream;
@@ -310,6 +311,28 @@ static void mixed(void) {
     raw_check(in_path("given"), 0, "0123456789abc", 13);
 }
 
+/* A child that has the stream too moves the position that both have. */
+static void forked(void) {
+    use(fopen(in_path("forked"), "w"), "forked");
+    for (int i = 0; i < 3; i++) {
+        CHECK(fputs("parent", stream) >= 0);
+        was("write", 6);
+        CHECK(fflush(stream) == 0);
+        op("STDIO", "sync", "-", -1, 0, path);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            CHECK(fputs("child", stream) >= 0 && fflush(stream) == 0);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        at += 5;
+    }
+    done();
+    raw_check(path, 0, "parentchildparentchildparentchild", 33);
+}
+
 static void temporary(void) {
     char link[64];
     stream = tmpfile();
@@ -368,6 +391,7 @@ int main(int argc, char **argv) {
         lines();
         formats();
         mixed();
+        forked();
         temporary();
         standard();
         not_files();

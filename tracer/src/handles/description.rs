@@ -1,10 +1,11 @@
 //! Open file descriptions: what dup(2) shares. A description has a position, which read(2) and write(2) move; the tracer
 //! follows it so that it need not ask the kernel at each call.
-#![expect(unsafe_code, reason = "lseek(2), gettid(2); references into reserved memory")]
+#![expect(unsafe_code, reason = "lseek(2), sched_yield(2); references into reserved memory")]
 
 use super::stream::{StreamPosition, Trust};
 use crate::memory::Table;
 use crate::registry::File;
+use crate::tls;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 /// How the position of a description can be known.
@@ -95,10 +96,11 @@ pub(super) fn share_all() {
     FREE_BUSY.store(0, Ordering::Relaxed);
 }
 
-/// This thread's id; never 0.
-fn thread_id() -> u32 {
-    // SAFETY: no preconditions.
-    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+/// A number that tells this thread from the others alive; never 0. Where its block lies, without asking the kernel.
+#[inline(always)]
+fn thread_number() -> u32 {
+    let block = std::ptr::from_ref(tls::current()).addr();
+    ((block / size_of::<tls::Thread>()) as u32).max(1)
 }
 
 impl Description {
@@ -190,7 +192,7 @@ impl Description {
 
     #[inline(never)]
     fn moving_among_threads(&self) -> Mover {
-        let me = thread_id();
+        let me = thread_number();
         let mut waited = 0;
         while let Err(other) = self.mover.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
             // A signal handler that interrupted this very thread inside such a call must not wait for it. And nobody

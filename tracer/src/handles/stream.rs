@@ -1,12 +1,13 @@
 //! Where a C stream stood after the last call that was seen, so that the next call need not ask. The C library knows the
 //! position of a stream only after a seek; until then ftello(3) asks the kernel each time.
 //!
-//! What is remembered holds only while the stream's buffer is exactly as that call left it (the marks): whatever moves the
-//! stream moves one of its pointers. It holds less if others can move the kernel's position under a stream: see `Trust`.
+//! What is remembered holds only while the stream is in the buffer in which that call left it, as its pointers (the marks)
+//! show: whatever moves the stream moves one of them. It holds less if others can move the kernel's position under a stream: see `Trust`.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
 
-/// The pointers of a stream's buffer that a transfer moves.
+/// The pointers of a stream's buffer that a transfer moves: where it reads, the input's end, the output's start, where it
+/// writes.
 pub(crate) type Marks = [usize; 4];
 
 /// Who may move the kernel's position behind a stream.
@@ -50,15 +51,20 @@ impl StreamPosition {
         self.at.store(-1, Ordering::Relaxed);
     }
 
-    /// The position, if the stream is still as it was left; forgets it, since a call is about to move it. `waiting` says
-    /// that the buffer holds bytes.
+    /// The position, if the stream is still in the buffer in which it was left; forgets it, since a call is about to move it.
+    /// `waiting` says that the buffer holds bytes.
     #[inline(always)]
     pub(crate) fn take(&self, marks: Marks, waiting: bool) -> Option<i64> {
         let at = self.at.load(Ordering::Relaxed);
-        let same = self.marks.iter().zip(marks).all(|(mark, now)| mark.load(Ordering::Relaxed) == now);
         self.forget();
+        let left = |mark: usize| self.marks[mark].load(Ordering::Relaxed);
+        // Code of the headers, compiled into the program, moves on in the buffer; what it calls at the end makes us forget.
+        let read = marks[0].wrapping_sub(left(0)) as i64;
+        let written = marks[3].wrapping_sub(left(3)) as i64;
+        let same =
+            marks[1] == left(1) && marks[2] == left(2) && read >= 0 && written >= 0 && (read == 0 || written == 0);
         let trusted = waiting || self.trust.load(Ordering::Relaxed) == Trust::Alone as u8;
-        (at >= 0 && same && trusted).then_some(at)
+        (at >= 0 && same && trusted).then_some(at + read + written)
     }
 
     /// The stream was left at `at` with these marks.
@@ -86,7 +92,13 @@ mod tests {
         assert_eq!(position.take(marks, true), None);
         position.trust(Trust::Alone);
         position.put(7, marks);
-        assert_eq!(position.take([1, 2, 3, 5], false), None);
+        assert_eq!(position.take([1, 2, 3, 9], false), Some(12));
+        position.put(7, marks);
+        assert_eq!(position.take([2, 2, 3, 4], false), Some(8));
+        for moved in [[0, 2, 3, 4], [1, 3, 3, 4], [1, 2, 4, 4], [1, 2, 3, 3], [2, 2, 3, 5]] {
+            position.put(7, marks);
+            assert_eq!(position.take(moved, false), None);
+        }
         position.put(7, marks);
         assert_eq!(position.take(marks, false), Some(7));
         position.put(7, marks);

@@ -90,3 +90,18 @@ fn streams_of_cpp() {
         }
     }
 }
+
+#[test]
+fn threads_on_one_stream() {
+    for threads in ["2", "8"] {
+        let scratch = Scratch::new();
+        let program = workload_with("stdio_threads", Compiler::Cc, &["-O1"]);
+        let launch = Launch::new(&scratch, program).arg(scratch.data()).arg(threads).arg("2000");
+        let (log, mut traces) = launch.env("DXT_BUFFER_MAX", "64M").traced();
+        // The file has been renamed, and another one made under its name.
+        for segment in &mut traces.segments {
+            segment.op.path = segment.op.path.replace("/written", "/file");
+        }
+        assert_same(Order::File, &log, &traces.own_ops(&["STDIO"], &scratch.data()));
+    }
+}

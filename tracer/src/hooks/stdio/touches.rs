@@ -2,12 +2,14 @@
 //! position, behind which bytes move that no wrapped function has moved.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::fields::number_of;
+use super::fields::{self, number_of};
+use super::positions;
+use super::transfers::description_of;
 use crate::handles;
 use crate::process::is_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::{errno, record};
-use libc::{FILE, c_char, c_int, c_void, group, passwd, size_t};
+use libc::{EOF, FILE, c_char, c_int, c_void, group, passwd, size_t};
 
 /// Runs `call`, which moves the stream unseen: the next call asks for the position.
 fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
@@ -18,6 +20,22 @@ fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
         description.stream().forget();
     }
     result
+}
+
+/// Runs `call`, which puts a byte back: the stream is one byte before where it was.
+fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(description) = description_of(stream) else { return call() };
+    let mover = description.turn();
+    let known = fields::of(stream).and_then(|now| description.stream().take(now.marks(), now.waiting()));
+    description.stream().forget();
+    let byte = call();
+    if let Some(position) = known
+        && byte != EOF
+    {
+        positions::remember(stream, description, &mover, position - 1);
+    }
+    description.settle(mover);
+    byte
 }
 
 /// A stream to another program has a descriptor of its own: what its number was before does not count.
@@ -57,7 +75,7 @@ hooks! { TOUCHES, missing = none();
         = |real| moving(stream, || real(stream, byte));
     /// ungetc(3).
     [ungetc, _IO_ungetc](byte: c_int, stream: *mut FILE) -> c_int
-        = |real| moving(stream, || real(byte, stream));
+        = |real| if record::thread().is_none() { real(byte, stream) } else { putting_back(stream, || real(byte, stream)) };
     /// fgetpwent(3).
     [fgetpwent](stream: *mut FILE) -> *mut passwd
         = |real| moving(stream, || real(stream));
