@@ -254,6 +254,7 @@ fn notes() -> Vec<Note> {
             "memory maps whose end was not recorded because the table was full",
             crate::hooks::MAPS_NOT_FOLLOWED.load(Ordering::Relaxed),
         ),
+        ("asynchronous operations whose end the program never asked for", handles::pending::not_recorded()),
         ("calls that were not recorded because a table was full", buffer::LOST.load(Ordering::Relaxed)),
         (
             "calls of signal handlers that were not recorded because the tracer was busy",

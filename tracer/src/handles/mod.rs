@@ -6,6 +6,7 @@ mod descriptors;
 pub(crate) mod mappings;
 mod mpi_files;
 mod names;
+pub(crate) mod pending;
 mod resolve;
 
 pub(crate) use description::Description;

@@ -20,6 +20,7 @@ pub(crate) fn resolve_all() {
         posix::METADATA,
         posix::MAPS,
         posix::COPIES,
+        posix::ASYNCHRONOUS,
         posix::LOCKS,
         stdio::STREAMS,
         process::ENDS,
