@@ -1,8 +1,10 @@
-/* Times a loop of one-byte calls and prints nanoseconds per call, by the wall clock and of processor time; the benchmark
+/* Times a loop of small calls and prints nanoseconds per call, by the wall clock and of processor time; the benchmark
  * runs it with and without the tracer.
- * Usage: bench_calls OPERATION COUNT FILE [THREADS], OPERATION pwrite, pread or whole; all threads use one descriptor.
- *   pwrite, pread   warms up, then times COUNT calls per thread, prints what a thread waits for a call and what it uses
+ * Usage: bench_calls OPERATION COUNT FILE [THREADS]; all threads use one descriptor or stream.
+ *   pwrite, pread   of 1 byte: warms up, then times COUNT calls per thread, prints what a thread waits for a call and uses
+ *   fwrite, fread   the same of 8 bytes on a C stream; fputc, fgetc of 1 byte
  *   whole           COUNT pwrites, nothing else, prints nothing: its caller times the whole process
+ *   whole-OPERATION the same with another operation
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,20 +17,36 @@
 
 enum { MOST_THREADS = 64, WARM_UP = 20000 };
 
-static int fd, reading, threads = 1;
+enum operation { PWRITE, PREAD, FWRITE, FREAD, FPUTC, FGETC };
+static const char *const names[] = {"pwrite", "pread", "fwrite", "fread", "fputc", "fgetc"};
+
+static int fd, threads = 1;
+static enum operation operation;
+static FILE *stream;
 static long count;
 static pthread_barrier_t together;
 static struct timespec begun[MOST_THREADS], ended[MOST_THREADS], used[MOST_THREADS][2];
 
+static void failed(void) {
+    perror("bench_calls");
+    exit(1);
+}
+
 /* Offsets go round a megabyte, so that the file stays small and in memory. By its name, callgrind can count this alone. */
 __attribute__((noinline)) static void calls(long number) {
-    char byte = 'x';
+    char bytes[8] = "xxxxxxx";
     for (long i = 0; i < number; i++) {
-        off_t at = i & 0xfffff;
-        ssize_t done = reading ? pread(fd, &byte, 1, at) : pwrite(fd, &byte, 1, at);
-        if (done != 1) {
-            perror("bench_calls");
-            exit(1);
+        int done = 0;
+        switch (operation) {
+        case PWRITE: done = pwrite(fd, bytes, 1, i & 0xfffff) == 1; break;
+        case PREAD: done = pread(fd, bytes, 1, i & 0xfffff) == 1; break;
+        case FWRITE: done = fwrite(bytes, 8, 1, stream) == 1; break;
+        case FREAD: done = fread(bytes, 8, 1, stream) == 1; break;
+        case FPUTC: done = fputc('x', stream) == 'x'; break;
+        case FGETC: done = fgetc(stream) != EOF; break;
+        }
+        if (!done) {
+            failed();
         }
     }
 }
@@ -49,18 +67,26 @@ static double seconds(const struct timespec *t) { return (double)t->tv_sec + (do
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_calls pwrite|pread|whole COUNT FILE [THREADS]\n");
+        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|fwrite|fread|fputc|fgetc COUNT FILE [THREADS]\n");
         return 2;
     }
-    reading = strcmp(argv[1], "pread") == 0;
+    int whole = strncmp(argv[1], "whole", 5) == 0;
+    const char *name = argv[1] + (whole ? strcspn(argv[1], "-") : 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        operation = strcmp(name + (*name == '-'), names[i]) == 0 ? (enum operation)i : operation;
+    }
     count = atol(argv[2]);
     threads = argc > 4 ? atoi(argv[4]) : 1;
     fd = open(argv[3], O_RDWR | O_CREAT, 0644);
-    if (fd < 0 || count < 1 || threads < 1 || threads > MOST_THREADS || ftruncate(fd, 1 << 20) != 0) {
-        perror("bench_calls");
-        return 1;
+    /* Streams read what they want of it, without going round. */
+    off_t size = operation >= FREAD ? 8 * (count + WARM_UP) * threads : 1 << 20;
+    if (fd < 0 || count < 1 || threads < 1 || threads > MOST_THREADS || ftruncate(fd, size) != 0) {
+        failed();
     }
-    if (strcmp(argv[1], "whole") == 0) {
+    if (operation >= FWRITE && (stream = fopen(argv[3], operation == FREAD || operation == FGETC ? "r" : "w")) == NULL) {
+        failed();
+    }
+    if (whole) {
         calls(count);
         return 0;
     }

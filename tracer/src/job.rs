@@ -18,8 +18,30 @@ const SCHEDULERS: [(&CStr, Option<&CStr>); 9] = [
     (c"JOB_ID", None),
 ];
 
-/// Programs that start others and do no I/O worth a trace of their own: basenames of their executables.
-const LAUNCHERS: [&[u8]; 16] = [
+/// The variables by which launchers number the processes they start: for parallel programs that do not use MPI. The last
+/// one is torchrun's, which is believed only beside `WORLD_SIZE`.
+const RANKS: [&CStr; 8] = [
+    c"PMIX_RANK",
+    c"PMI_RANK",
+    c"OMPI_COMM_WORLD_RANK",
+    c"MV2_COMM_WORLD_RANK",
+    c"PALS_RANKID",
+    c"FLUX_TASK_RANK",
+    c"SLURM_PROCID",
+    c"RANK",
+];
+
+/// Programs that start others and do no I/O worth a trace of their own, MPI's and everyday ones: basenames.
+const LAUNCHERS: [&[u8]; 25] = [
+    b"timeout",
+    b"env",
+    b"nice",
+    b"nohup",
+    b"setsid",
+    b"stdbuf",
+    b"taskset",
+    b"numactl",
+    b"time",
     b"mpirun",
     b"mpiexec",
     b"mpiexec.hydra",
@@ -52,6 +74,8 @@ pub(crate) struct Identity {
     pub(crate) scheduler: String,
     /// Key of the job as far as this process knows by itself.
     pub(crate) key: String,
+    /// Number that a launcher has given to this process, or -1.
+    pub(crate) rank: i32,
     /// When it started, in ns since 1970-01-01 UTC.
     pub(crate) start_unix_ns: i64,
 }
@@ -125,7 +149,8 @@ pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int
         _ if !scheduler.is_empty() => scheduler.clone(),
         _ => group_key(environment, &host),
     };
-    let identity = Identity { exe, args, cwd, host, scheduler, key, start_unix_ns: crate::clock::unix_ns() };
+    let rank = launcher_rank(environment);
+    let identity = Identity { exe, args, cwd, host, scheduler, key, rank, start_unix_ns: crate::clock::unix_ns() };
     let _ = IDENTITY.set(identity);
 }
 
@@ -139,6 +164,15 @@ pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'st
     };
     // SAFETY: the elements are strings that the process keeps.
     (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
+}
+
+fn launcher_rank(environment: &impl Environment) -> i32 {
+    let number = |name: &&CStr| {
+        let believed = *name != c"RANK" || environment.get(c"WORLD_SIZE").is_some();
+        let text = environment.get(name).filter(|_| believed)?;
+        std::str::from_utf8(text).ok()?.parse::<i32>().ok().filter(|&rank| rank >= 0)
+    };
+    RANKS.iter().find_map(number).unwrap_or(-1)
 }
 
 fn scheduler(environment: &impl Environment) -> String {
@@ -205,6 +239,15 @@ impl Proc {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launchers_number_processes() {
+        let rank = |variables: &[(&CStr, &str)]| launcher_rank(&variables);
+        assert_eq!(rank(&[]), -1);
+        assert_eq!(rank(&[(c"PMI_RANK", "3")]), 3);
+        assert_eq!(rank(&[(c"SLURM_PROCID", "x"), (c"RANK", "2")]), -1);
+        assert_eq!(rank(&[(c"WORLD_SIZE", "4"), (c"RANK", "2")]), 2);
+    }
 
     #[test]
     fn launchers_are_known_by_their_last_name() {

@@ -1,5 +1,5 @@
 //! The append: what a hook calls when the wrapped function has returned. Two clock reads lie behind it; here it is four
-//! stores and a bump, with no lock, no allocation and no system call. `tests/append_path.rs` counts its instructions.
+//! stores and a bump, with no lock, no allocation and no system call. `tests/programs/instructions.rs` counts its instructions.
 #![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
 
 use crate::buffer::{self, Arena};

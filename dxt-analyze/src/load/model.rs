@@ -73,7 +73,7 @@ pub struct Stream {
 /// A process of the job.
 #[derive(Debug)]
 pub struct Process {
-    /// Rank in `MPI_COMM_WORLD`, or -1.
+    /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
     pub rank: i32,
     /// Index into [`Run::nodes`].
     pub node: u32,

@@ -58,7 +58,7 @@ impl FileHeader {
 /// One process region in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Rank in `MPI_COMM_WORLD`, or -1.
+    /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
     pub rank: i32,
     /// Process id.
     pub pid: u32,

@@ -35,7 +35,7 @@ coded!(ClockSource { Monotonic = 0, Counter = 1, Other = 0xffff_ffff } else Othe
 /// Identity and time of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessInfo {
-    /// Rank in `MPI_COMM_WORLD`, or -1.
+    /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
     pub rank: i32,
     /// Host name.
     pub node: String,

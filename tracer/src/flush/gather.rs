@@ -220,7 +220,7 @@ fn info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let identity = job::identity();
     let (pid, ppid) = job::process_ids();
     ProcessInfo {
-        rank: mpi::world().map_or(-1, |world| world.rank),
+        rank: mpi::world().map_or(identity.map_or(-1, |identity| identity.rank), |world| world.rank),
         node: identity.map(|identity| identity.host.clone()).unwrap_or_default(),
         pid,
         ppid,
@@ -242,24 +242,15 @@ fn notes() -> Vec<Note> {
     let [system, mpi, full, system_names, names] =
         [0, 1, 2, 3, 4].map(|reason| handles::NOT_RECORDED[reason].load(Ordering::Relaxed));
     let notes = [
-        ("opens of files of the operating system, which are not recorded", system),
-        ("opens of files of the MPI library, which are not recorded", mpi),
-        ("opens that were not recorded because the file table was full", full),
-        (
-            "failed opens and calls on names of files of the system and the MPI library, which are not recorded",
-            system_names,
-        ),
-        ("failed calls on names that were not recorded because they were too many or unreadable", names),
-        (
-            "memory maps whose end was not recorded because the table was full",
-            crate::hooks::MAPS_NOT_FOLLOWED.load(Ordering::Relaxed),
-        ),
-        ("asynchronous operations whose end the program never asked for", handles::pending::not_recorded()),
-        ("calls that were not recorded because a table was full", buffer::LOST.load(Ordering::Relaxed)),
-        (
-            "calls of signal handlers that were not recorded because the tracer was busy",
-            record::DURING_TRACER.load(Ordering::Relaxed),
-        ),
+        ("opens of the system's files", system),
+        ("opens of the MPI library's files", mpi),
+        ("opens while the file table was full", full),
+        ("failed opens and calls on names of the system's and the MPI library's files", system_names),
+        ("failed calls on names that were too many or unreadable", names),
+        ("memory maps whose end was not followed", handles::mappings::NOT_FOLLOWED.load(Ordering::Relaxed)),
+        ("asynchronous operations whose end was never asked for", handles::pending::not_recorded()),
+        ("calls while a table was full", buffer::LOST.load(Ordering::Relaxed)),
+        ("calls of signal handlers while the tracer was busy", record::DURING_TRACER.load(Ordering::Relaxed)),
     ];
     notes
         .into_iter()

@@ -2,6 +2,7 @@
 //! follows it so that it need not ask the kernel at each call.
 #![expect(unsafe_code, reason = "lseek(2), gettid(2); references into reserved memory")]
 
+use super::stream::{StreamPosition, Trust};
 use crate::memory::Table;
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
@@ -29,6 +30,8 @@ pub(crate) struct Description {
     /// Thread inside a call that moves the position, or 0.
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
+    /// Of the C stream on it, if there is one.
+    stream: StreamPosition,
 }
 
 static DESCRIPTIONS: Table<Description> = Table::new();
@@ -52,6 +55,7 @@ pub(super) fn new(file: &'static File, position: Position, append: bool, at: i64
             references: AtomicU32::new(0),
             mover: AtomicU32::new(0),
             next_free: AtomicPtr::new(std::ptr::null_mut()),
+            stream: StreamPosition::new(),
         };
         DESCRIPTIONS.push(new).map(|(_, new)| new)
     })?;
@@ -60,6 +64,7 @@ pub(super) fn new(file: &'static File, position: Position, append: bool, at: i64
     description.kind.store(position as u8, Ordering::Relaxed);
     description.append.store(u8::from(append), Ordering::Relaxed);
     description.mover.store(0, Ordering::Relaxed);
+    description.stream.trust(Trust::Others);
     description.references.store(1, Ordering::Release);
     Some(description)
 }
@@ -84,6 +89,7 @@ fn reuse() -> Option<&'static Description> {
 pub(super) fn share_all() {
     for description in DESCRIPTIONS.iter() {
         description.share();
+        description.stream.trust(Trust::Others);
         description.mover.store(0, Ordering::Relaxed);
     }
     FREE_BUSY.store(0, Ordering::Relaxed);
@@ -145,8 +151,24 @@ impl Description {
         self.append.store(u8::from(append), Ordering::Relaxed);
     }
 
+    /// What is known of the position of the C stream on it.
+    #[inline(always)]
+    pub(crate) fn stream(&self) -> &StreamPosition {
+        &self.stream
+    }
+
+    /// Whether `mover` still has its turn, or needs none.
+    #[inline(always)]
+    pub(crate) fn has_turn(&self, mover: &Mover) -> bool {
+        match mover.0 {
+            0 => crate::threads::is_single(),
+            me => self.mover.load(Ordering::Acquire) == me,
+        }
+    }
+
     /// The position is at `offset` now.
     pub(crate) fn moved_to(&self, offset: i64) {
+        self.stream.forget();
         self.position.store(offset, Ordering::Relaxed);
     }
 
@@ -209,6 +231,7 @@ impl Description {
         if self.kind.load(Ordering::Relaxed) == Position::None as u8 {
             return trace_format::segment::NO_OFFSET;
         }
+        self.stream.forget();
         let errno = crate::errno::save();
         // SAFETY: asks the kernel where the position is; moves nothing.
         let end = unsafe { libc::syscall(libc::SYS_lseek, descriptor, 0_i64, libc::SEEK_CUR) };

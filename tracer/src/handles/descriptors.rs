@@ -78,6 +78,14 @@ pub(super) fn known(number: libc::c_int) -> Known {
     }
 }
 
+/// The description behind `number`, if it is known and recorded; looks at nothing.
+pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Description> {
+    match known(number) {
+        Known::Recorded(description) => Some(description),
+        Known::NotRecorded | Known::Nothing => None,
+    }
+}
+
 /// Books `number` as newly opened on `file`; without a file it is known and not recorded.
 pub(crate) fn open(
     number: libc::c_int,

@@ -8,9 +8,11 @@ mod mpi_files;
 mod names;
 pub(crate) mod pending;
 mod resolve;
+mod stream;
 
-pub(crate) use description::Description;
-pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, prepare, take};
+pub(crate) use description::{Description, Mover};
+pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, known_description, prepare, take};
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
 pub(crate) use names::{failed_name, named};
 pub(crate) use resolve::{NOT_RECORDED, PATH_BYTES, canonical_path, descriptor, file_of, opened};
+pub(crate) use stream::{Marks, Trust};

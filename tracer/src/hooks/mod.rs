@@ -7,8 +7,6 @@ mod process;
 mod signals;
 mod stdio;
 
-pub(crate) use posix::NOT_FOLLOWED as MAPS_NOT_FOLLOWED;
-
 /// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
 /// must not be. MPI's are found at the first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
@@ -23,12 +21,18 @@ pub(crate) fn resolve_all() {
         posix::ASYNCHRONOUS,
         posix::LOCKS,
         stdio::STREAMS,
+        stdio::BLOCKS,
+        stdio::CHARACTERS,
+        stdio::FORMATTED,
+        stdio::TOUCHES,
+        stdio::NUMBERS,
         process::ENDS,
         signals::SIGNALS,
     ];
     for slot in families.into_iter().flatten() {
         slot.address();
     }
+    stdio::prepare();
 }
 
 /// The same for MPI's functions, once the program has started MPI.

@@ -131,7 +131,7 @@ fn a_file_per_process_is_one_job() {
 fn what_the_buffers_cannot_hold_is_counted_by_every_rank() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
-        let outcome = program(&scratch, mpi, 3, "many").env("DXT_BUFFER_MAX", "16K").run();
+        let outcome = program(&scratch, mpi, 3, "many").env("DXT_BUFFER_MAX", "16K").env("DXT_OVERFLOW", "fold").run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
         assert_eq!(traces.processes.len(), 3);

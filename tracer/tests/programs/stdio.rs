@@ -1,14 +1,92 @@
 //! C streams.
 
-use crate::harness::{Compiler, Launch, Order, Scratch, assert_same, workload_with};
+use crate::harness::{Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, read_log, skip, workload_with};
+use std::collections::BTreeMap;
+
+const VARIANTS: [&[&str]; 4] =
+    [&["-O0"], &["-O1"], &["-O2", "-D_FORTIFY_SOURCE=2"], &["-O1", "-D_FILE_OFFSET_BITS=64"]];
 
 #[test]
 fn every_call_is_recorded_as_it_was_made() {
-    for flags in [["-O1", "-g0"], ["-O2", "-D_FORTIFY_SOURCE=2"], ["-O1", "-D_FILE_OFFSET_BITS=64"]] {
+    for flags in VARIANTS {
         let scratch = Scratch::new();
-        let program = workload_with("stdio", Compiler::Cc, &flags);
+        let program = workload_with("stdio", Compiler::Cc, flags);
         let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).traced();
         assert!(log.len() > 60, "{}", log.len());
         assert_same(Order::Thread, &log, &traces.own_ops(&["STDIO", "POSIX"], &scratch.data()));
+    }
+}
+
+#[test]
+fn characters_lines_and_formats() {
+    for flags in VARIANTS {
+        let scratch = Scratch::new();
+        let program = workload_with("stdio_all", Compiler::Cc, flags);
+        let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).traced();
+        assert!(log.len() > 20_000, "{}", log.len());
+        assert_same(Order::Thread, &log, &of_the_program(&log, &traces));
+    }
+}
+
+/// All that the program did itself, wherever the file lies: a temporary one is elsewhere. Not its children.
+fn of_the_program(log: &[Op], traces: &Traces) -> Vec<Op> {
+    let ops = traces.segments.iter().map(|seg| seg.op.clone());
+    ops.filter(|op| op.pid == log[0].pid).collect()
+}
+
+#[test]
+fn standard_output_that_is_a_file() {
+    let scratch = Scratch::new();
+    let program = workload_with("stdio_all", Compiler::Cc, &["-O2", "-D_FORTIFY_SOURCE=2"]);
+    let out = scratch.data().join("out");
+    let script = format!("{} {} out > {}", program.display(), scratch.data().display(), out.display());
+    let outcome = Launch::new(&scratch, "/bin/bash").arg("-c").arg(format!("{script}; true")).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    assert!(log.len() > 10_000, "{}", log.len());
+    assert_same(Order::Thread, &log, &of_the_program(&log, &traces));
+}
+
+#[test]
+fn positions_are_those_that_ftello_tells() {
+    // Optimized only: else the program has no code of the headers, which moves streams unseen.
+    for (seed, flags) in (1..).zip([VARIANTS[1], VARIANTS[2], VARIANTS[1], VARIANTS[3], VARIANTS[2]]) {
+        let scratch = Scratch::new();
+        let program = workload_with("stdio_random", Compiler::Cc, flags);
+        let launch = Launch::new(&scratch, program).arg(scratch.data()).arg(seed.to_string());
+        let (log, traces) = launch.traced();
+        assert!(log.len() > 6000, "{}", log.len());
+        assert_same(Order::Thread, &log, &of_the_program(&log, &traces));
+    }
+}
+
+#[test]
+fn streams_of_cpp() {
+    if !have("c++") {
+        return skip("c++ is not installed");
+    }
+    let scratch = Scratch::new();
+    let outcome = Launch::new(&scratch, workload_with("fstreams", Compiler::Cxx, &["-O1"])).arg(scratch.data()).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let expected: BTreeMap<String, u64> = outcome
+        .stdout
+        .lines()
+        .map(|line| line.rsplit_once(' ').expect("a path and its bytes"))
+        .map(|(path, bytes)| (path.to_owned(), bytes.parse().expect("bytes")))
+        .collect();
+    assert_eq!(expected.len(), 20);
+    let ops = Traces::read(&scratch.traces()).own_ops(&["STDIO", "POSIX"], &scratch.data());
+    for (path, bytes) in expected {
+        let of = |name: &str| ops.iter().filter(|op| op.path == path && op.name == name).collect::<Vec<_>>();
+        // Opened and closed once to write and once to read.
+        assert_eq!((of("open").len(), of("close").len()), (2, 2), "{path}");
+        for name in ["write", "read"] {
+            let mut at = 0;
+            for op in of(name) {
+                assert_eq!((op.layer.as_str(), op.offset), ("POSIX", at), "{op:?}");
+                at += op.length as i64;
+            }
+            assert_eq!(at as u64, bytes, "{name} {path}");
+        }
     }
 }

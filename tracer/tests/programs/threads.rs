@@ -32,17 +32,21 @@ fn one_thread_beside_main() {
 
 #[test]
 fn with_a_full_buffer_nothing_is_lost_uncounted() {
-    let scratch = Scratch::new();
-    let (log, traces) = Launch::new(&scratch, workload("threads"))
-        .arg(scratch.data())
-        .arg("4")
-        .arg("3000")
-        .env("DXT_BUFFER_MAX", "256K")
-        .traced();
-    assert!(traces.missing() > 0);
-    let bytes = |name: &str| log.iter().filter(|op| op.name == name).map(|op| op.length).sum::<u64>();
-    let count = |name: &str| log.iter().filter(|op| op.name == name).count() as u64;
-    for name in ["open", "close", "read", "write", "seek"] {
-        assert_eq!(traces.totals(&["POSIX"], name, &scratch.data()), (count(name), bytes(name)), "{name}");
+    for overflow in ["fold", "compact"] {
+        let scratch = Scratch::new();
+        let (log, traces) = Launch::new(&scratch, workload("threads"))
+            .arg(scratch.data())
+            .arg("4")
+            .arg("3000")
+            .env("DXT_BUFFER_MAX", "256K")
+            .env("DXT_OVERFLOW", overflow)
+            .traced();
+        assert!(traces.missing() > 0 || overflow == "compact");
+        let bytes = |name: &str| log.iter().filter(|op| op.name == name).map(|op| op.length).sum::<u64>();
+        let count = |name: &str| log.iter().filter(|op| op.name == name).count() as u64;
+        for name in ["open", "close", "read", "write", "seek"] {
+            let told = traces.totals(&["POSIX"], name, &scratch.data());
+            assert_eq!(told, (count(name), bytes(name)), "{overflow}: {name}");
+        }
     }
 }

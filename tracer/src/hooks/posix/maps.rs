@@ -9,7 +9,7 @@ use crate::ops::{POSIX_MMAP, POSIX_MSYNC, POSIX_MUNMAP};
 use crate::real::Slot;
 use crate::record::{self, Call};
 use libc::{c_int, c_long, c_void, off_t, size_t};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 static MMAP: Slot = Slot::new(c"mmap");
 static MUNMAP: Slot = Slot::new(c"munmap");
@@ -17,9 +17,6 @@ static MSYNC: Slot = Slot::new(c"msync");
 
 /// Slots of this family.
 pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC];
-
-/// Mappings whose end will not be seen, because the table was full.
-pub(crate) static NOT_FOLLOWED: AtomicU64 = AtomicU64::new(0);
 
 /// A system call's answer as the C library gives it: syscall(2) has set errno.
 fn mapped(result: c_long) -> *mut c_void {
@@ -61,7 +58,7 @@ fn mapping(
         Some(description) => {
             timer.end(description.file(), &POSIX_MMAP, offset, length as u64);
             if !mappings::add(address as usize, length, offset, description.file()) {
-                NOT_FOLLOWED.fetch_add(1, Ordering::Relaxed);
+                mappings::NOT_FOLLOWED.fetch_add(1, Ordering::Relaxed);
             }
         }
         None => {}

@@ -14,7 +14,7 @@ pub(super) use asynchronous::ASYNCHRONOUS;
 pub(super) use closing::CLOSING;
 pub(super) use copies::COPIES;
 pub(super) use locks::LOCKS;
-pub(crate) use maps::{MAPS, NOT_FOLLOWED};
+pub(super) use maps::MAPS;
 pub(super) use metadata::METADATA;
 pub(super) use opening::OPENING;
 pub(super) use positions::POSITIONS;

@@ -1,6 +1,22 @@
 //! C streams. The C library moves bytes between a stream's buffer and the file by calls that cannot be wrapped, so what
 //! is seen here is what the program asked of the stream.
 
+mod blocks;
+mod characters;
+mod fields;
+mod formatted;
+mod numbers;
+mod positions;
+mod standard;
 mod streams;
+mod touches;
+mod transfers;
+mod variadic;
 
+pub(super) use blocks::BLOCKS;
+pub(super) use characters::CHARACTERS;
+pub(super) use fields::prepare;
+pub(super) use formatted::FORMATTED;
+pub(super) use numbers::NUMBERS;
 pub(super) use streams::STREAMS;
+pub(super) use touches::TOUCHES;

@@ -1,38 +1,35 @@
-//! fopen(3) to fclose(3), fread(3), fwrite(3) and what moves a stream's position.
+//! fopen(3) to fclose(3), fflush(3), and what moves a stream's position without moving bytes.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::handles::{self, Description};
-use crate::ops::{Op, STDIO_CLOSE, STDIO_OPEN, STDIO_READ, STDIO_SEEK, STDIO_SYNC, STDIO_WRITE};
+use super::fields::{self, number_of};
+use super::positions::{self, Before};
+use super::transfers::description_of;
+use crate::handles::{self, Trust};
+use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::is_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::record::{self, Call};
 use crate::{errno, registry};
-use libc::{FILE, c_char, c_int, c_long, c_void, fpos_t, off_t, size_t};
+use libc::{FILE, c_char, c_int, c_long, fpos_t, off_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
 
-unsafe extern "C" {
-    /// Bytes in the stream's output buffer (__fpending(3)).
-    fn __fpending(stream: *mut FILE) -> size_t;
-}
-
-/// The stream's descriptor; -1 for streams without one (fmemopen, fopencookie).
-fn number_of(stream: *mut FILE) -> c_int {
-    // SAFETY: the program's own open stream.
-    unsafe { libc::fileno(stream) }
-}
-
-/// The description behind the stream, if it is recorded.
-fn description_of(stream: *mut FILE) -> Option<&'static Description> {
-    let number = number_of(stream);
-    if number < 0 { None } else { handles::descriptor(number) }
+/// Where an opened stream's descriptor comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The call makes it, and nobody else knows its number.
+    New,
+    /// The call makes it, and it may have a number that the program knows.
+    Reopened,
+    /// The program's.
+    Given,
 }
 
 /// Runs `call`, which opens a stream.
-fn opening(append: bool, fresh: bool, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
+fn opening(append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         let stream = call();
-        if fresh && !stream.is_null() && record::is_on() && is_own_process() {
+        if origin != Origin::Given && !stream.is_null() && record::is_on() && is_own_process() {
             handles::forget(number_of(stream));
         }
         return stream;
@@ -44,12 +41,15 @@ fn opening(append: bool, fresh: bool, call: impl FnOnce() -> *mut FILE) -> *mut 
         let number = number_of(stream);
         let description = match number {
             ..0 => None,
-            _ if fresh => handles::opened(number, append),
-            _ => handles::descriptor(number),
+            _ if origin == Origin::Given => handles::descriptor(number),
+            _ => handles::opened(number, append),
         };
         if let Some(description) = description {
             // The stream's buffer moves the descriptor's position unseen.
             description.share();
+            // The standard descriptors are also other processes', without anybody asking for their numbers.
+            let alone = origin == Origin::New && number > libc::STDERR_FILENO;
+            description.stream().trust(if alone { Trust::Alone } else { Trust::Others });
             timer.end_at(end, description.file(), &STDIO_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
@@ -90,90 +90,38 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Where the stream's next byte is read from or written to. Keeps errno.
-fn position_of(stream: *mut FILE, description: &Description, writes: bool) -> i64 {
-    if !description.has_position() {
-        return NO_OFFSET;
-    }
-    let errno = errno::save();
-    let position = if writes && description.appends() {
-        end_of_file(stream)
-    } else {
-        // SAFETY: the program's own open stream; ftello(3) leaves its buffer as it is.
-        unsafe { libc::ftello(stream) }
-    };
-    errno.restore();
-    position.max(NO_OFFSET)
-}
-
-/// Where a stream that appends will put its next byte: behind the file's end and what waits in its buffer.
-fn end_of_file(stream: *mut FILE) -> i64 {
-    // SAFETY: an all-zero stat is a valid one.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
-    if unsafe { libc::syscall(libc::SYS_fstat, number_of(stream), &raw mut stat) } != 0 {
-        return NO_OFFSET;
-    }
-    // SAFETY: the program's own open stream.
-    stat.st_size + unsafe { __fpending(stream) } as i64
-}
-
-/// Runs `call`, which transfers `count` items of `size` bytes and returns how many whole items were.
-fn transferring(
-    stream: *mut FILE,
-    op: &'static Op,
-    size: size_t,
-    count: size_t,
-    call: impl FnOnce() -> size_t,
-) -> size_t {
-    let Some(thread) = record::thread() else { return call() };
-    let Some(description) = description_of(stream) else { return call() };
-    let mover = description.turn();
-    let offset = position_of(stream, description, op.writes());
-    let timer = Call::begin(thread);
-    let items = call();
-    let end = crate::clock::now();
-    let mut length = (items as u64).saturating_mul(size as u64);
-    if items < count && offset >= 0 {
-        // A last item may have been transferred in part; the position knows.
-        let after = position_of(stream, description, op.writes());
-        length = u64::try_from(after - offset).unwrap_or(length).max(length);
-    }
-    if items > 0 || length > 0 || count == 0 || !failed(stream) {
-        timer.end_at(end, description.file(), op, offset, length);
-    }
-    description.settle(mover);
-    items
-}
-
-fn failed(stream: *mut FILE) -> bool {
-    // SAFETY: the program's own open stream.
-    unsafe { libc::ferror(stream) != 0 }
-}
-
 /// Runs `call`, which moves the stream's position and returns 0 if it could.
 fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = description_of(stream) else { return call() };
+    let mover = description.turn();
+    description.stream().forget();
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
         let end = crate::clock::now();
-        let position = position_of(stream, description, false);
-        timer.end_at(end, description.file(), &STDIO_SEEK, position, 0);
+        let Before { offset, .. } = positions::before(stream, description, false);
+        timer.end_at(end, description.file(), &STDIO_SEEK, offset, 0);
+        positions::remember(stream, description, &mover, offset);
     }
+    description.settle(mover);
     result
 }
 
 fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     // fflush(NULL) flushes every stream: it belongs to no file.
-    let Some(thread) = record::thread().filter(|_| !stream.is_null()) else { return call() };
+    let Some(thread) = record::thread() else { return call() };
     let Some(description) = description_of(stream) else { return call() };
+    let mover = description.turn();
+    let known = fields::of(stream).and_then(|now| description.stream().take(now.marks(), now.waiting()));
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
         timer.end_plain(description.file(), &STDIO_SYNC);
+        // It empties the buffer and leaves the stream where it is.
+        positions::remember(stream, description, &mover, known.unwrap_or(NO_OFFSET));
     }
+    description.settle(mover);
     result
 }
 
@@ -186,33 +134,27 @@ fn reopening(stream: *mut FILE, append: bool, call: impl FnOnce() -> *mut FILE) 
         }
         errno.restore();
     }
-    opening(append, true, call)
+    opening(append, Origin::Reopened, call)
 }
 
 hooks! { STREAMS, missing = none();
     /// fopen(3).
-    [fopen, fopen64](path: *const c_char, mode: *const c_char) -> *mut FILE
-        = |real| opening(appends(mode), true, || real(path, mode));
+    [fopen, fopen64, _IO_fopen](path: *const c_char, mode: *const c_char) -> *mut FILE
+        = |real| opening(appends(mode), Origin::New, || real(path, mode));
+    /// tmpfile(3). The file has no name; /proc calls it what it would be.
+    [tmpfile, tmpfile64]() -> *mut FILE
+        = |real| opening(false, Origin::New, real);
     /// fdopen(3). The descriptor keeps its file.
-    [fdopen](number: c_int, mode: *const c_char) -> *mut FILE
-        = |real| opening(appends(mode), false, || real(number, mode));
+    [fdopen, _IO_fdopen](number: c_int, mode: *const c_char) -> *mut FILE
+        = |real| opening(appends(mode), Origin::Given, || real(number, mode));
     /// freopen(3): closes what the stream stood for and opens another file, or the same one with another mode.
     [freopen, freopen64](path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE
         = |real| reopening(stream, appends(mode), || real(path, mode, stream));
     /// fclose(3). Also gives up the descriptor.
-    [fclose](stream: *mut FILE) -> c_int
+    [fclose, _IO_fclose](stream: *mut FILE) -> c_int
         = |real| closing(stream, || real(stream));
-    /// fread(3). The length counts a last item that was read in part.
-    [fread](buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        = |real| transferring(stream, &STDIO_READ, size, count, || real(buffer, size, count, stream));
-    /// fread(3) as programs compiled with _FORTIFY_SOURCE call it.
-    [__fread_chk](buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        = |real| transferring(stream, &STDIO_READ, size, count, || real(buffer, room, size, count, stream));
-    /// fwrite(3).
-    [fwrite](buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        = |real| transferring(stream, &STDIO_WRITE, size, count, || real(buffer, size, count, stream));
     /// fflush(3) of one stream.
-    [fflush](stream: *mut FILE) -> c_int
+    [fflush, fflush_unlocked, _IO_fflush](stream: *mut FILE) -> c_int
         = |real| flushing(stream, || real(stream));
     /// fseek(3).
     [fseek](stream: *mut FILE, offset: c_long, whence: c_int) -> c_int
@@ -221,7 +163,7 @@ hooks! { STREAMS, missing = none();
     [fseeko, fseeko64](stream: *mut FILE, offset: off_t, whence: c_int) -> c_int
         = |real| seeking(stream, || real(stream, offset, whence));
     /// fsetpos(3).
-    [fsetpos, fsetpos64](stream: *mut FILE, position: *const fpos_t) -> c_int
+    [fsetpos, fsetpos64, _IO_fsetpos, _IO_fsetpos64](stream: *mut FILE, position: *const fpos_t) -> c_int
         = |real| seeking(stream, || real(stream, position));
     /// rewind(3).
     [rewind](stream: *mut FILE) -> ()

@@ -11,6 +11,8 @@ use std::sync::Mutex;
 pub(crate) enum Compiler {
     /// The system's C compiler.
     Cc,
+    /// The system's C++ compiler.
+    Cxx,
     /// MPICH's wrapper.
     Mpich,
     /// Open MPI's wrapper.
@@ -22,6 +24,7 @@ impl Compiler {
     pub(crate) const fn program(self) -> &'static str {
         match self {
             Self::Cc => "cc",
+            Self::Cxx => "c++",
             Self::Mpich => "mpicc.mpich",
             Self::OpenMpi => "mpicc.openmpi",
         }
@@ -33,7 +36,7 @@ pub(crate) fn workload_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/workloads").join(name)
 }
 
-/// The workload `name` (without .c), compiled plainly.
+/// The workload `name` (without its ending), compiled plainly.
 pub(crate) fn workload(name: &'static str) -> PathBuf {
     workload_with(name, Compiler::Cc, &["-O1"])
 }
@@ -49,14 +52,14 @@ pub(crate) fn workload_with(name: &'static str, compiler: Compiler, flags: &[&'s
 fn build(name: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     std::fs::create_dir_all(&dir).expect("failed to make a directory for programs");
-    let variant = format!("{name}.{}{}", compiler.program(), flags.concat()).replace(['-', '=', '_'], "");
+    let variant = format!("{name}.{}{}", compiler.program(), flags.concat()).replace(['-', '=', '_', '+'], "");
     let (program, unfinished) = (dir.join(&variant), dir.join(format!("{variant}.{}", std::process::id())));
     let output = Command::new(compiler.program())
         .args(["-Wall", "-Wextra", "-Werror", "-pthread"])
         .args(flags)
         .arg("-o")
         .arg(&unfinished)
-        .arg(workload_source(&format!("{name}.c")))
+        .arg(workload_source(&format!("{name}.{}", if compiler == Compiler::Cxx { "cpp" } else { "c" })))
         .output()
         .expect("failed to run the C compiler");
     assert!(output.status.success(), "{name} with {flags:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,0 +1,106 @@
+//! Characters, words and lines. A getc is a read of one byte, a line a read or write of its bytes; one that finds nothing but
+//! the end of the file is a read of 0 bytes. ungetc(3) calls no file and is not recorded; the next call says where it led.
+//!
+//! Compiled programs hold getc_unlocked(3) and the like as code of their own, which calls the C library only when the buffer
+//! is empty or full: those bytes cannot be seen (`touches`).
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::standard::{input, output};
+use super::transfers::{Moved, transferring};
+use crate::ops::{STDIO_READ, STDIO_WRITE};
+use crate::real::{hooks, none};
+use libc::{EOF, FILE, c_char, c_int, size_t, ssize_t};
+
+/// Bytes of a word of getw(3) and putw(3).
+const WORD: u64 = size_of::<c_int>() as u64;
+
+fn length_of(string: *const c_char) -> u64 {
+    // SAFETY: a string that the program wrote or that the C library has just read.
+    unsafe { libc::strlen(string) as u64 }
+}
+
+/// Runs `call`, which reads one byte.
+#[inline(always)]
+fn reading_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
+    transferring(stream, &STDIO_READ, call, |&byte| if byte == EOF { Moved::AtLeast(0) } else { Moved::Bytes(1) })
+}
+
+/// Runs `call`, which writes one byte.
+#[inline(always)]
+fn writing_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
+    transferring(stream, &STDIO_WRITE, call, |&byte| if byte == EOF { Moved::AtLeast(0) } else { Moved::Bytes(1) })
+}
+
+/// Runs `call`, which reads at most a line into `room` bytes.
+#[inline(always)]
+fn reading_line(stream: *mut FILE, room: usize, call: impl FnOnce() -> *mut c_char) -> *mut c_char {
+    transferring(stream, &STDIO_READ, call, |&line| match line.is_null() {
+        true => Moved::AtLeast(0),
+        // A line may hold NULs, so its bytes are counted where they came from.
+        false => Moved::Within { limit: room, least: length_of(line) },
+    })
+}
+
+/// Runs `call`, which reads up to a delimiter and returns how many bytes.
+#[inline(always)]
+fn reading_until(stream: *mut FILE, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    transferring(stream, &STDIO_READ, call, |&length| u64::try_from(length).map_or(Moved::AtLeast(0), Moved::Bytes))
+}
+
+/// Runs `call`, which writes `string` and `more` bytes.
+#[inline(always)]
+fn writing_string(stream: *mut FILE, string: *const c_char, more: u64, call: impl FnOnce() -> c_int) -> c_int {
+    transferring(stream, &STDIO_WRITE, call, |&result| match result {
+        EOF => Moved::AtLeast(0),
+        _ => Moved::Bytes(length_of(string) + more),
+    })
+}
+
+fn room(size: c_int) -> usize {
+    usize::try_from(size).unwrap_or(0)
+}
+
+hooks! { CHARACTERS, missing = none();
+    /// fgetc(3), getc(3). A byte.
+    [fgetc, getc, _IO_getc, fgetc_unlocked, getc_unlocked](stream: *mut FILE) -> c_int
+        = |real| reading_byte(stream, || real(stream));
+    /// getchar(3).
+    [getchar, getchar_unlocked]() -> c_int
+        = |real| reading_byte(input(), real);
+    /// fputc(3), putc(3). A byte.
+    [fputc, putc, _IO_putc, fputc_unlocked, putc_unlocked](byte: c_int, stream: *mut FILE) -> c_int
+        = |real| writing_byte(stream, || real(byte, stream));
+    /// putchar(3).
+    [putchar, putchar_unlocked](byte: c_int) -> c_int
+        = |real| writing_byte(output(), || real(byte));
+    /// getw(3). An int, or less at the end of the file.
+    [getw](stream: *mut FILE) -> c_int
+        = |real| transferring(stream, &STDIO_READ, || real(stream), |&word| if word == EOF { Moved::AtLeast(0) } else { Moved::Bytes(WORD) });
+    /// putw(3).
+    [putw](word: c_int, stream: *mut FILE) -> c_int
+        = |real| transferring(stream, &STDIO_WRITE, || real(word, stream), |&result| if result == 0 { Moved::Bytes(WORD) } else { Moved::AtLeast(0) });
+    /// fgets(3). The bytes of the line or of its part, NULs included.
+    [fgets, fgets_unlocked, _IO_fgets](line: *mut c_char, size: c_int, stream: *mut FILE) -> *mut c_char
+        = |real| reading_line(stream, room(size), || real(line, size, stream));
+    /// fgets(3) as programs compiled with _FORTIFY_SOURCE call it.
+    [__fgets_chk, __fgets_unlocked_chk](line: *mut c_char, space: size_t, size: c_int, stream: *mut FILE) -> *mut c_char
+        = |real| reading_line(stream, room(size), || real(line, space, size, stream));
+    /// gets(3), which old programs call.
+    [gets, _IO_gets](line: *mut c_char) -> *mut c_char
+        = |real| reading_line(input(), usize::MAX, || real(line));
+    /// gets(3), likewise.
+    [__gets_chk](line: *mut c_char, space: size_t) -> *mut c_char
+        = |real| reading_line(input(), usize::MAX, || real(line, space));
+    /// getline(3).
+    [getline](line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> ssize_t
+        = |real| reading_until(stream, || real(line, room, stream));
+    /// getdelim(3).
+    [getdelim, __getdelim](line: *mut *mut c_char, room: *mut size_t, delimiter: c_int, stream: *mut FILE) -> ssize_t
+        = |real| reading_until(stream, || real(line, room, delimiter, stream));
+    /// fputs(3). The bytes of the string.
+    [fputs, fputs_unlocked, _IO_fputs](string: *const c_char, stream: *mut FILE) -> c_int
+        = |real| writing_string(stream, string, 0, || real(string, stream));
+    /// puts(3). The string and a newline, where standard output is a file.
+    [puts, _IO_puts](string: *const c_char) -> c_int
+        = |real| writing_string(output(), string, 1, || real(string));
+}

@@ -1,0 +1,159 @@
+//! A stream's public fields, as glibc's <bits/types/struct_FILE.h> declares them: part of its binary interface, which
+//! getc_unlocked(3) and its kin use inside programs. Other C libraries are asked through functions.
+#![expect(unsafe_code, reason = "fields of a C structure")]
+
+use super::numbers;
+use crate::handles::Marks;
+use libc::{FILE, c_char, c_int, c_ushort, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static GLIBC: AtomicBool = AtomicBool::new(false);
+
+/// Whether this is glibc. For the constructor.
+pub(crate) fn prepare() {
+    // SAFETY: the name ends in NUL.
+    let version = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"gnu_get_libc_version".as_ptr()) };
+    GLIBC.store(!version.is_null(), Ordering::Relaxed);
+}
+
+/// `struct _IO_FILE`.
+#[repr(C)]
+struct Layout {
+    flags: c_int,
+    read_ptr: *mut c_char,
+    read_end: *mut c_char,
+    read_base: *mut c_char,
+    write_base: *mut c_char,
+    write_ptr: *mut c_char,
+    write_end: *mut c_char,
+    buf_base: *mut c_char,
+    buf_end: *mut c_char,
+    save_base: *mut c_char,
+    backup_base: *mut c_char,
+    save_end: *mut c_char,
+    markers: *mut c_void,
+    chain: *mut c_void,
+    fileno: c_int,
+    flags2: c_int,
+    old_offset: libc::c_long,
+    cur_column: c_ushort,
+    vtable_offset: i8,
+    shortbuf: [c_char; 1],
+    lock: *mut c_void,
+    offset: i64,
+    codecvt: *mut c_void,
+    wide_data: *mut c_void,
+    freeres_list: *mut c_void,
+    freeres_buf: *mut c_void,
+    pad5: usize,
+    mode: c_int,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(std::mem::offset_of!(Layout, fileno) == 112);
+    assert!(std::mem::offset_of!(Layout, offset) == 144);
+    assert!(std::mem::offset_of!(Layout, mode) == 192);
+};
+
+/// High half of the flags (_IO_MAGIC).
+const MAGIC: c_int = 0xFBAD_0000_u32 as c_int;
+/// ungetc(3) has put a buffer of its own in front (_IO_IN_BACKUP).
+const IN_BACKUP: c_int = 0x100;
+/// Opened to append (_IO_IS_APPENDING).
+const APPENDING: c_int = 0x1000;
+
+/// What the fields say, read one by one: another thread may be changing them.
+#[derive(Clone, Copy)]
+pub(super) struct Fields {
+    flags: c_int,
+    read_ptr: usize,
+    read_end: usize,
+    read_base: usize,
+    write_base: usize,
+    write_ptr: usize,
+    buf_base: usize,
+    offset: i64,
+}
+
+/// The fields of a stream whose fields can be understood: a byte stream of glibc that reads from its own buffer.
+#[inline(always)]
+pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
+    if !GLIBC.load(Ordering::Relaxed) {
+        return None;
+    }
+    let layout: *const Layout = stream.cast_const().cast();
+    macro_rules! field {
+        ($name:ident) => {{
+            // SAFETY: the program's own open stream; glibc's streams begin with this structure.
+            let place = unsafe { &raw const (*layout).$name };
+            // SAFETY: aligned and inside the structure; volatile, since another thread may write it.
+            unsafe { place.read_volatile() }
+        }};
+    }
+    let flags = field!(flags);
+    if flags & MAGIC != MAGIC || flags & IN_BACKUP != 0 || field!(mode) > 0 || !field!(save_base).is_null() {
+        return None;
+    }
+    Some(Fields {
+        flags,
+        read_ptr: field!(read_ptr) as usize,
+        read_end: field!(read_end) as usize,
+        read_base: field!(read_base) as usize,
+        write_base: field!(write_base) as usize,
+        write_ptr: field!(write_ptr) as usize,
+        buf_base: field!(buf_base) as usize,
+        offset: field!(offset),
+    })
+}
+
+impl Fields {
+    /// Where the stream is, if it knows where the kernel is: what ftello(3) answers then.
+    #[inline(always)]
+    pub(super) fn position(&self) -> Option<i64> {
+        if self.offset < 0 || self.flags & APPENDING != 0 {
+            return None;
+        }
+        if self.buf_base == 0 {
+            return Some(self.offset);
+        }
+        // The kernel is where the input ends; output lies behind that, input still to be read before it.
+        let here = if self.write_ptr > self.write_base { self.write_ptr } else { self.read_ptr };
+        Some(self.offset + (here as i64 - self.read_end as i64)).filter(|position| *position >= 0)
+    }
+
+    /// The pointers that any transfer moves.
+    #[inline(always)]
+    pub(super) fn marks(&self) -> Marks {
+        [self.read_ptr, self.read_end, self.write_base, self.write_ptr]
+    }
+
+    /// Whether bytes wait in the buffer, to be written or to be read.
+    #[inline(always)]
+    pub(super) fn waiting(&self) -> bool {
+        self.write_ptr > self.write_base || self.read_ptr < self.read_end
+    }
+
+    /// Bytes that one call has read between `self` and `after`, if at most `limit` were and the buffer was not filled
+    /// again meanwhile: a call that did that has read all that was in the buffer.
+    #[inline(always)]
+    pub(super) fn read_until(&self, after: &Self, limit: usize) -> Option<u64> {
+        let same =
+            self.buf_base == after.buf_base && self.read_base == after.read_base && self.read_end == after.read_end;
+        let filled = self.read_end.saturating_sub(self.read_base);
+        (same && after.read_ptr > self.read_ptr && limit <= filled).then(|| (after.read_ptr - self.read_ptr) as u64)
+    }
+}
+
+/// The stream's descriptor; negative for streams without one (fmemopen, fopencookie). Not through fileno(3), which tells
+/// the tracer that the program has asked.
+#[inline(always)]
+pub(super) fn number_of(stream: *mut FILE) -> c_int {
+    if !GLIBC.load(Ordering::Relaxed) {
+        return numbers::ask(stream);
+    }
+    // SAFETY: as in `of`.
+    let place = unsafe { &raw const (*stream.cast_const().cast::<Layout>()).fileno };
+    // SAFETY: as in `of`.
+    unsafe { place.read_volatile() }
+}

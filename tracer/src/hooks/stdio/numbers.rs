@@ -1,0 +1,36 @@
+//! fileno(3): not recorded, but from then on the program may move the descriptor's position itself.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::handles::{self, Trust};
+use crate::real::{hooks, none};
+use libc::{FILE, c_int};
+
+/// The stream's descriptor, as the C library says; -1 if it has none. Keeps errno.
+#[cold]
+pub(super) fn ask(stream: *mut FILE) -> c_int {
+    let address = slots::fileno.0.address();
+    if address.is_null() {
+        return -1;
+    }
+    let errno = crate::errno::save();
+    // SAFETY: fileno(3) has this C type.
+    let function =
+        unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn(*mut FILE) -> c_int>(address) };
+    // SAFETY: the program's own open stream.
+    let number = unsafe { function(stream) };
+    errno.restore();
+    number
+}
+
+fn told(number: c_int) -> c_int {
+    if let Some(description) = handles::known_description(number) {
+        description.stream().trust(Trust::Others);
+    }
+    number
+}
+
+hooks! { NUMBERS, missing = none();
+    /// fileno(3).
+    [fileno, fileno_unlocked](stream: *mut FILE) -> c_int
+        = |real| told(real(stream));
+}

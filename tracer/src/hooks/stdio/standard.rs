@@ -1,0 +1,23 @@
+//! stdin(3) and stdout(3): variables of the C library, which a program may set.
+#![expect(unsafe_code, reason = "variables of the C library")]
+
+use libc::FILE;
+
+unsafe extern "C" {
+    static stdin: *mut FILE;
+    static stdout: *mut FILE;
+}
+
+/// The stream that getchar(3) reads.
+#[inline(always)]
+pub(super) fn input() -> *mut FILE {
+    // SAFETY: the C library sets it before any constructor runs; a program that changes it keeps other threads from it.
+    unsafe { stdin }
+}
+
+/// The stream that printf(3) writes.
+#[inline(always)]
+pub(super) fn output() -> *mut FILE {
+    // SAFETY: as in `input`.
+    unsafe { stdout }
+}

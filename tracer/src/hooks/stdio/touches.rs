@@ -1,0 +1,97 @@
+//! Functions that are not recorded, but that change what the tracer must know of a stream: its descriptor (popen(3)), or its
+//! position, behind which bytes move that no wrapped function has moved.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::fields::number_of;
+use crate::handles;
+use crate::process::is_own as is_own_process;
+use crate::real::{hooks, none};
+use crate::{errno, record};
+use libc::{FILE, c_char, c_int, c_void, group, passwd, size_t};
+
+/// Runs `call`, which moves the stream unseen: the next call asks for the position.
+fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
+    let result = call();
+    if !stream.is_null()
+        && let Some(description) = handles::known_description(number_of(stream))
+    {
+        description.stream().forget();
+    }
+    result
+}
+
+/// A stream to another program has a descriptor of its own: what its number was before does not count.
+fn starting(stream: *mut FILE) -> *mut FILE {
+    if !stream.is_null() && record::is_on() && is_own_process() {
+        let errno = errno::save();
+        handles::forget(number_of(stream));
+        errno.restore();
+    }
+    stream
+}
+
+/// Its descriptor is about to be free.
+fn ending(stream: *mut FILE) {
+    if !stream.is_null() && record::is_on() && is_own_process() {
+        let errno = errno::save();
+        let number = number_of(stream);
+        if number >= 0 {
+            handles::take(number).close();
+        }
+        errno.restore();
+    }
+}
+
+hooks! { TOUCHES, missing = none();
+    /// popen(3).
+    [popen, _IO_popen](command: *const c_char, mode: *const c_char) -> *mut FILE
+        = |real| starting(real(command, mode));
+    /// pclose(3).
+    [pclose](stream: *mut FILE) -> c_int
+        = |real| { ending(stream); real(stream) };
+    /// What getc_unlocked(3) calls, compiled into a program, when the buffer is empty.
+    [__uflow, __underflow](stream: *mut FILE) -> c_int
+        = |real| moving(stream, || real(stream));
+    /// What putc_unlocked(3) calls, compiled into a program, when the buffer is full.
+    [__overflow](stream: *mut FILE, byte: c_int) -> c_int
+        = |real| moving(stream, || real(stream, byte));
+    /// ungetc(3).
+    [ungetc, _IO_ungetc](byte: c_int, stream: *mut FILE) -> c_int
+        = |real| moving(stream, || real(byte, stream));
+    /// fgetpwent(3).
+    [fgetpwent](stream: *mut FILE) -> *mut passwd
+        = |real| moving(stream, || real(stream));
+    /// fgetpwent_r(3).
+    [fgetpwent_r](stream: *mut FILE, entry: *mut passwd, buffer: *mut c_char, size: size_t, result: *mut *mut passwd) -> c_int
+        = |real| moving(stream, || real(stream, entry, buffer, size, result));
+    /// putpwent(3).
+    [putpwent](entry: *const passwd, stream: *mut FILE) -> c_int
+        = |real| moving(stream, || real(entry, stream));
+    /// fgetgrent(3).
+    [fgetgrent](stream: *mut FILE) -> *mut group
+        = |real| moving(stream, || real(stream));
+    /// fgetgrent_r(3).
+    [fgetgrent_r](stream: *mut FILE, entry: *mut group, buffer: *mut c_char, size: size_t, result: *mut *mut group) -> c_int
+        = |real| moving(stream, || real(stream, entry, buffer, size, result));
+    /// putgrent(3).
+    [putgrent](entry: *const group, stream: *mut FILE) -> c_int
+        = |real| moving(stream, || real(entry, stream));
+    /// fgetspent(3), fgetsgent(3).
+    [fgetspent, fgetsgent](stream: *mut FILE) -> *mut c_void
+        = |real| moving(stream, || real(stream));
+    /// putspent(3), putsgent(3).
+    [putspent, putsgent](entry: *const c_void, stream: *mut FILE) -> c_int
+        = |real| moving(stream, || real(entry, stream));
+    /// getmntent(3).
+    [getmntent](stream: *mut FILE) -> *mut c_void
+        = |real| moving(stream, || real(stream));
+    /// getmntent_r(3).
+    [getmntent_r](stream: *mut FILE, entry: *mut c_void, buffer: *mut c_char, size: c_int) -> *mut c_void
+        = |real| moving(stream, || real(stream, entry, buffer, size));
+    /// addmntent(3).
+    [addmntent](stream: *mut FILE, entry: *const c_void) -> c_int
+        = |real| moving(stream, || real(stream, entry));
+    /// malloc_info(3).
+    [malloc_info](options: c_int, stream: *mut FILE) -> c_int
+        = |real| moving(stream, || real(options, stream));
+}

@@ -1,0 +1,41 @@
+/* The variadic functions: each turns its arguments into a list and calls the function of this library that takes one. The
+ * names that programs call are defined in variadic.rs, which jumps here. */
+#include <stdarg.h>
+
+typedef void stream; /* FILE, without the header's own inline definitions. */
+
+int vfprintf(stream *, const char *, va_list);
+int vprintf(const char *, va_list);
+int vdprintf(int, const char *, va_list);
+int vfscanf(stream *, const char *, va_list);
+int vscanf(const char *, va_list);
+int __isoc99_vfscanf(stream *, const char *, va_list);
+int __isoc99_vscanf(const char *, va_list);
+int __isoc23_vfscanf(stream *, const char *, va_list);
+int __isoc23_vscanf(const char *, va_list);
+int __vfprintf_chk(stream *, int, const char *, va_list);
+int __vprintf_chk(int, const char *, va_list);
+int __vdprintf_chk(int, int, const char *, va_list);
+
+#define VARIADIC(name, parameters, call)                                                                              \
+    int dxt_##name parameters;                                                                                        \
+    int dxt_##name parameters {                                                                                       \
+        va_list list;                                                                                                 \
+        va_start(list, format);                                                                                       \
+        int result = call;                                                                                            \
+        va_end(list);                                                                                                 \
+        return result;                                                                                                \
+    }
+
+VARIADIC(fprintf, (stream * to, const char *format, ...), vfprintf(to, format, list))
+VARIADIC(printf, (const char *format, ...), vprintf(format, list))
+VARIADIC(dprintf, (int to, const char *format, ...), vdprintf(to, format, list))
+VARIADIC(fscanf, (stream * from, const char *format, ...), vfscanf(from, format, list))
+VARIADIC(scanf, (const char *format, ...), vscanf(format, list))
+VARIADIC(isoc99_fscanf, (stream * from, const char *format, ...), __isoc99_vfscanf(from, format, list))
+VARIADIC(isoc99_scanf, (const char *format, ...), __isoc99_vscanf(format, list))
+VARIADIC(isoc23_fscanf, (stream * from, const char *format, ...), __isoc23_vfscanf(from, format, list))
+VARIADIC(isoc23_scanf, (const char *format, ...), __isoc23_vscanf(format, list))
+VARIADIC(fprintf_chk, (stream * to, int flag, const char *format, ...), __vfprintf_chk(to, flag, format, list))
+VARIADIC(printf_chk, (int flag, const char *format, ...), __vprintf_chk(flag, format, list))
+VARIADIC(dprintf_chk, (int to, int flag, const char *format, ...), __vdprintf_chk(to, flag, format, list))

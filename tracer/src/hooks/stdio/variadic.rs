@@ -1,0 +1,56 @@
+//! The names of the variadic functions. What they do is C (variadic.c), but the linker exports from a library of this kind
+//! only what Rust defines; so each name is a jump that leaves registers and stack, where the arguments lie, as they are.
+#![expect(unsafe_code, reason = "naked functions")]
+
+use std::arch::naked_asm;
+
+macro_rules! variadic {
+    ($( $(#[$doc:meta])* $name:ident = $target:ident; )+) => { $(
+        unsafe extern "C" {
+            fn $target();
+        }
+
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of this name that it wraps, whose arguments it passes on.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name() {
+            #[cfg(target_arch = "x86_64")]
+            naked_asm!("jmp {target}", target = sym $target);
+            #[cfg(target_arch = "aarch64")]
+            naked_asm!("b {target}", target = sym $target);
+        }
+    )+ };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("a jump to a C function must be written for this processor, in tracer/src/hooks/stdio/variadic.rs");
+
+variadic! {
+    /// fprintf(3), by vfprintf(3).
+    fprintf = dxt_fprintf;
+    /// printf(3), by vprintf(3).
+    printf = dxt_printf;
+    /// dprintf(3), by vdprintf(3).
+    dprintf = dxt_dprintf;
+    /// fscanf(3) of old programs, by vfscanf(3).
+    fscanf = dxt_fscanf;
+    /// scanf(3) of old programs, by vscanf(3).
+    scanf = dxt_scanf;
+    /// fscanf(3) of C99.
+    __isoc99_fscanf = dxt_isoc99_fscanf;
+    /// scanf(3) of C99.
+    __isoc99_scanf = dxt_isoc99_scanf;
+    /// fscanf(3) of C23 (glibc 2.38).
+    __isoc23_fscanf = dxt_isoc23_fscanf;
+    /// scanf(3) of C23.
+    __isoc23_scanf = dxt_isoc23_scanf;
+    /// fprintf(3) as programs compiled with _FORTIFY_SOURCE call it.
+    __fprintf_chk = dxt_fprintf_chk;
+    /// printf(3), likewise.
+    __printf_chk = dxt_printf_chk;
+    /// dprintf(3), likewise.
+    __dprintf_chk = dxt_dprintf_chk;
+}
