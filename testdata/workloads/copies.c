@@ -128,6 +128,27 @@ static void unusual(void) {
     }
 }
 
+/* Numbers that are closed in bulk are new files when they come again. */
+static void in_bulk(void) {
+    const char *names[] = {"one", "two", "three"};
+    for (int turn = 0; turn < 3; turn++) {
+        int fd = open(names[turn], O_CREAT | O_RDWR, 0600);
+        CHECK(fd >= 0 && fd < 300);
+        done("open", -1, 0, in_dir(names[turn]));
+        CHECK(fcntl(fd, F_DUPFD, 300) == 300);
+        done("dup", -1, 0, in_dir(names[turn]));
+        CHECK(write(300, bytes, 10) == 10);
+        done("write", 0, 10, in_dir(names[turn]));
+        CHECK(close(fd) == 0);
+        done("close", -1, 0, in_dir(names[turn]));
+        if (turn == 0) {
+            closefrom(300);
+        } else {
+            CHECK(close_range(300, 400, 0) == 0);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2 && strlen(argv[1]) < sizeof dir && chdir(argv[1]) == 0);
     strcpy(dir, argv[1]);
@@ -146,6 +167,7 @@ int main(int argc, char **argv) {
     done("close", -1, 0, in_dir("out"));
     raw_check(in_dir("out"), 50, bytes + 5000, 20);
     unusual();
+    in_bulk();
     oplog_write();
     return 0;
 }

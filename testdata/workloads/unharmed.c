@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -82,6 +84,54 @@ int main(int argc, char **argv) {
     SHOW(fcntl(3, F_DUPFD_CLOEXEC, 31));
     SHOW(fcntl(3, F_DUPFD, -1));
     SHOW(fcntl(3, F_GETFL) & O_ACCMODE);
+    struct stat about;
+    struct flock lock = {.l_type = F_WRLCK, .l_len = 10};
+    off_t from = 0;
+    SHOW(stat("file", &about));
+    SHOW(stat("missing", &about));
+    SHOW(stat(nowhere, &about));
+    SHOW(lstat("file", nowhere));
+    SHOW(fstat(3, &about));
+    SHOW(fstat(99, &about));
+    SHOW(fstatat(3, "", &about, AT_EMPTY_PATH));
+    SHOW(fstatat(99, "x", &about, 0));
+    SHOW(truncate("file", 5000));
+    SHOW(ftruncate(3, -1));
+    SHOW(posix_fallocate(3, 0, 4096));
+    SHOW(posix_fallocate(3, 0, -1));
+    SHOW(fallocate(99, 0, 0, 1));
+    SHOW(sync_file_range(3, 0, 10, 0x1000));
+    SHOW(mkdir("sub", 0700));
+    SHOW(mkdir("sub", 0700));
+    SHOW(rename("file", "sub/file"));
+    SHOW(renameat(AT_FDCWD, "sub/file", AT_FDCWD, "file"));
+    SHOW(rename("missing", "other"));
+    SHOW(unlink("missing"));
+    SHOW(rmdir("sub"));
+    SHOW(rmdir("sub"));
+    SHOW(flock(3, LOCK_EX));
+    SHOW(flock(99, LOCK_EX));
+    SHOW(fcntl(3, F_SETLK, &lock));
+    SHOW(fcntl(3, F_SETLK, nowhere));
+    SHOW(fcntl(99, F_SETLK, &lock));
+    SHOW(lockf(3, F_TLOCK, 5));
+    SHOW(lockf(3, 77, 5));
+    SHOW(copy_file_range(3, &from, 3, nowhere, 10, 0));
+    SHOW(copy_file_range(99, &from, 3, NULL, 10, 0));
+    SHOW(sendfile(3, 99, NULL, 10));
+    SHOW(splice(3, NULL, 3, NULL, 10, 0));
+    SHOW(mmap(NULL, 4096, PROT_READ, MAP_SHARED, 99, 0) == MAP_FAILED);
+    SHOW(mmap(NULL, 4096, PROT_READ, MAP_SHARED, 3, 1) == MAP_FAILED);
+    char *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0);
+    SHOW(map != MAP_FAILED);
+    SHOW(msync(map, 8192, MS_SYNC));
+    SHOW(msync(map, 8192, 77));
+    SHOW(munmap(map, 4096));
+    SHOW(msync(map, 8192, MS_SYNC));
+    SHOW(munmap(map + 1, 1));
+    SHOW(munmap(map + 4096, 4096));
+    char template[] = "nothing";
+    SHOW(mkstemp(template));
     SHOW(fsync(3));
     SHOW(fdatasync(99));
     SHOW(close(4));

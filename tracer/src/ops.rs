@@ -102,6 +102,12 @@ ops! {
     POSIX_COPY_READ = 24 Posix Read Plain "copy_read";
     /// The same, on the file that is written.
     POSIX_COPY_WRITE = 25 Posix Write Plain "copy_write";
+    /// aio_read(3), lio_listio(3) with LIO_READ: from the submission to where the program learns that it is done.
+    POSIX_AIO_READ = 26 Posix Read Nonblocking "read";
+    /// aio_write(3), lio_listio(3) with LIO_WRITE, likewise.
+    POSIX_AIO_WRITE = 27 Posix Write Nonblocking "write";
+    /// aio_fsync(3), likewise.
+    POSIX_AIO_SYNC = 28 Posix Sync Nonblocking "sync";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
     /// fclose(3).

@@ -82,6 +82,11 @@ impl Call {
         Self { thread, start: clock::now() }
     }
 
+    /// A call that was submitted at `start` and is seen to be done on `thread`.
+    pub(crate) fn since(thread: &'static Thread, start: u64) -> Self {
+        Self { thread, start }
+    }
+
     /// The same call once more: for one that concerns several files.
     pub(crate) fn again(&self) -> Self {
         Self { thread: self.thread, start: self.start }
@@ -214,6 +219,7 @@ fn next_slot(thread: &Thread) -> usize {
 pub(crate) fn start_empty() {
     buffer::start_empty(&ARENA);
     THREADS.clear();
+    crate::handles::pending::forget_all();
     DURING_TRACER.store(0, Ordering::Relaxed);
     for count in &crate::handles::NOT_RECORDED {
         count.store(0, Ordering::Relaxed);

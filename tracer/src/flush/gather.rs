@@ -248,6 +248,7 @@ fn notes() -> Vec<Note> {
         ("failed opens and calls on names of the system's and the MPI library's files", system_names),
         ("failed calls on names that were too many or unreadable", names),
         ("memory maps whose end was not followed", handles::mappings::NOT_FOLLOWED.load(Ordering::Relaxed)),
+        ("asynchronous operations whose end was never asked for", handles::pending::not_recorded()),
         ("calls while a table was full", buffer::LOST.load(Ordering::Relaxed)),
         ("calls of signal handlers while the tracer was busy", record::DURING_TRACER.load(Ordering::Relaxed)),
     ];

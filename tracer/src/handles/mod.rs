@@ -7,6 +7,7 @@ pub(crate) mod mappings;
 mod mpi_files;
 mod mpi_requests;
 mod names;
+pub(crate) mod pending;
 mod resolve;
 mod stream;
 

@@ -18,6 +18,7 @@ pub(crate) fn resolve_all() {
         posix::METADATA,
         posix::MAPS,
         posix::COPIES,
+        posix::ASYNCHRONOUS,
         posix::LOCKS,
         stdio::STREAMS,
         stdio::BLOCKS,

@@ -62,6 +62,14 @@ fn copies_inside_the_kernel_have_two_ends() {
     }
 }
 
+#[test]
+fn asynchronous_operations_last_from_submission_to_completion() {
+    let traces = exactly("aio", VARIANTS[0], Order::Thread);
+    let notes = &traces.processes[0].notes;
+    let counted = notes.iter().find(|note| note.what.starts_with("asynchronous")).map(|note| note.count);
+    assert_eq!(counted, Some(1), "{notes:?}");
+}
+
 /// All segments, not only those of the test's directory: what the program did elsewhere must not be there.
 fn everything(traces: &crate::harness::Traces) -> Vec<crate::harness::Op> {
     traces.segments.iter().map(|seg| seg.op.clone()).collect()

@@ -1,5 +1,6 @@
 //! POSIX calls on descriptors, as the C library offers them.
 
+mod asynchronous;
 mod closing;
 mod copies;
 mod locks;
@@ -9,6 +10,7 @@ mod opening;
 mod positions;
 mod transfers;
 
+pub(super) use asynchronous::ASYNCHRONOUS;
 pub(super) use closing::CLOSING;
 pub(super) use copies::COPIES;
 pub(super) use locks::LOCKS;

@@ -1,0 +1,152 @@
+//! POSIX asynchronous I/O (aio(7)). A segment begins at the submission and ends where the program first learns that the
+//! operation is done; it is written by aio_return(3), which says how many bytes were moved. What the C library's own threads
+//! do for it is not seen. An operation that the program never asks for again is counted.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::handles::{self, pending};
+use crate::ops::{Op, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use crate::{clock, errno};
+use libc::{aiocb, c_int, sigevent, ssize_t, timespec};
+use trace_format::segment::NO_OFFSET;
+
+/// Notes that `block` is about to be submitted; false if it is not recorded.
+fn submit(block: *const aiocb, op: &'static Op) -> bool {
+    // SAFETY: the program's own control block, which the C library reads without asking.
+    let Some(about) = (unsafe { block.as_ref() }) else { return false };
+    let Some(description) = handles::descriptor(about.aio_fildes) else { return false };
+    let placed = op.is_data() && !(op.writes() && description.appends());
+    let offset = if placed { about.aio_offset.max(NO_OFFSET) } else { NO_OFFSET };
+    let pending = pending::Pending { file: description.file(), op, offset, start: clock::now(), end: 0 };
+    pending::add(block as usize, &pending);
+    true
+}
+
+/// Runs `call`, which submits one operation.
+fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    // Before the call: the program may learn of the end in another thread before this one goes on.
+    if !submit(block, op) {
+        return call();
+    }
+    let result = call();
+    if result != 0
+        && let Some(pending) = pending::take(block as usize)
+    {
+        Call::since(thread, pending.start).failed(pending.file, pending.op, pending.offset);
+    }
+    result
+}
+
+/// What aio_error(3) says of `block`.
+fn error_of(block: *const aiocb) -> c_int {
+    let address = slots::aio_error.0.address();
+    if address.is_null() {
+        return libc::EINPROGRESS;
+    }
+    // SAFETY: the symbol has this C type.
+    let function =
+        unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn(*const aiocb) -> c_int>(address) };
+    // SAFETY: a control block that the program has submitted.
+    unsafe { function(block) }
+}
+
+/// Notes which of the operations in a list are done by now.
+fn look_at(list: *const *const aiocb, count: c_int) {
+    let (now, errno) = (clock::now(), errno::save());
+    for block in blocks(list, count) {
+        if error_of(block) != libc::EINPROGRESS {
+            pending::seen_done(block as usize, now);
+        }
+    }
+    errno.restore();
+}
+
+/// The blocks of a list that the C library has read.
+fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *const aiocb> {
+    (0..usize::try_from(count).unwrap_or(0))
+        .map(move |index| {
+            // SAFETY: inside the program's list.
+            let place = unsafe { list.add(index) };
+            // SAFETY: as above.
+            unsafe { place.read() }
+        })
+        .filter(|block| !block.is_null())
+}
+
+fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    let Some(thread) = record::thread() else { return call() };
+    let Some(pending) = pending::take(block as usize) else { return call() };
+    let before = errno::save();
+    let error = error_of(block);
+    before.restore();
+    if error == libc::EINPROGRESS {
+        pending::add(block as usize, &pending);
+        return call();
+    }
+    let end = if pending.end == 0 { clock::now() } else { pending.end };
+    let result = call();
+    let call = Call::since(thread, pending.start);
+    match u64::try_from(result) {
+        Ok(length) => call.end_at(end, pending.file, pending.op, pending.offset, length),
+        Err(_) => call.failed_with(error, pending.file, pending.op, pending.offset),
+    }
+    result
+}
+
+fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    if record::thread().is_none() || !matches!(mode, libc::LIO_WAIT | libc::LIO_NOWAIT) {
+        return call();
+    }
+    let list = list.cast::<*const aiocb>();
+    for block in blocks(list, count) {
+        // SAFETY: the program's own control block.
+        match unsafe { block.read() }.aio_lio_opcode {
+            libc::LIO_READ => _ = submit(block, &POSIX_AIO_READ),
+            libc::LIO_WRITE => _ = submit(block, &POSIX_AIO_WRITE),
+            _ => {}
+        }
+    }
+    let result = call();
+    if mode == libc::LIO_WAIT {
+        look_at(list, count);
+    }
+    result
+}
+
+hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
+    /// aio_read(3).
+    [aio_read, aio_read64](block: *mut aiocb) -> c_int
+        = |real| submitting(block, &POSIX_AIO_READ, || real(block));
+    /// aio_write(3).
+    [aio_write, aio_write64](block: *mut aiocb) -> c_int
+        = |real| submitting(block, &POSIX_AIO_WRITE, || real(block));
+    /// aio_fsync(3).
+    [aio_fsync, aio_fsync64](operation: c_int, block: *mut aiocb) -> c_int
+        = |real| submitting(block, &POSIX_AIO_SYNC, || real(operation, block));
+    /// aio_error(3): how the program may learn of the end.
+    [aio_error, aio_error64](block: *const aiocb) -> c_int
+        = |real| {
+            let error = real(block);
+            if error != libc::EINPROGRESS && record::thread().is_some() {
+                pending::seen_done(block as usize, clock::now());
+            }
+            error
+        };
+    /// aio_return(3): the segment is complete.
+    [aio_return, aio_return64](block: *mut aiocb) -> ssize_t
+        = |real| returning(block, || real(block));
+    /// aio_suspend(3): how the program may learn of the end.
+    [aio_suspend, aio_suspend64](list: *const *const aiocb, count: c_int, timeout: *const timespec) -> c_int
+        = |real| {
+            let result = real(list, count, timeout);
+            if record::thread().is_some() {
+                look_at(list, count);
+            }
+            result
+        };
+    /// lio_listio(3): a segment for each operation of the list.
+    [lio_listio, lio_listio64](mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut sigevent) -> c_int
+        = |real| listing(mode, list, count, || real(mode, list, count, event));
+}
