@@ -6,10 +6,12 @@ mod chunk;
 mod encoders;
 mod packed;
 mod policy;
+mod written;
 
 pub(crate) use arena::Arena;
 pub(crate) use packed::{Block, blocks};
-pub(crate) use policy::{LOST, SCRATCHES, Scratch, chunk_full, set_written_until, written_until};
+pub(crate) use policy::{LOST, SCRATCHES, Scratch, chunk_full};
+pub(crate) use written::{set_written_until, written_until};
 
 /// Forgets all segments: for a forked child, which has one thread.
 pub(crate) fn start_empty(arena: &Arena) {

@@ -6,7 +6,7 @@
 use super::arena::Arena;
 use super::chunk::Chunk;
 use super::encoders;
-use super::policy::written_until;
+use super::written::written_until;
 use crate::clock;
 use crate::registry;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

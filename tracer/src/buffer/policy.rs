@@ -7,6 +7,7 @@
 use super::arena::{Arena, FIRST_CHUNK_BYTES};
 use super::chunk::Chunk;
 use super::packed;
+use super::written::written_until;
 use crate::config::Overflow;
 use crate::memory::Table;
 use crate::registry;
@@ -32,19 +33,6 @@ pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
 /// Calls that could not be recorded or counted in their stream, because even the tables were full.
 pub(crate) static LOST: AtomicU64 = AtomicU64::new(0);
-
-/// Ticks until which segments have been written to a trace already: at MPI_Finalize, when the process lives on.
-static WRITTEN_UNTIL: AtomicU64 = AtomicU64::new(0);
-
-/// See [`WRITTEN_UNTIL`].
-pub(crate) fn written_until() -> u64 {
-    WRITTEN_UNTIL.load(Ordering::Acquire)
-}
-
-/// All segments that end before `ticks` have been written.
-pub(crate) fn set_written_until(ticks: u64) {
-    WRITTEN_UNTIL.store(ticks, Ordering::Release);
-}
 
 impl Scratch {
     /// Index of the owning thread, and the slots.
