@@ -1,7 +1,7 @@
 //! What to change, from what the audit found. Three places can be changed: the layout (`lfs setstripe`), the library
 //! between program and file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
 
-use super::report::{FilePart, Stripes};
+use super::parts::{FilePart, Stripes};
 use crate::findings::{Code, Finding, Severity};
 use crate::load::LayoutOrigin;
 use crate::render::units;

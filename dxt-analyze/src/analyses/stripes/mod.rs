@@ -9,5 +9,6 @@
 pub mod advice;
 pub mod audit;
 pub mod overlap;
+pub mod parts;
 pub mod report;
 pub mod sharing;
