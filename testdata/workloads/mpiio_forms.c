@@ -68,9 +68,14 @@ static void nonblocking(void) {
     /* MPI_Testall. */
     submit(handle, 5, &requests[0]);
     submit(handle, 6, &requests[1]);
+#ifdef MPICH
+    /* MPICH 4.0 dies now and then, untraced too, of MPI_Testall on I/O that is under way (mpir_request.h, ref_count). */
+    MPI(MPI_Waitall(2, requests, statuses));
+#else
     for (flag = 0; !flag;) {
         MPI(MPI_Testall(2, requests, &flag, statuses));
     }
+#endif
     transferred(&statuses[1], MPI_BYTE, BLOCK);
     logged("write", 5, file);
     logged("write", 6, file);
