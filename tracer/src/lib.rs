@@ -17,6 +17,7 @@ mod job;
 mod lifecycle;
 mod memory;
 mod mpi;
+mod notes;
 mod ops;
 mod process;
 mod real;

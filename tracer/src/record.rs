@@ -4,6 +4,7 @@
 
 use crate::buffer::{self, Arena};
 use crate::memory::Table;
+use crate::notes::{self, Note};
 use crate::ops::Op;
 use crate::registry::{self, File};
 use crate::tls::{self, Thread};
@@ -29,9 +30,6 @@ pub(crate) static ARENA: Arena = Arena::new();
 
 /// Threads that have recorded something.
 pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
-
-/// Calls made while the tracer was busy on the same thread: by a signal handler.
-pub(crate) static DURING_TRACER: AtomicU64 = AtomicU64::new(0);
 
 /// A thread that has recorded something.
 pub(crate) struct ThreadRecord {
@@ -63,7 +61,7 @@ pub(crate) fn thread() -> Option<&'static Thread> {
 #[cold]
 fn while_busy(thread: &Thread) -> Option<&'static Thread> {
     if thread.is_interrupted() {
-        DURING_TRACER.fetch_add(1, Ordering::Relaxed);
+        Note::DuringTracer.count();
     }
     None
 }
@@ -114,7 +112,7 @@ impl Call {
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let nested = self.thread.mpi_depth.get() != 0;
         let Some(stream) = registry::stream_of(file, op, nested) else {
-            buffer::LOST.fetch_add(1, Ordering::Relaxed);
+            Note::TablesFull.count();
             return;
         };
         append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
@@ -139,7 +137,7 @@ impl Call {
         let offset = offset.max(NO_OFFSET);
         match registry::failed_stream_of(file, op, nested, u16::try_from(error).unwrap_or(u16::MAX)) {
             Some(stream) => append(self.thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
-            None => _ = buffer::LOST.fetch_add(1, Ordering::Relaxed),
+            None => Note::TablesFull.count(),
         }
         errno.restore();
     }
@@ -209,7 +207,7 @@ fn next_slot(thread: &Thread) -> usize {
         buffer::chunk_full(&ARENA, thread)
     });
     if slot == 0 {
-        buffer::LOST.fetch_add(1, Ordering::Relaxed);
+        Note::TablesFull.count();
     }
     errno.restore();
     slot
@@ -220,8 +218,5 @@ pub(crate) fn start_empty() {
     buffer::start_empty(&ARENA);
     THREADS.clear();
     crate::handles::pending::forget_all();
-    DURING_TRACER.store(0, Ordering::Relaxed);
-    for count in &crate::handles::NOT_RECORDED {
-        count.store(0, Ordering::Relaxed);
-    }
+    notes::forget();
 }

@@ -10,7 +10,7 @@ mod written;
 
 pub(crate) use arena::Arena;
 pub(crate) use packed::{Block, blocks};
-pub(crate) use policy::{LOST, SCRATCHES, Scratch, chunk_full};
+pub(crate) use policy::{SCRATCHES, Scratch, chunk_full};
 pub(crate) use written::{set_written_until, written_until};
 
 /// Forgets all segments: for a forked child, which has one thread.
@@ -19,6 +19,5 @@ pub(crate) fn start_empty(arena: &Arena) {
     packed::forget();
     encoders::after_fork();
     SCRATCHES.clear();
-    LOST.store(0, std::sync::atomic::Ordering::Relaxed);
     set_written_until(0);
 }

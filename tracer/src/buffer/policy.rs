@@ -10,9 +10,9 @@ use super::packed;
 use super::written::written_until;
 use crate::config::Overflow;
 use crate::memory::Table;
+use crate::notes::Note;
 use crate::registry;
 use crate::tls::Thread;
-use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 
@@ -30,9 +30,6 @@ unsafe impl Sync for Scratch {}
 
 /// Scratch chunks of all threads.
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
-
-/// Calls that could not be recorded or counted in their stream, because even the tables were full.
-pub(crate) static LOST: AtomicU64 = AtomicU64::new(0);
 
 impl Scratch {
     /// Index of the owning thread, and the slots.
@@ -110,6 +107,6 @@ fn fold_run(run: &[Segment]) {
         counters.fold(&mut previous, segment.offset, segment.length(), segment.start, segment.end);
     }
     if counters.segments > 0 && !stream.add(&counters, previous) {
-        LOST.fetch_add(counters.segments, Ordering::Relaxed);
+        Note::TablesFull.count_many(counters.segments);
     }
 }

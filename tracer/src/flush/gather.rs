@@ -3,9 +3,9 @@
 use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
 use crate::ops;
-use crate::record::{self, ARENA, THREADS};
+use crate::record::{ARENA, THREADS};
 use crate::registry::{self, File};
-use crate::{buffer, handles, job};
+use crate::{buffer, handles, job, notes};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
@@ -239,22 +239,11 @@ fn info(by: &str, calibration: &Calibration) -> ProcessInfo {
 
 /// What was seen and not recorded.
 fn notes() -> Vec<Note> {
-    let [system, mpi, full, system_names, names] =
-        [0, 1, 2, 3, 4].map(|reason| handles::NOT_RECORDED[reason].load(Ordering::Relaxed));
-    let notes = [
-        ("opens of the system's files", system),
-        ("opens of the MPI library's files", mpi),
-        ("opens while the file table was full", full),
-        ("failed opens and calls on names of the system's and the MPI library's files", system_names),
-        ("failed calls on names that were too many or unreadable", names),
-        ("memory maps whose end was not followed", handles::mappings::NOT_FOLLOWED.load(Ordering::Relaxed)),
-        ("asynchronous operations whose end was never asked for", handles::pending::not_recorded()),
-        ("calls while a table was full", buffer::LOST.load(Ordering::Relaxed)),
-        ("calls of signal handlers while the tracer was busy", record::DURING_TRACER.load(Ordering::Relaxed)),
-    ];
-    notes
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(what, count)| Note { what: what.to_owned(), count })
-        .collect()
+    let waiting = (notes::Note::Asynchronous.text(), handles::pending::waiting());
+    let mut counts: Vec<(&str, u64)> = notes::all().collect();
+    for (_, count) in counts.iter_mut().filter(|(what, _)| *what == waiting.0) {
+        *count += waiting.1;
+    }
+    counts.retain(|(_, count)| *count > 0);
+    counts.into_iter().map(|(what, count)| Note { what: what.to_owned(), count }).collect()
 }

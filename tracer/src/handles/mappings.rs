@@ -3,10 +3,7 @@
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use crate::registry::File;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-
-/// Mappings whose end will not be seen, because the table was full.
-pub(crate) static NOT_FOLLOWED: AtomicU64 = AtomicU64::new(0);
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
 /// A piece of a file in memory.
 struct Place {

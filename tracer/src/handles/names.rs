@@ -2,7 +2,8 @@
 //! descriptor's directory. Symbolic links are not followed: that would take system calls that the program does not make.
 #![expect(unsafe_code, reason = "readlink(2), getcwd(2), access(2); a string of the program")]
 
-use super::resolve::{PATH_BYTES, Unrecorded, link_of};
+use super::resolve::{PATH_BYTES, link_of};
+use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
@@ -17,7 +18,7 @@ pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
     with_path(at, name, |path| {
         let file = registry::find_or_add(path, Identity::default());
         if file.is_none() {
-            Unrecorded::TableFull.count();
+            Note::FileTableFull.count();
         }
         file
     })
@@ -26,7 +27,7 @@ pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
 /// The same for a call that failed with `error`.
 pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Option<&'static File> {
     if !is_readable(name, error) {
-        Unrecorded::Name.count();
+        Note::Name.count();
         return None;
     }
     with_path(at, name, |path| {
@@ -38,7 +39,7 @@ pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Optio
         if file.is_some() {
             FAILED_NAMES.fetch_add(1, Ordering::Relaxed);
         } else {
-            Unrecorded::Name.count();
+            Note::Name.count();
         }
         file
     })
@@ -70,12 +71,12 @@ fn with_path(
     }
     let mut path = [0; PATH_BYTES];
     let Some(length) = absolute(at, name, &mut path) else {
-        Unrecorded::Name.count();
+        Note::Name.count();
         return None;
     };
     let path = &path[..length];
     if registry::judge(path) != Verdict::Recorded {
-        Unrecorded::SystemName.count();
+        Note::SystemName.count();
         return None;
     }
     find(path)

@@ -1,6 +1,7 @@
 //! Asynchronous operations under way, by the address of their control block, in a fixed table without locks.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
+use crate::notes::Note;
 use crate::ops::Op;
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -48,13 +49,11 @@ static PLACES: [Place; CAPACITY] = [const {
 }; CAPACITY];
 /// Places from here on have never been used.
 static BEHIND: AtomicUsize = AtomicUsize::new(0);
-/// Operations that found no place, or whose block was used again before anybody asked for their end.
-static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Notes that an operation with control block `block` is under way.
 pub(crate) fn add(block: usize, pending: &Pending) {
     if take(block).is_some() {
-        LOST.fetch_add(1, Ordering::Relaxed);
+        Note::Asynchronous.count();
     }
     for (index, place) in PLACES.iter().enumerate() {
         if place.block.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
@@ -68,7 +67,7 @@ pub(crate) fn add(block: usize, pending: &Pending) {
             return;
         }
     }
-    LOST.fetch_add(1, Ordering::Relaxed);
+    Note::Asynchronous.count();
 }
 
 fn used() -> &'static [Place] {
@@ -100,14 +99,12 @@ pub(crate) fn take(block: usize) -> Option<Pending> {
     Some(Pending { file: file?, op: op?, offset, start, end })
 }
 
-/// How many operations have no segment: lost, or still in the table.
-pub(crate) fn not_recorded() -> u64 {
-    let waiting = used().iter().filter(|place| place.block.load(Ordering::Relaxed) > BUSY).count();
-    LOST.load(Ordering::Relaxed) + waiting as u64
+/// How many operations wait in the table.
+pub(crate) fn waiting() -> u64 {
+    used().iter().filter(|place| place.block.load(Ordering::Relaxed) > BUSY).count() as u64
 }
 
 /// In a forked child: its parent's operations are not its own.
 pub(crate) fn forget_all() {
     used().iter().for_each(|place| place.block.store(FREE, Ordering::Relaxed));
-    LOST.store(0, Ordering::Relaxed);
 }

@@ -3,34 +3,10 @@
 
 use super::description::{Description, Position};
 use super::descriptors::{self, Known};
+use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
 use crate::{errno, tls};
-use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutMoment};
-
-/// Why a file that was opened is not recorded.
-#[derive(Clone, Copy)]
-pub(crate) enum Unrecorded {
-    /// Under a path of the operating system.
-    System,
-    /// The MPI library's own.
-    MpiInternal,
-    /// The file table was full.
-    TableFull,
-    /// A name, not an open file, that belongs to the system or the MPI library.
-    SystemName,
-    /// A name that is not worth a place in the table, or that cannot be made absolute.
-    Name,
-}
-
-/// How many opens were not recorded, by [`Unrecorded`].
-pub(crate) static NOT_RECORDED: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
-
-impl Unrecorded {
-    pub(super) fn count(self) {
-        NOT_RECORDED[self as usize].fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// Longest path the kernel hands out (PATH_MAX).
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
@@ -88,17 +64,17 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     match registry::judge(path) {
         Verdict::Recorded => {}
         Verdict::System => {
-            Unrecorded::System.count();
+            Note::SystemFile.count();
             return None;
         }
         Verdict::MpiInternal => {
-            Unrecorded::MpiInternal.count();
+            Note::MpiFile.count();
             return None;
         }
     }
     let file = registry::find_or_add(path, identity);
     if file.is_none() {
-        Unrecorded::TableFull.count();
+        Note::FileTableFull.count();
     }
     file
 }

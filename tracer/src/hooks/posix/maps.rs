@@ -5,11 +5,11 @@
 
 use crate::errno;
 use crate::handles::{self, mappings};
+use crate::notes::Note;
 use crate::ops::{POSIX_MMAP, POSIX_MSYNC, POSIX_MUNMAP};
 use crate::real::Slot;
 use crate::record::{self, Call};
 use libc::{c_int, c_long, c_void, off_t, size_t};
-use std::sync::atomic::Ordering;
 
 static MMAP: Slot = Slot::new(c"mmap");
 static MUNMAP: Slot = Slot::new(c"munmap");
@@ -58,7 +58,7 @@ fn mapping(
         Some(description) => {
             timer.end(description.file(), &POSIX_MMAP, offset, length as u64);
             if !mappings::add(address as usize, length, offset, description.file()) {
-                mappings::NOT_FOLLOWED.fetch_add(1, Ordering::Relaxed);
+                Note::Map.count();
             }
         }
         None => {}

@@ -1,0 +1,92 @@
+//! What was seen and not recorded: one list, one count each. It goes into the trace, so that nothing is lost uncounted.
+//! The counts may lie in memory that outlives the process ([`keep_in`]).
+#![expect(unsafe_code, reason = "a pointer to where the counts are")]
+
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+macro_rules! notes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)+) => {
+        /// Something that is counted instead of recorded.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Note {
+            $($(#[$doc])* $name,)+
+        }
+
+        /// What the trace says of each, in words for a report.
+        pub(crate) const TEXTS: &[&str] = &[$($text),+];
+    };
+}
+
+notes! {
+    /// An open of a file of the operating system.
+    SystemFile = "opens of the system's files";
+    /// An open of one of the MPI library's own files.
+    MpiFile = "opens of the MPI library's files";
+    /// An open for which the file table had no room.
+    FileTableFull = "opens while the file table was full";
+    /// A failed open of, or a call on, a name that belongs to the system or the MPI library.
+    SystemName = "failed opens and calls on names of the system's and the MPI library's files";
+    /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.
+    Name = "failed calls on names that were too many or unreadable";
+    /// A memory map that the table of maps had no room for.
+    Map = "memory maps whose end was not followed";
+    /// An asynchronous operation that found no place, or whose block was used again.
+    Asynchronous = "asynchronous operations whose end was never asked for";
+    /// A call that could not be recorded or counted in its stream, because even the tables were full.
+    TablesFull = "calls while a table was full";
+    /// A call made while the tracer was busy on the same thread: by a signal handler.
+    DuringTracer = "calls of signal handlers while the tracer was busy";
+}
+
+/// The counts, one per note.
+pub(crate) type Counts = [AtomicU64; TEXTS.len()];
+
+static OWN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
+static KEPT: AtomicPtr<Counts> = AtomicPtr::new(std::ptr::null_mut());
+
+fn counts() -> &'static Counts {
+    // SAFETY: null, or what `keep_in` was given.
+    unsafe { KEPT.load(Ordering::Acquire).as_ref() }.unwrap_or(&OWN)
+}
+
+impl Note {
+    /// What the trace says of it.
+    pub(crate) const fn text(self) -> &'static str {
+        TEXTS[self as usize]
+    }
+
+    /// Counts one.
+    pub(crate) fn count(self) {
+        self.count_many(1);
+    }
+
+    /// Counts `times`.
+    pub(crate) fn count_many(self, times: u64) {
+        if let Some(count) = counts().get(self as usize) {
+            count.fetch_add(times, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How often each was seen.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, u64)> {
+    TEXTS.iter().zip(counts()).map(|(text, count)| (*text, count.load(Ordering::Relaxed)))
+}
+
+/// Forgets all counts: for a forked child.
+pub(crate) fn forget() {
+    counts().iter().for_each(|count| count.store(0, Ordering::Relaxed));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_note_has_its_text() {
+        Note::DuringTracer.count_many(2);
+        assert_eq!(all().last(), Some((TEXTS[Note::DuringTracer as usize], 2)));
+        forget();
+        assert!(all().all(|(_, count)| count == 0));
+    }
+}
