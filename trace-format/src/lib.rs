@@ -8,6 +8,7 @@
 //! * [`counters`]: what stays known, exactly, of segments that are not on record.
 //! * [`frame`], [`columns`]: the fixed structures of the file and the column encoding of a block of segments.
 //! * [`write`] (feature `write`) and [`read`] (feature `read`): the two halves, bytes in and bytes out.
+//! * [`spool`]: what a process has recorded, as a file that outlives it.
 //! * [`layout`]: where a file's bytes lie on storage targets: extended attributes, text, arithmetic.
 
 mod coded;
@@ -20,6 +21,7 @@ pub mod limits;
 pub mod meta;
 pub mod op;
 pub mod segment;
+pub mod spool;
 
 #[cfg(feature = "read")]
 pub mod read;

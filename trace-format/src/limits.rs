@@ -17,6 +17,10 @@ pub(crate) const WINDOW_LOG: u32 = 23;
 /// Most process regions in one file.
 pub const REGIONS: u32 = 1 << 24;
 
+/// Largest part of a spool, in bytes: the largest segment buffer there can be.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_PART_BYTES: u64 = 1 << 40;
+
 /// Passes `value` if it is at most `limit`.
 ///
 /// # Errors

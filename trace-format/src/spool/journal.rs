@@ -1,0 +1,208 @@
+//! The journal: what ids mean, in the order in which they were given. A record is a header of 16 bytes and a payload,
+//! padded to eight bytes. Several threads write records side by side, and any of them may be killed at any moment: a
+//! reader that meets something else than a whole record goes on eight bytes further.
+
+use crate::frame::crc;
+use crate::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
+
+/// First four bytes of a record; stored last.
+pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
+/// Bytes of a record's header: magic, length of the payload, kind, CRC-32 of the payload.
+pub const RECORD_BYTES: usize = 16;
+/// Longest payload, in bytes.
+pub const MOST_PAYLOAD: usize = 1 << 24;
+
+/// What a record is.
+pub mod kind {
+    /// The job block, as in a trace file; the last one counts.
+    pub const JOB: u32 = 1;
+    /// A process block with its description only; the last one counts.
+    pub const PROCESS: u32 = 2;
+    /// A thread.
+    pub const THREAD: u32 = 3;
+    /// A file; the last one of its number counts.
+    pub const FILE: u32 = 4;
+    /// A stream.
+    pub const STREAM: u32 = 5;
+    /// A layout.
+    pub const LAYOUT: u32 = 6;
+    /// The texts of the notes, one line each.
+    pub const NOTES: u32 = 7;
+}
+
+/// Size of a record with this payload, with its header and padding.
+#[must_use]
+pub const fn record_bytes(payload: usize) -> usize {
+    RECORD_BYTES + payload.next_multiple_of(8)
+}
+
+/// The header of a record.
+#[must_use]
+pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
+    let mut out = [0; RECORD_BYTES];
+    out[..4].copy_from_slice(&RECORD_MAGIC.to_le_bytes());
+    out[4..8].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    out[8..12].copy_from_slice(&kind.to_le_bytes());
+    out[12..].copy_from_slice(&crc(payload).to_le_bytes());
+    out
+}
+
+/// Payload of a thread.
+#[must_use]
+pub fn thread(thread: ThreadDef) -> [u8; 8] {
+    let mut out = [0; 8];
+    out[..4].copy_from_slice(&thread.index.to_le_bytes());
+    out[4..].copy_from_slice(&thread.tid.to_le_bytes());
+    out
+}
+
+/// Bytes of a file's payload before its path.
+pub const FILE_BYTES: usize = 40;
+
+/// Payload of a file up to its path, which follows.
+#[must_use]
+pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
+    let mut out = [0; FILE_BYTES];
+    out[..4].copy_from_slice(&number.to_le_bytes());
+    out[4..8].copy_from_slice(&u32::from(file.kind).to_le_bytes());
+    out[8..16].copy_from_slice(&file.hash.to_le_bytes());
+    out[16..24].copy_from_slice(&file.device.to_le_bytes());
+    out[24..32].copy_from_slice(&file.inode.to_le_bytes());
+    out[32..36].copy_from_slice(&file.block_size.to_le_bytes());
+    out
+}
+
+/// Payload of a stream; its file is a journal number.
+#[must_use]
+pub fn stream(stream: &StreamDef) -> [u8; 16] {
+    let mut out = [0; 16];
+    out[..4].copy_from_slice(&stream.id.to_le_bytes());
+    out[4..8].copy_from_slice(&stream.file.to_le_bytes());
+    out[8..10].copy_from_slice(&stream.op.to_le_bytes());
+    out[10..12].copy_from_slice(&stream.errno.to_le_bytes());
+    out[12] = stream.flags;
+    out
+}
+
+/// Bytes of a layout's payload before the layout.
+pub const LAYOUT_BYTES: usize = 16;
+
+/// Payload of a layout up to its bytes, which follow; its file is a journal number.
+#[must_use]
+pub fn layout(layout: &LayoutDef) -> [u8; LAYOUT_BYTES] {
+    let mut out = [0; LAYOUT_BYTES];
+    out[..4].copy_from_slice(&layout.file.to_le_bytes());
+    out[4..8].copy_from_slice(&u32::from(layout.moment).to_le_bytes());
+    out[8..12].copy_from_slice(&u32::from(layout.source).to_le_bytes());
+    out
+}
+
+#[cfg(all(feature = "read", feature = "write"))]
+pub(super) mod read {
+    //! The way back.
+    use super::{FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC, record_bytes};
+    use crate::frame::crc;
+    use crate::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
+    use crate::spool::parts::{u16_at, u32_at, u64_at};
+
+    /// The whole records of a journal: (kind, payload).
+    pub(in crate::spool) fn records(journal: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+        let mut rest = journal;
+        std::iter::from_fn(move || {
+            while rest.len() >= RECORD_BYTES {
+                if let Some(payload) = record(rest) {
+                    let kind = u32_at(rest, 8);
+                    rest = rest.get(record_bytes(payload.len())..).unwrap_or_default();
+                    return Some((kind, payload));
+                }
+                rest = &rest[8..];
+            }
+            None
+        })
+    }
+
+    fn record(at: &[u8]) -> Option<&[u8]> {
+        let length = u32_at(at, 4) as usize;
+        // An empty payload has a checksum of zero; no record is of kind 0.
+        if u32_at(at, 0) != RECORD_MAGIC || u32_at(at, 8) == 0 || length > MOST_PAYLOAD {
+            return None;
+        }
+        let payload = at.get(RECORD_BYTES..RECORD_BYTES + length)?;
+        (crc(payload) == u32_at(at, 12)).then_some(payload)
+    }
+
+    pub(in crate::spool) fn thread(payload: &[u8]) -> ThreadDef {
+        ThreadDef { index: u32_at(payload, 0), tid: u32_at(payload, 4) }
+    }
+
+    /// The file's number, and the file.
+    pub(in crate::spool) fn file(payload: &[u8]) -> (u32, FileDef) {
+        let file = FileDef {
+            kind: u32_at(payload, 4).into(),
+            hash: u64_at(payload, 8),
+            device: u64_at(payload, 16),
+            inode: u64_at(payload, 24),
+            block_size: u32_at(payload, 32),
+            path: Some(payload.get(FILE_BYTES..).unwrap_or_default().to_vec()),
+        };
+        (u32_at(payload, 0), file)
+    }
+
+    pub(in crate::spool) fn stream(payload: &[u8]) -> StreamDef {
+        StreamDef {
+            id: u32_at(payload, 0),
+            file: u32_at(payload, 4),
+            op: u16_at(payload, 8),
+            errno: u16_at(payload, 10),
+            flags: payload.get(12).copied().unwrap_or(0),
+        }
+    }
+
+    pub(in crate::spool) fn layout(payload: &[u8]) -> LayoutDef {
+        LayoutDef {
+            file: u32_at(payload, 0),
+            moment: u32_at(payload, 4).into(),
+            source: u32_at(payload, 8).into(),
+            bytes: payload.get(LAYOUT_BYTES..).unwrap_or_default().to_vec(),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "read", feature = "write"))]
+mod tests {
+    use super::*;
+
+    fn put(journal: &mut Vec<u8>, kind: u32, payload: &[u8]) {
+        journal.extend_from_slice(&record_header(kind, payload));
+        journal.extend_from_slice(payload);
+        journal.resize(journal.len().next_multiple_of(8), 0);
+    }
+
+    #[test]
+    fn a_record_that_was_never_finished_hides_no_other() {
+        let mut journal = Vec::new();
+        put(&mut journal, kind::NOTES, b"one");
+        let hole = journal.len();
+        put(&mut journal, kind::FILE, &[7; 50]);
+        put(&mut journal, kind::THREAD, &thread(ThreadDef { index: 3, tid: 4 }));
+        assert_eq!(read::records(&journal).count(), 3);
+        for damage in hole..hole + RECORD_BYTES {
+            let mut cut = journal.clone();
+            cut[damage..hole + record_bytes(50)].fill(0);
+            let kept: Vec<_> = read::records(&cut).collect();
+            assert_eq!(kept.len(), 2, "{damage}");
+            assert_eq!((kept[0], read::thread(kept[1].1).tid), ((kind::NOTES, b"one".as_slice()), 4));
+        }
+    }
+
+    #[test]
+    fn definitions_come_back() {
+        let def =
+            FileDef { hash: 1, path: Some(b"/a".to_vec()), device: 2, inode: 3, block_size: 4, ..FileDef::default() };
+        let mut payload = file(9, &def).to_vec();
+        payload.extend_from_slice(b"/a");
+        assert_eq!(read::file(&payload), (9, def));
+        let def = StreamDef { id: 1, file: 2, op: 3, flags: 4, errno: 5 };
+        assert_eq!(read::stream(&stream(&def)), def);
+    }
+}

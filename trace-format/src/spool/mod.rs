@@ -1,0 +1,176 @@
+//! The spool: a process's memory of what it has recorded, as a mapped file. It outlives a process that is killed, and another
+//! process can read it while its owner runs. `SPOOL.md` at the top of this crate is its specification; it is no format to
+//! keep: a spool is read on the machine that wrote it, by the version that wrote it.
+//!
+//! Here are the places of things, which the tracer's memory is laid out by, the journal's records, and ([`read`],
+//! features `read` and `write`) how what was recorded is put together again.
+
+pub mod journal;
+#[cfg(all(feature = "read", feature = "write"))]
+mod parts;
+#[cfg(all(feature = "read", feature = "write"))]
+mod read;
+
+#[cfg(all(feature = "read", feature = "write"))]
+pub use read::{Clock, ENDED_BY, Recovered, Spool};
+
+/// First bytes of a spool; stored last when one is made.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");
+/// Version of the layout; a reader takes no other.
+pub const VERSION: u32 = 1;
+/// Size of the header.
+pub const HEADER_BYTES: usize = 4096;
+/// Most counts of things not recorded.
+pub const MOST_NOTES: usize = 64;
+
+/// Byte offsets of the header's fields.
+pub mod header {
+    /// u64: [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// u32: [`super::VERSION`].
+    pub const VERSION: usize = 8;
+    /// u32: process id.
+    pub const PID: usize = 12;
+    /// 16 bytes: the boot id of the machine (`/proc/sys/kernel/random/boot_id`) as bytes.
+    pub const BOOT_ID: usize = 16;
+    /// u64: when the process started, in clock ticks since boot (proc(5), stat, field 22).
+    pub const STARTED: usize = 32;
+    /// u32: 1 if ticks are those of the processor's counter, 0 if they are nanoseconds of CLOCK_MONOTONIC.
+    pub const COUNTER: usize = 40;
+    /// u32: number of counts in [`NOTES`].
+    pub const NOTE_COUNT: usize = 44;
+    /// u64: ticks at the process's time zero.
+    pub const BASE_TICKS: usize = 48;
+    /// u64: CLOCK_MONOTONIC at that moment, in ns.
+    pub const BASE_MONOTONIC: usize = 56;
+    /// i64: wall clock at that moment, in ns since 1970-01-01 UTC.
+    pub const EPOCH_UNIX: usize = 64;
+    /// u64: ticks when the clocks were last compared, or 0.
+    pub const LATEST_TICKS: usize = 72;
+    /// u64: CLOCK_MONOTONIC at that moment, in ns.
+    pub const LATEST_MONOTONIC: usize = 80;
+    /// u64: segments that ended at or before these ticks are in a trace already.
+    pub const WRITTEN_UNTIL: usize = 96;
+    /// u64: ticks at which the rank left the aligning barrier, or 0.
+    pub const SYNC_TICKS: usize = 104;
+    /// Where the regions are: three u64 for each, in the order of [`super::Part`]: offset, capacity, used, all in bytes.
+    pub const PARTS: usize = 128;
+    /// Counts of what was not recorded: u64 each; their texts are in the journal.
+    pub const NOTES: usize = 512;
+}
+
+/// The regions of a spool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Part {
+    /// What ids mean: [`journal`].
+    Journal = 0,
+    /// Chunks: [`chunk`].
+    Arena = 1,
+    /// Segments that wait to be folded: [`scratch`].
+    Scratch = 2,
+    /// Counters of streams: [`folded`].
+    Folded = 3,
+    /// Packed blocks on their way to their place: [`landing`].
+    Landing = 4,
+}
+
+/// Number of regions.
+pub const PARTS: usize = 5;
+/// Bytes of a region's entry in the header.
+pub const PART_BYTES: usize = 24;
+
+/// The arena's chunks: a header of 32 bytes, then segments or packed blocks.
+pub mod chunk {
+    /// Marks a chunk header.
+    pub const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"DXTchunk");
+    /// Size of the header.
+    pub const HEADER_BYTES: usize = 32;
+    /// u64: [`MAGIC_VALUE`].
+    pub const MAGIC: usize = 0;
+    /// u32: index of the owning thread.
+    pub const THREAD: usize = 8;
+    /// u32: size with the header, in bytes.
+    pub const BYTES: usize = 12;
+    /// u32: one of the states below.
+    pub const STATE: usize = 16;
+    /// u32: which of its thread's chunks it is.
+    pub const SEQUENCE: usize = 20;
+    /// u32: bytes taken by packed blocks.
+    pub const PACKED: usize = 24;
+
+    /// Its thread is filling it.
+    pub const ACTIVE: u32 = 1;
+    /// Its thread has filled it.
+    pub const FULL: u32 = 2;
+    /// Somebody is packing its segments; they count unless the block of this thread and sequence is found elsewhere.
+    pub const PACKING: u32 = 3;
+    /// It holds packed blocks.
+    pub const HOLDS_BLOCKS: u32 = 4;
+}
+
+/// A packed block: a header of 24 bytes, then a segment frame, padded to eight bytes.
+pub mod block {
+    /// Size of the header.
+    pub const HEADER_BYTES: usize = 24;
+    /// u32: bytes of the frame; stored last.
+    pub const BYTES: usize = 0;
+    /// u32: index of the thread.
+    pub const THREAD: usize = 4;
+    /// u32: which of the thread's chunks it was.
+    pub const SEQUENCE: usize = 8;
+    /// u64: nanoseconds per tick that it was encoded with, in the unit of `TickScale::mult`.
+    pub const MULT: usize = 16;
+}
+
+/// A scratch: a header of 32 bytes, then slots for segments.
+pub mod scratch {
+    /// Slots.
+    pub const SLOTS: usize = 64;
+    /// Size of a scratch.
+    pub const BYTES: usize = 32 + SLOTS * 32;
+    /// u32: index of the owning thread.
+    pub const THREAD: usize = 0;
+    /// u32: 0, or one more than the slots that are in the counters already: a fold is under way.
+    pub const FOLDED: usize = 4;
+    /// Where the slots begin.
+    pub const FIRST: usize = 32;
+}
+
+/// The counters of one stream: 64-bit numbers, times in ticks.
+pub mod folded {
+    use crate::counters::SIZE_BINS;
+
+    /// Size of an entry.
+    pub const BYTES: usize = (13 + SIZE_BINS) * 8;
+    /// u64: one more than the stream's id; 0: nothing yet.
+    pub const STREAM: usize = 0;
+    /// u64 each: segments, bytes, duration, consecutive, sequential.
+    pub const SUMS: usize = 8;
+    /// u64: longest duration.
+    pub const MAX_DURATION: usize = 48;
+    /// u64: earliest start.
+    pub const FIRST_START: usize = 56;
+    /// u64: latest end.
+    pub const LAST_END: usize = 64;
+    /// i64: lowest offset.
+    pub const MIN_OFFSET: usize = 72;
+    /// i64: highest byte plus one.
+    pub const MAX_END_OFFSET: usize = 80;
+    /// i64: where the stream's latest segment ended, or -1.
+    pub const PREVIOUS: usize = 88;
+    /// u64 each: segments by size.
+    pub const SIZES: usize = 96;
+}
+
+/// Where a packed block lies until it is in its place: a header of 8 bytes, then the block with its header.
+pub mod landing {
+    /// Places.
+    pub const PLACES: usize = 16;
+    /// Size of a place.
+    pub const BYTES: usize = 64 << 10;
+    /// u32: bytes of the block with its header; 0: none.
+    pub const LENGTH: usize = 0;
+    /// Where the block begins.
+    pub const FIRST: usize = 8;
+}

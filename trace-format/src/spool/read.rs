@@ -1,0 +1,291 @@
+//! What a process had recorded, from its spool: whether it was killed, or is still running.
+
+use super::journal::{kind, read as journal};
+use super::parts::{i64_at, u32_at, u64_at};
+use super::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, Part, VERSION, folded, header};
+use crate::columns::TickScale;
+use crate::counters::{Counters, SIZE_BINS};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef, ThreadDef};
+use crate::read::Source;
+use std::collections::{BTreeMap, BTreeSet};
+
+mod segments;
+
+use segments::Pieces;
+
+/// Two readings of the clocks at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Ticks of the spool's clock.
+    pub ticks: u64,
+    /// CLOCK_MONOTONIC, in ns.
+    pub monotonic_ns: u64,
+}
+
+/// The bytes of a spool.
+#[derive(Debug)]
+pub struct Spool {
+    header: Vec<u8>,
+    parts: [Vec<u8>; PARTS],
+}
+
+/// What a spool holds that is in no trace yet.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The job block as the process would have written it.
+    pub job: Job,
+    /// The process block; what follows from the segments is set when the region is encoded.
+    pub process: Process,
+    /// Calls that are on record as segments and may be in the counters too: it was killed while it counted them.
+    pub uncertain: u64,
+    threads: Vec<(u32, Pieces)>,
+    scale: TickScale,
+}
+
+impl Spool {
+    /// Reads a spool, as much of it as is used.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if it is none, [`Error::Version`] if another version's tracer made it, [`Error::Io`].
+    pub fn read<S: Source + ?Sized>(source: &S) -> Result<Self> {
+        let io = |offset: u64, length: u64| move |source| Error::Io { offset, length, source };
+        let size = source.size().map_err(io(0, 0))?;
+        let what = "a spool";
+        if size < HEADER_BYTES as u64 {
+            return Err(Error::Truncated { what, offset: 0, needed: HEADER_BYTES as u64, available: size });
+        }
+        let mut head = vec![0; HEADER_BYTES];
+        source.read_exact_at(0, &mut head).map_err(io(0, HEADER_BYTES as u64))?;
+        if u64_at(&head, header::MAGIC) != MAGIC {
+            return Err(Error::Malformed { what, offset: 0, why: "it does not begin like one".into() });
+        }
+        let version = u32_at(&head, header::VERSION);
+        if version != VERSION {
+            let why =
+                format!("it is of version {version}, this reader knows {VERSION}: use the dxt-analyze of that tracer");
+            return Err(Error::Malformed { what, offset: header::VERSION as u64, why });
+        }
+        let mut parts: [Vec<u8>; PARTS] = std::array::from_fn(|_| Vec::new());
+        for (number, bytes) in parts.iter_mut().enumerate() {
+            let at = header::PARTS + number * PART_BYTES;
+            let (offset, capacity, used) = (u64_at(&head, at), u64_at(&head, at + 8), u64_at(&head, at + 16));
+            let there = size.saturating_sub(offset);
+            let length = used.min(capacity).min(there);
+            limits::check("bytes of a spool's part", length, limits::SPOOL_PART_BYTES, at as u64)?;
+            bytes.resize(usize::try_from(length).unwrap_or(0), 0);
+            source.read_exact_at(offset, bytes).map_err(io(offset, length))?;
+        }
+        Ok(Self { header: head, parts })
+    }
+
+    /// Process id of its owner.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        u32_at(&self.header, header::PID)
+    }
+
+    /// When its owner started, in clock ticks since boot (proc(5), stat, field 22); 0 if it could not tell.
+    #[must_use]
+    pub fn started(&self) -> u64 {
+        u64_at(&self.header, header::STARTED)
+    }
+
+    /// Boot id of the machine it was made on.
+    #[must_use]
+    pub fn boot_id(&self) -> [u8; 16] {
+        let mut id = [0; 16];
+        id.copy_from_slice(&self.header[header::BOOT_ID..header::BOOT_ID + 16]);
+        id
+    }
+
+    /// Whether its ticks are those of the processor's counter.
+    #[must_use]
+    pub fn uses_counter(&self) -> bool {
+        u32_at(&self.header, header::COUNTER) != 0
+    }
+
+    fn part(&self, part: Part) -> &[u8] {
+        &self.parts[part as usize]
+    }
+
+    /// From ticks to ns: by comparing clocks now with clocks at the process's start. `now` must be of the same boot.
+    fn scale(&self, now: Option<Clock>) -> TickScale {
+        let base = u64_at(&self.header, header::BASE_TICKS);
+        if !self.uses_counter() {
+            return TickScale { base, ..TickScale::IDENTITY };
+        }
+        let latest = Clock {
+            ticks: u64_at(&self.header, header::LATEST_TICKS),
+            monotonic_ns: u64_at(&self.header, header::LATEST_MONOTONIC),
+        };
+        let at = now.filter(|now| now.ticks > latest.ticks.max(base)).unwrap_or(latest);
+        let begun = u64_at(&self.header, header::BASE_MONOTONIC);
+        let (ticks, ns) = (at.ticks.saturating_sub(base), at.monotonic_ns.saturating_sub(begun));
+        if ticks == 0 || ns == 0 {
+            return TickScale { base, ..TickScale::IDENTITY };
+        }
+        TickScale::measured(base, ticks, ns)
+    }
+
+    /// Puts together what is in no trace yet. `now`: both clocks now, if this is the machine and the boot of the spool.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if what the process said of itself makes no sense.
+    pub fn recover(&self, now: Option<Clock>) -> Result<Recovered> {
+        let scale = self.scale(now);
+        let written = u64_at(&self.header, header::WRITTEN_UNTIL);
+        let written_ns = if written == 0 { 0 } else { scale.nanoseconds(written) };
+        let mut pieces = Pieces::of_chunks(self.part(Part::Arena), self.part(Part::Landing), written, written_ns);
+        let uncertain = segments::of_scratches(self.part(Part::Scratch), written, &mut pieces);
+        let mut journal = Journal::read(self.part(Part::Journal))?;
+        let counters = self.folded(&scale);
+        let mut used: BTreeSet<u32> = counters.iter().map(|missing| missing.stream).collect();
+        let (mut threads, mut latest) = (Vec::new(), 0);
+        for (thread, pieces) in pieces {
+            latest = latest.max(pieces.note_streams(&scale, &mut used));
+            threads.push((thread, pieces));
+        }
+        let mut process = std::mem::take(&mut journal.process);
+        process.threads =
+            journal.threads.into_values().filter(|def| threads.iter().any(|(index, _)| *index == def.index)).collect();
+        process.missing = counters;
+        process.notes = self.notes(&journal.notes);
+        describe(&mut process, journal.files, journal.streams, journal.layouts, &used);
+        self.date(&mut process, &scale, latest);
+        Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
+    }
+
+    /// Fills in the times of the process's description.
+    fn date(&self, process: &mut Process, scale: &TickScale, latest_ns: u64) {
+        let info = &mut process.info;
+        info.epoch_unix_ns = i64_at(&self.header, header::EPOCH_UNIX);
+        info.clock = if self.uses_counter() { ClockSource::Counter } else { ClockSource::Monotonic };
+        info.clock_hz = match scale.mult {
+            0 => 0,
+            mult => ((1_000_000_000_u128 << 52) / u128::from(mult)) as u64,
+        };
+        let sync = u64_at(&self.header, header::SYNC_TICKS);
+        info.sync_ns = (sync != 0).then(|| scale.nanoseconds(sync));
+        info.end_ns = process.missing.iter().map(|missing| missing.counters.last_end).fold(latest_ns, u64::max);
+        info.ended_by = ENDED_BY.to_owned();
+    }
+
+    fn folded(&self, scale: &TickScale) -> Vec<Missing> {
+        let passed = |ticks: u64| scale.nanoseconds(scale.base.saturating_add(ticks));
+        let entry = |bytes: &[u8]| {
+            let stream = u32::try_from(u64_at(bytes, folded::STREAM).checked_sub(1)?).ok()?;
+            let [segments, total, duration, consecutive, sequential] =
+                std::array::from_fn(|i| u64_at(bytes, folded::SUMS + i * 8));
+            let counters = Counters {
+                segments,
+                bytes: total,
+                duration: passed(duration),
+                max_duration: passed(u64_at(bytes, folded::MAX_DURATION)),
+                first_start: scale.nanoseconds(u64_at(bytes, folded::FIRST_START)),
+                last_end: scale.nanoseconds(u64_at(bytes, folded::LAST_END)),
+                min_offset: i64_at(bytes, folded::MIN_OFFSET),
+                max_end_offset: i64_at(bytes, folded::MAX_END_OFFSET),
+                consecutive,
+                sequential,
+                sizes: std::array::from_fn::<_, SIZE_BINS, _>(|i| u64_at(bytes, folded::SIZES + i * 8)),
+            };
+            (segments > 0).then_some(Missing { stream, counters })
+        };
+        self.part(Part::Folded).chunks_exact(folded::BYTES).filter_map(entry).collect()
+    }
+
+    fn notes(&self, texts: &[String]) -> Vec<Note> {
+        let count = (u32_at(&self.header, header::NOTE_COUNT) as usize).min(MOST_NOTES);
+        let of = |(i, what): (usize, &String)| {
+            let count = u64_at(&self.header, header::NOTES + i * 8);
+            (count > 0).then(|| Note { what: what.clone(), count })
+        };
+        texts.iter().take(count).enumerate().filter_map(of).collect()
+    }
+}
+
+/// What the trace says of how the process ended.
+pub const ENDED_BY: &str = "no end that it noticed (recovered from its spool)";
+
+/// The journal, put in order.
+#[derive(Default)]
+struct Journal {
+    job: Job,
+    process: Process,
+    threads: BTreeMap<u32, ThreadDef>,
+    files: BTreeMap<u32, FileDef>,
+    streams: BTreeMap<u32, StreamDef>,
+    layouts: Vec<LayoutDef>,
+    notes: Vec<String>,
+}
+
+impl Journal {
+    fn read(bytes: &[u8]) -> Result<Self> {
+        let mut all = Self::default();
+        for (record, payload) in journal::records(bytes) {
+            match record {
+                kind::JOB => all.job = Job::decode(payload, 0)?,
+                kind::PROCESS => all.process = Process::decode(payload, 0)?,
+                kind::THREAD => {
+                    let def = journal::thread(payload);
+                    all.threads.insert(def.index, def);
+                }
+                kind::FILE => {
+                    let (number, def) = journal::file(payload);
+                    all.files.insert(number, def);
+                }
+                kind::STREAM => {
+                    let def = journal::stream(payload);
+                    all.streams.insert(def.id, def);
+                }
+                kind::LAYOUT => all.layouts.push(journal::layout(payload)),
+                kind::NOTES => all.notes = String::from_utf8_lossy(payload).lines().map(str::to_owned).collect(),
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Fills in the streams that are used, and their files and layouts, with the files numbered anew.
+fn describe(
+    process: &mut Process,
+    mut files: BTreeMap<u32, FileDef>,
+    streams: BTreeMap<u32, StreamDef>,
+    layouts: Vec<LayoutDef>,
+    used: &BTreeSet<u32>,
+) {
+    let mut number_of: BTreeMap<u32, u32> = BTreeMap::new();
+    for stream in streams.into_values().filter(|stream| used.contains(&stream.id)) {
+        let number = *number_of.entry(stream.file).or_insert_with(|| {
+            process.files.push(files.remove(&stream.file).unwrap_or_default());
+            process.files.len() as u32 - 1
+        });
+        process.streams.push(StreamDef { file: number, ..stream });
+    }
+    for layout in layouts {
+        let Some(&file) = number_of.get(&layout.file) else { continue };
+        // A journal may say a thing twice; the last one counts.
+        process.layouts.retain(|known| (known.file, known.moment) != (file, layout.moment));
+        process.layouts.push(LayoutDef { file, ..layout });
+    }
+}
+
+impl Recovered {
+    /// Whether nothing is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.process.streams.is_empty()
+    }
+
+    /// Encodes it as region `number` of a trace file.
+    ///
+    /// # Errors
+    /// As [`crate::write::Encoder::region`].
+    pub fn region(&mut self, encoder: &mut crate::write::Encoder, number: u32) -> Result<crate::write::Region> {
+        let threads: Vec<_> = self.threads.iter().map(|(thread, pieces)| pieces.of_thread(*thread)).collect();
+        encoder.region(number, &mut self.process, &threads, &self.scale)
+    }
+}

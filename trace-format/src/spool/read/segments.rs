@@ -1,0 +1,240 @@
+//! The segments of a spool: chunks, packed blocks and scratches, put in the order of their threads.
+
+use crate::columns::TickScale;
+use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FrameHeader};
+use crate::read::{BlockRef, Decoder};
+use crate::segment::Segment;
+use crate::spool::parts::{i64_at, u32_at, u64_at};
+use crate::spool::{block, chunk, landing, scratch};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A piece of a thread's buffer.
+#[derive(Debug)]
+enum Piece {
+    Slots(Vec<Segment>),
+    Frame { bytes: Vec<u8>, mult: u64, head: BlockHead },
+}
+
+impl Piece {
+    fn borrowed(&self) -> crate::write::Piece<'_> {
+        match self {
+            Self::Slots(slots) => crate::write::Piece::Slots(slots),
+            Self::Frame { bytes, mult, .. } => crate::write::Piece::Frame(bytes, *mult),
+        }
+    }
+}
+
+/// The pieces of one thread, by their place in its order. A packed block goes before the slots it was made of.
+#[derive(Debug, Default)]
+pub(super) struct Pieces(BTreeMap<u32, Piece>);
+
+type Threads = BTreeMap<u32, Pieces>;
+
+impl Pieces {
+    /// Of all threads, from the arena and the blocks on their way. What ended at `written` ticks or before is left out.
+    pub(super) fn of_chunks(arena: &[u8], landed: &[u8], written: u64, written_ns: u64) -> Threads {
+        let mut threads = Threads::new();
+        let mut packing = Vec::new();
+        for (header, body) in chunks(arena) {
+            match u32_at(header, chunk::STATE) {
+                chunk::HOLDS_BLOCKS => {
+                    let taken = (u32_at(header, chunk::PACKED) as usize).min(body.len());
+                    add_blocks(&body[..taken], written_ns, &mut threads);
+                }
+                chunk::PACKING => packing.push((header, body)),
+                _ => add_slots(owner(header), body, written, &mut threads),
+            }
+        }
+        for place in landed.chunks_exact(landing::BYTES) {
+            let length = u32_at(place, landing::LENGTH) as usize;
+            let bytes = place.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
+            add_blocks(bytes, written_ns, &mut threads);
+        }
+        // Segments that are being packed count as long as their block is nowhere. Slots may be half erased by then.
+        for (header, body) in packing {
+            let (thread, sequence) = owner(header);
+            if !threads.get(&thread).is_some_and(|pieces| pieces.0.contains_key(&sequence)) {
+                add_slots((thread, sequence), body, written, &mut threads);
+            }
+        }
+        threads
+    }
+
+    /// Notes the streams of all segments in `used`; returns the latest end, in ns.
+    pub(super) fn note_streams(&self, scale: &TickScale, used: &mut BTreeSet<u32>) -> u64 {
+        let mut latest = 0;
+        let mut decoder = Decoder::default();
+        for piece in self.0.values() {
+            match piece {
+                Piece::Slots(slots) => {
+                    for slot in slots {
+                        used.insert(slot.stream().0);
+                        latest = latest.max(scale.nanoseconds(slot.end));
+                    }
+                }
+                Piece::Frame { bytes, head, .. } => {
+                    latest = latest.max(head.max_end);
+                    let Ok(frame) = FrameHeader::decode(bytes, 0) else { continue };
+                    if let Ok(columns) = decoder.block(bytes, &BlockRef { offset: 0, frame, head: *head }) {
+                        used.extend(columns.stream.iter());
+                    }
+                }
+            }
+        }
+        latest
+    }
+
+    /// As the writer takes them.
+    pub(super) fn of_thread(&self, thread: u32) -> crate::write::ThreadSegments<'_> {
+        crate::write::ThreadSegments { thread, pieces: self.0.values().map(Piece::borrowed).collect() }
+    }
+}
+
+fn owner(header: &[u8]) -> (u32, u32) {
+    (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
+}
+
+/// The chunks of an arena: header and body.
+fn chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        while rest.len() >= chunk::HEADER_BYTES {
+            let bytes = u32_at(rest, chunk::BYTES) as usize;
+            let whole = u64_at(rest, chunk::MAGIC) == chunk::MAGIC_VALUE && bytes >= chunk::HEADER_BYTES;
+            match rest.split_at_checked(bytes).filter(|_| whole) {
+                Some((here, after)) => {
+                    rest = after;
+                    return Some(here.split_at(chunk::HEADER_BYTES));
+                }
+                None => rest = &rest[chunk::HEADER_BYTES..],
+            }
+        }
+        None
+    })
+}
+
+fn slots(body: &[u8], written: u64) -> Vec<Segment> {
+    let slot =
+        |at: &[u8]| Segment { offset: i64_at(at, 0), word: u64_at(at, 8), start: u64_at(at, 16), end: u64_at(at, 24) };
+    body.chunks_exact(size_of::<Segment>()).map(slot).filter(|slot| slot.end > written).collect()
+}
+
+fn add_slots((thread, sequence): (u32, u32), body: &[u8], written: u64, threads: &mut Threads) {
+    let slots = slots(body, written);
+    if !slots.is_empty() {
+        threads.entry(thread).or_default().0.entry(sequence).or_insert(Piece::Slots(slots));
+    }
+}
+
+fn add_blocks(mut bytes: &[u8], written_ns: u64, threads: &mut Threads) {
+    while bytes.len() >= block::HEADER_BYTES {
+        let length = u32_at(bytes, block::BYTES) as usize;
+        let whole = (block::HEADER_BYTES + length).next_multiple_of(8);
+        let Some((here, after)) = bytes.split_at_checked(whole) else { return };
+        // A length of zero: its owner was killed before it had copied the block, which is in its landing place.
+        let frame = &here[block::HEADER_BYTES..block::HEADER_BYTES + length];
+        let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES);
+        let Some(head) = head.and_then(|head| BlockHead::decode(head, 0).ok()) else {
+            bytes = &bytes[8..];
+            continue;
+        };
+        if head.max_end > written_ns {
+            let piece = Piece::Frame { bytes: frame.to_vec(), mult: u64_at(here, block::MULT), head };
+            threads.entry(u32_at(here, block::THREAD)).or_default().0.insert(u32_at(here, block::SEQUENCE), piece);
+        }
+        bytes = after;
+    }
+}
+
+/// Adds the segments that wait to be folded; returns how many of them may have been counted already.
+pub(super) fn of_scratches(bytes: &[u8], written: u64, threads: &mut Threads) -> u64 {
+    let mut uncertain = 0;
+    for scratch in bytes.chunks_exact(scratch::BYTES) {
+        // Runs of one stream are counted one after another; the one that was being counted is uncertain.
+        let folding = u32_at(scratch, scratch::FOLDED) as usize;
+        let done = folding.saturating_sub(1).min(scratch::SLOTS);
+        let body = scratch.get(scratch::FIRST + done * size_of::<Segment>()..).unwrap_or_default();
+        let slots = slots(body, written);
+        if folding > 0
+            && let Some(first) = slots.first()
+        {
+            uncertain += slots.iter().take_while(|slot| slot.stream() == first.stream()).count() as u64;
+        }
+        if !slots.is_empty() {
+            let pieces = threads.entry(u32_at(scratch, scratch::THREAD)).or_default();
+            pieces.0.insert(u32::MAX, Piece::Slots(slots));
+        }
+    }
+    uncertain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::StreamId;
+
+    fn put(bytes: &mut [u8], at: usize, value: u32) {
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn chunk_of(state: u32, sequence: u32, body: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; chunk::HEADER_BYTES];
+        out[..8].copy_from_slice(&chunk::MAGIC_VALUE.to_le_bytes());
+        put(&mut out, chunk::BYTES, (chunk::HEADER_BYTES + body.len()) as u32);
+        put(&mut out, chunk::STATE, state);
+        put(&mut out, chunk::SEQUENCE, sequence);
+        put(&mut out, chunk::PACKED, body.len() as u32);
+        out.extend_from_slice(body);
+        out
+    }
+
+    fn segment(end: u64) -> Vec<u8> {
+        let word = Segment::new(StreamId(1), 0, 5, 0, 0).word;
+        [0, word, end - 1, end].iter().flat_map(|field| field.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_chunk_that_is_being_packed_counts_once() {
+        let mut encoder = crate::write::Encoder::new().unwrap();
+        let segments = [Segment::new(StreamId(1), 0, 5, 6, 7)];
+        let mut packed = vec![0; block::HEADER_BYTES];
+        encoder.block(0, 0, &segments, &TickScale::IDENTITY, &mut packed).unwrap();
+        let length = (packed.len() - block::HEADER_BYTES) as u32;
+        put(&mut packed, block::BYTES, length);
+        put(&mut packed, block::SEQUENCE, 4);
+        packed.resize(packed.len().next_multiple_of(8), 0);
+        let packing = chunk_of(chunk::PACKING, 4, &segment(7));
+        let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
+            Pieces::of_chunks(arena, landed, 0, 0).values().flat_map(|pieces| pieces.0.keys().copied()).collect()
+        };
+        assert_eq!(count(&packing, &[]), [4]);
+        let both = [packing.clone(), chunk_of(chunk::HOLDS_BLOCKS, 0, &packed)].concat();
+        assert_eq!(count(&both, &[]), [4]);
+        let mut landed = vec![0; landing::BYTES];
+        put(&mut landed, landing::LENGTH, packed.len() as u32);
+        landed[landing::FIRST..landing::FIRST + packed.len()].copy_from_slice(&packed);
+        let erased = chunk_of(chunk::PACKING, 4, &[0; 64]);
+        assert_eq!(count(&erased, &landed), [4]);
+        // A header that was never written, a block that was never copied: what stands behind them is found.
+        let holes = [vec![0; 64], chunk_of(chunk::HOLDS_BLOCKS, 0, &[vec![0; 48], packed].concat())].concat();
+        assert_eq!(count(&holes, &[]), [4]);
+    }
+
+    #[test]
+    fn what_is_in_a_trace_already_is_left_out() {
+        let body = [segment(5), vec![0; 32], segment(9)].concat();
+        let arena = chunk_of(chunk::ACTIVE, 0, &body);
+        let kept = Pieces::of_chunks(&arena, &[], 5, 5);
+        assert!(matches!(&kept[&0].0[&0], Piece::Slots(slots) if slots.len() == 1 && slots[0].end == 9));
+    }
+
+    #[test]
+    fn a_fold_under_way_is_uncertain_only_where_it_was() {
+        let mut scratch = vec![0; scratch::FIRST];
+        put(&mut scratch, scratch::FOLDED, 3);
+        (1..=10).for_each(|end| scratch.extend(segment(end)));
+        scratch.resize(scratch::BYTES, 0);
+        let mut threads = Threads::new();
+        assert_eq!(of_scratches(&scratch, 0, &mut threads), 8);
+        assert!(matches!(&threads[&0].0[&u32::MAX], Piece::Slots(slots) if slots.len() == 8));
+    }
+}
