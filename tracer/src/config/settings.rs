@@ -1,20 +1,7 @@
-//! The settings, from the environment, read once when the library is loaded. A value that makes no sense turns tracing
-//! off with one line on standard error; the program runs on as if the library were not there.
+//! The settings and their defaults.
 
-use std::ffi::CStr;
-use std::sync::OnceLock;
-
-static CURRENT: OnceLock<Config> = OnceLock::new();
-
-/// The settings; `None` while tracing is off.
-pub(crate) fn current() -> Option<&'static Config> {
-    CURRENT.get()
-}
-
-/// Puts settings into effect, once.
-pub(crate) fn adopt(config: Config) {
-    let _ = CURRENT.set(config);
-}
+use super::source::Environment;
+use super::values::{BadValue, bad, size};
 
 /// How traces are written at MPI_Finalize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,11 +23,6 @@ pub(crate) enum Overflow {
     Compact,
     /// They are folded into counters.
     Fold,
-}
-
-/// What becomes of segments when the buffer is full.
-pub(crate) fn overflow() -> Overflow {
-    current().map_or(Overflow::Fold, |config| config.overflow)
 }
 
 /// The settings.
@@ -84,20 +66,6 @@ pub(crate) const DEFAULT_BUFFER_MAX: usize = 4 << 20;
 pub(crate) const LEAST_BUFFER_MAX: usize = 16 << 10;
 /// Largest value of `DXT_BUFFER_MAX`: 1 TiB.
 pub(crate) const LARGEST_BUFFER_MAX: usize = 1 << 40;
-
-/// A variable whose value makes no sense.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct BadValue {
-    pub(crate) variable: &'static str,
-    pub(crate) value: Vec<u8>,
-    pub(crate) expected: &'static str,
-}
-
-/// Looks a variable up in an environment.
-pub(crate) trait Environment {
-    /// The variable's value.
-    fn get(&self, name: &CStr) -> Option<&[u8]>;
-}
 
 /// Reads the settings; `None` if tracing is off.
 ///
@@ -148,31 +116,10 @@ fn enabled(environment: &impl Environment) -> Result<bool, BadValue> {
     }
 }
 
-fn bad(variable: &'static str, value: &[u8], expected: &'static str) -> BadValue {
-    BadValue { variable, value: value.to_vec(), expected }
-}
-
-/// A size in bytes with an optional binary suffix K, M, G or T.
-fn size(value: &[u8]) -> Option<usize> {
-    let (digits, shift) = match value.split_last()? {
-        (b'k' | b'K', rest) => (rest, 10),
-        (b'm' | b'M', rest) => (rest, 20),
-        (b'g' | b'G', rest) => (rest, 30),
-        (b't' | b'T', rest) => (rest, 40),
-        _ => (value, 0),
-    };
-    std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?.checked_mul(1 << shift)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    impl Environment for &[(&CStr, &str)] {
-        fn get(&self, name: &CStr) -> Option<&[u8]> {
-            self.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.as_bytes())
-        }
-    }
+    use std::ffi::CStr;
 
     fn settings(variables: &[(&CStr, &str)]) -> Result<Option<Config>, BadValue> {
         read(&variables)

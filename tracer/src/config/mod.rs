@@ -1,0 +1,30 @@
+//! The settings, read once when the library is loaded: what they are, how values are read, and where variables come from.
+//! A value that makes no sense turns tracing off with one line on standard error; the program runs on as if the library
+//! were not there.
+
+mod settings;
+mod source;
+mod values;
+
+pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Overflow, read};
+pub(crate) use source::Environment;
+pub(crate) use values::BadValue;
+
+use std::sync::OnceLock;
+
+static CURRENT: OnceLock<Config> = OnceLock::new();
+
+/// The settings; `None` while tracing is off.
+pub(crate) fn current() -> Option<&'static Config> {
+    CURRENT.get()
+}
+
+/// Puts settings into effect, once.
+pub(crate) fn adopt(config: Config) {
+    let _ = CURRENT.set(config);
+}
+
+/// What becomes of segments when the buffer is full.
+pub(crate) fn overflow() -> Overflow {
+    current().map_or(Overflow::Fold, |config| config.overflow)
+}

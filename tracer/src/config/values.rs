@@ -1,0 +1,26 @@
+//! How values are read.
+
+/// A variable whose value makes no sense.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadValue {
+    pub(crate) variable: &'static str,
+    pub(crate) value: Vec<u8>,
+    pub(crate) expected: &'static str,
+}
+
+/// The error for `value`.
+pub(super) fn bad(variable: &'static str, value: &[u8], expected: &'static str) -> BadValue {
+    BadValue { variable, value: value.to_vec(), expected }
+}
+
+/// A size in bytes with an optional binary suffix K, M, G or T.
+pub(super) fn size(value: &[u8]) -> Option<usize> {
+    let (digits, shift) = match value.split_last()? {
+        (b'k' | b'K', rest) => (rest, 10),
+        (b'm' | b'M', rest) => (rest, 20),
+        (b'g' | b'G', rest) => (rest, 30),
+        (b't' | b'T', rest) => (rest, 40),
+        _ => (value, 0),
+    };
+    std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
