@@ -95,6 +95,34 @@ pub(crate) fn start() {
     EPOCH_UNIX_NS.store(unix + i64::from(base.saturating_sub(ticks) > 0), Ordering::Relaxed);
 }
 
+/// The process's time zero on each clock.
+pub(crate) struct Base {
+    /// Whether ticks are those of the processor's counter.
+    pub(crate) counter: bool,
+    /// Ticks.
+    pub(crate) ticks: u64,
+    /// CLOCK_MONOTONIC, in ns.
+    pub(crate) monotonic_ns: u64,
+    /// Wall clock, in ns since 1970-01-01 UTC.
+    pub(crate) epoch_unix_ns: i64,
+}
+
+/// The process's time zero.
+pub(crate) fn base() -> Base {
+    Base {
+        counter: USE_COUNTER.load(Ordering::Relaxed),
+        ticks: BASE_TICKS.load(Ordering::Relaxed),
+        monotonic_ns: BASE_MONOTONIC_NS.load(Ordering::Relaxed),
+        epoch_unix_ns: EPOCH_UNIX_NS.load(Ordering::Relaxed),
+    }
+}
+
+/// Ticks and CLOCK_MONOTONIC in ns at one moment.
+pub(crate) fn compare() -> (u64, u64) {
+    let (ticks, monotonic) = pair(|| monotonic_ns() as i64);
+    (ticks, monotonic as u64)
+}
+
 /// What is known of the clock when a trace is written.
 pub(crate) struct Calibration {
     /// From ticks to ns since the epoch.

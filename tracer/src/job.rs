@@ -205,6 +205,39 @@ fn group_key(environment: &impl Environment, host: &str) -> String {
     format!("{host}.{starter}.{}", Proc::of(starter).map_or(0, |process| process.start))
 }
 
+/// When the process started, in clock ticks since boot; 0 if that cannot be told.
+pub(crate) fn started(pid: u32) -> u64 {
+    libc::pid_t::try_from(pid).ok().and_then(Proc::of).map_or(0, |process| process.start)
+}
+
+/// The machine's boot id (random(4)) as bytes; zeros if it cannot be told.
+pub(crate) fn boot_id() -> [u8; 16] {
+    let (mut id, mut text) = ([0; 16], [0_u8; 64]);
+    let digits = read_file(c"/proc/sys/kernel/random/boot_id".to_bytes_with_nul(), &mut text)
+        .into_iter()
+        .flatten()
+        .filter_map(|&byte| char::from(byte).to_digit(16));
+    for (i, digit) in digits.take(32).enumerate() {
+        id[i / 2] = id[i / 2] << 4 | digit as u8;
+    }
+    id
+}
+
+/// The first bytes of the file of this name, which ends in NUL.
+fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the name ends in NUL.
+    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };
+    if file < 0 {
+        return None;
+    }
+    // SAFETY: the buffer is ours.
+    let length = unsafe { libc::syscall(libc::SYS_read, file, into.as_mut_ptr(), into.len()) };
+    // SAFETY: opened above.
+    unsafe { libc::syscall(libc::SYS_close, file) };
+    into.get(..usize::try_from(length).ok()?)
+}
+
 /// What proc(5) says of a process in /proc/pid/stat.
 struct Proc {
     /// Parent's process id: field 4.
@@ -218,17 +251,7 @@ impl Proc {
     fn of(process: libc::pid_t) -> Option<Self> {
         let name = format!("/proc/{process}/stat\0");
         let mut text = [0_u8; 1024];
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: the name ends in NUL.
-        let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };
-        if file < 0 {
-            return None;
-        }
-        // SAFETY: the buffer is ours.
-        let length = unsafe { libc::syscall(libc::SYS_read, file, text.as_mut_ptr(), text.len()) };
-        // SAFETY: opened above.
-        unsafe { libc::syscall(libc::SYS_close, file) };
-        let text = text.get(..usize::try_from(length).ok()?)?;
+        let text = read_file(name.as_bytes(), &mut text)?;
         // The command's name, in parentheses, may hold anything; the fields behind it, from the third on, do not.
         let behind = text.iter().rposition(|&byte| byte == b')').and_then(|at| text.get(at + 2..))?;
         let field = |number: usize| std::str::from_utf8(behind.split(|&byte| byte == b' ').nth(number - 3)?).ok();

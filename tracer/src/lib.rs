@@ -5,9 +5,11 @@
 //! `lifecycle` touch MPI. Whatever happens here, the program must not notice: no panic, no changed errno, no signal, no
 //! output but one line where something has to be said.
 
+mod begin;
 mod buffer;
 mod clock;
 mod config;
+mod describe;
 mod entry;
 mod errno;
 mod flush;
@@ -25,5 +27,6 @@ mod record;
 mod registry;
 mod say;
 mod signals;
+mod spool;
 mod threads;
 mod tls;

@@ -1,11 +1,13 @@
 //! The library's life: it is loaded, the process forks, MPI starts and ends, the process ends. Here is decided whether
 //! anything is recorded at all, and when the trace is written.
-#![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), getrlimit(2)")]
+#![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3)")]
 
-use crate::config::{self, BadValue, Environment};
+use crate::config::{self, BadValue, Environment, Spool};
 use crate::record::{self, State};
 use crate::say::say;
-use crate::{buffer, clock, errno, flush, handles, job, memory, mpi, process, registry, say, signals, threads, tls};
+use crate::{
+    begin, buffer, clock, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool, threads, tls,
+};
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +15,13 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
+    start_if_wanted(environment, argc, argv);
+    if !record::is_on() {
+        record::set_state(State::Off);
+    }
+}
+
+fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     say::remember_stderr();
     let config = match config::read(environment) {
         Ok(Some(config)) => config,
@@ -34,8 +43,11 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     if job::is_launcher(&exe) {
         return;
     }
-    let scale = address_space_scale();
-    if !record::ARENA.prepare((config.buffer_max / scale).max(config::LEAST_BUFFER_MAX)) {
+    memory::look_at_limit();
+    let scale = memory::scale();
+    let (verbose, spooled) = (config.verbose, config.spool != Spool::Off);
+    config::adopt(config);
+    if !record::ARENA.prepare(begin::arena_bytes()) {
         say(&[b"not enough address space for the buffer: not tracing"]);
         return;
     }
@@ -46,13 +58,15 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     threads::prepare();
     clock::start();
     job::remember(environment, exe, argc, argv);
-    let verbose = config.verbose;
-    config::adopt(config);
     process::adopt();
     // SAFETY: all three handlers are async-signal-safe as far as fork(2) in a threaded program asks for it.
     unsafe { libc::pthread_atfork(None, Some(forked_parent), Some(forked_child)) };
     // SAFETY: registers a function of this library, which is never unloaded.
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
+    // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
+    if record::prepare(take_over, begin::begin) && spooled {
+        spool::want();
+    }
     record::set_state(State::On);
     signals::stand_in(ending);
     if verbose > 1 {
@@ -71,18 +85,6 @@ extern "C" fn quick_exiting(_: *mut u8) {
     ending("quick_exit");
 }
 
-/// By how much the tables are made smaller where the address space is limited (RLIMIT_AS): they take some 700 MiB of it,
-/// nearly all never touched, and the program must keep its own.
-fn address_space_scale() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is ours.
-    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
-        return 1;
-    }
-    let sixteenth = (limit.rlim_cur / 16).max(1);
-    ((700 << 20) / sixteenth).next_power_of_two().clamp(1, 1 << 10) as usize
-}
-
 extern "C" fn forked_parent() {
     if record::is_on() {
         handles::after_fork();
@@ -91,23 +93,33 @@ extern "C" fn forked_parent() {
 
 /// A forked child starts empty and writes a trace of its own.
 extern "C" fn forked_child() {
-    if !record::is_on() {
-        return;
+    if record::is_on() || record::is_unadopted_child() {
+        take_over();
     }
+}
+
+/// In a forked child: it records for itself from now on.
+fn take_over() {
     process::adopt();
     ENDED.store(false, Ordering::Relaxed);
+    memory::after_fork();
     handles::after_fork();
     mpi::in_child();
     tls::current().forget_chunk();
+    spool::in_child();
     record::start_empty();
-    registry::forget_counts();
+    registry::forget_counters();
     clock::start();
+    record::set_state(State::On);
 }
 
 /// MPI_Init has returned.
 pub(crate) fn mpi_started() {
     let Some(config) = config::current().filter(|_| process::is_own()) else { return };
-    tls::current().while_away(|| mpi::started(config.flush));
+    tls::current().while_away(|| {
+        mpi::started(config.flush);
+        begin::say_who();
+    });
 }
 
 /// MPI_Finalize is about to be called: all ranks write the trace together. What follows is recorded too, and written by
@@ -130,7 +142,30 @@ pub(crate) fn ending(by: &'static str) {
     let errno = errno::save();
     tls::current().while_away(|| {
         record::set_state(State::Off);
-        signals::without_file_size_signal(|| flush::one_process(config, by));
+        if signals::without_file_size_signal(|| flush::one_process(config, by)) {
+            spool::remove();
+        }
+    });
+    errno.restore();
+}
+
+/// The process is about to become another program: writes the trace of what it was. What other threads do before they end
+/// stays in the spool; should the call fail, recording goes on.
+pub(crate) fn becoming_another() {
+    let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
+    if !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
+        return;
+    }
+    let errno = errno::save();
+    tls::current().while_away(|| {
+        let until = clock::now();
+        if signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
+            buffer::set_written_until(until);
+            registry::forget_counts();
+            if threads::is_single() {
+                spool::remove();
+            }
+        }
     });
     errno.restore();
 }

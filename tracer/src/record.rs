@@ -7,23 +7,48 @@ use crate::memory::Table;
 use crate::notes::{self, Note};
 use crate::ops::Op;
 use crate::registry::{self, File};
+use crate::spool::{self, journal};
 use crate::tls::{self, Thread};
 use crate::{clock, errno};
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use trace_format::Segment;
+use trace_format::meta::ThreadDef;
 use trace_format::segment::{NO_OFFSET, pack};
 
 /// Whether calls are recorded.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Not started, off, or over: calls pass through.
-    Off = 0,
+    /// Not started yet; or this is a forked child, in which the kernel has zeroed the page that the state lies in.
+    Unset = 0,
     /// Calls are recorded.
     On = 1,
+    /// Off, or over: calls pass through.
+    Off = 2,
 }
 
-static STATE: AtomicU8 = AtomicU8::new(State::Off as u8);
+/// Size of the page that the state has to itself; a page is no larger than this on any Linux of the processor.
+const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
+
+#[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
+struct StatePage {
+    state: AtomicU8,
+    unused: [AtomicU8; PAGE_BYTES - 1],
+}
+
+/// Alone in its page, which a forked child gets zeroed however it was forked: what the parent records lies in memory that
+/// both see if there is a spool, and a child must never write there.
+static PAGE: StatePage =
+    StatePage { state: AtomicU8::new(State::Unset as u8), unused: [const { AtomicU8::new(0) }; PAGE_BYTES - 1] };
+
+/// Whether recording has begun in this process or the one it was forked from.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// What a forked child does first.
+static IN_CHILD: OnceLock<fn()> = OnceLock::new();
+/// What is done before a thread gets its first memory.
+static BEFORE_MEMORY: OnceLock<fn()> = OnceLock::new();
 
 /// The process's segments.
 pub(crate) static ARENA: Arena = Arena::new();
@@ -37,25 +62,55 @@ pub(crate) struct ThreadRecord {
     pub(crate) tid: AtomicU32,
 }
 
+/// Has the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot.
+/// `in_child` is what such a child does before its first call is recorded, `before_memory` what is done before a thread
+/// gets its first memory for segments. For the constructor.
+pub(crate) fn prepare(in_child: fn(), before_memory: fn()) -> bool {
+    let _ = IN_CHILD.set(in_child);
+    let _ = BEFORE_MEMORY.set(before_memory);
+    let page = (&raw const PAGE).cast_mut();
+    // SAFETY: the page is ours alone, private and, since it is all zero in the file, anonymous.
+    unsafe { libc::syscall(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
+}
+
 /// Switches recording on or off.
 pub(crate) fn set_state(state: State) {
-    STATE.store(state as u8, Ordering::Release);
+    BEGUN.store(state == State::On, Ordering::Relaxed);
+    PAGE.state.store(state as u8, Ordering::Release);
 }
 
 /// Whether recording is on.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
-    STATE.load(Ordering::Relaxed) == State::On as u8
+    PAGE.state.load(Ordering::Relaxed) == State::On as u8
+}
+
+/// Whether this is a forked child that has not taken over yet.
+pub(crate) fn is_unadopted_child() -> bool {
+    BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8
 }
 
 /// This thread's state if calls of it are to be recorded now.
 #[inline(always)]
 pub(crate) fn thread() -> Option<&'static Thread> {
-    if !is_on() {
+    let state = PAGE.state.load(Ordering::Relaxed);
+    if state != State::On as u8 && (state == State::Off as u8 || !taken_over()) {
         return None;
     }
     let thread = tls::current();
     if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
+}
+
+/// Called while the state is not set: before the start, or in a child forked past fork(3)'s handlers, which takes over now.
+#[cold]
+#[inline(never)]
+fn taken_over() -> bool {
+    if is_unadopted_child()
+        && let Some(in_child) = IN_CHILD.get()
+    {
+        in_child();
+    }
+    is_on()
 }
 
 #[cold]
@@ -197,13 +252,20 @@ fn next_slot(thread: &Thread) -> usize {
     let errno = errno::save();
     let slot = thread.while_busy(|| {
         if thread.index.get() == 0 {
+            if let Some(before_memory) = BEFORE_MEMORY.get() {
+                before_memory();
+            }
             // SAFETY: gettid has no preconditions.
             let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
             match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
-                Some((index, _)) => thread.index.set(index as u32 + 1),
+                Some((index, _)) => {
+                    thread.index.set(index as u32 + 1);
+                    journal::thread(ThreadDef { index: index as u32, tid });
+                }
                 None => return 0,
             }
         }
+        spool::note_clock();
         buffer::chunk_full(&ARENA, thread)
     });
     if slot == 0 {

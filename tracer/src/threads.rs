@@ -18,3 +18,9 @@ pub(crate) fn is_single() -> bool {
     // SAFETY: null, or a `char` of the C library that lives as long as the process.
     unsafe { SINGLE.load(Ordering::Relaxed).as_ref() }.is_some_and(|single| single.load(Ordering::Relaxed) != 0)
 }
+
+/// Lets another thread run.
+pub(crate) fn give_way() {
+    // SAFETY: no preconditions.
+    unsafe { libc::syscall(libc::SYS_sched_yield) };
+}

@@ -142,7 +142,7 @@ pub mod folded {
     use crate::counters::SIZE_BINS;
 
     /// Size of an entry.
-    pub const BYTES: usize = (13 + SIZE_BINS) * 8;
+    pub const BYTES: usize = (12 + SIZE_BINS) * 8;
     /// u64: one more than the stream's id; 0: nothing yet.
     pub const STREAM: usize = 0;
     /// u64 each: segments, bytes, duration, consecutive, sequential.

@@ -6,8 +6,8 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::{Chunk, HEADER_BYTES, Header, State};
-use crate::memory;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::memory::{Area, Lent};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// First chunk of a thread, in bytes: a thread that does little costs little.
 pub(crate) const FIRST_CHUNK_BYTES: u32 = 2 << 10;
@@ -16,9 +16,7 @@ const LARGEST_CHUNK_BYTES: u32 = 64 << 10;
 
 /// The arena.
 pub(crate) struct Arena {
-    start: AtomicPtr<u8>,
-    capacity: AtomicUsize,
-    used: AtomicUsize,
+    area: Area,
     /// Full chunks that nobody has packed yet.
     full: AtomicUsize,
     /// Where the search for a full chunk goes on.
@@ -28,37 +26,29 @@ pub(crate) struct Arena {
 impl Arena {
     /// An arena without memory.
     pub(crate) const fn new() -> Self {
-        Self {
-            start: AtomicPtr::new(std::ptr::null_mut()),
-            capacity: AtomicUsize::new(0),
-            used: AtomicUsize::new(0),
-            full: AtomicUsize::new(0),
-            next: AtomicUsize::new(0),
-        }
+        Self { area: Area::new(), full: AtomicUsize::new(0), next: AtomicUsize::new(0) }
     }
 
     /// Reserves `capacity` bytes; false if the system refuses.
     pub(crate) fn prepare(&self, capacity: usize) -> bool {
-        let start = memory::reserve(capacity);
-        if start.is_null() {
-            return false;
-        }
-        self.start.store(start, Ordering::Relaxed);
-        self.capacity.store(capacity, Ordering::Release);
-        true
+        self.area.prepare(capacity)
+    }
+
+    /// From now on it lies in the spool. No chunk may have been cut yet.
+    pub(crate) fn lend(&self, part: Lent) {
+        self.area.lend(part);
     }
 
     /// Cuts a chunk, twice the size of the thread's last one; `None` when the arena is full.
     pub(crate) fn cut(&self, last_bytes: u32) -> Option<Chunk> {
         let wanted = (last_bytes * 2).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES) as usize;
-        let capacity = self.capacity.load(Ordering::Acquire);
         let mut bytes = wanted;
-        let at = self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+        let at = self.area.take(|left| {
             // The last chunk is what is left, in whole slots.
-            bytes = wanted.min((capacity - used) & !(HEADER_BYTES - 1));
-            (bytes >= 2 * HEADER_BYTES).then_some(used + bytes)
+            bytes = wanted.min(left & !(HEADER_BYTES - 1));
+            (bytes >= 2 * HEADER_BYTES).then_some(bytes)
         });
-        let header = self.header(at.ok()?);
+        let header = self.header(at?);
         Some(Chunk::cut(header, bytes as u32))
     }
 
@@ -93,14 +83,14 @@ impl Arena {
 
     fn header(&self, at: usize) -> &'static Header {
         // SAFETY: inside the reservation: callers have checked `at` against `used`.
-        let header = unsafe { self.start.load(Ordering::Relaxed).add(at) };
+        let header = unsafe { self.area.start().add(at) };
         // SAFETY: aligned (page start plus whole slots), mapped for good; atomics, valid for any bits.
         unsafe { &*header.cast::<Header>() }
     }
 
     /// The chunks from `at` on, where one begins, and their offsets.
     fn from(&self, mut at: usize) -> impl Iterator<Item = (usize, Chunk)> {
-        let used = self.used.load(Ordering::Acquire);
+        let used = self.area.used();
         std::iter::from_fn(move || {
             while at + HEADER_BYTES <= used {
                 let here = at;
@@ -121,10 +111,7 @@ impl Arena {
     pub(crate) fn clear(&self) {
         self.full.store(0, Ordering::Relaxed);
         self.next.store(0, Ordering::Relaxed);
-        let used = self.used.swap(0, Ordering::AcqRel);
-        if used > 0 {
-            memory::clear(self.start.load(Ordering::Relaxed), used);
-        }
+        self.area.forget();
     }
 }
 

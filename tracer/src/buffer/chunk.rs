@@ -2,10 +2,7 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use trace_format::Segment;
-
-/// Marks a chunk header.
-const CHUNK_MAGIC: u64 = u64::from_le_bytes(*b"DXTchunk");
+use trace_format::{Segment, spool};
 
 /// Header of a chunk; as large as a segment, so that segments stay aligned.
 #[repr(C, align(32))]
@@ -25,21 +22,30 @@ pub(super) struct Header {
 }
 
 /// Size of a chunk's header.
-pub(super) const HEADER_BYTES: usize = size_of::<Segment>();
-const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
+pub(super) const HEADER_BYTES: usize = spool::chunk::HEADER_BYTES;
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<Header>() == HEADER_BYTES && HEADER_BYTES == size_of::<Segment>());
+    assert!(offset_of!(Header, magic) == spool::chunk::MAGIC);
+    assert!(offset_of!(Header, thread) == spool::chunk::THREAD);
+    assert!(offset_of!(Header, bytes) == spool::chunk::BYTES);
+    assert!(offset_of!(Header, state) == spool::chunk::STATE);
+    assert!(offset_of!(Header, sequence) == spool::chunk::SEQUENCE);
+    assert!(offset_of!(Header, packed) == spool::chunk::PACKED);
+};
 
 /// What a chunk is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum State {
     /// Its thread is filling it.
-    Active = 1,
+    Active = spool::chunk::ACTIVE,
     /// Its thread has filled it.
-    Full = 2,
+    Full = spool::chunk::FULL,
     /// Somebody is packing its segments.
-    Packing = 3,
+    Packing = spool::chunk::PACKING,
     /// It holds packed blocks.
-    Packed = 4,
+    Packed = spool::chunk::HOLDS_BLOCKS,
 }
 
 /// A chunk.
@@ -51,13 +57,13 @@ impl Chunk {
     pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
         header.bytes.store(bytes, Ordering::Relaxed);
         header.state.store(State::Active as u32, Ordering::Relaxed);
-        header.magic.store(CHUNK_MAGIC, Ordering::Release);
+        header.magic.store(spool::chunk::MAGIC_VALUE, Ordering::Release);
         Self(header)
     }
 
     /// The chunk that begins at `header`, at most `most` bytes long; `None` if none does.
     pub(super) fn at(header: &'static Header, most: usize) -> Option<Self> {
-        let whole = header.magic.load(Ordering::Acquire) == CHUNK_MAGIC;
+        let whole = header.magic.load(Ordering::Acquire) == spool::chunk::MAGIC_VALUE;
         let bytes = header.bytes.load(Ordering::Relaxed) as usize;
         (whole && (HEADER_BYTES..=most).contains(&bytes)).then_some(Self(header))
     }

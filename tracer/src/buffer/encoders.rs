@@ -14,7 +14,8 @@ struct Place {
 // SAFETY: the tools are touched only by whoever has set `taken`.
 unsafe impl Sync for Place {}
 
-const PLACES: usize = 16;
+/// Encoders, each with a place for its block in the spool.
+const PLACES: usize = trace_format::spool::landing::PLACES;
 
 static ENCODERS: [Place; PLACES] =
     [const { Place { taken: AtomicBool::new(false), tools: UnsafeCell::new(None) } }; PLACES];
@@ -22,24 +23,24 @@ static ENCODERS: [Place; PLACES] =
 /// Yields before a thread does without.
 const MOST_YIELDS: u32 = 10_000;
 
-/// Runs `work` with an encoder and a buffer; `None` if none was free for long.
-pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>) -> T) -> Option<T> {
+/// Runs `work` with an encoder, a buffer and their number; `None` if none was free for long.
+pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>, usize) -> T) -> Option<T> {
     for _ in 0..MOST_YIELDS {
-        if let Some(place) = ENCODERS.iter().find(|place| !place.taken.swap(true, Ordering::Acquire)) {
+        let free = ENCODERS.iter().enumerate().find(|(_, place)| !place.taken.swap(true, Ordering::Acquire));
+        if let Some((number, place)) = free {
             // SAFETY: taken by this call alone.
             let tools = unsafe { &mut *place.tools.get() };
             let result = match tools {
-                Some((encoder, out)) => Some(work(encoder, out)),
+                Some((encoder, out)) => Some(work(encoder, out, number)),
                 none => Encoder::new().ok().map(|encoder| {
                     let (encoder, out) = none.insert((encoder, Vec::new()));
-                    work(encoder, out)
+                    work(encoder, out, number)
                 }),
             };
             place.taken.store(false, Ordering::Release);
             return result;
         }
-        // SAFETY: no preconditions.
-        unsafe { libc::sched_yield() };
+        crate::threads::give_way();
     }
     None
 }

@@ -4,6 +4,7 @@
 mod arena;
 mod chunk;
 mod encoders;
+mod landing;
 mod packed;
 mod policy;
 mod written;
@@ -13,10 +14,18 @@ pub(crate) use packed::{Block, blocks};
 pub(crate) use policy::{SCRATCHES, Scratch, chunk_full};
 pub(crate) use written::{set_written_until, written_until};
 
+/// From now on segments lie in the spool. There may be none yet.
+pub(crate) fn lend(arena: &Arena, parts: &crate::spool::Parts) {
+    arena.lend(parts.arena);
+    SCRATCHES.lend(parts.scratch);
+    landing::lend(parts.landing);
+}
+
 /// Forgets all segments: for a forked child, which has one thread.
 pub(crate) fn start_empty(arena: &Arena) {
     arena.clear();
     packed::forget();
+    landing::forget();
     encoders::after_fork();
     SCRATCHES.clear();
     set_written_until(0);

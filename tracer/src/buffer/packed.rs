@@ -5,12 +5,12 @@
 
 use super::arena::Arena;
 use super::chunk::Chunk;
-use super::encoders;
 use super::written::written_until;
+use super::{encoders, landing};
 use crate::clock;
 use crate::registry;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use trace_format::Segment;
+use trace_format::{Segment, spool};
 
 /// Stands before each block; the block is there once its length is.
 #[repr(C, align(8))]
@@ -26,7 +26,15 @@ struct BlockHeader {
     mult: std::sync::atomic::AtomicU64,
 }
 
-const BLOCK_HEADER_BYTES: usize = size_of::<BlockHeader>();
+const BLOCK_HEADER_BYTES: usize = spool::block::HEADER_BYTES;
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<BlockHeader>() == BLOCK_HEADER_BYTES && offset_of!(BlockHeader, bytes) == spool::block::BYTES);
+    assert!(
+        offset_of!(BlockHeader, thread) == spool::block::THREAD && offset_of!(BlockHeader, mult) == spool::block::MULT
+    );
+    assert!(offset_of!(BlockHeader, sequence) == spool::block::SEQUENCE);
+};
 
 /// A packed block.
 pub(crate) struct Block {
@@ -53,9 +61,9 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
     // A chunk that is needed for packed blocks itself is made up for by the next one.
     for _ in 0..4 {
         let chunk = arena.claim_full()?;
-        let done = encoders::with(|encoder, out| {
+        let done = encoders::with(|encoder, out, number| {
             pack(chunk, encoder, out)?;
-            Some(store(chunk, out))
+            Some(store(chunk, out, number))
         });
         match done.flatten() {
             Some(Stored::Elsewhere) => {
@@ -111,7 +119,7 @@ enum Stored {
     Nowhere,
 }
 
-fn store(chunk: Chunk, block: &[u8]) -> Stored {
+fn store(chunk: Chunk, block: &[u8], number: usize) -> Stored {
     let takes = TAKES.load(Ordering::Acquire);
     if takes != 0
         && let Some(place) = Chunk::of_first(takes).take(block.len())
@@ -122,10 +130,12 @@ fn store(chunk: Chunk, block: &[u8]) -> Stored {
     if block.len() > chunk.bytes() / 2 {
         return Stored::Nowhere;
     }
+    landing::put(number, block);
     chunk.become_packed();
     if let Some(place) = chunk.take(block.len()) {
         put(place, block);
     }
+    landing::clear(number);
     TAKES.store(chunk.first(), Ordering::Release);
     Stored::Here
 }

@@ -4,7 +4,7 @@
 //! counters of their streams. What is on record then is the run up to there, and the last moments.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
-use super::arena::{Arena, FIRST_CHUNK_BYTES};
+use super::arena::Arena;
 use super::chunk::Chunk;
 use super::packed;
 use super::written::written_until;
@@ -13,16 +13,27 @@ use crate::memory::Table;
 use crate::notes::Note;
 use crate::registry;
 use crate::tls::Thread;
+use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
+use trace_format::spool::scratch;
 
-const SCRATCH_SLOTS: usize = FIRST_CHUNK_BYTES as usize / size_of::<Segment>();
+const SCRATCH_SLOTS: usize = scratch::SLOTS;
 
 /// A scratch chunk: where a thread's segments wait to be folded.
+#[repr(C, align(32))]
 pub(crate) struct Scratch {
     thread: u32,
+    /// While a fold is under way, one more than the slots that are in the counters.
+    folded: AtomicU32,
     slots: std::cell::UnsafeCell<[Segment; SCRATCH_SLOTS]>,
 }
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<Scratch>() == scratch::BYTES && offset_of!(Scratch, slots) == scratch::FIRST);
+    assert!(offset_of!(Scratch, thread) == scratch::THREAD && offset_of!(Scratch, folded) == scratch::FOLDED);
+};
 
 // SAFETY: the slots are written by the owning thread only, and read by others only at the end of the process, who skip
 // slots that are not filled.
@@ -59,7 +70,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
             return chunk.first();
         }
         let slots = std::cell::UnsafeCell::new([Segment::default(); SCRATCH_SLOTS]);
-        let Some((_, scratch)) = SCRATCHES.push(Scratch { thread: index, slots }) else {
+        let Some((_, scratch)) = SCRATCHES.push(Scratch { thread: index, folded: AtomicU32::new(0), slots }) else {
             thread.limit.set(0);
             thread.cursor.set(0);
             return 0;
@@ -88,13 +99,18 @@ pub(crate) fn fold_scratch(scratch: &Scratch) {
     // SAFETY: called by the owning thread, or at the end of the process.
     let slots = unsafe { &mut *scratch.slots.get() };
     let mut rest = &slots[..];
+    let mut done = 1;
+    scratch.folded.store(done, Ordering::Release);
     while let Some(first) = rest.first() {
         let run = rest.iter().take_while(|segment| segment.stream() == first.stream()).count();
         let (now, later) = rest.split_at(run);
         rest = later;
         fold_run(now);
+        done += run as u32;
+        scratch.folded.store(done, Ordering::Release);
     }
     slots.fill(Segment::default());
+    scratch.folded.store(0, Ordering::Release);
 }
 
 /// Folds segments of one stream.

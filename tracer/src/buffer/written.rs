@@ -13,4 +13,5 @@ pub(crate) fn written_until() -> u64 {
 /// All segments that end before `ticks` have been written.
 pub(crate) fn set_written_until(ticks: u64) {
     WRITTEN_UNTIL.store(ticks, Ordering::Release);
+    crate::spool::set_written_until(ticks);
 }

@@ -25,6 +25,17 @@ pub(crate) enum Overflow {
     Fold,
 }
 
+/// Where what is recorded is kept, so that it survives the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spool {
+    /// In this temporary directory (`TMPDIR`; may be empty), or another of this node.
+    Auto(Vec<u8>),
+    /// In this directory.
+    In(Vec<u8>),
+    /// In memory only.
+    Off,
+}
+
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
@@ -34,6 +45,8 @@ pub(crate) struct Config {
     pub(crate) buffer_max: usize,
     /// What to do when it is full.
     pub(crate) overflow: Overflow,
+    /// What survives the process.
+    pub(crate) spool: Spool,
     /// How to flush.
     pub(crate) flush: FlushMode,
     /// 0 quiet, 1 says what was written, 2 says more.
@@ -86,6 +99,11 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(b"fold") => Overflow::Fold,
         Some(value) => return Err(bad("DXT_OVERFLOW", value, "compact or fold")),
     };
+    let spool = match environment.get(c"DXT_SPOOL") {
+        None | Some(b"" | b"auto") => Spool::Auto(environment.get(c"TMPDIR").unwrap_or_default().to_vec()),
+        Some(b"off") => Spool::Off,
+        Some(directory) => Spool::In(directory.to_vec()),
+    };
     let flush = match environment.get(c"DXT_FLUSH") {
         None | Some(b"" | b"auto") => FlushMode::Auto,
         Some(b"collective") => FlushMode::Collective,
@@ -99,7 +117,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => return Err(bad("DXT_VERBOSE", value, "0, 1 or 2")),
     };
     let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
-    Ok(Some(Config { output_dir, buffer_max, overflow, flush, verbose }))
+    Ok(Some(Config { output_dir, buffer_max, overflow, spool, flush, verbose }))
 }
 
 fn enabled(environment: &impl Environment) -> Result<bool, BadValue> {

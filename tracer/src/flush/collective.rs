@@ -7,6 +7,7 @@
 use super::gather::Gathered;
 use super::{names, output};
 use crate::config::Config;
+use crate::describe;
 use crate::mpi::{Handle, SUCCESS, World, api};
 use crate::say::say;
 use std::ffi::{CStr, CString};
@@ -75,7 +76,7 @@ fn encode(world: &World, by: &str, shared: Vec<trace_format::meta::SharedName>, 
     let mut encoder = Encoder::new().ok()?;
     let mut gathered = Gathered::new(by, Some(hashes));
     let preamble = if world.rank == 0 {
-        preamble(&mut encoder, &gathered.job(shared), world.size.unsigned_abs()).ok()?
+        preamble(&mut encoder, &describe::job(shared), world.size.unsigned_abs()).ok()?
     } else {
         Vec::new()
     };

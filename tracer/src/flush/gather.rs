@@ -1,20 +1,16 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
-use crate::clock::{self, Calibration};
+use crate::clock;
 use crate::mpi::{self, World};
-use crate::ops;
 use crate::record::{ARENA, THREADS};
 use crate::registry::{self, File};
-use crate::{buffer, handles, job, notes};
+use crate::{buffer, describe, handles, notes};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
 use trace_format::columns::TickScale;
 use trace_format::counters::Counters;
-use trace_format::meta::{
-    FileDef, Job, JobInfo, LayoutDef, LayoutMoment, Missing, Mpi, Note, Process, ProcessInfo, SharedName, StreamDef,
-    ThreadDef,
-};
+use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Note, Process, StreamDef, ThreadDef};
 use trace_format::write::{self, Encoder, Piece, Region, ThreadSegments};
 
 /// What this process has recorded.
@@ -36,7 +32,7 @@ impl Gathered {
         let calibration = clock::calibrate();
         let threads = segments(&calibration.scale);
         let used = used_streams(&threads);
-        let mut process = Process { info: info(by, &calibration), notes: notes(), ..Process::default() };
+        let mut process = Process { info: describe::process(by, &calibration), notes: notes(), ..Process::default() };
         for (index, thread) in THREADS.iter().enumerate() {
             if threads.get(index).is_some_and(|pieces| !pieces.is_empty()) {
                 process.threads.push(ThreadDef { index: index as u32, tid: thread.tid.load(Ordering::Relaxed) });
@@ -54,30 +50,6 @@ impl Gathered {
     /// Node and process id.
     pub(super) fn place(&self) -> (&str, u32) {
         (&self.process.info.node, self.process.info.pid)
-    }
-
-    /// The job block as this process would write it, with these names stored once for all.
-    pub(super) fn job(&self, names: Vec<SharedName>) -> Job {
-        let identity = job::identity();
-        let world = mpi::world();
-        let mpi = world.map(|world| Mpi {
-            ranks: world.size.unsigned_abs(),
-            family: world.abi.family.to_owned(),
-            version: world.version.clone(),
-        });
-        let info = JobInfo {
-            key: mpi::job_key().unwrap_or(job::own_key()).to_owned(),
-            scheduler: identity.map(|identity| identity.scheduler.clone()).unwrap_or_default(),
-            uid: job::user(),
-            exe: identity.map(|identity| identity.exe.clone()).unwrap_or_default(),
-            args: identity.map(|identity| identity.args.clone()).unwrap_or_default(),
-            cwd: identity.map(|identity| identity.cwd.clone()).unwrap_or_default(),
-            start_unix_ns: identity.map_or(0, |identity| identity.start_unix_ns),
-            mpi,
-            tracer: env!("CARGO_PKG_VERSION").to_owned(),
-        };
-        let settings = crate::config::current().map(crate::config::Config::describe).unwrap_or_default();
-        Job { info, ops: ops::table(), names, settings }
     }
 
     /// Encodes the process's region.
@@ -187,15 +159,8 @@ fn describe(process: &mut Process, used: &[bool], scale: &TickScale, known: &[u6
     for file in all {
         let Some(&number) = number_of.get(&std::ptr::from_ref(file)) else { continue };
         let Some(place) = process.files.get_mut(number as usize) else { continue };
-        let identity = file.identity.get();
-        *place = FileDef {
-            hash: file.hash,
-            path: known.binary_search(&file.hash).is_err().then(|| file.path.to_vec()),
-            kind: identity.kind,
-            device: identity.device,
-            inode: identity.inode,
-            block_size: identity.block_size,
-        };
+        let path = known.binary_search(&file.hash).is_err().then(|| file.path.to_vec());
+        *place = FileDef { path, ..registry::file_definition(file) };
         for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
             if let Some(layout) = layout {
                 let bytes = layout.bytes.to_vec();
@@ -213,27 +178,6 @@ fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
         first_start: scale.nanoseconds(ticks.first_start),
         last_end: scale.nanoseconds(ticks.last_end),
         ..ticks
-    }
-}
-
-fn info(by: &str, calibration: &Calibration) -> ProcessInfo {
-    let identity = job::identity();
-    let (pid, ppid) = job::process_ids();
-    ProcessInfo {
-        rank: mpi::world().map_or(identity.map_or(-1, |identity| identity.rank), |world| world.rank),
-        node: identity.map(|identity| identity.host.clone()).unwrap_or_default(),
-        pid,
-        ppid,
-        exe: identity.map(|identity| identity.exe.clone()).unwrap_or_default(),
-        epoch_unix_ns: calibration.epoch_unix_ns,
-        clock: calibration.source,
-        clock_hz: calibration.hz,
-        sync_ns: mpi::sync_ticks().map(|ticks| calibration.scale.nanoseconds(ticks)),
-        end_ns: calibration.scale.nanoseconds(clock::now()),
-        ended_by: by.to_owned(),
-        segments: 0,
-        missing: 0,
-        blocks: 0,
     }
 }
 

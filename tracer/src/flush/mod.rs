@@ -9,7 +9,7 @@ mod output;
 use crate::config::{Config, FlushMode};
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, clock, registry};
+use crate::{buffer, clock, describe, registry, spool};
 use gather::Gathered;
 use trace_format::write::{self, Encoder};
 
@@ -35,20 +35,27 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) {
     registry::forget_counts();
 }
 
-/// Writes this process's trace into a file of its own, unless there is nothing to write.
-pub(crate) fn one_process(config: &Config, by: &'static str) {
+/// Writes this process's trace into a file of its own, unless there is nothing to write. False if it could not be written.
+pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
     let gathered = Gathered::new(by, None);
     if gathered.is_empty() {
-        return;
+        return true;
     }
-    if let Err(why) = write_process(config, gathered) {
-        say(&[b"failed to write the trace: ", why.as_bytes()]);
+    let written = write_process(config, gathered);
+    if let Err(why) = &written {
+        match spool::path() {
+            None => say(&[b"failed to write the trace: ", why.as_bytes()]),
+            Some(path) => {
+                say(&[b"failed to write the trace: ", why.as_bytes(), b"; dxt-analyze recover can, from ", path]);
+            }
+        }
     }
+    written.is_ok()
 }
 
 fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> {
     let mut encoder = Encoder::new().map_err(|error| error.to_string())?;
-    let job = gathered.job(Vec::new());
+    let job = describe::job(Vec::new());
     let region = gathered.region(&mut encoder, 0).map_err(|error| error.to_string())?;
     let bytes = write::file(&mut encoder, &job, vec![region]).map_err(|error| error.to_string())?;
     let path = output::process_path(config, gathered.place());

@@ -4,8 +4,9 @@
 use super::records::{File, Identity, KnownIdentity, LayoutText};
 use crate::memory::{Bytes, Table};
 use crate::ops::FREQUENT;
+use crate::spool::journal;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use trace_format::meta::{FileKind, LayoutMoment, LayoutSource, path_hash};
+use trace_format::meta::{FileDef, FileKind, LayoutDef, LayoutMoment, LayoutSource, path_hash};
 
 impl File {
     /// Layouts at open and at close.
@@ -60,7 +61,9 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
     loop {
         let head = bucket.load(Ordering::Acquire);
         if let Some(file) = find_from(head, hash, path) {
-            file.identity.learn(identity);
+            if file.identity.learn(identity) {
+                note(file);
+            }
             return Some(file);
         }
         // Two threads may make the same file; the one that loses the exchange leaves an unused record behind.
@@ -78,10 +81,51 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
             next: head,
         })?;
         made = Some(file);
+        // Before anyone can find it: whoever is killed while using it leaves segments that name it.
+        note(file);
         let new = std::ptr::from_ref(file).cast_mut();
         if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return Some(file);
         }
+    }
+}
+
+/// The file's number: by which the journal knows it.
+pub(super) fn number(file: &File) -> u32 {
+    FILES.index_of(file) as u32
+}
+
+/// What the trace says of a file, but for its path.
+pub(crate) fn definition(file: &File) -> FileDef {
+    let Identity { kind, device, inode, block_size } = file.identity.get();
+    FileDef { hash: file.hash, path: None, kind, device, inode, block_size }
+}
+
+/// Writes a file into the journal.
+pub(super) fn note(file: &File) {
+    if journal::is_kept() {
+        journal::file(number(file), &definition(file), file.path);
+    }
+}
+
+/// Writes all files and their layouts into the journal.
+pub(super) fn note_all() {
+    // One that is being made has no path yet; its maker sees that there is a journal by now.
+    for file in files().filter(|file| !file.path.is_empty()) {
+        note(file);
+        for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
+            if let Some(layout) = layout {
+                note_layout(file, moment, layout);
+            }
+        }
+    }
+}
+
+/// Writes a layout of a file into the journal.
+pub(super) fn note_layout(file: &File, moment: LayoutMoment, layout: &LayoutText) {
+    if journal::is_kept() {
+        let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };
+        journal::layout(&def, layout.bytes);
     }
 }
 
@@ -109,6 +153,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
         let kept = PATHS.keep(bytes).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }));
         if let Some((_, layout)) = kept.filter(|_| !bytes.is_empty()) {
             place.store(std::ptr::from_ref(layout).cast_mut(), Ordering::Release);
+            note_layout(file, moment, layout);
         }
         return;
     }

@@ -2,24 +2,39 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use trace_format::counters::{Counters, Previous, SIZE_BINS};
+use trace_format::spool::folded;
 
 /// [`Counters`] that many threads add to. Sums are exact; `previous` is whoever came last.
+#[repr(C)]
 pub(super) struct Folded {
+    /// One more than the stream's id: for readers of the spool.
+    stream: AtomicU64,
     sums: [AtomicU64; 5],
     max_duration: AtomicU64,
     first_start: AtomicU64,
     last_end: AtomicU64,
     min_offset: AtomicI64,
     max_end_offset: AtomicI64,
-    sizes: [AtomicU64; SIZE_BINS],
     pub(super) previous: AtomicI64,
+    sizes: [AtomicU64; SIZE_BINS],
 }
 
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<Folded>() == folded::BYTES && offset_of!(Folded, stream) == folded::STREAM);
+    assert!(offset_of!(Folded, sums) == folded::SUMS && offset_of!(Folded, max_duration) == folded::MAX_DURATION);
+    assert!(offset_of!(Folded, first_start) == folded::FIRST_START && offset_of!(Folded, last_end) == folded::LAST_END);
+    assert!(offset_of!(Folded, min_offset) == folded::MIN_OFFSET && offset_of!(Folded, sizes) == folded::SIZES);
+    assert!(offset_of!(Folded, max_end_offset) == folded::MAX_END_OFFSET);
+    assert!(offset_of!(Folded, previous) == folded::PREVIOUS);
+};
+
 impl Folded {
-    /// Empty counters.
-    pub(super) fn new() -> Self {
+    /// Empty counters of the stream with this id.
+    pub(super) fn new(stream: u64) -> Self {
         let empty = Counters::default();
         Self {
+            stream: AtomicU64::new(stream + 1),
             sums: [const { AtomicU64::new(0) }; 5],
             max_duration: AtomicU64::new(empty.max_duration),
             first_start: AtomicU64::new(empty.first_start),
@@ -29,6 +44,11 @@ impl Folded {
             sizes: [const { AtomicU64::new(0) }; SIZE_BINS],
             previous: AtomicI64::new(Previous::default().to_raw()),
         }
+    }
+
+    /// It has been written to a trace: readers of the spool leave it out.
+    pub(super) fn forget(&self) {
+        self.stream.store(0, Ordering::Release);
     }
 
     /// Adds what one thread folded; `previous` is where its last segment ended.
@@ -73,16 +93,16 @@ mod tests {
 
     #[test]
     fn folding_by_many_threads_loses_nothing() {
-        let folded = Folded::new();
+        let shared = Folded::new(0);
         let (mut counters, mut previous) = (Counters::default(), Previous::default());
         counters.fold(&mut previous, 10, 20, 5, 9);
         counters.fold(&mut previous, 30, 20, 10, 12);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..1000).for_each(|_| folded.add(&counters, previous)));
+                scope.spawn(|| (0..1000).for_each(|_| shared.add(&counters, previous)));
             }
         });
-        let sum = folded.read();
+        let sum = shared.read();
         assert_eq!((sum.segments, sum.bytes, sum.duration, sum.consecutive), (8000, 160_000, 24_000, 4000));
         assert_eq!((sum.first_start, sum.last_end, sum.min_offset, sum.max_end_offset), (5, 12, 10, 50));
     }

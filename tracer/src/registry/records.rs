@@ -48,14 +48,16 @@ impl KnownIdentity {
         }
     }
 
-    /// Takes over `identity` if none was known.
-    pub(super) fn learn(&self, identity: Identity) {
-        if identity.kind != FileKind::Unknown && self.get().kind == FileKind::Unknown {
+    /// Takes over `identity` if none was known; returns whether it did.
+    pub(super) fn learn(&self, identity: Identity) -> bool {
+        let new = identity.kind != FileKind::Unknown && self.get().kind == FileKind::Unknown;
+        if new {
             self.device.store(identity.device, Ordering::Relaxed);
             self.inode.store(identity.inode, Ordering::Relaxed);
             self.block_size.store(identity.block_size, Ordering::Relaxed);
             self.kind.store(identity.kind.into(), Ordering::Release);
         }
+        new
     }
 }
 

@@ -1,13 +1,15 @@
 //! Streams by (file, operation, flags, error number), and the counters of segments that have no place on record.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
+use super::file;
 use super::folded::Folded;
 use super::records::{File, Stream};
-use crate::memory::Table;
+use crate::memory::{Lent, Table};
 use crate::ops::{FREQUENT, Op};
+use crate::spool::journal;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{Counters, Previous};
-use trace_format::meta::stream_flags;
+use trace_format::meta::{StreamDef, stream_flags};
 use trace_format::segment::{MAX_STREAMS, StreamId};
 
 static STREAMS: Table<Stream> = Table::new();
@@ -76,18 +78,53 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
             next: head,
         })?;
         stream.id.store(id as u64, Ordering::Release);
+        // Before anyone can find it: see `file::find_or_add`.
+        note(stream);
         let new = std::ptr::from_ref(stream).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
         let _ = file.streams.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
     }
 }
 
+/// What the trace says of a stream, with the file's number in the journal.
+fn note(stream: &Stream) {
+    if journal::is_kept() {
+        let (id, file) = (stream.id.load(Ordering::Acquire) as u32, file::number(stream.file));
+        journal::stream(&StreamDef { id, file, op: stream.op, flags: stream.flags, errno: stream.errno });
+    }
+}
+
+/// Writes all streams into the journal.
+pub(super) fn note_all() {
+    // One that is being made has no operation yet; its maker sees that there is a journal by now.
+    streams().filter(|(_, stream)| stream.op != 0).for_each(|(_, stream)| note(stream));
+}
+
+/// From now on counters lie in the spool. There may be none yet.
+pub(super) fn lend_counters(part: Lent) {
+    FOLDED.lend(part);
+}
+
 /// Empties the counters of every stream: in a forked child, and after a flush.
 pub(crate) fn forget_counts() {
     for (_, stream) in streams() {
+        // The counters may go on to be seen in the spool.
+        // SAFETY: null or a record of the table.
+        if let Some(folded) = unsafe { stream.counters.load(Ordering::Acquire).as_ref() } {
+            folded.forget();
+        }
         stream.counters.store(std::ptr::null_mut(), Ordering::Release);
         stream.used.store(false, Ordering::Release);
     }
+}
+
+/// In a forked child: the counters are its parent's.
+pub(crate) fn forget_counters() {
+    for (_, stream) in streams() {
+        stream.counters.store(std::ptr::null_mut(), Ordering::Relaxed);
+        stream.used.store(false, Ordering::Relaxed);
+    }
+    FOLDED.clear();
 }
 
 impl Stream {
@@ -107,7 +144,7 @@ impl Stream {
     pub(crate) fn add(&self, counters: &Counters, previous: Previous) -> bool {
         let mut folded = self.counters.load(Ordering::Acquire);
         if folded.is_null() {
-            let Some((_, new)) = FOLDED.push(Folded::new()) else { return false };
+            let Some((_, new)) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire))) else { return false };
             let new = std::ptr::from_ref(new).cast_mut();
             folded =
                 match self.counters.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {

@@ -1,0 +1,40 @@
+//! The first call is about to be recorded: what is to survive this process is put into a spool.
+
+use crate::config::{self, LEAST_BUFFER_MAX};
+use crate::record::{ARENA, THREADS};
+use crate::spool::{self, journal};
+use crate::{buffer, clock, describe, memory, mpi, registry};
+use std::sync::atomic::Ordering;
+use trace_format::meta::{Process, ThreadDef};
+
+/// Bytes of the arena.
+pub(crate) fn arena_bytes() -> usize {
+    config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
+}
+
+/// Makes the spool if there shall be one and there is none yet.
+pub(crate) fn begin() {
+    spool::make(arena_bytes(), memory::scale(), |parts| {
+        buffer::lend(&ARENA, parts);
+        registry::lend_counters(parts.folded);
+        say_who();
+        registry::note_all();
+        for (index, thread) in THREADS.iter().enumerate() {
+            let tid = thread.tid.load(Ordering::Relaxed);
+            journal::thread(ThreadDef { index: index as u32, tid });
+        }
+    });
+}
+
+/// Writes into the journal who this process is, and of which job: at its beginning, and when MPI has told more.
+pub(crate) fn say_who() {
+    if !journal::is_kept() {
+        return;
+    }
+    journal::job(&describe::job(Vec::new()).encode());
+    let info = describe::process("", &clock::calibrate());
+    journal::process(&Process { info, ..Process::default() }.encode());
+    if let Some(ticks) = mpi::sync_ticks() {
+        spool::set_sync(ticks);
+    }
+}

@@ -1,0 +1,203 @@
+//! The spool's file: made, backed piece by piece as it is used, and removed. No descriptor stays open: the numbers are the
+//! program's.
+#![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2), unlink(2)")]
+
+use super::place;
+use crate::config::{self, Spool};
+use crate::errno;
+use crate::job;
+use crate::say::say;
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use trace_format::spool::HEADER_BYTES;
+
+/// The spool's path, with its NUL; kept for good.
+static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
+static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static LENGTH: AtomicUsize = AtomicUsize::new(0);
+static INODE: AtomicU64 = AtomicU64::new(0);
+
+/// madvise(2): MADV_POPULATE_WRITE (Linux 5.14).
+const POPULATE_WRITE: libc::c_int = 23;
+
+fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
+    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
+    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o600) };
+    if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
+}
+
+fn close(file: libc::c_int) {
+    // SAFETY: opened by this module.
+    unsafe { libc::syscall(libc::SYS_close, file) };
+}
+
+fn inode(file: libc::c_int) -> u64 {
+    // SAFETY: an all-zero stat is a valid one.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours.
+    let known = unsafe { libc::syscall(libc::SYS_fstat, file, &raw mut stat) } == 0;
+    if known { stat.st_ino } else { 0 }
+}
+
+/// Makes a spool of `length` bytes, of which only the header is backed, and maps it; `None` if that cannot be.
+pub(super) fn make(length: usize) -> Option<*mut u8> {
+    let saved = errno::save();
+    let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));
+    saved.restore();
+    match made {
+        Ok(start) => Some(start),
+        Err((path, error)) => {
+            let asked =
+                config::current().is_some_and(|config| matches!(config.spool, Spool::In(_)) || config.verbose > 0);
+            if asked {
+                let path: Option<CString> = path;
+                let why = std::io::Error::from_raw_os_error(error).to_string();
+                let path = path.unwrap_or_default();
+                say(&[b"no spool ", path.to_bytes(), b" (", why.as_bytes(), b"): a killed process leaves no trace"]);
+            }
+            None
+        }
+    }
+}
+
+fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>, libc::c_int)> {
+    // A file over RLIMIT_FSIZE would end the program with SIGXFSZ.
+    if length as u64 > file_size_limit() {
+        return Err((None, libc::EFBIG));
+    }
+    // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
+    unsafe { libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) };
+    let (pid, _) = job::process_ids();
+    for number in 0..100 {
+        let (base, start) = (directory.to_string_lossy(), crate::clock::unix_ns() as u64 / 1000);
+        let name = format!("{base}/dxt-{}-{pid}-{start:x}-{number}.spool", job::user());
+        let path = CString::new(name).map_err(|_| (None, libc::EINVAL))?;
+        let file = match open(&path, libc::O_CREAT | libc::O_EXCL) {
+            Ok(file) => file,
+            Err(libc::EEXIST) => continue,
+            Err(error) => return Err((Some(path), error)),
+        };
+        let mapped = map(file, length);
+        INODE.store(inode(file), Ordering::Relaxed);
+        close(file);
+        return match mapped {
+            Ok(start) => {
+                START.store(start, Ordering::Relaxed);
+                LENGTH.store(length, Ordering::Relaxed);
+                // Kept for good: the path may be needed at any later moment, in any thread.
+                PATH.store(Box::into_raw(Box::new(path)), Ordering::Release);
+                Ok(start)
+            }
+            Err(error) => {
+                unlink(&path);
+                Err((Some(path), error))
+            }
+        };
+    }
+    Err((None, libc::EEXIST))
+}
+
+fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is ours.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    if known { limit.rlim_cur } else { 0 }
+}
+
+fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
+    // SAFETY: sets the size of our own new file.
+    if unsafe { libc::syscall(libc::SYS_ftruncate, file, length) } != 0 {
+        return Err(errno::save().value());
+    }
+    allocate(file, 0, HEADER_BYTES)?;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping touches nothing that exists.
+    let address = unsafe {
+        libc::syscall(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, protection, libc::MAP_SHARED, file, 0_i64)
+    };
+    if address == -1 { Err(errno::save().value()) } else { Ok(address as *mut u8) }
+}
+
+/// Has the file system take room for a range that nobody has written to.
+fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc::c_int> {
+    // SAFETY: takes room in our own file.
+    if unsafe { libc::syscall(libc::SYS_fallocate, file, 0, offset, length) } == 0 {
+        return Ok(());
+    }
+    match errno::save().value() {
+        libc::EOPNOTSUPP | libc::ENOSYS => write_zeros(file, offset, length),
+        error => Err(error),
+    }
+}
+
+/// The same where the file system cannot allocate.
+fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Result<(), libc::c_int> {
+    static ZEROS: [u8; 4096] = [0; 4096];
+    while length > 0 {
+        let now = length.min(ZEROS.len());
+        // SAFETY: the buffer is ours; nobody has written to this range yet.
+        let written = unsafe { libc::syscall(libc::SYS_pwrite64, file, ZEROS.as_ptr(), now, offset) };
+        let written = usize::try_from(written).map_err(|_| errno::save().value())?;
+        if written == 0 {
+            return Err(libc::ENOSPC);
+        }
+        offset += written;
+        length -= written;
+    }
+    Ok(())
+}
+
+/// Has the `bytes` from `address` on backed by the file system; false if that cannot be. Keeps errno. Called by one
+/// thread at a time.
+pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
+    let saved = errno::save();
+    let done = allocate_at(address, bytes);
+    if done {
+        // Many page faults less. Where the kernel does not know it, they happen one by one.
+        // SAFETY: the range is ours and backed.
+        unsafe { libc::syscall(libc::SYS_madvise, address, bytes, POPULATE_WRITE) };
+    }
+    saved.restore();
+    done
+}
+
+fn allocate_at(address: *mut u8, bytes: usize) -> bool {
+    let (start, Some(path)) = (START.load(Ordering::Relaxed), path()) else { return false };
+    let offset = address.addr().wrapping_sub(start.addr());
+    if offset + bytes > LENGTH.load(Ordering::Relaxed) || (offset + bytes) as u64 > file_size_limit() {
+        return false;
+    }
+    let Ok(path) = CStr::from_bytes_with_nul(path) else { return false };
+    let Ok(file) = open(path, 0) else { return false };
+    // Somebody may have taken the file away and put another in its place.
+    let done = inode(file) == INODE.load(Ordering::Relaxed) && allocate(file, offset, bytes).is_ok();
+    close(file);
+    done
+}
+
+fn unlink(path: &CStr) {
+    // SAFETY: the name ends in NUL.
+    unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
+}
+
+/// The path, with its NUL.
+pub(super) fn path() -> Option<&'static [u8]> {
+    // SAFETY: null, or a leaked string.
+    unsafe { PATH.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())
+}
+
+/// Removes the file; the mapping stays.
+pub(super) fn remove() {
+    let saved = errno::save();
+    if let Some(Ok(path)) = path().map(CStr::from_bytes_with_nul) {
+        unlink(path);
+    }
+    PATH.store(std::ptr::null_mut(), Ordering::Release);
+    saved.restore();
+}
+
+/// Forgets the file: it is the parent's.
+pub(super) fn forget() {
+    PATH.store(std::ptr::null_mut(), Ordering::Release);
+}

@@ -1,0 +1,113 @@
+//! The spool's header, and the parts it tells the places of.
+#![expect(unsafe_code, reason = "fields of the mapped header")]
+
+use crate::clock::{self, Base};
+use crate::memory::Lent;
+use crate::notes::{Counts, TEXTS};
+use crate::{job, notes};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use trace_format::spool::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, VERSION, header};
+
+static HEADER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+
+const _: () = assert!(TEXTS.len() <= MOST_NOTES && header::NOTES + MOST_NOTES * 8 <= HEADER_BYTES);
+
+/// The 64-bit field at `offset` of the header at `start`.
+fn field(start: *mut u8, offset: usize) -> &'static AtomicU64 {
+    debug_assert!(offset.is_multiple_of(8) && offset < HEADER_BYTES);
+    // SAFETY: inside the mapped header.
+    let place = unsafe { start.add(offset) };
+    // SAFETY: aligned to eight bytes, mapped for good, any bits are valid.
+    unsafe { &*place.cast::<AtomicU64>() }
+}
+
+/// The 32-bit field at `offset`.
+fn half_field(start: *mut u8, offset: usize) -> &'static AtomicU32 {
+    // SAFETY: inside the mapped header.
+    let place = unsafe { start.add(offset) };
+    // SAFETY: aligned to four bytes, mapped for good, any bits are valid.
+    unsafe { &*place.cast::<AtomicU32>() }
+}
+
+/// Fills in the header but for its magic; returns the parts of these sizes, the first of which begins at `first`.
+pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, clock: &Base) -> [Lent; PARTS] {
+    let (pid, _) = job::process_ids();
+    half_field(start, header::VERSION).store(VERSION, Ordering::Relaxed);
+    half_field(start, header::PID).store(pid, Ordering::Relaxed);
+    let boot = job::boot_id();
+    for (i, half) in boot.as_chunks::<8>().0.iter().enumerate() {
+        field(start, header::BOOT_ID + i * 8).store(u64::from_le_bytes(*half), Ordering::Relaxed);
+    }
+    field(start, header::STARTED).store(job::started(pid), Ordering::Relaxed);
+    half_field(start, header::COUNTER).store(u32::from(clock.counter), Ordering::Relaxed);
+    half_field(start, header::NOTE_COUNT).store(TEXTS.len() as u32, Ordering::Relaxed);
+    field(start, header::BASE_TICKS).store(clock.ticks, Ordering::Relaxed);
+    field(start, header::BASE_MONOTONIC).store(clock.monotonic_ns, Ordering::Relaxed);
+    field(start, header::EPOCH_UNIX).store(clock.epoch_unix_ns as u64, Ordering::Relaxed);
+    let mut offset = first;
+    std::array::from_fn(|part| {
+        let (at, size) = (header::PARTS + part * PART_BYTES, sizes[part]);
+        field(start, at).store(offset as u64, Ordering::Relaxed);
+        field(start, at + 8).store(size as u64, Ordering::Relaxed);
+        // SAFETY: inside the mapping, whose size is that of header and parts.
+        let address = unsafe { start.add(offset) };
+        offset += size;
+        Lent { start: address, capacity: size, used: field(start, at + 16) }
+    })
+}
+
+/// Where the counts of what is not recorded are.
+pub(super) fn counts(start: *mut u8) -> *mut Counts {
+    // SAFETY: inside the mapped header.
+    unsafe { start.add(header::NOTES) }.cast()
+}
+
+/// The spool is whole: readers may take it for one.
+pub(super) fn publish(start: *mut u8) {
+    field(start, header::MAGIC).store(MAGIC, Ordering::Release);
+    HEADER.store(start, Ordering::Release);
+}
+
+/// Forgets the header: it is the parent's.
+pub(super) fn forget() {
+    HEADER.store(std::ptr::null_mut(), Ordering::Relaxed);
+}
+
+fn put(offset: usize, value: u64) {
+    let start = HEADER.load(Ordering::Acquire);
+    if !start.is_null() {
+        field(start, offset).store(value, Ordering::Release);
+    }
+}
+
+/// Segments that end at `ticks` or before are in a trace.
+pub(crate) fn set_written_until(ticks: u64) {
+    put(header::WRITTEN_UNTIL, ticks);
+}
+
+/// The rank left the aligning barrier at `ticks`.
+pub(crate) fn set_sync(ticks: u64) {
+    put(header::SYNC_TICKS, ticks);
+}
+
+/// Ticks between two comparisons of the clocks, at least: some milliseconds.
+const COMPARED_EVERY: u64 = 1 << 24;
+
+/// Compares the clocks now and then, so that a reader can tell the counter's rate.
+pub(crate) fn note_clock() {
+    let start = HEADER.load(Ordering::Acquire);
+    if start.is_null() {
+        return;
+    }
+    let latest = field(start, header::LATEST_TICKS);
+    if clock::now().wrapping_sub(latest.load(Ordering::Relaxed)) > COMPARED_EVERY {
+        let (ticks, monotonic_ns) = clock::compare();
+        field(start, header::LATEST_MONOTONIC).store(monotonic_ns, Ordering::Relaxed);
+        latest.store(ticks, Ordering::Release);
+    }
+}
+
+/// The texts of the notes, one line each.
+pub(super) fn note_texts() -> Vec<u8> {
+    notes::TEXTS.join("\n").into_bytes()
+}

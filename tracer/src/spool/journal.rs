@@ -1,0 +1,84 @@
+//! The journal: definitions are written into the spool when they are made. Nothing happens while there is no spool; when
+//! one is made, all that is known goes in first.
+#![expect(unsafe_code, reason = "writes records into the mapped journal")]
+
+use crate::memory::{Area, Lent};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use trace_format::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
+use trace_format::spool::journal::{self, RECORD_BYTES, RECORD_MAGIC, kind, record_bytes, record_header};
+
+static AREA: Area = Area::new();
+static KEPT: AtomicBool = AtomicBool::new(false);
+
+/// From now on there is a journal, still empty.
+pub(super) fn lend(part: Lent) {
+    AREA.lend(part);
+    KEPT.store(true, Ordering::Release);
+    add(kind::NOTES, &[&super::header::note_texts()]);
+}
+
+/// There is none: for a forked child.
+pub(super) fn forget() {
+    KEPT.store(false, Ordering::Release);
+    AREA.forget();
+}
+
+/// Whether definitions are to be written down.
+pub(crate) fn is_kept() -> bool {
+    KEPT.load(Ordering::Acquire)
+}
+
+/// Adds a record. One that finds no room is lost, as is what it defines should the process be killed.
+fn add(kind: u32, parts: &[&[u8]]) {
+    if !is_kept() {
+        return;
+    }
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let Some(at) = AREA.take(|_| Some(record_bytes(length))) else { return };
+    // SAFETY: inside the area.
+    let record = unsafe { AREA.start().add(at) };
+    // SAFETY: the record's payload, which was given to this call alone.
+    let payload = unsafe { std::slice::from_raw_parts_mut(record.add(RECORD_BYTES), length) };
+    let mut rest = &mut payload[..];
+    for part in parts {
+        let (here, behind) = rest.split_at_mut(part.len());
+        here.copy_from_slice(part);
+        rest = behind;
+    }
+    let header = record_header(kind, payload);
+    // SAFETY: the record's header but for its first four bytes, given to this call alone.
+    unsafe { std::ptr::copy_nonoverlapping(header.as_ptr().add(4), record.add(4), RECORD_BYTES - 4) };
+    // SAFETY: records begin at multiples of eight bytes.
+    let magic = unsafe { &*record.cast::<AtomicU32>() };
+    magic.store(RECORD_MAGIC, Ordering::Release);
+}
+
+/// The job block.
+pub(crate) fn job(block: &[u8]) {
+    add(kind::JOB, &[block]);
+}
+
+/// The process's description, as a process block.
+pub(crate) fn process(block: &[u8]) {
+    add(kind::PROCESS, &[block]);
+}
+
+/// A thread has recorded something.
+pub(crate) fn thread(thread: ThreadDef) {
+    add(kind::THREAD, &[&journal::thread(thread)]);
+}
+
+/// A file, with its path beside it.
+pub(crate) fn file(number: u32, def: &FileDef, path: &[u8]) {
+    add(kind::FILE, &[&journal::file(number, def), path]);
+}
+
+/// A stream.
+pub(crate) fn stream(def: &StreamDef) {
+    add(kind::STREAM, &[&journal::stream(def)]);
+}
+
+/// A layout, with its bytes beside it.
+pub(crate) fn layout(def: &LayoutDef, bytes: &[u8]) {
+    add(kind::LAYOUT, &[&journal::layout(def), bytes]);
+}

@@ -1,0 +1,142 @@
+//! The spool: a mapped file that holds what this process has recorded, so that it survives the process. Its layout is
+//! `trace_format::spool`'s. Made when the first call is about to be recorded, removed when its trace has been written.
+//!
+//! Here is the file and where things are in it. What belongs into it is put there by those who know: the arena and the
+//! tables lie in it, definitions go into its [`journal`].
+
+mod file;
+mod header;
+pub(crate) mod journal;
+mod place;
+
+pub(crate) use header::{note_clock, set_sync, set_written_until};
+
+use crate::clock;
+use crate::memory::Lent;
+use crate::notes;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, landing, scratch};
+
+/// Where a process is with its spool.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has none and shall have none.
+    None = 0,
+    /// It shall have one once something is recorded.
+    Wanted = 1,
+    /// A thread is making it.
+    Making = 2,
+    /// It is there.
+    There = 3,
+}
+
+static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
+/// Threads inside the tables while it was made are none; those that wait for it are.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Yields before a thread goes on without waiting for another that makes the spool: it may have died.
+const MOST_YIELDS: u32 = 100_000;
+
+/// The parts that others lie in.
+pub(crate) struct Parts {
+    /// For the arena.
+    pub(crate) arena: Lent,
+    /// For the segments that wait to be folded.
+    pub(crate) scratch: Lent,
+    /// For the counters.
+    pub(crate) folded: Lent,
+    /// For packed blocks on their way.
+    pub(crate) landing: Lent,
+}
+
+/// Says that the process shall have a spool.
+pub(crate) fn want() {
+    crate::memory::back_by(file::back);
+    STAGE.store(Stage::Wanted as u8, Ordering::Release);
+}
+
+/// Whether there is one.
+pub(crate) fn is_there() -> bool {
+    STAGE.load(Ordering::Acquire) == Stage::There as u8
+}
+
+/// Called before a thread gets its first memory for segments: makes the spool if it is wanted and not there yet. `use_parts`
+/// puts things into it; it runs once, on one thread, while no other is recording yet.
+pub(crate) fn make(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) {
+    loop {
+        match STAGE.load(Ordering::Acquire) {
+            stage if stage == Stage::Wanted as u8 => {}
+            stage if stage == Stage::Making as u8 => return wait(),
+            _ => return,
+        }
+        let (wanted, making) = (Stage::Wanted as u8, Stage::Making as u8);
+        if STAGE.compare_exchange(wanted, making, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            break;
+        }
+    }
+    let made = try_making(arena_bytes, scale, use_parts);
+    let stage = if made { Stage::There } else { Stage::None };
+    STAGE.store(stage as u8, Ordering::Release);
+    MADE.fetch_add(1, Ordering::Release);
+}
+
+fn wait() {
+    let mut waited = 0;
+    while STAGE.load(Ordering::Acquire) == Stage::Making as u8 && waited < MOST_YIELDS {
+        waited += 1;
+        crate::threads::give_way();
+    }
+}
+
+/// Most bytes of each part: address space and an upper bound of the file's size; nothing is taken before it is used.
+const JOURNAL_BYTES: usize = 256 << 20;
+const SCRATCHES: usize = 1 << 15;
+const COUNTERS: usize = 1 << 18;
+
+fn try_making(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
+    let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
+    let mut sizes = [0; PARTS];
+    sizes[Part::Journal as usize] = page(JOURNAL_BYTES / scale);
+    sizes[Part::Arena as usize] = page(arena_bytes);
+    sizes[Part::Scratch as usize] = page(SCRATCHES / scale * scratch::BYTES);
+    sizes[Part::Folded as usize] = page(COUNTERS / scale * folded::BYTES);
+    sizes[Part::Landing as usize] = page(landing::PLACES * landing::BYTES);
+    let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
+    let clock = clock::base();
+    let lent = header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
+    let [journal, arena, scratch, folded, landing] = lent;
+    // The arena's part is a little larger than what was asked for.
+    let arena = Lent { capacity: arena_bytes, ..arena };
+    journal::lend(journal);
+    notes::keep_in(header::counts(start));
+    use_parts(&Parts { arena, scratch, folded, landing });
+    note_clock();
+    header::publish(start);
+    true
+}
+
+/// The trace has been written and nothing is left to save: takes the file away. What is recorded from now on dies with
+/// the process.
+pub(crate) fn remove() {
+    if is_there() {
+        file::remove();
+    }
+}
+
+/// Path of the spool, for messages.
+pub(crate) fn path() -> Option<&'static [u8]> {
+    let path = file::path().filter(|_| is_there())?;
+    path.split_last().map(|(_, path)| path)
+}
+
+/// In a forked child: the parent's spool is the parent's. The child gets its own once it records something.
+pub(crate) fn in_child() {
+    if STAGE.load(Ordering::Relaxed) != Stage::None as u8 {
+        header::forget();
+        journal::forget();
+        notes::keep_in(std::ptr::null_mut());
+        file::forget();
+        STAGE.store(Stage::Wanted as u8, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,50 @@
+//! Where spools are put: a directory of this node.
+#![expect(unsafe_code, reason = "statfs(2)")]
+
+use crate::config::{self, Spool};
+use crate::job;
+use std::ffi::CString;
+
+/// File systems that other nodes see too (statfs(2), and the file systems' own sources): NFS, CIFS, SMB2, Lustre, GPFS, Ceph,
+/// BeeGFS, Panasas, AFS, 9P, FUSE. A mapped file there is slow, and may fail in ways that a program cannot survive.
+const SHARED: [u32; 12] = [
+    0x6969,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x00c3_6400,
+    0x1983_0326,
+    0xaad7_aaea,
+    0x5346_414f,
+    0x0102_1997,
+    0x6573_5546,
+    0x6173_7067,
+];
+
+/// Directory for the spool.
+pub(super) fn directory() -> Option<CString> {
+    match &config::current()?.spool {
+        Spool::Off => None,
+        Spool::In(directory) if directory.starts_with(b"/") => CString::new(directory.clone()).ok(),
+        Spool::In(directory) => {
+            let mut path = job::identity()?.cwd.clone();
+            path.push(b'/');
+            path.extend_from_slice(directory);
+            CString::new(path).ok()
+        }
+        Spool::Auto(temporary) => {
+            let candidates = [temporary.as_slice(), b"/tmp", b"/dev/shm"];
+            let usable = |path: &&[u8]| path.starts_with(b"/");
+            candidates.into_iter().filter(usable).filter_map(|path| CString::new(path).ok()).find(is_of_this_node)
+        }
+    }
+}
+
+fn is_of_this_node(path: &CString) -> bool {
+    // SAFETY: an all-zero statfs is a valid one.
+    let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the name ends in NUL, the structure is ours. The raw system call, since statfs(3) may be wrapped.
+    let known = unsafe { libc::syscall(libc::SYS_statfs, path.as_ptr(), &raw mut about) } == 0;
+    known && !SHARED.contains(&(about.f_type as u32))
+}
