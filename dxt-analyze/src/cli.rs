@@ -39,6 +39,8 @@ pub enum Verb {
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
     Check(CheckArgs),
+    /// Makes a trace from the spools of processes that were killed, or that still run
+    Recover(RecoverArgs),
 }
 
 /// What to read.
@@ -212,4 +214,21 @@ pub struct CheckArgs {
     /// Which of the report's tables to write as CSV (default: the first)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
+}
+
+/// `recover`.
+#[derive(Clone, Debug, Args)]
+pub struct RecoverArgs {
+    /// Spools (*.spool), or directories with them
+    #[arg(required = true, value_name = "SPOOL")]
+    pub spools: Vec<PathBuf>,
+    /// Trace to write, or a directory for traces named after their programs
+    #[arg(short, long, default_value = ".", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Remove spools of ended processes once their trace is written
+    #[arg(long)]
+    pub remove: bool,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }

@@ -14,6 +14,7 @@ pub mod layouts;
 pub mod limits;
 pub mod load;
 pub mod progress;
+pub mod recover;
 pub mod render;
 pub mod scan;
 pub mod stats;

@@ -149,23 +149,32 @@ pub(crate) fn ending(by: &'static str) {
     errno.restore();
 }
 
-/// The process is about to become another program: writes the trace of what it was. What other threads do before they end
-/// stays in the spool; should the call fail, recording goes on.
-pub(crate) fn becoming_another() {
-    let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
+/// The process is about to become another program: writes the trace of what it was. Returns whether [`stayed`] has
+/// something to do should it not. What other threads do meanwhile stays in the spool.
+pub(crate) fn becoming_another() -> bool {
+    let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return false };
     if !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
-        return;
+        return false;
     }
     let errno = errno::save();
-    tls::current().while_away(|| {
+    let set_aside = tls::current().while_away(|| {
         let until = clock::now();
-        if signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
-            buffer::set_written_until(until);
-            registry::forget_counts();
-            if threads::is_single() {
-                spool::remove();
-            }
+        if !signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
+            return false;
         }
+        buffer::set_written_until(until);
+        registry::forget_counts();
+        threads::is_single() && spool::set_aside()
     });
     errno.restore();
+    set_aside
+}
+
+/// The process has not become another program: recording goes on as before. Keeps errno.
+pub(crate) fn stayed(set_aside: bool) {
+    if set_aside {
+        let errno = errno::save();
+        tls::current().while_away(spool::take_back);
+        errno.restore();
+    }
 }

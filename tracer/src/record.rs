@@ -101,6 +101,11 @@ pub(crate) fn thread() -> Option<&'static Thread> {
     if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
 }
 
+/// The same, for functions that the tracer's own allocator calls too: while the tracer is busy, nothing is counted.
+pub(crate) fn thread_of_program() -> Option<&'static Thread> {
+    if tls::current().busy.get() == 0 { thread() } else { None }
+}
+
 /// Called while the state is not set: before the start, or in a child forked past fork(3)'s handlers, which takes over now.
 #[cold]
 #[inline(never)]

@@ -3,12 +3,14 @@
 mod check;
 mod dump;
 mod outliers;
+mod recover;
 mod stripes;
 mod summary;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use outliers::{OutliersReport, outliers, outliers_of};
+pub use recover::recover;
 pub use stripes::{StripesReport, stripes, stripes_of};
 pub use summary::{summary, summary_of};
 
@@ -50,6 +52,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         Verb::Check(args) => {
             let report = check(args)?;
             let style = style(args.format, args.table.clone(), color);
+            render::write(&report, &style, &mut out).map(|()| report.exit())
+        }
+        Verb::Recover(args) => {
+            let report = recover(args)?;
+            let style = style(args.format, None, color);
             render::write(&report, &style, &mut out).map(|()| report.exit())
         }
     }?;

@@ -6,6 +6,7 @@ mod posix;
 mod process;
 mod signals;
 mod stdio;
+mod variadic;
 
 /// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
 /// must not be. MPI's are found at the first call, since the library may be loaded late.
@@ -27,6 +28,7 @@ pub(crate) fn resolve_all() {
         stdio::TOUCHES,
         stdio::NUMBERS,
         process::ENDS,
+        process::BECOMES,
         signals::SIGNALS,
     ];
     for slot in families.into_iter().flatten() {

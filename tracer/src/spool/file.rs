@@ -68,11 +68,8 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     }
     // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
     unsafe { libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) };
-    let (pid, _) = job::process_ids();
     for number in 0..100 {
-        let (base, start) = (directory.to_string_lossy(), crate::clock::unix_ns() as u64 / 1000);
-        let name = format!("{base}/dxt-{}-{pid}-{start:x}-{number}.spool", job::user());
-        let path = CString::new(name).map_err(|_| (None, libc::EINVAL))?;
+        let path = name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
         let file = match open(&path, libc::O_CREAT | libc::O_EXCL) {
             Ok(file) => file,
             Err(libc::EEXIST) => continue,
@@ -96,6 +93,13 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
         };
     }
     Err((None, libc::EEXIST))
+}
+
+/// A name that no other process of this machine has, but this one has whatever program it runs.
+fn name(directory: &CStr, end: &str) -> Option<CString> {
+    let (pid, _) = job::process_ids();
+    let own = format!("/dxt-{}-{pid}-{}{end}", job::user(), job::started(pid));
+    CString::new([directory.to_bytes(), own.as_bytes()].concat()).ok()
 }
 
 fn file_size_limit() -> u64 {
@@ -195,6 +199,44 @@ pub(super) fn remove() {
     }
     PATH.store(std::ptr::null_mut(), Ordering::Release);
     saved.restore();
+}
+
+/// The process is about to become another program, and all that is in the spool has been written: takes its name away. The
+/// next program, if it is traced, removes it; [`take_back`] gives the name back if there is none.
+pub(super) fn set_aside() -> bool {
+    aside().is_some_and(|(path, aside)| rename(&path, &aside))
+}
+
+/// See [`set_aside`].
+pub(super) fn take_back() {
+    if let Some((path, aside)) = aside() {
+        rename(&aside, &path);
+    }
+}
+
+/// Removes what the program left that this process was before.
+pub(super) fn sweep() {
+    let saved = errno::save();
+    if let Some(aside) = place::directory().and_then(|directory| name(&directory, ASIDE)) {
+        unlink(&aside);
+    }
+    saved.restore();
+}
+
+/// End of the name of a spool that nobody needs unless a call of exec(3) fails.
+const ASIDE: &str = ".done";
+
+fn aside() -> Option<(CString, CString)> {
+    let path = CStr::from_bytes_with_nul(path()?).ok()?;
+    let directory = path.to_bytes().rsplitn(2, |&byte| byte == b'/').nth(1)?;
+    let aside = name(&CString::new(directory).ok()?, ASIDE)?;
+    Some((path.to_owned(), aside))
+}
+
+fn rename(from: &CStr, to: &CStr) -> bool {
+    let (here, flags) = (libc::AT_FDCWD, 0);
+    // SAFETY: both names end in NUL.
+    unsafe { libc::syscall(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags) == 0 }
 }
 
 /// Forgets the file: it is the parent's.

@@ -53,6 +53,7 @@ pub(crate) struct Parts {
 /// Says that the process shall have a spool.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
+    file::sweep();
     STAGE.store(Stage::Wanted as u8, Ordering::Release);
 }
 
@@ -122,6 +123,16 @@ pub(crate) fn remove() {
     if is_there() {
         file::remove();
     }
+}
+
+/// The process may become another program now: see `file::set_aside`. Returns whether there is something to take back.
+pub(crate) fn set_aside() -> bool {
+    is_there() && file::set_aside()
+}
+
+/// It did not.
+pub(crate) fn take_back() {
+    file::take_back();
 }
 
 /// Path of the spool, for messages.

@@ -9,7 +9,8 @@ fn dxt_run() -> PathBuf {
 
 /// Runs `dxt-run --lib ... -o traces OPTIONS -- COMMAND`.
 fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
-    let launch = Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR");
+    let launch =
+        Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
     let launch = launch.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let launch = launch.arg("--lib").arg(library()).arg("-o").arg(scratch.traces());
     let launch = options.iter().fold(launch, |launch, option| launch.arg(option)).arg("--");
@@ -95,4 +96,17 @@ fn wrong_use_is_said() {
     let help = launch("--help");
     assert_eq!((help.code, help.stderr.as_str()), (0, ""));
     assert!(help.stdout.starts_with("usage: dxt-run"));
+}
+
+#[test]
+fn what_a_killed_program_had_done_is_recovered() {
+    if !library().with_file_name("dxt-analyze").exists() {
+        return crate::harness::skip("dxt-analyze is not built beside the library (cargo build)");
+    }
+    let scratch = Scratch::new();
+    let data = scratch.data();
+    let outcome = run(&scratch, &[], &[&*workload("exits"), &*data, "kill".as_ref(), "200".as_ref()]);
+    assert_eq!(outcome.code, 128 + 9);
+    let traces = Traces::read(&scratch.traces());
+    assert_eq!((said(&outcome), traces.segments.len()), (traces.files, 201));
 }

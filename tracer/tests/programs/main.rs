@@ -12,6 +12,7 @@ mod mpi;
 mod mpi_forms;
 mod other;
 mod posix;
+mod spool;
 mod stdio;
 mod threads;
 mod unharmed;

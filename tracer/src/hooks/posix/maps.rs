@@ -44,7 +44,7 @@ fn mapping(
     call: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
     let of_file = number >= 0 && flags & libc::MAP_ANONYMOUS == 0;
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = record::thread_of_program() else { return call() };
     let description = if of_file { handles::descriptor(number) } else { None };
     let timer = Call::begin(thread);
     let address = call();
@@ -128,7 +128,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
         // SAFETY: the caller's own arguments.
         unsafe { function(address, length) }
     };
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = record::thread_of_program() else { return call() };
     // Before the call: as soon as the range is free, another thread may get it. An address inside a page is an error.
     let aligned = whole_pages(address as usize) == address as usize;
     let search = if aligned { mappings::take } else { mappings::find };
@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
         // SAFETY: the caller's own arguments.
         unsafe { function(address, length, flags) }
     };
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = record::thread_of_program() else { return call() };
     let Some(found) = mappings::find(address as usize, length) else { return call() };
     let timer = Call::begin(thread);
     let result = call();

@@ -11,7 +11,6 @@ mod standard;
 mod streams;
 mod touches;
 mod transfers;
-mod variadic;
 
 pub(super) use blocks::BLOCKS;
 pub(super) use characters::CHARACTERS;

@@ -35,7 +35,8 @@ impl<'a> Launch<'a> {
     pub(crate) fn new(scratch: &'a Scratch, program: impl AsRef<Path>) -> Self {
         let launch =
             Self { scratch, command: vec![program.as_ref().into()], mpi: None, preload: true, variables: Vec::new() };
-        launch.env("OPLOG", scratch.log()).env("DXT_ENABLE", "trace").env("DXT_OUTPUT_DIR", scratch.traces())
+        let launch = launch.env("OPLOG", scratch.log()).env("DXT_ENABLE", "trace");
+        launch.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools())
     }
 
     /// Adds an argument.

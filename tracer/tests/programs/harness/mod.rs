@@ -4,6 +4,7 @@ mod build;
 mod command;
 mod oplog;
 mod scratch;
+mod spool;
 mod strace;
 mod trace;
 
@@ -11,6 +12,7 @@ pub(crate) use build::{Compiler, python, workload, workload_source, workload_wit
 pub(crate) use command::{Launch, Outcome};
 pub(crate) use oplog::{Op, Order, assert_same, read_failures, read_log, read_ranks};
 pub(crate) use scratch::Scratch;
+pub(crate) use spool::{recover, spools};
 pub(crate) use strace::{Calls, strace};
 pub(crate) use trace::{Seg, Traces};
 

@@ -36,6 +36,11 @@ impl Scratch {
         self.root.join("traces")
     }
 
+    /// Where spools go; made by the tracer.
+    pub(crate) fn spools(&self) -> PathBuf {
+        self.root.join("spools")
+    }
+
     /// Prefix of the programs' own logs.
     pub(crate) fn log(&self) -> PathBuf {
         self.root.join("logs/log")

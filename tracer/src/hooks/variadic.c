@@ -1,6 +1,7 @@
 /* The variadic functions: each turns its arguments into a list and calls the function of this library that takes one. The
  * names that programs call are defined in variadic.rs, which jumps here. */
 #include <stdarg.h>
+#include <stddef.h>
 
 typedef void stream; /* FILE, without the header's own inline definitions. */
 
@@ -39,3 +40,29 @@ VARIADIC(isoc23_scanf, (const char *format, ...), __isoc23_vscanf(format, list))
 VARIADIC(fprintf_chk, (stream * to, int flag, const char *format, ...), __vfprintf_chk(to, flag, format, list))
 VARIADIC(printf_chk, (int flag, const char *format, ...), __vprintf_chk(flag, format, list))
 VARIADIC(dprintf_chk, (int to, int flag, const char *format, ...), __vdprintf_chk(to, flag, format, list))
+
+int execv(const char *, char *const[]);
+int execvp(const char *, char *const[]);
+int execve(const char *, char *const[], char *const[]);
+
+/* The arguments of execl(3) and its like end with a null pointer; execle's environment follows it. */
+#define EXECL(name, environment, call)                                                                                \
+    int dxt_##name(const char *path, const char *first, ...);                                                         \
+    int dxt_##name(const char *path, const char *first, ...) {                                                        \
+        va_list list;                                                                                                 \
+        size_t count = 0;                                                                                             \
+        va_start(list, first);                                                                                        \
+        for (const char *next = first; next != NULL; next = va_arg(list, const char *)) count++;                      \
+        va_end(list);                                                                                                 \
+        char *argv[count + 1];                                                                                        \
+        argv[0] = (char *)first;                                                                                      \
+        va_start(list, first);                                                                                        \
+        for (size_t i = 1; i <= count; i++) argv[i] = va_arg(list, char *);                                           \
+        environment;                                                                                                  \
+        va_end(list);                                                                                                 \
+        return call;                                                                                                  \
+    }
+
+EXECL(execl, (void)0, execv(path, argv))
+EXECL(execlp, (void)0, execvp(path, argv))
+EXECL(execle, char *const *variables = va_arg(list, char *const *), execve(path, argv, variables))

@@ -26,9 +26,15 @@ macro_rules! variadic {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("a jump to a C function must be written for this processor, in tracer/src/hooks/stdio/variadic.rs");
+compile_error!("a jump to a C function must be written for this processor, in tracer/src/hooks/variadic.rs");
 
 variadic! {
+    /// execl(3), by execv(3).
+    execl = dxt_execl;
+    /// execlp(3), by execvp(3).
+    execlp = dxt_execlp;
+    /// execle(3), by execve(2).
+    execle = dxt_execle;
     /// fprintf(3), by vfprintf(3).
     fprintf = dxt_fprintf;
     /// printf(3), by vprintf(3).

@@ -1,0 +1,50 @@
+//! What processes left behind: reads spools with the format's own reader and makes traces of them.
+
+use super::Scratch;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use trace_format::read::Source;
+use trace_format::spool::Spool;
+use trace_format::write::{self, Encoder};
+
+/// A spool is a large file with few bytes in it: it is read where it is used.
+struct Sparse(File);
+
+impl Source for Sparse {
+    fn size(&self) -> std::io::Result<u64> {
+        self.0.metadata().map(|about| about.len())
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+}
+
+/// The spools that are there.
+pub(crate) fn spools(scratch: &Scratch) -> Vec<PathBuf> {
+    let Ok(listed) = std::fs::read_dir(scratch.spools()) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = listed.map(|entry| entry.expect("failed to list the spools").path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Makes a trace of each spool with something in it and removes it; returns how many calls may be counted twice.
+pub(crate) fn recover(scratch: &Scratch) -> u64 {
+    let mut uncertain = 0;
+    for path in spools(scratch) {
+        let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
+        let mut recovered = spool.recover(None).expect("a spool can be put together");
+        if !recovered.is_empty() {
+            let mut encoder = Encoder::new().expect("an encoder");
+            let region = recovered.region(&mut encoder, 0).expect("a spool can be encoded");
+            let bytes = write::file(&mut encoder, &recovered.job, vec![region]).expect("a spool makes a trace");
+            let name = path.with_extension("dxt");
+            let name = name.file_name().expect("a spool has a name");
+            std::fs::write(scratch.traces().join(name), bytes).expect("failed to write a trace");
+            uncertain += recovered.uncertain;
+        }
+        std::fs::remove_file(path).expect("failed to remove a spool");
+    }
+    uncertain
+}

@@ -1,0 +1,199 @@
+//! What survives a process: whatever kills it, every call that had returned is on record, and nothing else is. A process
+//! that ends as it should leaves no spool.
+
+use crate::harness::{Launch, Order, Scratch, Traces, assert_same, library, read_log, recover, spools, workload};
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A program that tells its progress, under way.
+fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
+    let mut command = Command::new(workload("progress"));
+    command.arg(scratch.data()).arg(threads.to_string()).arg("100000000").stdout(Stdio::piped());
+    command.env("LD_PRELOAD", library()).env("DXT_ENABLE", "trace").env("DXT_OUTPUT_DIR", scratch.traces());
+    command.env("DXT_SPOOL", scratch.spools()).envs(settings.iter().copied());
+    command.spawn().expect("failed to run the program")
+}
+
+/// Kills it when it has told of `after` calls, and a little later; returns how many calls each thread had completed.
+fn kill(mut child: Child, threads: u32, after: u64, later: Duration) -> Vec<u64> {
+    let mut out = child.stdout.take().expect("its standard output is a pipe");
+    let mut told = vec![0; threads as usize];
+    let mut record = [0; 8];
+    for _ in 0..after {
+        out.read_exact(&mut record).expect("the program runs");
+        note(&mut told, record);
+    }
+    std::thread::sleep(later);
+    child.kill().expect("failed to kill the program");
+    child.wait().expect("failed to wait for the program");
+    while out.read_exact(&mut record).is_ok() {
+        note(&mut told, record);
+    }
+    told
+}
+
+fn note(told: &mut [u64], record: [u8; 8]) {
+    let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    told[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
+}
+
+/// What call `i` of thread `t` did, as the program says in its first comment; call 0 is the open.
+fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
+    match i.checked_sub(1) {
+        None => ("open", -1, 0),
+        Some(i) => (if i % 3 == 2 { "read" } else { "write" }, (4099 * i % (1 << 20)) as i64, 1 + (7 * i + t) % 500),
+    }
+}
+
+/// A number that looks random: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+fn random(seed: u64) -> u64 {
+    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Kills the program `times` times, at moments that differ, and looks at what it left.
+fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str, &str)]) {
+    for round in 0..times {
+        let chance = random(seed * 1000 + round);
+        let scratch = Scratch::new();
+        let child = start(&scratch, threads, settings);
+        let later = Duration::from_micros(chance >> 32 & 0xfff);
+        let told = kill(child, threads, chance % most_calls, later);
+        let uncertain = recover(&scratch);
+        let traces = Traces::read(&scratch.traces());
+        for (t, told) in told.iter().enumerate() {
+            let path = scratch.data().join(format!("t{t}")).display().to_string();
+            let kept: Vec<_> = traces.segments.iter().filter(|segment| segment.op.path == path).collect();
+            let missing = traces.processes.iter().flat_map(|process| &process.missing);
+            let folded = missing.filter(|missing| missing.op.path == path).map(|missing| missing.counters.segments);
+            let folded: u64 = folded.sum();
+            let count = kept.len() as u64 + folded;
+            // One call may have returned and not been told of.
+            let most = told + 1 + uncertain;
+            assert!(
+                (*told..=most).contains(&count),
+                "round {round}, thread {t}: {count} calls, {told} told, {uncertain}"
+            );
+            let checked = if folded == 0 { kept.len() } else { 0 };
+            for (i, segment) in kept.iter().take(checked).enumerate() {
+                let op = &segment.op;
+                assert_eq!(
+                    (op.name.as_str(), op.offset, op.length),
+                    call(t as u64, i as u64),
+                    "round {round}, call {i}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn killed_at_any_moment_nothing_is_missing_and_nothing_invented() {
+    kills(100, 1, 1, 20_000, &[]);
+}
+
+#[test]
+fn killed_while_segments_are_packed() {
+    // A buffer of two chunks: nearly all the time goes into packing them.
+    kills(60, 2, 3, 30_000, &[("DXT_BUFFER_MAX", "160K")]);
+}
+
+#[test]
+fn killed_while_segments_are_folded() {
+    kills(40, 3, 2, 20_000, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")]);
+}
+
+/// Ends by a signal; the parts that it had done are recovered.
+fn recovered_after(way: &str, code: i32) {
+    let scratch = Scratch::new();
+    let outcome = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("5000").run();
+    assert_eq!(outcome.code, code);
+    assert_eq!((Traces::read(&scratch.traces()).files.len(), spools(&scratch).len()), (0, 1));
+    assert_eq!(recover(&scratch), 0);
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    assert!(log.len() > 5000);
+    assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+    assert!(traces.processes[0].info.ended_by.contains("recovered"));
+}
+
+#[test]
+fn abort() {
+    recovered_after("abort", 128 + 6);
+}
+
+#[test]
+fn sigkill() {
+    recovered_after("kill", 128 + 9);
+}
+
+#[test]
+fn an_end_leaves_no_spool() {
+    for way in ["return", "_exit", "quick_exit", "sigterm", "thread_exit"] {
+        let scratch = Scratch::new();
+        Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("100").run();
+        assert_eq!(spools(&scratch), Vec::<std::path::PathBuf>::new(), "{way}");
+        assert_eq!(Traces::read(&scratch.traces()).files.len(), 1);
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_can_be_recovered() {
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("300");
+    let outcome = launch.env("DXT_OUTPUT_DIR", "/proc/no/such/place").run();
+    assert_eq!(outcome.code, 7);
+    assert!(outcome.stderr.contains("failed to write the trace") && outcome.stderr.contains("recover"), "{outcome:?}");
+    recover(&scratch);
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+}
+
+#[test]
+fn without_a_spool_all_is_as_before() {
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("exit").arg("300");
+    let (log, traces) = { (launch.env("DXT_SPOOL", "off").run(), read_log(&scratch)) };
+    assert_eq!(log.code, 7);
+    assert_same(Order::Thread, &traces, &Traces::read(&scratch.traces()).own_ops(&["POSIX", "STDIO"], &scratch.data()));
+    assert!(!scratch.spools().exists());
+}
+
+/// A program that becomes another one: both are on record, whichever way was taken. What the first did is in a trace, or in
+/// the spool that it left.
+fn becomes(way: &str) -> usize {
+    let scratch = Scratch::new();
+    let program = workload("becomes");
+    let outcome = Launch::new(&scratch, program).arg(scratch.data()).arg(way).run();
+    assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (0, "", ""), "{way}");
+    let left = spools(&scratch).len();
+    assert_eq!(recover(&scratch), 0);
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    assert_same(Order::File, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+    left
+}
+
+#[test]
+fn a_program_that_becomes_another_has_a_trace_of_each() {
+    for way in ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve"] {
+        assert_eq!(becomes(way), 0, "{way}");
+    }
+    // Other threads may have done something meanwhile: the spool stays.
+    assert_eq!(becomes("threads"), 1);
+}
+
+#[test]
+fn one_that_does_so_past_the_c_library_leaves_its_spool() {
+    for way in ["execveat", "syscall"] {
+        assert_eq!(becomes(way), 1, "{way}");
+    }
+}
+
+#[test]
+fn children_made_past_the_handlers_of_fork_record_for_themselves() {
+    for way in ["clone", "fork"] {
+        assert_eq!(becomes(way), 0, "{way}");
+    }
+}
