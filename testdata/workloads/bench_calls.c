@@ -1,6 +1,7 @@
 /* Times a loop of small calls and prints nanoseconds per call, by the wall clock and of processor time; the benchmark
  * runs it with and without the tracer.
  * Usage: bench_calls OPERATION COUNT FILE [THREADS]; all threads use one descriptor or stream.
+ *   random          the same as pwrite at offsets anywhere in 256 MiB; FILE may be /dev/zero
  *   pwrite, pread   of 1 byte: warms up, then times COUNT calls per thread, prints what a thread waits for a call and uses
  *   fwrite, fread   the same of 8 bytes on a C stream; fputc, fgetc of 1 byte
  *   whole           COUNT pwrites, nothing else, prints nothing: its caller times the whole process
@@ -9,6 +10,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +19,8 @@
 
 enum { MOST_THREADS = 64, WARM_UP = 20000 };
 
-enum operation { PWRITE, PREAD, FWRITE, FREAD, FPUTC, FGETC };
-static const char *const names[] = {"pwrite", "pread", "fwrite", "fread", "fputc", "fgetc"};
+enum operation { PWRITE, PREAD, RANDOM, FWRITE, FREAD, FPUTC, FGETC };
+static const char *const names[] = {"pwrite", "pread", "random", "fwrite", "fread", "fputc", "fgetc"};
 
 static int fd, threads = 1;
 static enum operation operation;
@@ -32,6 +34,15 @@ static void failed(void) {
     exit(1);
 }
 
+/* Anywhere in 256 MiB. Marsaglia, "Xorshift RNGs". */
+static off_t next_random(void) {
+    static __thread uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (off_t)(state & 0xfffffff);
+}
+
 /* Offsets go round a megabyte, so that the file stays small and in memory. By its name, callgrind can count this alone. */
 __attribute__((noinline)) static void calls(long number) {
     char bytes[8] = "xxxxxxx";
@@ -40,6 +51,7 @@ __attribute__((noinline)) static void calls(long number) {
         switch (operation) {
         case PWRITE: done = pwrite(fd, bytes, 1, i & 0xfffff) == 1; break;
         case PREAD: done = pread(fd, bytes, 1, i & 0xfffff) == 1; break;
+        case RANDOM: done = pwrite(fd, bytes, 1, next_random()) == 1; break;
         case FWRITE: done = fwrite(bytes, 8, 1, stream) == 1; break;
         case FREAD: done = fread(bytes, 8, 1, stream) == 1; break;
         case FPUTC: done = fputc('x', stream) == 'x'; break;
@@ -67,7 +79,7 @@ static double seconds(const struct timespec *t) { return (double)t->tv_sec + (do
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|fwrite|fread|fputc|fgetc COUNT FILE [THREADS]\n");
+        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|random|fwrite|fread|fputc|fgetc COUNT FILE [THREADS]\n");
         return 2;
     }
     int whole = strncmp(argv[1], "whole", 5) == 0;
@@ -80,7 +92,7 @@ int main(int argc, char **argv) {
     fd = open(argv[3], O_RDWR | O_CREAT, 0644);
     /* Streams read what they want of it, without going round. */
     off_t size = operation >= FREAD ? 8 * (count + WARM_UP) * threads : 1 << 20;
-    if (fd < 0 || count < 1 || threads < 1 || threads > MOST_THREADS || ftruncate(fd, size) != 0) {
+    if (fd < 0 || count < 1 || threads < 1 || threads > MOST_THREADS || (operation != RANDOM && ftruncate(fd, size) != 0)) {
         failed();
     }
     if (operation >= FWRITE && (stream = fopen(argv[3], operation == FREAD || operation == FGETC ? "r" : "w")) == NULL) {

@@ -164,6 +164,7 @@ pub(crate) fn becoming_another() -> bool {
         }
         buffer::set_written_until(until);
         registry::forget_counts();
+        spool::spill::remove();
         threads::is_single() && spool::set_aside()
     });
     errno.restore();

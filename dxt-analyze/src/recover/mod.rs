@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use trace_format::read::Source;
-use trace_format::spool::{Recovered, Spool};
+use trace_format::spool::{Recovered, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
 /// What was found in one spool.
@@ -135,6 +135,9 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recove
         let ended = result.spools.iter().filter(|one| !one.running).map(|one| &one.spool);
         for path in ended.chain(&result.empty) {
             std::fs::remove_file(path).with_context(|| format!("failed to remove {}", path.display()))?;
+            if let Some(spill) = spill_path(path).filter(|spill| spill.exists()) {
+                std::fs::remove_file(&spill).with_context(|| format!("failed to remove {}", spill.display()))?;
+            }
         }
     }
     Ok(result)
@@ -144,12 +147,27 @@ fn key(one: &Found) -> (&str, i32, &str, u32) {
     (&one.about.job, one.about.rank, &one.about.node, one.about.pid)
 }
 
+/// What the spool's process had no room for in memory.
+fn spill(spool: &Path) -> Result<Vec<u8>> {
+    match spill_path(spool).map(std::fs::read) {
+        Some(Ok(bytes)) => Ok(bytes),
+        Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(anyhow::Error::new(error).context("failed to read the spill beside it"))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn spill_path(spool: &Path) -> Option<PathBuf> {
+    Some(spool.with_file_name(spill_name(spool.file_name()?.to_str()?)?))
+}
+
 /// Reads one spool; `None` if nothing new is in it.
 fn read(path: &Path) -> Result<Option<Found>> {
     let file = std::fs::File::open(path).context("failed to open it")?;
     let spool = Spool::read(&Bytes(file))?;
     let here = owner::is_of_this_boot(&spool);
-    let recovered = spool.recover(clock::now(&spool).filter(|_| here))?;
+    let recovered = spool.recover(&spill(path)?, clock::now(&spool).filter(|_| here))?;
     let running = here && owner::is_running(&spool);
     if recovered.is_empty() {
         // A running process may record more at any moment.

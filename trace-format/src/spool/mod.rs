@@ -20,6 +20,14 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");
 pub const VERSION: u32 = 1;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 4096;
+/// Name of the file of packed blocks that belongs to the spool of this name, if that has a spool's name:
+/// `<stem>-<number>.spool` and `<stem>.spill`.
+#[must_use]
+pub fn spill_name(spool: &str) -> Option<String> {
+    let (stem, _) = spool.strip_suffix(".spool")?.rsplit_once('-')?;
+    Some(format!("{stem}.spill"))
+}
+
 /// Most counts of things not recorded.
 pub const MOST_NOTES: usize = 64;
 

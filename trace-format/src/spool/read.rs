@@ -129,15 +129,17 @@ impl Spool {
         TickScale::measured(base, ticks, ns)
     }
 
-    /// Puts together what is in no trace yet. `now`: both clocks now, if this is the machine and the boot of the spool.
+    /// Puts together what is in no trace yet. `spill`: the bytes of the file of packed blocks beside the spool, if there is
+    /// one; `now`: both clocks now, if this is the machine and the boot of the spool.
     ///
     /// # Errors
     /// [`Error::Malformed`] if what the process said of itself makes no sense.
-    pub fn recover(&self, now: Option<Clock>) -> Result<Recovered> {
+    pub fn recover(&self, spill: &[u8], now: Option<Clock>) -> Result<Recovered> {
         let scale = self.scale(now);
         let written = u64_at(&self.header, header::WRITTEN_UNTIL);
         let written_ns = if written == 0 { 0 } else { scale.nanoseconds(written) };
-        let mut pieces = Pieces::of_chunks(self.part(Part::Arena), self.part(Part::Landing), written, written_ns);
+        let mut pieces =
+            Pieces::of_chunks(self.part(Part::Arena), self.part(Part::Landing), spill, written, written_ns);
         let uncertain = segments::of_scratches(self.part(Part::Scratch), written, &mut pieces);
         let mut journal = Journal::read(self.part(Part::Journal))?;
         let counters = self.folded(&scale);

@@ -10,7 +10,7 @@ mod policy;
 mod written;
 
 pub(crate) use arena::Arena;
-pub(crate) use packed::{Block, blocks};
+pub(crate) use packed::{Block, blocks, spilled};
 pub(crate) use policy::{SCRATCHES, Scratch, chunk_full};
 pub(crate) use written::{set_written_until, written_until};
 

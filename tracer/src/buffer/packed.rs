@@ -8,7 +8,9 @@ use super::chunk::Chunk;
 use super::written::written_until;
 use super::{encoders, landing};
 use crate::clock;
+use crate::config::{self, Overflow};
 use crate::registry;
+use crate::spool::spill;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use trace_format::{Segment, spool};
 
@@ -111,7 +113,7 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
 
 /// Where a block found room.
 enum Stored {
-    /// In the chunk that takes packed blocks.
+    /// In the chunk that takes packed blocks, or in the spill.
     Elsewhere,
     /// In the chunk it came from, which takes packed blocks from now on.
     Here,
@@ -120,6 +122,10 @@ enum Stored {
 }
 
 fn store(chunk: Chunk, block: &[u8], number: usize) -> Stored {
+    // Where the file system has no room either, the block stays in memory.
+    if config::overflow() == Overflow::Spill && spill::add(block) {
+        return Stored::Elsewhere;
+    }
     let takes = TAKES.load(Ordering::Acquire);
     if takes != 0
         && let Some(place) = Chunk::of_first(takes).take(block.len())
@@ -153,7 +159,15 @@ fn put(place: usize, block: &[u8]) {
 
 /// The packed blocks of a chunk.
 pub(crate) fn blocks(chunk: Chunk) -> impl Iterator<Item = Block> {
-    let mut rest = chunk.packed();
+    blocks_in(chunk.packed())
+}
+
+/// The packed blocks in the spill.
+pub(crate) fn spilled() -> impl Iterator<Item = Block> {
+    blocks_in(spill::blocks())
+}
+
+fn blocks_in(mut rest: &'static [u8]) -> impl Iterator<Item = Block> {
     std::iter::from_fn(move || {
         if rest.len() < BLOCK_HEADER_BYTES {
             return None;

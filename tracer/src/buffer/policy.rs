@@ -89,7 +89,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
 /// Room for the thread's next segments: a new chunk, or at the cap one whose segments have been packed.
 fn next_chunk(arena: &Arena, thread: &Thread) -> Option<Chunk> {
     arena.cut(thread.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
-        Overflow::Compact => packed::make_room(arena),
+        Overflow::Compact | Overflow::Spill => packed::make_room(arena),
         Overflow::Fold => None,
     })
 }

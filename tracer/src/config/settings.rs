@@ -21,6 +21,8 @@ pub(crate) enum Overflow {
     /// They are encoded and compressed in memory; what does not fit even so is folded.
     #[default]
     Compact,
+    /// They are encoded, compressed and appended to a file on this node.
+    Spill,
     /// They are folded into counters.
     Fold,
 }
@@ -57,6 +59,7 @@ impl Overflow {
     const fn name(self) -> &'static str {
         match self {
             Self::Compact => "compact",
+            Self::Spill => "spill",
             Self::Fold => "fold",
         }
     }
@@ -96,8 +99,9 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     let overflow = match environment.get(c"DXT_OVERFLOW") {
         None | Some(b"" | b"compact") => Overflow::Compact,
+        Some(b"spill") => Overflow::Spill,
         Some(b"fold") => Overflow::Fold,
-        Some(value) => return Err(bad("DXT_OVERFLOW", value, "compact or fold")),
+        Some(value) => return Err(bad("DXT_OVERFLOW", value, "compact, spill or fold")),
     };
     let spool = match environment.get(c"DXT_SPOOL") {
         None | Some(b"" | b"auto") => Spool::Auto(environment.get(c"TMPDIR").unwrap_or_default().to_vec()),

@@ -97,6 +97,9 @@ fn segments(scale: &TickScale) -> Vec<Vec<Ordered>> {
             pieces.push(Ordered { sequence, piece });
         }
     };
+    for block in buffer::spilled().filter(|block| write::frame_end(block.frame) > written_ns) {
+        add(block.thread, block.sequence, Held::Packed(block));
+    }
     for chunk in ARENA.chunks() {
         for block in buffer::blocks(chunk).filter(|block| write::frame_end(block.frame) > written_ns) {
             add(block.thread, block.sequence, Held::Packed(block));

@@ -20,14 +20,14 @@ static INODE: AtomicU64 = AtomicU64::new(0);
 /// madvise(2): MADV_POPULATE_WRITE (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
+pub(super) fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
     let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o600) };
     if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
 }
 
-fn close(file: libc::c_int) {
+pub(super) fn close(file: libc::c_int) {
     // SAFETY: opened by this module.
     unsafe { libc::syscall(libc::SYS_close, file) };
 }
@@ -63,7 +63,7 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
 
 fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>, libc::c_int)> {
     // A file over RLIMIT_FSIZE would end the program with SIGXFSZ.
-    if length as u64 > file_size_limit() {
+    if length as u64 > size_limit() {
         return Err((None, libc::EFBIG));
     }
     // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
@@ -96,13 +96,14 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
 }
 
 /// A name that no other process of this machine has, but this one has whatever program it runs.
-fn name(directory: &CStr, end: &str) -> Option<CString> {
+pub(super) fn name(directory: &CStr, end: &str) -> Option<CString> {
     let (pid, _) = job::process_ids();
     let own = format!("/dxt-{}-{pid}-{}{end}", job::user(), job::started(pid));
     CString::new([directory.to_bytes(), own.as_bytes()].concat()).ok()
 }
 
-fn file_size_limit() -> u64 {
+/// Largest file that this process may write, in bytes.
+pub(super) fn size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is ours.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
@@ -169,7 +170,7 @@ pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
 fn allocate_at(address: *mut u8, bytes: usize) -> bool {
     let (start, Some(path)) = (START.load(Ordering::Relaxed), path()) else { return false };
     let offset = address.addr().wrapping_sub(start.addr());
-    if offset + bytes > LENGTH.load(Ordering::Relaxed) || (offset + bytes) as u64 > file_size_limit() {
+    if offset + bytes > LENGTH.load(Ordering::Relaxed) || (offset + bytes) as u64 > size_limit() {
         return false;
     }
     let Ok(path) = CStr::from_bytes_with_nul(path) else { return false };
@@ -180,7 +181,7 @@ fn allocate_at(address: *mut u8, bytes: usize) -> bool {
     done
 }
 
-fn unlink(path: &CStr) {
+pub(super) fn unlink(path: &CStr) {
     // SAFETY: the name ends in NUL.
     unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
 }

@@ -8,6 +8,7 @@ mod file;
 mod header;
 pub(crate) mod journal;
 mod place;
+pub(crate) mod spill;
 
 pub(crate) use header::{note_clock, set_sync, set_written_until};
 
@@ -120,6 +121,7 @@ fn try_making(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) 
 /// The trace has been written and nothing is left to save: takes the file away. What is recorded from now on dies with
 /// the process.
 pub(crate) fn remove() {
+    spill::remove();
     if is_there() {
         file::remove();
     }
@@ -143,6 +145,7 @@ pub(crate) fn path() -> Option<&'static [u8]> {
 
 /// In a forked child: the parent's spool is the parent's. The child gets its own once it records something.
 pub(crate) fn in_child() {
+    spill::forget();
     if STAGE.load(Ordering::Relaxed) != Stage::None as u8 {
         header::forget();
         journal::forget();

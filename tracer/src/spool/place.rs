@@ -33,12 +33,19 @@ pub(super) fn directory() -> Option<CString> {
             path.extend_from_slice(directory);
             CString::new(path).ok()
         }
-        Spool::Auto(temporary) => {
-            let candidates = [temporary.as_slice(), b"/tmp", b"/dev/shm"];
-            let usable = |path: &&[u8]| path.starts_with(b"/");
-            candidates.into_iter().filter(usable).filter_map(|path| CString::new(path).ok()).find(is_of_this_node)
-        }
+        Spool::Auto(temporary) => first_of_this_node(temporary),
     }
+}
+
+/// Directory for the spill: the spool's, or a temporary one.
+pub(super) fn spill_directory() -> Option<CString> {
+    directory().or_else(|| first_of_this_node(b""))
+}
+
+fn first_of_this_node(temporary: &[u8]) -> Option<CString> {
+    let candidates = [temporary, b"/tmp", b"/dev/shm"];
+    let usable = |path: &&[u8]| path.starts_with(b"/");
+    candidates.into_iter().filter(usable).filter_map(|path| CString::new(path).ok()).find(is_of_this_node)
 }
 
 fn is_of_this_node(path: &CString) -> bool {

@@ -1,6 +1,6 @@
 //! The variables of docs/configuration.md, as a user sets them.
 
-use crate::harness::{Launch, Outcome, Scratch, Traces, workload};
+use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, spools, workload, workload_with};
 
 /// A program that makes `calls` pwrites of 4 bytes and one open, and ends with code 7.
 fn program<'a>(scratch: &'a Scratch, calls: u32) -> Launch<'a> {
@@ -112,6 +112,38 @@ fn a_full_buffer_is_packed_and_loses_nothing() {
     let scratch = Scratch::new();
     assert_eq!(program(&scratch, 600_000).run().code, 7);
     all_on_record(&scratch, 600_000);
+}
+
+/// 32-byte segments of calls that `bench_calls` makes, in the default buffer of 4 MiB.
+fn kept_of(operation: &str, calls: u64, settings: &[(&str, &str)]) -> (u64, u64) {
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload_with("bench_calls", Compiler::Cc, &["-O2"]));
+    let launch = launch.arg(operation).arg(calls.to_string()).arg(match operation {
+        "whole-random" => "/dev/zero".into(),
+        _ => scratch.data().join("file"),
+    });
+    let outcome = settings.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    assert_eq!(spools(&scratch), Vec::<std::path::PathBuf>::new());
+    assert!(std::fs::read_dir(scratch.spools()).is_ok_and(|mut left| left.next().is_none()), "nothing is left behind");
+    let info = Traces::summaries(&scratch.traces()).remove(0);
+    (info.segments, info.missing)
+}
+
+#[test]
+fn the_default_buffer_holds_two_million_regular_and_half_a_million_random_calls() {
+    assert_eq!(kept_of("whole", 2_000_000, &[]), (2_000_002, 0));
+    assert_eq!(kept_of("whole-random", 500_000, &[]), (500_001, 0));
+}
+
+#[test]
+fn what_the_buffer_cannot_hold_is_spilled() {
+    let settings = [("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")];
+    assert_eq!(kept_of("whole-random", 500_000, &settings), (500_001, 0));
+    let scratch = Scratch::new();
+    let launch = program(&scratch, 300_000).env("DXT_BUFFER_MAX", "64K").env("DXT_OVERFLOW", "spill");
+    assert_eq!(launch.run().code, 7);
+    all_on_record(&scratch, 300_000);
 }
 
 #[test]

@@ -102,6 +102,11 @@ fn killed_while_segments_are_packed() {
 }
 
 #[test]
+fn killed_while_segments_are_spilled() {
+    kills(40, 4, 3, 30_000, &[("DXT_BUFFER_MAX", "160K"), ("DXT_OVERFLOW", "spill")]);
+}
+
+#[test]
 fn killed_while_segments_are_folded() {
     kills(40, 3, 2, 20_000, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")]);
 }

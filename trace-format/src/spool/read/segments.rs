@@ -31,9 +31,10 @@ pub(super) struct Pieces(BTreeMap<u32, Piece>);
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
-    /// Of all threads, from the arena and the blocks on their way. What ended at `written` ticks or before is left out.
-    pub(super) fn of_chunks(arena: &[u8], landed: &[u8], written: u64, written_ns: u64) -> Threads {
+    /// Of all threads, from the arena, the blocks on their way and those in the spill. What ended at `written` ticks or before is left out.
+    pub(super) fn of_chunks(arena: &[u8], landed: &[u8], spill: &[u8], written: u64, written_ns: u64) -> Threads {
         let mut threads = Threads::new();
+        add_blocks(spill, written_ns, &mut threads);
         let mut packing = Vec::new();
         for (header, body) in chunks(arena) {
             match u32_at(header, chunk::STATE) {
@@ -204,7 +205,7 @@ mod tests {
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
         let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(arena, landed, 0, 0).values().flat_map(|pieces| pieces.0.keys().copied()).collect()
+            Pieces::of_chunks(arena, landed, &[], 0, 0).values().flat_map(|pieces| pieces.0.keys().copied()).collect()
         };
         assert_eq!(count(&packing, &[]), [4]);
         let both = [packing.clone(), chunk_of(chunk::HOLDS_BLOCKS, 0, &packed)].concat();
@@ -223,7 +224,7 @@ mod tests {
     fn what_is_in_a_trace_already_is_left_out() {
         let body = [segment(5), vec![0; 32], segment(9)].concat();
         let arena = chunk_of(chunk::ACTIVE, 0, &body);
-        let kept = Pieces::of_chunks(&arena, &[], 5, 5);
+        let kept = Pieces::of_chunks(&arena, &[], &[], 5, 5);
         assert!(matches!(&kept[&0].0[&0], Piece::Slots(slots) if slots.len() == 1 && slots[0].end == 9));
     }
 

@@ -3,9 +3,9 @@
 use super::Scratch;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use trace_format::read::Source;
-use trace_format::spool::Spool;
+use trace_format::spool::{Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
 /// A spool is a large file with few bytes in it: it is read where it is used.
@@ -24,9 +24,16 @@ impl Source for Sparse {
 /// The spools that are there.
 pub(crate) fn spools(scratch: &Scratch) -> Vec<PathBuf> {
     let Ok(listed) = std::fs::read_dir(scratch.spools()) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = listed.map(|entry| entry.expect("failed to list the spools").path()).collect();
+    let paths = listed.map(|entry| entry.expect("failed to list the spools").path());
+    let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "spool")).collect();
     paths.sort();
     paths
+}
+
+/// What the spool's process had no room for.
+fn spill(spool: &Path) -> Vec<u8> {
+    let name = spool.file_name().and_then(|name| spill_name(name.to_str()?)).expect("a spool's name");
+    std::fs::read(spool.with_file_name(name)).unwrap_or_default()
 }
 
 /// Makes a trace of each spool with something in it and removes it; returns how many calls may be counted twice.
@@ -34,7 +41,7 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;
     for path in spools(scratch) {
         let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
-        let mut recovered = spool.recover(None).expect("a spool can be put together");
+        let mut recovered = spool.recover(&spill(&path), None).expect("a spool can be put together");
         if !recovered.is_empty() {
             let mut encoder = Encoder::new().expect("an encoder");
             let region = recovered.region(&mut encoder, 0).expect("a spool can be encoded");

@@ -84,6 +84,18 @@ impl Traces {
         traces
     }
 
+    /// What the processes of a directory's traces say of themselves, without decoding a segment.
+    pub(crate) fn summaries(dir: &Path) -> Vec<ProcessInfo> {
+        let listed = std::fs::read_dir(dir).expect("failed to list the traces");
+        let of_file = |file: PathBuf| {
+            let trace =
+                Trace::open(std::fs::read(file).expect("failed to read a trace")).expect("failed to open a trace");
+            let regions = trace.regions.iter().filter_map(|region| trace.region(region).process);
+            regions.map(|process| process.info).collect::<Vec<_>>()
+        };
+        listed.flat_map(|entry| of_file(entry.expect("failed to list the traces").path())).collect()
+    }
+
     fn add(&mut self, file: &Path) {
         let bytes = std::fs::read(file).expect("failed to read a trace");
         let trace = Trace::open(bytes).expect("failed to open a trace");

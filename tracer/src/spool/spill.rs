@@ -1,0 +1,107 @@
+//! The spill (`DXT_OVERFLOW=spill`): packed blocks that the buffer has no room for, in a file beside the spool. The file is
+//! opened for each block, some two thousand calls, and no descriptor stays open.
+#![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
+
+use super::{file, place};
+use crate::errno;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// The file's path; null while there is none. Kept for good.
+static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
+/// Bytes of whole blocks in it.
+static LENGTH: AtomicUsize = AtomicUsize::new(0);
+/// A thread is adding a block.
+static ADDING: AtomicBool = AtomicBool::new(false);
+
+/// End of the file's name.
+const END: &str = ".spill";
+
+/// Adds a block; false if that cannot be: no space, no directory, or another thread takes long.
+pub(crate) fn add(block: &[u8]) -> bool {
+    let saved = errno::save();
+    let mut waited = 0;
+    while ADDING.swap(true, Ordering::Acquire) {
+        waited += 1;
+        if waited > 1000 {
+            return false;
+        }
+        crate::threads::give_way();
+    }
+    let length = LENGTH.load(Ordering::Relaxed);
+    let done = write(block, length).is_some();
+    if done {
+        LENGTH.store(length + block.len(), Ordering::Release);
+    }
+    ADDING.store(false, Ordering::Release);
+    saved.restore();
+    done
+}
+
+/// Writes `block` at `at`. A part of it that was written before space ran out is written over by the next one.
+fn write(block: &[u8], at: usize) -> Option<()> {
+    if (at + block.len()) as u64 > file::size_limit() {
+        return None;
+    }
+    // SAFETY: null, or a leaked string.
+    let path = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
+        Some(path) => path,
+        None => {
+            let path = file::name(&place::spill_directory()?, END)?;
+            let kept = Box::into_raw(Box::new(path));
+            PATH.store(kept, Ordering::Release);
+            // SAFETY: just made, never freed.
+            unsafe { &*kept }
+        }
+    };
+    let opened = file::open(path, libc::O_CREAT).ok()?;
+    let mut rest = block;
+    while !rest.is_empty() {
+        let offset = at + block.len() - rest.len();
+        // SAFETY: the bytes are ours.
+        let written = unsafe { libc::syscall(libc::SYS_pwrite64, opened, rest.as_ptr(), rest.len(), offset) };
+        match usize::try_from(written) {
+            Ok(written) if written > 0 => rest = rest.get(written..)?,
+            _ => break,
+        }
+    }
+    file::close(opened);
+    rest.is_empty().then_some(())
+}
+
+/// All blocks, as they were added.
+pub(crate) fn blocks() -> &'static [u8] {
+    let length = LENGTH.load(Ordering::Acquire);
+    // SAFETY: null, or a leaked string.
+    let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
+    let Ok(opened) = file::open(path, 0) else { return &[] };
+    let flags = libc::MAP_SHARED;
+    // SAFETY: a new mapping touches nothing that exists.
+    let address = unsafe {
+        libc::syscall(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, libc::PROT_READ, flags, opened, 0_i64)
+    };
+    file::close(opened);
+    if address == -1 {
+        return &[];
+    }
+    // SAFETY: mapped for good, at least this long, and only added to behind it.
+    unsafe { std::slice::from_raw_parts(address as *const u8, length) }
+}
+
+/// All that is in it is in a trace: takes the file away.
+pub(crate) fn remove() {
+    // SAFETY: null, or a leaked string.
+    if let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() } {
+        let saved = errno::save();
+        file::unlink(path);
+        saved.restore();
+    }
+    forget();
+}
+
+/// In a forked child: the file is its parent's.
+pub(crate) fn forget() {
+    LENGTH.store(0, Ordering::Relaxed);
+    PATH.store(std::ptr::null_mut(), Ordering::Release);
+    ADDING.store(false, Ordering::Release);
+}
