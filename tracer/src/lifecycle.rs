@@ -143,6 +143,9 @@ pub(crate) fn ending(by: &'static str) {
     tls::current().while_away(|| {
         record::set_state(State::Off);
         if signals::without_file_size_signal(|| flush::one_process(config, by)) {
+            // In case the file cannot be removed: the process may have changed its root directory.
+            buffer::set_written_until(u64::MAX);
+            registry::forget_counts();
             spool::remove();
         }
     });

@@ -105,7 +105,31 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
     // SAFETY: the name ends in NUL, the buffer is ours and one byte of it stays zero.
     let length =
         unsafe { libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES - 1) };
-    (length > 0 && path[0] == b'/').then_some((identity, path))
+    if length > 0 && path[0] == b'/' {
+        return Some((identity, path));
+    }
+    // Without proc(5), in a changed root directory, the file has no name that could be found out; it is still one file.
+    let missing = length < 0 && errno::save().value() == libc::ENOENT;
+    missing.then(|| (identity, nameless(stat.st_dev, stat.st_ino)))
+}
+
+/// `/.dev/<device>/inode/<number>`, both in hexadecimal.
+fn nameless(device: u64, inode: u64) -> [u8; PATH_BYTES] {
+    let mut path = [0; PATH_BYTES];
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        path[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    put(b"/.dev/");
+    put(&hexadecimal(device));
+    put(b"/inode/");
+    put(&hexadecimal(inode));
+    path
+}
+
+fn hexadecimal(number: u64) -> [u8; 16] {
+    std::array::from_fn(|i| b"0123456789abcdef"[(number >> (60 - 4 * i)) as usize & 15])
 }
 
 /// `/proc/thread-self/fd/<number>`, with its NUL, in `buffer`. Not `/proc/self`: that is empty once the main thread has
@@ -158,6 +182,13 @@ pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_without_a_name_have_a_number() {
+        let path = nameless(0x801, u64::MAX);
+        let text = std::str::from_utf8(&path).unwrap().trim_end_matches('\0');
+        assert_eq!(text, "/.dev/0000000000000801/inode/ffffffffffffffff");
+    }
 
     #[test]
     fn descriptors_are_named() {

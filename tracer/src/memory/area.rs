@@ -41,6 +41,8 @@ pub(crate) struct Lent {
     pub(crate) start: *mut u8,
     /// Its size in bytes.
     pub(crate) capacity: usize,
+    /// Bytes of it that are backed already.
+    pub(crate) backed: usize,
     /// Where readers of the spool see how many bytes are used.
     pub(crate) used: &'static AtomicU64,
 }
@@ -83,7 +85,7 @@ impl Area {
 
     /// From now on it lies in the spool, empty. Nobody may be using it.
     pub(crate) fn lend(&self, part: Lent) {
-        self.backed.store(0, Ordering::Relaxed);
+        self.backed.store(part.backed.min(part.capacity), Ordering::Relaxed);
         self.shown.store(std::ptr::from_ref(part.used).cast_mut(), Ordering::Relaxed);
         self.start.store(part.start, Ordering::Relaxed);
         self.used.store(0, Ordering::Relaxed);

@@ -48,16 +48,19 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
     match made {
         Ok(start) => Some(start),
         Err((path, error)) => {
-            let asked =
-                config::current().is_some_and(|config| matches!(config.spool, Spool::In(_)) || config.verbose > 0);
-            if asked {
-                let path: Option<CString> = path;
-                let why = std::io::Error::from_raw_os_error(error).to_string();
-                let path = path.unwrap_or_default();
-                say(&[b"no spool ", path.to_bytes(), b" (", why.as_bytes(), b"): a killed process leaves no trace"]);
-            }
+            say_why(path.as_deref(), error);
             None
         }
+    }
+}
+
+/// Says why there is no spool, if somebody wants to know.
+fn say_why(path: Option<&CStr>, error: libc::c_int) {
+    let asked = |config: &config::Config| matches!(config.spool, Spool::In(_)) || config.verbose > 0;
+    if config::current().is_some_and(asked) {
+        let why = std::io::Error::from_raw_os_error(error).to_string();
+        let path = path.map_or(b"can be made".as_slice(), CStr::to_bytes);
+        say(&[b"no spool ", path, b" (", why.as_bytes(), b"): if it is killed, this process leaves no trace"]);
     }
 }
 
@@ -200,6 +203,17 @@ pub(super) fn remove() {
     }
     PATH.store(std::ptr::null_mut(), Ordering::Release);
     saved.restore();
+}
+
+/// The file cannot be used: takes it away, before anything lies in it.
+pub(super) fn abandon() {
+    let saved = errno::save();
+    let (start, length) = (START.load(Ordering::Relaxed), LENGTH.load(Ordering::Relaxed));
+    // SAFETY: the mapping is ours and nobody knows of it yet.
+    unsafe { libc::syscall(libc::SYS_munmap, start, length) };
+    saved.restore();
+    say_why(path().and_then(|path| CStr::from_bytes_with_nul(path).ok()), libc::ENOSPC);
+    remove();
 }
 
 /// The process is about to become another program, and all that is in the spool has been written: takes its name away. The

@@ -52,7 +52,7 @@ pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, cloc
         // SAFETY: inside the mapping, whose size is that of header and parts.
         let address = unsafe { start.add(offset) };
         offset += size;
-        Lent { start: address, capacity: size, used: field(start, at + 16) }
+        Lent { start: address, capacity: size, backed: 0, used: field(start, at + 16) }
     })
 }
 

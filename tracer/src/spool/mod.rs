@@ -91,6 +91,9 @@ fn wait() {
     }
 }
 
+/// Bytes of a part that are backed from the start, in whole pages of any processor.
+const FIRST_BYTES: usize = 64 << 10;
+
 /// Most bytes of each part: address space and an upper bound of the file's size; nothing is taken before it is used.
 const JOURNAL_BYTES: usize = 256 << 20;
 const SCRATCHES: usize = 1 << 15;
@@ -106,8 +109,16 @@ fn try_making(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) 
     sizes[Part::Landing as usize] = page(landing::PLACES * landing::BYTES);
     let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
     let clock = clock::base();
-    let lent = header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
-    let [journal, arena, scratch, folded, landing] = lent;
+    let [mut journal, mut arena, mut scratch, mut folded, landing] =
+        header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
+    // Where not even this has room, memory of our own does better.
+    for part in [&mut journal, &mut arena, &mut scratch, &mut folded] {
+        if !file::back(part.start, FIRST_BYTES) {
+            file::abandon();
+            return false;
+        }
+        part.backed = FIRST_BYTES;
+    }
     // The arena's part is a little larger than what was asked for.
     let arena = Lent { capacity: arena_bytes, ..arena };
     journal::lend(journal);

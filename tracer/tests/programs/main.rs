@@ -6,6 +6,7 @@ mod exits;
 mod failed;
 mod fork;
 mod harness;
+mod hostile;
 mod instructions;
 mod launcher;
 mod mpi;

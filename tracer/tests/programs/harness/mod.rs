@@ -9,7 +9,7 @@ mod strace;
 mod trace;
 
 pub(crate) use build::{Compiler, python, workload, workload_source, workload_with};
-pub(crate) use command::{Launch, Outcome};
+pub(crate) use command::{Launch, Outcome, is_root};
 pub(crate) use oplog::{Op, Order, assert_same, read_failures, read_log, read_ranks};
 pub(crate) use scratch::Scratch;
 pub(crate) use spool::{recover, spools};
