@@ -30,6 +30,10 @@ need() {
     fi
 }
 
+has_library() {
+    ldconfig -p | grep -q "$1"
+}
+
 python_has() {
     /usr/bin/python3 -c "import importlib.util as u, sys; sys.exit(u.find_spec('$1') is None)"
 }
@@ -53,6 +57,14 @@ check_packages() {
     need python3-mpi4py "the demo's program" -- python_has mpi4py
     need python3-numpy "the demo's program" -- python_has numpy
     need python3-h5py-mpi "the demo's program" -- python_has_parallel_h5py
+    need make "a program to trace" -- have make
+    need git "a program to trace" -- have git
+    need lammps "a program to trace" -- have lmp
+    need quantum-espresso "a program to trace" -- have pw.x
+    need quantum-espresso-data "its data" -- test -d /usr/share/espresso/pseudo
+    need hmmer "a program to trace" -- have hmmsearch
+    need hmmer-examples "its data" -- test -d /usr/share/doc/hmmer/examples/testsuite
+    need libjemalloc2 "a library to preload beside ours" -- has_library libjemalloc.so.2
     need sqlite3 "a program to trace" -- have sqlite3
     need strace "to compare traces with" -- have strace
     need valgrind "to count instructions" -- have valgrind

@@ -13,6 +13,7 @@ mod mpi;
 mod mpi_forms;
 mod other;
 mod posix;
+mod real;
 mod spool;
 mod stdio;
 mod threads;

@@ -4,7 +4,7 @@ use super::{Compiler, Scratch, Traces, have, library, read_log};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Longest time for one program, in seconds.
@@ -16,6 +16,7 @@ pub(crate) struct Launch<'a> {
     command: Vec<OsString>,
     mpi: Option<(Compiler, u32)>,
     preload: bool,
+    directory: PathBuf,
     variables: Vec<(OsString, Option<OsString>)>,
 }
 
@@ -33,8 +34,8 @@ pub(crate) struct Outcome {
 impl<'a> Launch<'a> {
     /// `program` under the tracer, writing into the scratch directory.
     pub(crate) fn new(scratch: &'a Scratch, program: impl AsRef<Path>) -> Self {
-        let launch =
-            Self { scratch, command: vec![program.as_ref().into()], mpi: None, preload: true, variables: Vec::new() };
+        let (command, directory) = (vec![program.as_ref().into()], scratch.root().to_owned());
+        let launch = Self { scratch, command, mpi: None, preload: true, directory, variables: Vec::new() };
         let launch = launch.env("OPLOG", scratch.log()).env("DXT_ENABLE", "trace");
         launch.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools())
     }
@@ -42,6 +43,17 @@ impl<'a> Launch<'a> {
     /// Adds an argument.
     pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.push(argument.as_ref().into());
+        self
+    }
+
+    /// Adds arguments.
+    pub(crate) fn args<const N: usize>(self, arguments: [&str; N]) -> Self {
+        arguments.into_iter().fold(self, Self::arg)
+    }
+
+    /// In the data directory instead of the scratch directory.
+    pub(crate) fn in_data(mut self) -> Self {
+        self.directory = self.scratch.data();
         self
     }
 
@@ -96,7 +108,7 @@ impl<'a> Launch<'a> {
             command.arg(joined(OsStr::new("LD_PRELOAD"), library().as_os_str()));
         }
         command.args(&self.command);
-        command.current_dir(self.scratch.root()).stdin(Stdio::null()).env_remove("LD_PRELOAD");
+        command.current_dir(&self.directory).stdin(Stdio::null()).env_remove("LD_PRELOAD");
         let output = command.output().expect("failed to run timeout(1)");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
