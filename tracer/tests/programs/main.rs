@@ -15,6 +15,7 @@ mod other;
 mod posix;
 mod real;
 mod spool;
+mod stacking;
 mod stdio;
 mod threads;
 mod unharmed;

@@ -1,0 +1,83 @@
+//! Beside other libraries: preloaded before and after, allocators, sanitizers, and libraries that are loaded later.
+
+use crate::harness::{
+    Compiler, Launch, Order, Scratch, Traces, assert_same, library, read_log, skip, workload, workload_with,
+};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs `program` with this preload list.
+fn preloaded(scratch: &Scratch, program: &Path, libraries: &[&Path], arguments: &[&str]) -> Traces {
+    let list: Vec<String> = libraries.iter().map(|library| library.display().to_string()).collect();
+    let launch = Launch::new(scratch, program).untraced().arg(scratch.data());
+    let launch = arguments.iter().fold(launch, |launch, argument| launch.arg(argument));
+    let launch = launch.env("LD_PRELOAD", list.join(":")).env("STACKED", scratch.root().join("stacked"));
+    let outcome = launch.run();
+    assert!(matches!(outcome.code, 0 | 7), "{list:?}: {outcome:?}");
+    assert_eq!(outcome.stderr, "", "{list:?}");
+    Traces::read(&scratch.traces())
+}
+
+/// In both orders.
+fn beside(other: &Path, program: &Path, arguments: &[&str], check: impl Fn(&Scratch, &Traces)) {
+    for libraries in [[library(), other], [other, library()]] {
+        let scratch = Scratch::new();
+        let traces = preloaded(&scratch, program, &libraries, arguments);
+        assert_same(Order::File, &read_log(&scratch), &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+        check(&scratch, &traces);
+    }
+}
+
+fn shared(name: &'static str, flags: &[&'static str]) -> PathBuf {
+    workload_with(name, Compiler::Cc, &[&["-O1", "-shared", "-fPIC"], flags].concat())
+}
+
+#[test]
+fn another_library_that_wraps_the_same_calls_sees_them_too() {
+    let other = shared("stacked", &[]);
+    beside(&other, &workload("exits"), &["exit", "500"], |scratch, _| {
+        let seen = std::fs::read_to_string(scratch.root().join("stacked")).expect("the other library told");
+        assert_eq!(seen, "1 500 0\n");
+    });
+}
+
+/// A library by its name, as the dynamic linker or the compiler finds it.
+fn find(name: &str) -> Option<PathBuf> {
+    let output = Command::new("cc").arg(format!("-print-file-name={name}")).output().ok()?;
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let known = [path, Path::new("/usr/lib/x86_64-linux-gnu").join(name), Path::new("/usr/lib64").join(name)];
+    known.into_iter().find(|path| path.is_absolute() && path.exists())
+}
+
+#[test]
+fn another_allocator() {
+    let Some(jemalloc) = find("libjemalloc.so.2") else { return skip("libjemalloc.so.2 is not installed") };
+    beside(&jemalloc, &workload("threads"), &["4", "500"], |_, traces| assert!(!traces.segments.is_empty()));
+    beside(&jemalloc, &workload("stdio"), &[], |_, traces| assert!(!traces.segments.is_empty()));
+}
+
+#[test]
+fn a_program_under_the_address_sanitizer() {
+    let Some(sanitizer) = find("libasan.so") else { return skip("libasan.so is not installed") };
+    for name in ["exits", "fork"] {
+        let program = workload_with(name, Compiler::Cc, &["-O1", "-fsanitize=address"]);
+        let scratch = Scratch::new();
+        let arguments: &[&str] = if name == "exits" { &["exit", "300"] } else { &[] };
+        // The sanitizer insists on being first.
+        let traces = preloaded(&scratch, &program, &[&sanitizer, library()], arguments);
+        assert_same(Order::File, &read_log(&scratch), &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+    }
+}
+
+#[test]
+fn libraries_that_are_loaded_later() {
+    let (plugin, scratch) = (shared("plugin", &["-DPLUGIN"]), Scratch::new());
+    let own = scratch.root().join("plugin.so");
+    std::fs::copy(plugin, &own).expect("failed to copy the library");
+    let program = workload_with("plugin", Compiler::Cc, &["-O1", "-ldl"]);
+    let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).arg(own).traced();
+    let mut told = traces.own_ops(&["POSIX", "STDIO"], &scratch.data());
+    // What RTLD_DEEPBIND hides may be visible in part: a descriptor is found where it is first used.
+    told.retain(|op| !op.path.ends_with("way3"));
+    assert_same(Order::Thread, &log, &told);
+}
