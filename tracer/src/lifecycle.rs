@@ -2,7 +2,7 @@
 //! anything is recorded at all, and when the trace is written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3)")]
 
-use crate::config::{self, BadValue, Environment, Spool};
+use crate::config::{self, BadFile, BadValue, Environment, Layered, Spool};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
@@ -22,21 +22,19 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
 }
 
 fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
+    if config::is_off(environment) {
+        return;
+    }
     say::remember_stderr();
+    let file = match config::File::named_in(environment) {
+        Ok(file) => file,
+        Err(bad) => return say_bad_file(&bad),
+    };
+    let environment = &Layered { environment, file: &file };
     let config = match config::read(environment) {
         Ok(Some(config)) => config,
         Ok(None) => return,
-        Err(BadValue { variable, value, expected }) => {
-            say(&[
-                variable.as_bytes(),
-                b"=",
-                &value,
-                b" makes no sense (expected ",
-                expected.as_bytes(),
-                b"): not tracing",
-            ]);
-            return;
-        }
+        Err(bad) => return say_bad_value(&bad, environment.place_of(bad.variable)),
     };
     memory::protect_across_fork();
     let exe = job::executable();
@@ -72,6 +70,24 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     if verbose > 1 {
         say(&[b"recording ", &job::executable()]);
     }
+}
+
+fn say_bad_file(bad: &BadFile) {
+    let line = place(&bad.path, bad.line);
+    say(&[b"failed to read the configuration in ", &line, b": ", bad.why.as_bytes(), b": not tracing"]);
+}
+
+/// `from` is where in a file the variable is set, if it is there.
+fn say_bad_value(BadValue { variable, value, expected }: &BadValue, from: Option<(&[u8], usize)>) {
+    let from = from.map(|(path, line)| [place(path, line).as_slice(), b": "].concat()).unwrap_or_default();
+    let wrong = [b"=", value.as_slice(), b" makes no sense (expected ", expected.as_bytes(), b"): not tracing"];
+    say(&[[from.as_slice(), variable.as_bytes()].as_slice(), &wrong].concat());
+}
+
+/// `path line n`, or the path alone for line 0.
+fn place(path: &[u8], line: usize) -> Vec<u8> {
+    let line = if line == 0 { String::new() } else { format!(" line {line}") };
+    [path, line.as_bytes()].concat()
 }
 
 unsafe extern "C" {

@@ -2,11 +2,13 @@
 //! A value that makes no sense turns tracing off with one line on standard error; the program runs on as if the library
 //! were not there.
 
+mod file;
 mod settings;
 mod source;
 mod values;
 
-pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Overflow, Spool, read};
+pub(crate) use file::{BadFile, File, Layered};
+pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Overflow, Spool, is_off, read};
 pub(crate) use source::Environment;
 pub(crate) use values::BadValue;
 

@@ -53,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) flush: FlushMode,
     /// 0 quiet, 1 says what was written, 2 says more.
     pub(crate) verbose: u8,
+    /// The configuration file, or empty.
+    pub(crate) file: Vec<u8>,
 }
 
 impl Overflow {
@@ -68,11 +70,15 @@ impl Overflow {
 impl Config {
     /// The settings that shape a trace, as (variable, value).
     pub(crate) fn describe(&self) -> Vec<(String, String)> {
-        vec![
+        let mut all = vec![
             ("DXT_ENABLE".to_owned(), "trace".to_owned()),
             ("DXT_BUFFER_MAX".to_owned(), self.buffer_max.to_string()),
             ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
-        ]
+        ];
+        if !self.file.is_empty() {
+            all.push(("DXT_CONFIG".to_owned(), String::from_utf8_lossy(&self.file).into_owned()));
+        }
+        all
     }
 }
 
@@ -121,7 +127,13 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => return Err(bad("DXT_VERBOSE", value, "0, 1 or 2")),
     };
     let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
-    Ok(Some(Config { output_dir, buffer_max, overflow, spool, flush, verbose }))
+    let file = environment.get(c"DXT_CONFIG").unwrap_or_default().to_vec();
+    Ok(Some(Config { output_dir, buffer_max, overflow, spool, flush, verbose, file }))
+}
+
+/// Whether the environment alone turns tracing off, whatever a file says.
+pub(crate) fn is_off(environment: &impl Environment) -> bool {
+    environment.get(c"DXT_ENABLE") == Some(b"off")
 }
 
 fn enabled(environment: &impl Environment) -> Result<bool, BadValue> {

@@ -1,6 +1,19 @@
-//! Where variables come from.
+//! Where variables come from, and which there are.
 
 use std::ffi::CStr;
+
+/// The variables that a configuration file may set: all but DXT_CONFIG.
+pub(super) const VARIABLES: [&CStr; 9] = [
+    c"DXT_ENABLE",
+    c"DXT_ENABLE_IO_TRACE",
+    c"DXT_OUTPUT_DIR",
+    c"DXT_BUFFER_MAX",
+    c"DXT_OVERFLOW",
+    c"DXT_SPOOL",
+    c"DXT_FLUSH",
+    c"DXT_VERBOSE",
+    c"DXT_JOB_ID",
+];
 
 /// Looks a variable up in an environment.
 pub(crate) trait Environment {
@@ -12,5 +25,19 @@ pub(crate) trait Environment {
 impl Environment for &[(&CStr, &str)] {
     fn get(&self, name: &CStr) -> Option<&[u8]> {
         self.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_set_every_variable_that_is_asked_for() {
+        let asked = [include_str!("settings.rs"), include_str!("../job.rs")];
+        let names = asked.iter().flat_map(|text| text.split("c\"").skip(1)).filter_map(|rest| rest.split('"').next());
+        for name in names.filter(|name| name.starts_with("DXT_") && *name != "DXT_CONFIG") {
+            assert!(VARIABLES.iter().any(|known| known.to_bytes() == name.as_bytes()), "{name}");
+        }
     }
 }

@@ -205,3 +205,53 @@ fn the_job_is_described() {
     assert!(!process.node.is_empty() && process.end_ns > 0 && process.clock_hz > 0);
     assert!(job.mpi.is_none());
 }
+
+/// Runs the program with a configuration file of `lines`.
+fn configured(lines: &str, change: impl Fn(Launch<'_>) -> Launch<'_>) -> (Outcome, Traces) {
+    let scratch = Scratch::new();
+    let file = scratch.root().join("site.conf");
+    std::fs::write(&file, lines).expect("failed to write the configuration");
+    let launch = program(&scratch, 10).without("DXT_ENABLE").env("DXT_CONFIG", &file);
+    let outcome = change(launch).run();
+    assert_eq!(outcome.code, 7, "{outcome:?}");
+    (outcome, Traces::read(&scratch.traces()))
+}
+
+#[test]
+fn a_file_sets_what_the_environment_does_not() {
+    let site = "# everybody\nDXT_ENABLE=trace\nDXT_BUFFER_MAX = \"1M\"  # small\nDXT_OVERFLOW='fold'\n";
+    let (outcome, traces) = configured(site, |launch| launch);
+    assert_eq!((outcome.stderr.as_str(), traces.segments.len()), ("", 11));
+    let settings = &traces.jobs[0].settings;
+    let value = |name: &str| settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    assert_eq!((value("DXT_BUFFER_MAX"), value("DXT_OVERFLOW")), (Some("1048576"), Some("fold")));
+    assert!(value("DXT_CONFIG").is_some_and(|path| path.ends_with("site.conf")));
+    let (_, traces) = configured(site, |launch| launch.env("DXT_BUFFER_MAX", "2M"));
+    assert!(traces.jobs[0].settings.contains(&("DXT_BUFFER_MAX".into(), "2097152".into())));
+    for off in ["off", ""] {
+        let (outcome, traces) = configured(site, |launch| launch.env("DXT_ENABLE", off));
+        assert_eq!((outcome.stderr.as_str(), traces.files.len()), ("", 0));
+    }
+}
+
+#[test]
+fn a_file_that_makes_no_sense_is_named_with_its_line() {
+    for (line, what) in [
+        ("DXT_ENABLE", "NAME=value"),
+        ("DXT_FLUSH=sometimes", "DXT_FLUSH=sometimes"),
+        ("DXT_INCLUD=/x", "DXT_INCLUD"),
+        ("LD_PRELOAD=/x", "LD_PRELOAD"),
+        ("DXT_JOB_ID='a", "quote"),
+    ] {
+        let (outcome, traces) = configured(&format!("DXT_ENABLE=trace\n{line}\n"), |launch| launch);
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        assert!(traces.files.is_empty() && lines.len() == 1, "{lines:?}");
+        assert!(lines[0].contains("site.conf line 2") && lines[0].contains(what), "{lines:?}");
+    }
+    for unreadable in ["/no/such/file", "/", "/dev/zero"] {
+        let (outcome, traces) =
+            configured("", |launch| launch.env("DXT_ENABLE", "trace").env("DXT_CONFIG", unreadable));
+        assert!(traces.files.is_empty() && outcome.stderr.lines().count() == 1, "{outcome:?}");
+        assert!(outcome.stderr.contains(unreadable) && outcome.stderr.contains("not tracing"), "{outcome:?}");
+    }
+}

@@ -79,6 +79,21 @@ fn without_a_trace_it_says_so_and_why() {
 }
 
 #[test]
+fn a_configuration_file_goes_with_it_and_may_say_where_traces_go() {
+    let scratch = Scratch::new();
+    let (data, file) = (scratch.data(), scratch.root().join("site.conf"));
+    let text = format!("DXT_BUFFER_MAX=1M\nDXT_OUTPUT_DIR = \"{}\" # here\n", scratch.traces().display());
+    std::fs::write(&file, text).unwrap();
+    let launch = Launch::new(&scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR");
+    let launch = launch.arg("--lib").arg(library()).arg("--config").arg(&file).arg(workload("exits"));
+    let outcome = launch.arg(&data).arg("exit").arg("20").run();
+    assert_eq!(outcome.code, 7, "{outcome:?}");
+    let traces = Traces::read(&scratch.traces());
+    assert_eq!((said(&outcome), traces.segments.len()), (traces.files, 21));
+    assert!(traces.jobs[0].settings.contains(&("DXT_BUFFER_MAX".into(), "1048576".into())));
+}
+
+#[test]
 fn a_library_that_is_preloaded_already_stays() {
     let scratch = Scratch::new();
     let command = "sh -c 'echo $LD_PRELOAD'";

@@ -1,0 +1,188 @@
+//! DXT_CONFIG: a file of variables for a whole site, `NAME=value` line by line. Read by the constructor, with system calls
+//! of its own, since the functions may be wrapped.
+#![expect(unsafe_code, reason = "open(2), read(2), close(2)")]
+
+use super::source::{Environment, VARIABLES};
+use std::ffi::{CStr, CString};
+
+/// Largest file, in bytes.
+const MOST_BYTES: usize = 64 << 10;
+
+/// The variables of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct File {
+    path: Vec<u8>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    number: usize,
+    name: &'static CStr,
+    value: Vec<u8>,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadFile {
+    pub(crate) path: Vec<u8>,
+    /// Line, from 1; 0 if it is the file as a whole.
+    pub(crate) line: usize,
+    pub(crate) why: String,
+}
+
+impl File {
+    /// The file that DXT_CONFIG names; without lines if it names none.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn named_in(environment: &impl Environment) -> Result<Self, BadFile> {
+        match environment.get(c"DXT_CONFIG") {
+            None | Some(b"") => Ok(Self::default()),
+            Some(path) => {
+                let bad = |(line, why)| BadFile { path: path.to_vec(), line, why };
+                let text = content(path).map_err(|why| bad((0, why)))?;
+                Ok(Self { path: path.to_vec(), lines: parse(&text).map_err(bad)? })
+            }
+        }
+    }
+}
+
+/// An environment with a file behind it: what the environment sets, even to nothing, counts.
+pub(crate) struct Layered<'a, E> {
+    pub(crate) environment: &'a E,
+    pub(crate) file: &'a File,
+}
+
+impl<E: Environment> Layered<'_, E> {
+    /// Path and line of the file that set `name`, if the environment does not.
+    pub(crate) fn place_of(&self, name: &str) -> Option<(&[u8], usize)> {
+        let line = self.file.lines.iter().rfind(|line| line.name.to_bytes() == name.as_bytes())?;
+        self.environment.get(line.name).is_none().then_some((&self.file.path, line.number))
+    }
+}
+
+impl<E: Environment> Environment for Layered<'_, E> {
+    fn get(&self, name: &CStr) -> Option<&[u8]> {
+        let set = || self.file.lines.iter().rfind(|line| line.name == name).map(|line| line.value.as_slice());
+        self.environment.get(name).or_else(set)
+    }
+}
+
+/// The bytes of the file at `path`.
+fn content(path: &[u8]) -> Result<Vec<u8>, String> {
+    let path = CString::new(path).map_err(|error| error.to_string())?;
+    // Not to wait for a writer, should it be a pipe.
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+    // SAFETY: the name ends in NUL.
+    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+    if file < 0 {
+        return Err(last_error());
+    }
+    let mut bytes = vec![0; MOST_BYTES + 1];
+    let mut length = 0;
+    let result = loop {
+        let room = &mut bytes[length..];
+        // SAFETY: the buffer is ours and as long as said.
+        let got = unsafe { libc::syscall(libc::SYS_read, file, room.as_mut_ptr(), room.len()) };
+        match usize::try_from(got) {
+            Ok(0) => break Ok(()),
+            Ok(got) => length += got,
+            Err(_) if crate::errno::save().value() == libc::EINTR => {}
+            Err(_) => break Err(last_error()),
+        }
+        if length > MOST_BYTES {
+            break Err(format!("it has more than {MOST_BYTES} bytes"));
+        }
+    };
+    // SAFETY: opened above.
+    unsafe { libc::syscall(libc::SYS_close, file) };
+    bytes.truncate(length);
+    result.map(|()| bytes)
+}
+
+fn last_error() -> String {
+    std::io::Error::from_raw_os_error(crate::errno::save().value()).to_string()
+}
+
+/// The lines that set something; else the line that makes no sense, and why.
+fn parse(text: &[u8]) -> Result<Vec<Line>, (usize, String)> {
+    let mut lines = Vec::new();
+    for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        let (number, line) = (index + 1, line.trim_ascii());
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let wrong = |why: String| (number, why);
+        let equals = line.iter().position(|&byte| byte == b'=');
+        let (name, value) =
+            equals.map(|at| (&line[..at], &line[at + 1..])).ok_or_else(|| wrong("no NAME=value".into()))?;
+        let name = name.trim_ascii();
+        let known = VARIABLES.iter().find(|known| known.to_bytes() == name);
+        let name =
+            known.ok_or_else(|| wrong(format!("{} is no variable of this tracer", String::from_utf8_lossy(name))))?;
+        let value = unquoted(value.trim_ascii()).map_err(wrong)?;
+        lines.push(Line { number, name, value: value.to_vec() });
+    }
+    Ok(lines)
+}
+
+/// The value without its quotes and the remark behind it.
+fn unquoted(value: &[u8]) -> Result<&[u8], String> {
+    if value.contains(&0) {
+        return Err("a NUL".into());
+    }
+    let Some((quote, rest)) = value.split_first().filter(|(first, _)| matches!(first, b'"' | b'\'')) else {
+        let remark = value.windows(2).position(|pair| pair[0].is_ascii_whitespace() && pair[1] == b'#');
+        let remark = if value.starts_with(b"#") { Some(0) } else { remark };
+        return Ok(value[..remark.unwrap_or(value.len())].trim_ascii());
+    };
+    let end = rest.iter().position(|byte| byte == quote).ok_or("a quote that does not end")?;
+    let behind = rest[end + 1..].trim_ascii();
+    if behind.is_empty() || behind.starts_with(b"#") { Ok(&rest[..end]) } else { Err("text behind a quote".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> Result<Vec<(String, String)>, (usize, String)> {
+        let pair = |line: Line| (line.name.to_str().unwrap().to_owned(), String::from_utf8(line.value).unwrap());
+        parse(text.as_bytes()).map(|lines| lines.into_iter().map(pair).collect())
+    }
+
+    #[test]
+    fn names_values_remarks_and_quotes() {
+        let text = "# site\n\n DXT_ENABLE = trace \r\nDXT_JOB_ID=\"a # b\" # why\nDXT_OUTPUT_DIR='/x/\"y\"'\nDXT_FLUSH=auto # x\nDXT_VERBOSE=#\n";
+        let expected = [
+            ("DXT_ENABLE", "trace"),
+            ("DXT_JOB_ID", "a # b"),
+            ("DXT_OUTPUT_DIR", "/x/\"y\""),
+            ("DXT_FLUSH", "auto"),
+            ("DXT_VERBOSE", ""),
+        ];
+        assert_eq!(set(text), Ok(expected.map(|(name, value)| (name.into(), value.into())).to_vec()));
+        assert_eq!(set("DXT_OUTPUT_DIR=/a#b"), Ok(vec![("DXT_OUTPUT_DIR".into(), "/a#b".into())]));
+    }
+
+    #[test]
+    fn what_makes_no_sense_names_its_line() {
+        let wrong =
+            ["DXT_ENABLE", "PATH=/x", "DXT_ENABEL=trace", "DXT_CONFIG=/x", "DXT_FLUSH='auto", "DXT_FLUSH='a' b", "=x"];
+        for line in wrong {
+            assert_eq!(set(&format!("# x\n{line}\n")).unwrap_err().0, 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_environment_counts_and_the_last_line_does() {
+        let lines = parse(b"DXT_FLUSH=auto\nDXT_FLUSH=process\nDXT_VERBOSE=2").unwrap();
+        let file = File { path: b"/site".to_vec(), lines };
+        let variables: &[(&CStr, &str)] = &[(c"DXT_VERBOSE", "")];
+        let both = Layered { environment: &variables, file: &file };
+        assert_eq!(both.get(c"DXT_FLUSH"), Some(b"process".as_slice()));
+        assert_eq!(both.get(c"DXT_VERBOSE"), Some(b"".as_slice()));
+        assert_eq!(both.place_of("DXT_FLUSH"), Some((b"/site".as_slice(), 2)));
+        assert_eq!(both.place_of("DXT_VERBOSE"), None);
+    }
+}
