@@ -12,6 +12,7 @@ mod config;
 mod describe;
 mod entry;
 mod errno;
+mod filters;
 mod flush;
 mod handles;
 mod hooks;

@@ -16,9 +16,15 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 /// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     start_if_wanted(environment, argc, argv);
-    if !record::is_on() {
+    if !record::is_on() && !record::is_muted() {
         record::set_state(State::Off);
     }
+}
+
+/// Whether this process, as number `rank`, is recorded.
+fn is_chosen(rank: i32) -> bool {
+    let (Some(config), Some(identity)) = (config::current(), job::identity()) else { return false };
+    config.filters.chooses(&identity.exe, rank)
 }
 
 fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
@@ -65,9 +71,10 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     if record::prepare(take_over, begin::begin) && spooled {
         spool::want();
     }
-    record::set_state(State::On);
+    let chosen = is_chosen(job::identity().map_or(-1, |identity| identity.rank));
+    record::set_state(if chosen { State::On } else { State::Muted });
     signals::stand_in(ending);
-    if verbose > 1 {
+    if verbose > 1 && chosen {
         say(&[b"recording ", &job::executable()]);
     }
 }
@@ -111,6 +118,8 @@ extern "C" fn forked_parent() {
 extern "C" fn forked_child() {
     if record::is_on() || record::is_unadopted_child() {
         take_over();
+    } else {
+        record::set_state(State::Off);
     }
 }
 
@@ -136,6 +145,14 @@ pub(crate) fn mpi_started() {
         mpi::started(config.flush);
         begin::say_who();
     });
+    let Some(world) = mpi::world() else { return };
+    if is_chosen(world.rank) {
+        record::set_state(State::On);
+    } else {
+        // What it has recorded until now is never written.
+        record::set_state(State::Muted);
+        spool::remove();
+    }
 }
 
 /// MPI_Finalize is about to be called: all ranks write the trace together. What follows is recorded too, and written by

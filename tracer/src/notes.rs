@@ -26,6 +26,16 @@ notes! {
     FileTableFull = "opens while the file table was full";
     /// A failed open of, or a call on, a name that belongs to the system or the MPI library.
     SystemName = "failed opens and calls on names of the system's and the MPI library's files";
+    /// An open that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS leaves out.
+    Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS leaves out";
+    /// An open that DXT_INCLUDE leaves out.
+    NotIncluded = "opens of files that DXT_INCLUDE does not name";
+    /// A failed open of, or a call on, a name that one of these leaves out.
+    FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE leaves out";
+    /// A call that DXT_LAYERS leaves out.
+    Layer = "calls of layers that DXT_LAYERS does not name";
+    /// A rank of which nothing is written.
+    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS";
     /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.
     Name = "failed calls on names that were too many or unreadable";
     /// A memory map that the table of maps had no room for.

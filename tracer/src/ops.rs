@@ -19,6 +19,11 @@ impl Op {
         self.code
     }
 
+    /// The interface that it is a call of.
+    pub(crate) const fn layer(&self) -> Layer {
+        self.layer
+    }
+
     /// Whether it moves file data.
     pub(crate) const fn is_data(&self) -> bool {
         self.class.is_data()

@@ -9,7 +9,7 @@ use crate::ops::Op;
 use crate::registry::{self, File};
 use crate::spool::{self, journal};
 use crate::tls::{self, Thread};
-use crate::{clock, errno};
+use crate::{clock, errno, filters};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use trace_format::Segment;
@@ -26,6 +26,8 @@ pub(crate) enum State {
     On = 1,
     /// Off, or over: calls pass through.
     Off = 2,
+    /// This process is left out: calls pass through, but it takes part in what all ranks do together.
+    Muted = 3,
 }
 
 /// Size of the page that the state has to itself; a page is no larger than this on any Linux of the processor.
@@ -90,11 +92,21 @@ pub(crate) fn is_unadopted_child() -> bool {
     BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8
 }
 
+/// Whether this process is left out.
+pub(crate) fn is_muted() -> bool {
+    PAGE.state.load(Ordering::Relaxed) == State::Muted as u8
+}
+
+/// This thread's state if it is the program's turn, whether its calls are recorded or not.
+pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
+    thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && thread.busy.get() == 0))
+}
+
 /// This thread's state if calls of it are to be recorded now.
 #[inline(always)]
 pub(crate) fn thread() -> Option<&'static Thread> {
     let state = PAGE.state.load(Ordering::Relaxed);
-    if state != State::On as u8 && (state == State::Off as u8 || !taken_over()) {
+    if state != State::On as u8 && (state >= State::Off as u8 || !taken_over()) {
         return None;
     }
     let thread = tls::current();
@@ -172,8 +184,7 @@ impl Call {
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let nested = self.thread.mpi_depth.get() != 0;
         let Some(stream) = registry::stream_of(file, op, nested) else {
-            Note::TablesFull.count();
-            return;
+            return without_stream(self.thread, file, op, offset);
         };
         append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
         if nested {
@@ -197,7 +208,7 @@ impl Call {
         let offset = offset.max(NO_OFFSET);
         match registry::failed_stream_of(file, op, nested, u16::try_from(error).unwrap_or(u16::MAX)) {
             Some(stream) => append(self.thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
-            None => Note::TablesFull.count(),
+            None => without_stream(self.thread, file, op, NO_OFFSET),
         }
         errno.restore();
     }
@@ -206,6 +217,16 @@ impl Call {
     #[inline(always)]
     pub(crate) fn end_plain(self, file: &'static File, op: &'static Op) {
         self.end(file, op, NO_OFFSET, 0);
+    }
+}
+
+/// A call has no stream: its layer is left out, or a table is full.
+#[cold]
+fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
+    let left_out = filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()));
+    if left_out { Note::Layer } else { Note::TablesFull }.count();
+    if thread.mpi_depth.get() != 0 {
+        note_nested(thread, file, op, offset);
     }
 }
 

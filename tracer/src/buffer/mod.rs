@@ -7,11 +7,13 @@ mod encoders;
 mod landing;
 mod packed;
 mod policy;
+mod thin;
 mod written;
 
 pub(crate) use arena::Arena;
 pub(crate) use packed::{Block, blocks, spilled};
 pub(crate) use policy::{SCRATCHES, Scratch, chunk_full};
+pub(crate) use thin::least_length;
 pub(crate) use written::{set_written_until, written_until};
 
 /// From now on segments lie in the spool. There may be none yet.

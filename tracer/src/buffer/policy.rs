@@ -56,7 +56,12 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     let index = thread.index.get() - 1;
     if thread.scratch.get() == 0 {
         if thread.chunk.get() != 0 {
-            arena.filled(Chunk::of_first(thread.chunk.get()));
+            let chunk = Chunk::of_first(thread.chunk.get());
+            if let Some(free) = super::thin::thin(chunk) {
+                thread.cursor.set(free + size_of::<Segment>());
+                return free;
+            }
+            arena.filled(chunk);
             thread.chunk.set(0);
         }
         if let Some(chunk) = next_chunk(arena, thread) {
@@ -114,7 +119,7 @@ pub(crate) fn fold_scratch(scratch: &Scratch) {
 }
 
 /// Folds segments of one stream.
-fn fold_run(run: &[Segment]) {
+pub(super) fn fold_run(run: &[Segment]) {
     let written = written_until();
     let filled = run.iter().filter(|segment| segment.end > written);
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return };

@@ -3,6 +3,7 @@
 //! were not there.
 
 mod file;
+mod filters;
 mod settings;
 mod source;
 mod values;

@@ -2,6 +2,7 @@
 
 use super::source::Environment;
 use super::values::{BadValue, bad, size};
+use crate::filters::Filters;
 
 /// How traces are written at MPI_Finalize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub(crate) struct Config {
     pub(crate) verbose: u8,
     /// The configuration file, or empty.
     pub(crate) file: Vec<u8>,
+    /// What is left out.
+    pub(crate) filters: Filters,
 }
 
 impl Overflow {
@@ -78,6 +81,7 @@ impl Config {
         if !self.file.is_empty() {
             all.push(("DXT_CONFIG".to_owned(), String::from_utf8_lossy(&self.file).into_owned()));
         }
+        all.extend(self.filters.described.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         all
     }
 }
@@ -128,7 +132,8 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
     let file = environment.get(c"DXT_CONFIG").unwrap_or_default().to_vec();
-    Ok(Some(Config { output_dir, buffer_max, overflow, spool, flush, verbose, file }))
+    let filters = super::filters::read(environment)?;
+    Ok(Some(Config { output_dir, buffer_max, overflow, spool, flush, verbose, file, filters }))
 }
 
 /// Whether the environment alone turns tracing off, whatever a file says.

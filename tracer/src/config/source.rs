@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 9] = [
+pub(super) const VARIABLES: [&CStr; 16] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
@@ -13,6 +13,13 @@ pub(super) const VARIABLES: [&CStr; 9] = [
     c"DXT_FLUSH",
     c"DXT_VERBOSE",
     c"DXT_JOB_ID",
+    c"DXT_INCLUDE",
+    c"DXT_EXCLUDE",
+    c"DARSHAN_EXCLUDE_DIRS",
+    c"DXT_RANKS",
+    c"DXT_APPS",
+    c"DXT_LAYERS",
+    c"DXT_MIN_SIZE",
 ];
 
 /// Looks a variable up in an environment.
@@ -34,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_file_may_set_every_variable_that_is_asked_for() {
-        let asked = [include_str!("settings.rs"), include_str!("../job.rs")];
+        let asked = [include_str!("settings.rs"), include_str!("filters.rs"), include_str!("../job.rs")];
         let names = asked.iter().flat_map(|text| text.split("c\"").skip(1)).filter_map(|rest| rest.split('"').next());
         for name in names.filter(|name| name.starts_with("DXT_") && *name != "DXT_CONFIG") {
             assert!(VARIABLES.iter().any(|known| known.to_bytes() == name.as_bytes()), "{name}");

@@ -9,6 +9,7 @@ use super::{names, output};
 use crate::config::Config;
 use crate::describe;
 use crate::mpi::{Handle, SUCCESS, World, api};
+use crate::record;
 use crate::say::say;
 use std::ffi::{CStr, CString};
 use trace_format::frame::{INDEX_ENTRY_BYTES, IndexEntry};
@@ -37,13 +38,17 @@ impl Part {
 /// # Errors
 /// Why there is none; the same decision on all ranks.
 pub(super) fn write(world: &World, config: &Config, by: &str) -> Result<(), String> {
-    let shared = if world.rank == 0 { names::of_rank_0() } else { Vec::new() };
+    let muted = record::is_muted();
+    let shared = if world.rank == 0 && !muted { names::of_rank_0() } else { Vec::new() };
     let hashes = names::broadcast(world, &shared)?;
     let part = encode(world, by, shared, &hashes).unwrap_or_default();
     let length = part.bytes() as u64;
     let failed = u64::from(part.region.is_none());
     let before = scan(world, length)?;
-    let [total, failures] = reduce(world, world.abi.sum, [length, failed])?;
+    let [total, failures, left_out] = reduce(world, world.abi.sum, [length, failed, u64::from(muted)])?;
+    if left_out == u64::from(world.size.unsigned_abs()) {
+        return Ok(());
+    }
     let [largest, preamble_length] = reduce(world, world.abi.max, [length, part.preamble.len() as u64])?;
     if failures > 0 {
         return Err(format!("{failures} ranks could not encode their part"));
@@ -94,10 +99,11 @@ fn scan(world: &World, length: u64) -> Result<u64, String> {
     if result == SUCCESS { Ok(if world.rank == 0 { 0 } else { before }) } else { Err("MPI_Exscan failed".into()) }
 }
 
-fn reduce(world: &World, op: Handle, values: [u64; 2]) -> Result<[u64; 2], String> {
-    let mut all = [0_u64; 2];
+fn reduce<const N: usize>(world: &World, op: Handle, values: [u64; N]) -> Result<[u64; N], String> {
+    let mut all = [0_u64; N];
     let abi = &world.abi;
-    let result = api().allreduce(values.as_ptr().cast(), all.as_mut_ptr().cast(), 2, abi.uint64, op, abi.comm_world);
+    let result =
+        api().allreduce(values.as_ptr().cast(), all.as_mut_ptr().cast(), N as i32, abi.uint64, op, abi.comm_world);
     if result == SUCCESS { Ok(all) } else { Err("MPI_Allreduce failed".into()) }
 }
 

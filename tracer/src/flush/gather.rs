@@ -1,10 +1,11 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
+use super::sift::{self, LeftOut};
 use crate::clock;
 use crate::mpi::{self, World};
 use crate::record::{ARENA, THREADS};
 use crate::registry::{self, File};
-use crate::{buffer, describe, handles, notes};
+use crate::{buffer, describe, handles, notes, record};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
@@ -30,7 +31,13 @@ impl Gathered {
     /// Takes stock. Paths whose hash is in `known` are left to the job block.
     pub(super) fn new(by: &str, known: Option<&[u64]>) -> Self {
         let calibration = clock::calibrate();
-        let threads = segments(&calibration.scale);
+        if record::is_muted() {
+            let notes = vec![Note { what: notes::Note::LeftOut.text().to_owned(), count: 1 }];
+            let process = Process { info: describe::process(by, &calibration), notes, ..Process::default() };
+            return Self { process, threads: Vec::new(), scale: calibration.scale };
+        }
+        let mut threads = segments(&calibration.scale);
+        let left_out = sift::sift(&mut threads, &calibration.scale);
         let used = used_streams(&threads);
         let mut process = Process { info: describe::process(by, &calibration), notes: notes(), ..Process::default() };
         for (index, thread) in THREADS.iter().enumerate() {
@@ -38,7 +45,7 @@ impl Gathered {
                 process.threads.push(ThreadDef { index: index as u32, tid: thread.tid.load(Ordering::Relaxed) });
             }
         }
-        describe(&mut process, &used, &calibration.scale, known.unwrap_or_default());
+        describe(&mut process, &used, &left_out, &calibration.scale, known.unwrap_or_default());
         Self { process, threads, scale: calibration.scale }
     }
 
@@ -74,13 +81,13 @@ impl Gathered {
 }
 
 /// A piece of a thread's buffer, with its place in the thread's order.
-struct Ordered {
+pub(super) struct Ordered {
     sequence: u32,
-    piece: Held,
+    pub(super) piece: Held,
 }
 
 /// A piece that is kept until it is encoded.
-enum Held {
+pub(super) enum Held {
     /// Slots of the buffer.
     Slots(Cow<'static, [Segment]>),
     /// A packed block.
@@ -143,11 +150,14 @@ fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
 }
 
 /// Fills in files, streams, layouts and counters of what was used.
-fn describe(process: &mut Process, used: &[bool], scale: &TickScale, known: &[u64]) {
+fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &TickScale, known: &[u64]) {
     let all: Vec<&'static File> = registry::files().collect();
     let mut number_of = std::collections::BTreeMap::new();
     for (id, stream) in registry::streams() {
-        let folded = stream.folded();
+        let mut folded = stream.folded().map(|folded| in_nanoseconds(folded, scale));
+        if let Some(left_out) = left_out.of(id) {
+            folded.get_or_insert_default().merge(left_out);
+        }
         if folded.is_none() && !used.get(id as usize).copied().unwrap_or(false) {
             continue;
         }
@@ -155,7 +165,7 @@ fn describe(process: &mut Process, used: &[bool], scale: &TickScale, known: &[u6
         let file = *number_of.entry(std::ptr::from_ref(stream.file)).or_insert(next);
         process.streams.push(StreamDef { id, file, op: stream.op, flags: stream.flags, errno: stream.errno });
         if let Some(folded) = folded {
-            process.missing.push(Missing { stream: id, counters: in_nanoseconds(folded, scale) });
+            process.missing.push(Missing { stream: id, counters: folded });
         }
     }
     process.files.resize(number_of.len(), FileDef::default());

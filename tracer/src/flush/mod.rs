@@ -5,6 +5,7 @@ mod collective;
 mod gather;
 mod names;
 mod output;
+mod sift;
 
 use crate::config::{Config, FlushMode};
 use crate::mpi::World;

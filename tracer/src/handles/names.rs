@@ -75,11 +75,12 @@ fn with_path(
         return None;
     };
     let path = &path[..length];
-    if registry::judge(path) != Verdict::Recorded {
-        Note::SystemName.count();
-        return None;
+    match registry::judge(path) {
+        Verdict::Recorded => return find(path),
+        Verdict::System | Verdict::MpiInternal => Note::SystemName.count(),
+        Verdict::Excluded | Verdict::NotIncluded => Note::FilteredName.count(),
     }
-    find(path)
+    None
 }
 
 /// Writes `name`, made absolute, and returns its length; `None` if it is empty, too long or relative to nothing.

@@ -61,16 +61,16 @@ fn inherited(number: libc::c_int) -> Option<&'static Description> {
 
 /// The recorded file of this path; counts those that are not recorded.
 pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> {
-    match registry::judge(path) {
-        Verdict::Recorded => {}
-        Verdict::System => {
-            Note::SystemFile.count();
-            return None;
-        }
-        Verdict::MpiInternal => {
-            Note::MpiFile.count();
-            return None;
-        }
+    let why_not = match registry::judge(path) {
+        Verdict::Recorded => None,
+        Verdict::System => Some(Note::SystemFile),
+        Verdict::MpiInternal => Some(Note::MpiFile),
+        Verdict::Excluded => Some(Note::Excluded),
+        Verdict::NotIncluded => Some(Note::NotIncluded),
+    };
+    if let Some(why_not) = why_not {
+        why_not.count();
+        return None;
     }
     let file = registry::find_or_add(path, identity);
     if file.is_none() {

@@ -9,7 +9,7 @@ mod stream;
 
 pub(crate) use file::{definition as file_definition, files, find as find_file, find_or_add, read_layout};
 pub(crate) use paths::{Verdict, judge};
-pub(crate) use records::{File, Identity};
+pub(crate) use records::{File, Identity, Stream};
 pub(crate) use stream::{
     by_id as stream_by_id, failed_id_of as failed_stream_of, forget_counters, forget_counts, id_of as stream_of,
     streams,

@@ -1,5 +1,8 @@
 //! Which paths are not recorded: what the system and the MPI library open for themselves. The list is short, documented
-//! in docs/configuration.md, and how often it applied is counted and written into the trace.
+//! in docs/configuration.md, and how often it applied is counted and written into the trace. Behind it comes what the user
+//! wants left out.
+
+use crate::filters::{self, Choice, Paths};
 
 /// What becomes of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +13,10 @@ pub(crate) enum Verdict {
     System,
     /// Not recorded: the MPI library's own shared memory and session files.
     MpiInternal,
+    /// Not recorded: DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS says so.
+    Excluded,
+    /// Not recorded: DXT_INCLUDE does not name it.
+    NotIncluded,
 }
 
 /// Directories of the operating system: programs, libraries, settings, kernel interfaces.
@@ -47,8 +54,25 @@ const MPI_INTERNAL: [&[u8]; 9] = [
     b"/tmp/prte.",
 ];
 
-/// Judges a canonical absolute path.
+/// Judges a canonical absolute path. One that is recorded is compared with patterns once, when it is first seen.
 pub(crate) fn judge(path: &[u8]) -> Verdict {
+    judge_by(path, filters::current().map(|filters| &filters.paths), |path| super::file::find(path).is_some())
+}
+
+fn judge_by(path: &[u8], paths: Option<&Paths>, is_recorded: impl Fn(&[u8]) -> bool) -> Verdict {
+    let verdict = if paths.is_some_and(|paths| paths.no_defaults) { Verdict::Recorded } else { by_default(path) };
+    let Some(paths) = paths.filter(|paths| verdict == Verdict::Recorded && !paths.are_all()) else { return verdict };
+    if is_recorded(path) {
+        return Verdict::Recorded;
+    }
+    match paths.choose(path) {
+        Choice::Recorded => Verdict::Recorded,
+        Choice::Excluded => Verdict::Excluded,
+        Choice::NotIncluded => Verdict::NotIncluded,
+    }
+}
+
+fn by_default(path: &[u8]) -> Verdict {
     let under =
         |list: &[&[u8]]| list.iter().any(|prefix| path.starts_with(prefix) || prefix.strip_suffix(b"/") == Some(path));
     if under(&SYSTEM) || DEVICES.contains(&path) {
@@ -74,5 +98,17 @@ mod tests {
             assert_eq!(judge(path.as_bytes()), Verdict::System, "{path}");
         }
         assert_eq!(judge(b"/dev/shm/vader_segment.node.1"), Verdict::MpiInternal);
+    }
+
+    #[test]
+    fn the_user_decides_behind_the_defaults() {
+        let mut paths = Paths { include: filters::Pattern::list(b"/data,/etc").unwrap(), ..Paths::default() };
+        let judged = |paths: &Paths, path: &[u8]| judge_by(path, Some(paths), |path| path == b"/seen");
+        assert_eq!(judged(&paths, b"/data/x"), Verdict::Recorded);
+        assert_eq!(judged(&paths, b"/seen"), Verdict::Recorded);
+        assert_eq!(judged(&paths, b"/x"), Verdict::NotIncluded);
+        assert_eq!(judged(&paths, b"/etc/passwd"), Verdict::System);
+        paths.no_defaults = true;
+        assert_eq!(judged(&paths, b"/etc/passwd"), Verdict::Recorded);
     }
 }

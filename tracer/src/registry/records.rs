@@ -98,6 +98,8 @@ pub(crate) struct Stream {
     pub(crate) file: &'static File,
     /// Operation code.
     pub(crate) op: u16,
+    /// Whether that moves file data.
+    pub(super) is_data: bool,
     /// Bits of [`stream_flags`].
     pub(crate) flags: u8,
     /// Error number of a failed stream.

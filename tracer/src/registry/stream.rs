@@ -4,6 +4,7 @@
 use super::file;
 use super::folded::Folded;
 use super::records::{File, Stream};
+use crate::filters;
 use crate::memory::{Lent, Table};
 use crate::ops::{FREQUENT, Op};
 use crate::spool::journal;
@@ -55,8 +56,12 @@ pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, nested: bool, e
     find_or_add(file, op, stream_flags::FAILED | if nested { stream_flags::NESTED } else { 0 }, errno)
 }
 
+/// As its callers; also `None` for a layer that is left out.
 #[cold]
 fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
+    if filters::current().is_some_and(|filters| !filters.layers.contain(op.layer())) {
+        return None;
+    }
     loop {
         let head = file.streams.load(Ordering::Acquire);
         let mut at = head.cast_const();
@@ -71,6 +76,7 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
             id: AtomicU64::new(0),
             file,
             op: op.code(),
+            is_data: op.is_data(),
             flags,
             errno,
             used: AtomicBool::new(false),
@@ -128,6 +134,11 @@ pub(crate) fn forget_counters() {
 }
 
 impl Stream {
+    /// Whether its calls moved file data.
+    pub(crate) fn moves_data(&self) -> bool {
+        self.is_data && self.flags & stream_flags::FAILED == 0
+    }
+
     /// Segments of it have been packed.
     pub(crate) fn mark_used(&self) {
         if !self.used.load(Ordering::Relaxed) {

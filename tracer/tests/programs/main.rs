@@ -4,6 +4,7 @@
 mod config;
 mod exits;
 mod failed;
+mod filters;
 mod fork;
 mod harness;
 mod hostile;

@@ -1,0 +1,48 @@
+//! The filters' variables.
+
+use super::source::Environment;
+use super::values::{BadValue, bad, size};
+use crate::filters::{Apps, Filters, Layers, Pattern, Ranks};
+use std::ffi::CStr;
+
+/// Largest value of `DXT_MIN_SIZE`: 1 TiB, more than the length of a segment can be.
+const LARGEST_MIN_SIZE: usize = 1 << 40;
+
+/// Reads them.
+///
+/// # Errors
+/// The first one whose value makes no sense.
+pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> {
+    let mut filters = Filters::default();
+    let mut described = Vec::new();
+    let mut take = |variable: &'static CStr, expected: &'static str, parse: &mut dyn FnMut(&[u8]) -> Option<()>| {
+        let Some(value) = environment.get(variable).filter(|value| !value.is_empty()) else { return Ok(()) };
+        let name = variable.to_str().unwrap_or_default();
+        parse(value).ok_or_else(|| bad(name, value, expected))?;
+        described.push((name, String::from_utf8_lossy(value).into_owned()));
+        Ok(())
+    };
+    let patterns = "path patterns, apart by commas or colons, such as /scratch,*.h5";
+    let paths = &mut filters.paths;
+    take(c"DXT_INCLUDE", patterns, &mut |value| Pattern::list(value).map(|list| paths.include = list))?;
+    take(c"DXT_EXCLUDE", patterns, &mut |value| Pattern::list(value).map(|list| paths.exclude = list))?;
+    take(c"DARSHAN_EXCLUDE_DIRS", "absolute directories, apart by commas, or none", &mut |value| {
+        paths.exclude_directories(value)
+    })?;
+    take(c"DXT_RANKS", "ranks and ranges of ranks, such as 0:3,12", &mut |value| {
+        Ranks::parse(value).map(|ranks| filters.ranks = Some(ranks))
+    })?;
+    take(c"DXT_APPS", "names of programs, such as lmp*,!lmp_test", &mut |value| {
+        Apps::parse(value).map(|apps| filters.apps = apps)
+    })?;
+    take(c"DXT_LAYERS", "some of posix,stdio,mpiio,hdf5", &mut |value| {
+        Layers::parse(value).map(|layers| filters.layers = layers)
+    })?;
+    take(c"DXT_MIN_SIZE", "a size of at most 1T, such as 4096 or 64K", &mut |value| {
+        let bytes = size(value).filter(|&bytes| bytes <= LARGEST_MIN_SIZE)?;
+        filters.min_size = bytes as u64;
+        Some(())
+    })?;
+    filters.described = described;
+    Ok(filters)
+}

@@ -1,0 +1,52 @@
+//! DXT_LAYERS: through which interfaces calls are recorded. Asked when a stream is made, so that a call through an interface
+//! that is recorded costs nothing more.
+
+use super::pattern::items;
+use trace_format::op::Layer;
+
+/// The layers that are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layers {
+    left_out: u8,
+}
+
+const NAMES: [(&[u8], Layer); 4] =
+    [(b"posix", Layer::Posix), (b"stdio", Layer::Stdio), (b"mpiio", Layer::Mpiio), (b"hdf5", Layer::Hdf5)];
+
+/// A bit for each layer that can be named; none for others, which are always recorded.
+fn bit(layer: Layer) -> u8 {
+    NAMES.iter().position(|(_, named)| *named == layer).map_or(0, |place| 1 << place)
+}
+
+impl Layers {
+    /// Of the names of those that are recorded, apart from each other by commas; `None` if it makes no sense.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let all = NAMES.iter().fold(0, |bits, (_, layer)| bits | bit(*layer));
+        let mut left_out = all;
+        for item in items(text, b",") {
+            let (_, layer) = NAMES.iter().find(|(name, _)| item.eq_ignore_ascii_case(name))?;
+            left_out &= !bit(*layer);
+        }
+        (left_out != all).then_some(Self { left_out })
+    }
+
+    /// Whether calls through `layer` are recorded.
+    pub(crate) fn contain(self, layer: Layer) -> bool {
+        self.left_out & bit(layer) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_named_layers_are_recorded() {
+        let layers = Layers::parse(b"posix, MPIIO").unwrap();
+        assert!(layers.contain(Layer::Posix) && layers.contain(Layer::Mpiio) && !layers.contain(Layer::Stdio));
+        assert!(Layers::default().contain(Layer::Stdio) && layers.contain(Layer::Pnetcdf));
+        for wrong in ["", "posix,mpi", ","] {
+            assert_eq!(Layers::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the user wants left out: by path, application, rank, layer and size. Decided where something is first seen, and
+//! counted; nothing here allocates but what reads the settings.
+
+mod apps;
+mod layers;
+mod paths;
+mod pattern;
+mod ranks;
+
+pub(crate) use apps::Apps;
+pub(crate) use layers::Layers;
+pub(crate) use paths::{Choice, Paths};
+pub(crate) use pattern::Pattern;
+pub(crate) use ranks::Ranks;
+
+/// The filters that are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filters {
+    /// DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS.
+    pub(crate) paths: Paths,
+    /// DXT_RANKS.
+    pub(crate) ranks: Option<Ranks>,
+    /// DXT_APPS.
+    pub(crate) apps: Apps,
+    /// DXT_LAYERS.
+    pub(crate) layers: Layers,
+    /// DXT_MIN_SIZE, in bytes: shorter reads and writes are counted only.
+    pub(crate) min_size: u64,
+    /// The variables that are set and their values, for the trace.
+    pub(crate) described: Vec<(&'static str, String)>,
+}
+
+impl Filters {
+    /// Whether a process of this executable and this number, -1 if it has none, is recorded.
+    pub(crate) fn chooses(&self, executable: &[u8], rank: i32) -> bool {
+        self.apps.choose(executable) && self.ranks.as_ref().is_none_or(|ranks| rank < 0 || ranks.contain(rank))
+    }
+}
+
+/// The filters in effect; `None` while tracing is off.
+pub(crate) fn current() -> Option<&'static Filters> {
+    crate::config::current().map(|config| &config.filters)
+}

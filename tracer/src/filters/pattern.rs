@@ -1,0 +1,149 @@
+//! Path patterns. Matching works on bytes, allocates nothing and does not recurse, since it may happen in a signal handler.
+
+/// A pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// A path without wildcards, without its last slash: it and what is below.
+    Path(Vec<u8>),
+    /// The same, anywhere: a path behind any slash; with its own slash in front.
+    Anywhere(Vec<u8>),
+    /// A glob that the whole path must match.
+    Glob(Vec<u8>),
+}
+
+impl Pattern {
+    /// Of what the user wrote; `None` if it makes no sense.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let rooted = text.starts_with(b"/");
+        if !text.iter().any(|byte| b"*?[\\".contains(byte)) {
+            let path = text.strip_suffix(b"/").unwrap_or(text);
+            return (!text.is_empty())
+                .then(|| if rooted { Self::Path(path.to_vec()) } else { Self::Anywhere([b"/", path].concat()) });
+        }
+        let mut glob = if rooted { Vec::new() } else { b"**/".to_vec() };
+        for &byte in text {
+            // The library would take braces for alternatives, which a list with commas cannot hold.
+            if byte == b'{' || byte == b'}' {
+                glob.push(b'\\');
+            }
+            glob.push(byte);
+        }
+        if text.ends_with(b"/") {
+            glob.extend_from_slice(b"**");
+        }
+        fast_glob::validate(&glob).is_ok().then_some(Self::Glob(glob))
+    }
+
+    /// The directory `path`, whatever is in its name.
+    pub(crate) fn directory(path: &[u8]) -> Option<Self> {
+        path.starts_with(b"/").then(|| Self::Path(path.strip_suffix(b"/").unwrap_or(path).to_vec()))
+    }
+
+    /// The patterns of a list, apart from each other by commas or colons.
+    pub(crate) fn list(text: &[u8]) -> Option<Vec<Self>> {
+        let all: Option<Vec<Self>> = items(text, b",:").map(Self::parse).collect();
+        all.filter(|all| !all.is_empty())
+    }
+
+    /// Whether `path`, an absolute one, is meant.
+    pub(crate) fn matches(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Path(whole) => path.strip_prefix(whole.as_slice()).is_some_and(ends_name),
+            Self::Anywhere(part) => path
+                .windows(part.len())
+                .enumerate()
+                .any(|(at, found)| found == part && ends_name(&path[at + part.len()..])),
+            Self::Glob(glob) => fast_glob::glob_match(glob, path),
+        }
+    }
+}
+
+/// Whether a name ends where `rest` begins.
+fn ends_name(rest: &[u8]) -> bool {
+    rest.is_empty() || rest.starts_with(b"/")
+}
+
+/// The items of a list, without white space around them and without empty ones.
+pub(super) fn items<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    text.split(|byte| separators.contains(byte)).map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        Pattern::parse(pattern.as_bytes()).unwrap().matches(path.as_bytes())
+    }
+
+    #[test]
+    fn a_plain_path_covers_what_is_below() {
+        for (pattern, path, expected) in [
+            ("/a/b", "/a/b", true),
+            ("/a/b/", "/a/b/c/d", true),
+            ("/a/b", "/a/bc", false),
+            ("/", "/x", true),
+            ("logs", "/x/logs/y", true),
+            ("logs", "/x/logs", true),
+            ("x/logs", "/a/x/logs/b", true),
+            ("logs", "/x/mylogs/y", false),
+            ("a.b", "/a.b.c", false),
+            ("a{b", "/x/a{b", true),
+        ] {
+            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn wildcards_mean_what_the_documentation_says() {
+        for (pattern, path, expected) in [
+            ("*.h5", "/a/b/x.h5", true),
+            ("*.h5", "/x.h5", true),
+            ("*.h5", "/a/x.h5.tmp", false),
+            ("/a/*.h5", "/a/b/x.h5", false),
+            ("/a/**/*.h5", "/a/b/c/x.h5", true),
+            ("/a/**/*.h5", "/a/x.h5", true),
+            ("/a/**", "/a/b/c", true),
+            ("/a/*/", "/a/b/c/d", true),
+            ("/a/rank?[0-3].dat", "/a/rank_2.dat", true),
+            ("/a/rank?[!0-3].dat", "/a/rank_2.dat", false),
+            ("out*/x", "/a/out1/x", true),
+            ("*{1}", "/a/x{1}", true),
+            ("/a/[*]", "/a/*", true),
+            ("/a/[*]", "/a/b", false),
+        ] {
+            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
+        }
+        assert!(Pattern::Glob(b"/\xff*".to_vec()).matches(b"/\xff\xfe"));
+    }
+
+    #[test]
+    fn lists_and_nonsense() {
+        assert_eq!(Pattern::list(b" /a, *.b : /c,,").unwrap().len(), 3);
+        assert!(Pattern::list(b"/a/[b").is_none() && Pattern::list(b"a\\").is_none() && Pattern::list(b",").is_none());
+        assert!(Pattern::directory(b"a").is_none());
+        assert!(Pattern::directory(b"/a*/").unwrap().matches(b"/a*/b"));
+    }
+
+    #[test]
+    fn no_pattern_and_no_path_makes_it_fail() {
+        let bytes = b"/ab*?[]!-^\\{},.\xff";
+        let mut state = 1_u64;
+        let mut text = |most: u64| -> Vec<u8> {
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) as usize
+            };
+            let length = next() % most as usize;
+            (0..length).map(|_| bytes[next() % bytes.len()]).collect()
+        };
+        let mut met = 0;
+        for _ in 0..300_000 {
+            let (pattern, path) = (text(14), text(12));
+            if let Some(pattern) = Pattern::parse(&pattern) {
+                met += u32::from(pattern.matches(&path));
+            }
+        }
+        assert!(met > 1000);
+    }
+}

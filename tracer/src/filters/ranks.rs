@@ -1,0 +1,51 @@
+//! DXT_RANKS: which ranks are recorded.
+
+use super::pattern::items;
+
+/// Ranks, as ranges with both ends in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ranks(Vec<(i32, i32)>);
+
+impl Ranks {
+    /// Of numbers and ranges, such as `0:3,12,20:`; `None` if it makes no sense. A range without a beginning begins at 0,
+    /// one without an end has none.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let number = |text: &[u8], default: i32| match text {
+            b"" => Some(default),
+            // No sign.
+            digits if digits.iter().all(u8::is_ascii_digit) => std::str::from_utf8(digits).ok()?.parse().ok(),
+            _ => None,
+        };
+        let range = |item: &[u8]| {
+            let colon = item.iter().position(|&byte| byte == b':');
+            let (first, last) = match colon {
+                Some(at) => (number(&item[..at], 0)?, number(&item[at + 1..], i32::MAX)?),
+                None => (number(item, 0)?, number(item, 0)?),
+            };
+            (first <= last).then_some((first, last))
+        };
+        let ranges: Option<Vec<(i32, i32)>> = items(text, b",").map(range).collect();
+        ranges.filter(|ranges| !ranges.is_empty()).map(Self)
+    }
+
+    /// Whether `rank` is one of them.
+    pub(crate) fn contain(&self, rank: i32) -> bool {
+        self.0.iter().any(|&(first, last)| (first..=last).contains(&rank))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_both_ends() {
+        let ranks = Ranks::parse(b"0:3, 12:15,20,30:").unwrap();
+        let chosen: Vec<i32> = (0..32).filter(|&rank| ranks.contain(rank)).collect();
+        assert_eq!(chosen, [0, 1, 2, 3, 12, 13, 14, 15, 20, 30, 31]);
+        assert!(Ranks::parse(b":2").unwrap().contain(0) && Ranks::parse(b":").unwrap().contain(7));
+        for wrong in ["", ",", "3:1", "a", "1-3", "-1", "1:2:3", "+1", "99999999999"] {
+            assert_eq!(Ranks::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}
