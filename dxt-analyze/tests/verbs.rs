@@ -234,3 +234,34 @@ fn nodes_whose_clocks_are_apart_are_aligned() {
     let shift = &json(&["summary", "--format", "json", &path], 0)["job"]["clock_shifts"]["b"];
     assert_eq!(*shift, -3_000_000_002_i64);
 }
+
+#[test]
+fn every_report_names_the_filters() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut job, mut processes) = small();
+    job.settings = [("DXT_ENABLE", "trace"), ("DXT_RANKS", "0:1"), ("DXT_EXCLUDE", "*.log")]
+        .map(|(name, value)| (name.into(), value.into()))
+        .to_vec();
+    processes.truncate(2);
+    let path = put(folder.path(), "a.dxt", &trace(&job, processes));
+    let line = "DXT_EXCLUDE=*.log  DXT_RANKS=0:1";
+    for verb in ["summary", "outliers", "stripes", "check", "dump"] {
+        // Two of the four ranks are left out; they are not absent.
+        let output = run(&[verb, &path]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{verb}: {text}");
+        let filters: Vec<&str> = text.lines().filter(|text| text.contains("filters")).collect();
+        assert!(filters.len() == 1 && filters[0].contains(line), "{verb}: {text}");
+    }
+    for (verb, place) in
+        [("summary", "/missing"), ("outliers", "/missing"), ("stripes", "/missing"), ("check", "/files/0")]
+    {
+        let found = json(&[verb, "--format", "json", &path], 0);
+        let filters = found.pointer(&format!("{place}/filters")).unwrap();
+        assert_eq!(*filters, serde_json::json!({"DXT_EXCLUDE": "*.log", "DXT_RANKS": "0:1"}), "{verb}");
+    }
+    let output = run(&["dump", "--format", "json", &path]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("filters: {line}")));
+    let whole = put(folder.path(), "b.dxt", &small_bytes());
+    assert!(!stdout(&["summary", &whole], 0).contains("filters"));
+}

@@ -1,6 +1,7 @@
 //! What the trace lacks and why. Every report carries this: a number from half a trace must not look like one from a whole.
 
 use crate::findings::{Code, Finding, Severity};
+use crate::load::filters::{self, Filters};
 use crate::load::{Problem, Run};
 use crate::render::{Part, units};
 use crate::scan::Lost;
@@ -43,6 +44,8 @@ pub struct Completeness {
     pub notes: Vec<Note>,
     /// Remarks on the inputs.
     pub remarks: Vec<String>,
+    /// Filters that were set when the trace was made: variable and value.
+    pub filters: Filters,
 }
 
 impl Completeness {
@@ -66,6 +69,7 @@ impl Completeness {
             problems,
             notes: run.notes.iter().map(|(what, count)| Note { what: what.clone(), count: *count }).collect(),
             remarks: run.remarks.clone(),
+            filters: run.filters.clone(),
         };
         out.complete = out.missing_segments == 0 && !out.damaged();
         out
@@ -83,17 +87,20 @@ impl Completeness {
     /// What is missing, in sentences.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
+        let folded = if filters::count_operations(&self.filters) {
+            "operations have no segment (folded into counters, as a filter says or because a buffer was full): their counts, \
+             bytes and times are in the sums, they are in no distribution or list."
+        } else {
+            "operations have no segment (folded into counters when a buffer was full): their counts, bytes and times are in \
+             the sums, they are in no distribution or list. A larger DXT_BUFFER_MAX keeps them."
+        };
         let mut out = Vec::new();
         let mut say = |count: u64, text: &str| {
             if count > 0 {
                 out.push(format!("{} {text}", units::count(count)));
             }
         };
-        say(
-            self.missing_segments,
-            "operations have no segment (folded into counters when a buffer was full): their counts, bytes and times are in \
-             the sums, they are in no distribution or list. A larger DXT_BUFFER_MAX keeps them.",
-        );
+        say(self.missing_segments, folded);
         say(self.lost_segments, "segments cannot be read: the file is cut or damaged there.");
         say(self.lost_processes, "processes are left out: their description cannot be read.");
         say(self.absent_ranks, "ranks of the job are not in these inputs: name all its files.");
@@ -110,7 +117,19 @@ impl Completeness {
         out
     }
 
-    /// The same as a part of a view; nothing if nothing is missing.
+    /// The filters that were set, in one line; `None` if there were none.
+    #[must_use]
+    pub fn filter_line(&self) -> Option<String> {
+        filters::line(&self.filters).map(|line| format!("filters: {line}"))
+    }
+
+    /// The same as a part of a view, to stand in front of all others.
+    #[must_use]
+    pub fn filter_part(&self) -> Option<Part> {
+        self.filter_line().map(|line| Part::Lines(vec![line]))
+    }
+
+    /// What is missing as a part of a view; nothing if nothing is.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let lines = self.sentences();
@@ -148,7 +167,11 @@ impl Completeness {
                 title: format!("{} operations were folded into counters", units::count(self.missing_segments)),
                 evidence: Vec::new(),
                 cost_ns: None,
-                hint: "set DXT_BUFFER_MAX higher to keep every operation".into(),
+                hint: if filters::count_operations(&self.filters) {
+                    "leave the filter out, and set DXT_BUFFER_MAX higher if need be, to keep every operation".into()
+                } else {
+                    "set DXT_BUFFER_MAX higher to keep every operation".into()
+                },
             });
         }
         out

@@ -2,6 +2,7 @@
 //! files, not by which was read first.
 
 use super::clock::{self, Moment};
+use super::filters;
 use super::layouts::Choice;
 use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
 use rayon::prelude::*;
@@ -22,6 +23,7 @@ struct Read {
 pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let mut health = Health { problems, ..Health::default() };
     let (info, settings) = job_of(&inputs);
+    let filters = filters::active(inputs.iter().flat_map(|input| &input.trace.job.settings));
     let mut reads = read_regions(&inputs, &mut health);
     let mut remarks = Vec::new();
     drop_repeated(&mut reads, &mut remarks);
@@ -59,7 +61,7 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         processes.push(tables.process(read, moment.node, shift_ns));
     }
     let files = tables.finish(&mut processes);
-    health.absent_ranks = absent_ranks(&info, &processes);
+    health.absent_ranks = absent_ranks(&info, &processes, &filters);
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
     for input in &mut inputs {
@@ -69,6 +71,7 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     Run {
         info,
         settings,
+        filters,
         start_unix_ns,
         clock_shifts: shifted.map(|(node, &shift)| (node.clone(), shift)).collect(),
         nodes,
@@ -155,11 +158,11 @@ fn node_table(reads: &[Read]) -> Vec<String> {
     nodes
 }
 
-fn absent_ranks(info: &JobInfo, processes: &[Process]) -> u64 {
+fn absent_ranks(info: &JobInfo, processes: &[Process], filters: &filters::Filters) -> u64 {
     let mut seen: Vec<i32> = processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
     seen.sort_unstable();
     seen.dedup();
-    info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks).saturating_sub(seen.len() as u64))
+    info.mpi.as_ref().map_or(0, |mpi| filters::absent_ranks(filters, mpi.ranks, &seen))
 }
 
 /// The tables while they are being filled.

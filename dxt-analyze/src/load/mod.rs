@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod content;
+pub mod filters;
 pub mod find;
 pub mod layouts;
 mod merge;

@@ -2,6 +2,7 @@
 //! are read by the scan.
 
 use super::content::Content;
+use super::filters::Filters;
 use serde::Serialize;
 use std::path::PathBuf;
 use trace_format::layout::Layout;
@@ -198,6 +199,8 @@ pub struct Run {
     pub info: JobInfo,
     /// Settings that shaped the trace.
     pub settings: Vec<(String, String)>,
+    /// Filters among them, of all inputs.
+    pub filters: Filters,
     /// Earliest epoch of a process, ns since 1970-01-01 UTC: zero of all relative times.
     pub start_unix_ns: i64,
     /// Clock corrections that were applied: (node, ns added).

@@ -3,6 +3,7 @@
 
 use crate::cli::CheckArgs;
 use crate::exit::Exit;
+use crate::load::filters::{self, Filters};
 use crate::load::{self, Problem, Source, find, model::Input};
 use crate::render::{Cell, Part, Report, Table, View, units};
 use anyhow::Result;
@@ -43,6 +44,8 @@ pub struct FileCheck {
     pub missing_segments: u64,
     /// Segments that should be there and cannot be read.
     pub lost_segments: u64,
+    /// Filters that were set when it was made: variable and value.
+    pub filters: Filters,
     /// What is wrong.
     pub problems: Vec<Problem>,
     /// What to do, if something is wrong.
@@ -109,6 +112,7 @@ fn unreadable(file: String, error: &anyhow::Error) -> FileCheck {
         segments: 0,
         missing_segments: 0,
         lost_segments: 0,
+        filters: Filters::new(),
         problems: vec![problem],
         advice: Some(
             "nothing of it can be used; if it is a trace at all, copy it again from where it was written".into(),
@@ -172,6 +176,7 @@ fn one(input: &Input) -> FileCheck {
         segments: sums.segments,
         missing_segments: sums.missing,
         lost_segments: sums.lost,
+        filters: filters::active(input.trace.job.settings.iter()),
         problems: sums.problems,
         advice,
     }
@@ -238,6 +243,11 @@ fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
 impl Report for CheckReport {
     fn view(&self) -> View {
         let mut parts = vec![Part::Table(files(&self.files))];
+        let filtered = self.files.iter().filter_map(|file| Some((&file.file, filters::line(&file.filters)?)));
+        let filtered: Vec<String> = filtered.map(|(file, line)| format!("{file}: filters: {line}")).collect();
+        if !filtered.is_empty() {
+            parts.push(Part::Lines(filtered));
+        }
         let problems: Vec<String> = self
             .files
             .iter()

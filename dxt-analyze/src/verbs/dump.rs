@@ -31,7 +31,7 @@ pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<Exit> {
     let run = load::load_paths(&args.inputs.traces, args.inputs.job.as_deref())?;
     let lost = dump_run(&run, args.format, args.absolute, out)?;
     let missing = Completeness::of(&run, &lost);
-    for line in missing.sentences() {
+    for line in missing.filter_line().into_iter().chain(missing.sentences()) {
         eprintln!("dxt-analyze: {line}");
     }
     Ok(if missing.complete { Exit::Fine } else { Exit::Incomplete })
@@ -101,6 +101,9 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
         }
         DumpFormat::Text => {
             writeln!(out, "# job {}, program {}", run.info.key, String::from_utf8_lossy(&run.info.exe))?;
+            if let Some(line) = load::filters::line(&run.filters) {
+                writeln!(out, "# filters: {line}")?;
+            }
             writeln!(out, "# start {} ns since 1970; times in ns since then", run.start_unix_ns)?;
             writeln!(
                 out,

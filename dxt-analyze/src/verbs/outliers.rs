@@ -136,7 +136,7 @@ fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
 impl Report for OutliersReport {
     fn view(&self) -> View {
         let result = &self.result;
-        let mut parts = Vec::new();
+        let mut parts: Vec<Part> = result.missing.filter_part().into_iter().collect();
         for group in &result.operations {
             parts.push(Part::Lines(vec![operation_heading(group, result.metric)]));
             parts.push(Part::Table(operation_table(group, self.absolute)));

@@ -87,7 +87,8 @@ impl Report for StripesReport {
     fn view(&self) -> View {
         let result = &self.result;
         let shown = || result.files.iter().take(self.top);
-        let mut parts = vec![Part::Table(file_table(&result.files, self.top))];
+        let mut parts: Vec<Part> = result.missing.filter_part().into_iter().collect();
+        parts.push(Part::Table(file_table(&result.files, self.top)));
         let stripes = stripe_table(shown());
         if !stripes.rows.is_empty() {
             parts.push(Part::Table(stripes));

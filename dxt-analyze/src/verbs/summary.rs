@@ -3,7 +3,7 @@
 use crate::analyses::summary::{Summary, summarize};
 use crate::analyses::totals::Totals;
 use crate::cli::SummaryArgs;
-use crate::load::{self, Run};
+use crate::load::{self, Run, filters};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
 use crate::scan::scan;
@@ -50,6 +50,9 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         "job",
         if job.scheduler.is_empty() { job.key.clone() } else { format!("{} ({})", job.scheduler, job.key) },
     ));
+    if let Some(line) = filters::line(&summary.missing.filters) {
+        out.push(("filters", line));
+    }
     out.push(("started", format!("{}, ran {}", job.start, units::duration(job.runtime_ns))));
     if !job.mpi.is_empty() {
         out.push(("MPI", format!("{}, {} ranks", job.mpi, job.mpi_ranks)));
