@@ -36,6 +36,8 @@ notes! {
     Layer = "calls of layers that DXT_LAYERS does not name";
     /// A rank of which nothing is written.
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS";
+    /// A file of which triggers keep no segments.
+    Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER) keeps counters only";
     /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.
     Name = "failed calls on names that were too many or unreadable";
     /// A memory map that the table of maps had no room for.

@@ -11,8 +11,8 @@ use super::written::written_until;
 use crate::config::Overflow;
 use crate::memory::Table;
 use crate::notes::Note;
-use crate::registry;
 use crate::tls::Thread;
+use crate::{filters, registry};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
@@ -124,6 +124,10 @@ pub(super) fn fold_run(run: &[Segment]) {
     let filled = run.iter().filter(|segment| segment.end > written);
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return };
     let (mut counters, mut previous): (Counters, Previous) = (Counters::default(), stream.previous());
+    if let Some(mut counting) = filters::triggers().and_then(|triggers| registry::Counting::of(stream, triggers)) {
+        filled.clone().for_each(|segment| counting.see(segment.offset, segment.length()));
+        counting.remember(stream.file);
+    }
     for segment in filled {
         counters.fold(&mut previous, segment.offset, segment.length(), segment.start, segment.end);
     }

@@ -2,11 +2,11 @@
 
 use super::source::Environment;
 use super::values::{BadValue, bad, size};
-use crate::filters::{Apps, Filters, Layers, Pattern, Ranks};
+use crate::filters::{Apps, Filters, Layers, Pattern, Ranks, Share};
 use std::ffi::CStr;
 
-/// Largest value of `DXT_MIN_SIZE`: 1 TiB, more than the length of a segment can be.
-const LARGEST_MIN_SIZE: usize = 1 << 40;
+/// Largest size that a length is compared with: 1 TiB, more than the length of a segment can be.
+const LARGEST_SIZE: usize = 1 << 40;
 
 /// Reads them.
 ///
@@ -39,10 +39,23 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         Layers::parse(value).map(|layers| filters.layers = layers)
     })?;
     take(c"DXT_MIN_SIZE", "a size of at most 1T, such as 4096 or 64K", &mut |value| {
-        let bytes = size(value).filter(|&bytes| bytes <= LARGEST_MIN_SIZE)?;
+        let bytes = size(value).filter(|&bytes| bytes <= LARGEST_SIZE)?;
         filters.min_size = bytes as u64;
         Some(())
     })?;
+    let triggers = &mut filters.triggers;
+    let share = "a share from 0 to 1, such as 0.2";
+    take(c"DXT_SMALL_IO_TRIGGER", share, &mut |value| Share::parse(value).map(|share| triggers.small = Some(share)))?;
+    take(c"DXT_UNALIGNED_IO_TRIGGER", share, &mut |value| {
+        Share::parse(value).map(|share| triggers.unaligned = Some(share))
+    })?;
+    take(c"DXT_SMALL_IO_SIZE", "a size of at most 1T, such as 4096 or 64K", &mut |value| {
+        let bytes = size(value).filter(|&bytes| bytes <= LARGEST_SIZE)?;
+        triggers.small_bytes = bytes as u64;
+        Some(())
+    })?;
+    // Without its trigger it leaves nothing out.
+    described.retain(|(name, _)| *name != "DXT_SMALL_IO_SIZE" || filters.triggers.small.is_some());
     filters.described = described;
     Ok(filters)
 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 16] = [
+pub(super) const VARIABLES: [&CStr; 19] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
@@ -20,6 +20,9 @@ pub(super) const VARIABLES: [&CStr; 16] = [
     c"DXT_APPS",
     c"DXT_LAYERS",
     c"DXT_MIN_SIZE",
+    c"DXT_SMALL_IO_TRIGGER",
+    c"DXT_SMALL_IO_SIZE",
+    c"DXT_UNALIGNED_IO_TRIGGER",
 ];
 
 /// Looks a variable up in an environment.

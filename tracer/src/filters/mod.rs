@@ -6,12 +6,14 @@ mod layers;
 mod paths;
 mod pattern;
 mod ranks;
+mod triggers;
 
 pub(crate) use apps::Apps;
 pub(crate) use layers::Layers;
 pub(crate) use paths::{Choice, Paths};
 pub(crate) use pattern::Pattern;
 pub(crate) use ranks::Ranks;
+pub(crate) use triggers::{Accesses, Share, Triggers};
 
 /// The filters that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub(crate) struct Filters {
     pub(crate) layers: Layers,
     /// DXT_MIN_SIZE, in bytes: shorter reads and writes are counted only.
     pub(crate) min_size: u64,
+    /// DXT_SMALL_IO_TRIGGER, DXT_SMALL_IO_SIZE, DXT_UNALIGNED_IO_TRIGGER.
+    pub(crate) triggers: Triggers,
     /// The variables that are set and their values, for the trace.
     pub(crate) described: Vec<(&'static str, String)>,
 }
@@ -35,6 +39,11 @@ impl Filters {
     pub(crate) fn chooses(&self, executable: &[u8], rank: i32) -> bool {
         self.apps.choose(executable) && self.ranks.as_ref().is_none_or(|ranks| rank < 0 || ranks.contain(rank))
     }
+}
+
+/// The triggers, if one is set.
+pub(crate) fn triggers() -> Option<&'static Triggers> {
+    current().map(|filters| &filters.triggers).filter(|triggers| triggers.are_set())
 }
 
 /// The filters in effect; `None` while tracing is off.

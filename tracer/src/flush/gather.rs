@@ -1,6 +1,7 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
-use super::sift::{self, LeftOut};
+use super::left_out::LeftOut;
+use super::sift;
 use crate::clock;
 use crate::mpi::{self, World};
 use crate::record::{ARENA, THREADS};
@@ -40,6 +41,10 @@ impl Gathered {
         let left_out = sift::sift(&mut threads, &calibration.scale);
         let used = used_streams(&threads);
         let mut process = Process { info: describe::process(by, &calibration), notes: notes(), ..Process::default() };
+        if left_out.files() > 0 {
+            let what = notes::Note::Triggered.text().to_owned();
+            process.notes.push(Note { what, count: left_out.files() });
+        }
         for (index, thread) in THREADS.iter().enumerate() {
             if threads.get(index).is_some_and(|pieces| !pieces.is_empty()) {
                 process.threads.push(ThreadDef { index: index as u32, tid: thread.tid.load(Ordering::Relaxed) });
@@ -72,6 +77,7 @@ impl Gathered {
                     .map(|ordered| match &ordered.piece {
                         Held::Slots(slots) => Piece::Slots(slots),
                         Held::Packed(block) => Piece::Frame(block.frame, block.mult),
+                        Held::Again(frame) => Piece::Frame(frame, self.scale.mult),
                     })
                     .collect(),
             })
@@ -92,6 +98,8 @@ pub(super) enum Held {
     Slots(Cow<'static, [Segment]>),
     /// A packed block.
     Packed(buffer::Block),
+    /// What is left of one, encoded again with the clock's rate as it is known now.
+    Again(Vec<u8>),
 }
 
 /// The segments of every thread, in order: its chunks and packed blocks as they came, then its scratch.

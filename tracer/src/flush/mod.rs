@@ -3,9 +3,11 @@
 
 mod collective;
 mod gather;
+mod left_out;
 mod names;
 mod output;
 mod sift;
+mod unpack;
 
 use crate::config::{Config, FlushMode};
 use crate::mpi::World;

@@ -1,51 +1,100 @@
-//! What filters leave out of the segments when they are written: it goes into the counters of its streams, and into them
-//! only here, so that a second try to write starts from the same segments.
+//! What filters leave out of the segments when they are written: DXT_MIN_SIZE single ones, triggers all of a file. It goes
+//! into the counters of its streams, and into them only here, so that a second try to write starts from the same segments.
 
 use super::gather::{Held, Ordered};
-use crate::{buffer, filters, registry};
+use super::left_out::LeftOut;
+use super::unpack::Unpacker;
+use crate::buffer;
+use crate::filters::{self, Triggers};
+use crate::registry::{self, ByLayer, Counting, File};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use trace_format::columns::TickScale;
-use trace_format::counters::{Counters, Previous};
 use trace_format::{Segment, StreamId};
 
-/// Counters of what was left out, by stream; times in ns since the epoch.
-#[derive(Default)]
-pub(super) struct LeftOut(BTreeMap<u32, (Counters, Previous)>);
-
-impl LeftOut {
-    /// Takes in a segment; its times are in ns since the epoch.
-    fn fold(&mut self, stream: StreamId, offset: i64, length: u64, start_ns: u64, end_ns: u64) {
-        let before = || registry::stream_by_id(stream).map_or_else(Previous::default, registry::Stream::previous);
-        let (counters, previous) = self.0.entry(stream.0).or_insert_with(|| (Counters::default(), before()));
-        counters.fold(previous, offset, length, start_ns, end_ns);
-    }
-
-    /// The counters of `stream`, if anything of it was left out.
-    pub(super) fn of(&self, stream: u32) -> Option<&Counters> {
-        self.0.get(&stream).map(|(counters, _)| counters)
-    }
-}
+/// More than any segment's length: of such a stream none is kept.
+const NONE: u64 = u64::MAX;
 
 /// Takes out of `threads` what filters leave out.
 pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
     let mut left_out = LeftOut::default();
-    if filters::current().is_none_or(|filters| filters.min_size == 0) {
+    let triggers = filters::triggers();
+    if triggers.is_none() && filters::current().is_none_or(|filters| filters.min_size == 0) {
         return left_out;
     }
-    let least: Vec<u64> = registry::streams().map(|(id, _)| buffer::least_length(StreamId(id))).collect();
-    let is_kept = |segment: &Segment| {
-        segment.end == 0 || least.get(segment.stream().0 as usize).is_none_or(|&least| segment.length() >= least)
-    };
-    for ordered in threads.iter_mut().flatten() {
-        if let Held::Slots(slots) = &mut ordered.piece {
-            let (kept, short): (Vec<Segment>, Vec<Segment>) = slots.iter().copied().partition(is_kept);
-            for segment in short {
-                let (start_ns, end_ns) = (scale.nanoseconds(segment.start), scale.nanoseconds(segment.end));
-                left_out.fold(segment.stream(), segment.offset, segment.length(), start_ns, end_ns);
+    let mut unpacker = Unpacker::new(scale);
+    let mut least: Vec<u64> = registry::streams().map(|(id, _)| buffer::least_length(StreamId(id))).collect();
+    if let Some(triggers) = triggers {
+        let accesses = accesses(threads, triggers, &mut unpacker);
+        for ((_, stream), least) in registry::streams().zip(&mut least) {
+            let of_file = accesses.get(&std::ptr::from_ref(stream.file));
+            if !triggers.keep(of_file.map_or_else(|| stream.file.gone(), ByLayer::clone).deciding()) {
+                *least = NONE;
             }
-            *slots = Cow::Owned(kept);
         }
     }
+    // A bit for each stream of which none is kept, as in the heads of frames.
+    let none_of = least.iter().enumerate().filter(|(_, least)| **least == NONE);
+    let mask = none_of.fold(0_u64, |mask, (id, _)| mask | 1 << (id % 64));
+    for pieces in threads {
+        for ordered in pieces.iter_mut() {
+            match &mut ordered.piece {
+                Held::Slots(slots) => {
+                    let in_ns = |segment: &Segment| {
+                        let (start, end) = (scale.nanoseconds(segment.start), scale.nanoseconds(segment.end));
+                        Segment { start, end, ..*segment }
+                    };
+                    let (kept, rest) = parted(slots.iter().filter(|slot| slot.end != 0).copied(), &least);
+                    rest.iter().for_each(|segment| left_out.fold(&in_ns(segment)));
+                    *slots = Cow::Owned(kept);
+                }
+                Held::Packed(block) if Unpacker::streams(block.frame) & mask != 0 => {
+                    let Some(segments) = unpacker.segments(block) else { continue };
+                    let (kept, rest) = parted(segments.into_iter(), &least);
+                    let Some(frame) = unpacker.packed(block.thread, &kept) else { continue };
+                    rest.iter().for_each(|segment| left_out.fold(segment));
+                    ordered.piece = Held::Again(frame);
+                }
+                Held::Packed(_) | Held::Again(_) => {}
+            }
+        }
+        pieces.retain(|ordered| match &ordered.piece {
+            Held::Slots(slots) => !slots.is_empty(),
+            Held::Packed(_) => true,
+            Held::Again(frame) => !frame.is_empty(),
+        });
+    }
     left_out
+}
+
+/// The segments that are at least as long as their streams ask for, and the others.
+fn parted(segments: impl Iterator<Item = Segment>, least: &[u64]) -> (Vec<Segment>, Vec<Segment>) {
+    let least = |segment: &Segment| least.get(segment.stream().0 as usize).copied().unwrap_or(0);
+    segments.partition(|segment| segment.length() >= least(segment))
+}
+
+/// The accesses to each file that has any, in segments and before.
+fn accesses(
+    threads: &[Vec<Ordered>],
+    triggers: &Triggers,
+    unpacker: &mut Unpacker<'_>,
+) -> BTreeMap<*const File, ByLayer> {
+    let mut all: BTreeMap<*const File, ByLayer> = BTreeMap::new();
+    let mut take_in = |segments: &[Segment]| {
+        for run in segments.chunk_by(|one, next| one.stream() == next.stream()) {
+            let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { continue };
+            let Some(mut counting) = Counting::of(stream, triggers) else { continue };
+            let filled = run.iter().filter(|segment| segment.end != 0);
+            filled.for_each(|segment| counting.see(segment.offset, segment.length()));
+            counting.add_to(all.entry(std::ptr::from_ref(stream.file)).or_insert_with(|| stream.file.gone()));
+        }
+    };
+    for ordered in threads.iter().flatten() {
+        match &ordered.piece {
+            Held::Slots(slots) => take_in(slots),
+            Held::Packed(block) => take_in(&unpacker.segments(block).unwrap_or_default()),
+            Held::Again(_) => {}
+        }
+    }
+    all
 }

@@ -1,6 +1,7 @@
 //! Files by canonical path.
 #![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
 
+use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity, LayoutText};
 use crate::memory::{Bytes, Table};
 use crate::ops::FREQUENT;
@@ -78,6 +79,7 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
             frequent: [const { AtomicU32::new(0) }; 2 * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
             layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],
+            gone: Gone::default(),
             next: head,
         })?;
         made = Some(file);
@@ -127,6 +129,11 @@ pub(super) fn note_layout(file: &File, moment: LayoutMoment, layout: &LayoutText
         let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };
         journal::layout(&def, layout.bytes);
     }
+}
+
+/// Forgets what triggers ask of segments that are gone.
+pub(super) fn forget_gone() {
+    files().for_each(|file| file.gone.forget());
 }
 
 /// Asks the file system behind `fd` for the file's stripe layout and keeps it. Works for ordinary users on every Lustre

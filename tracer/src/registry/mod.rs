@@ -1,12 +1,14 @@
 //! What the ids in segments mean: files by path, streams by (file, operation, flags). Both are given once, when first
 //! seen, and never go away; looking one up takes no lock. Works in signal handlers: nothing here allocates.
 
+mod accesses;
 mod file;
 mod folded;
 mod paths;
 mod records;
 mod stream;
 
+pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use file::{definition as file_definition, files, find as find_file, find_or_add, read_layout};
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use records::{File, Identity, Stream};

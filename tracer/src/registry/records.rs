@@ -1,10 +1,12 @@
 //! The records of the registry: files, their layouts, streams. They point at each other, are made once, and never move.
 #![expect(unsafe_code, reason = "pointers between records of reserved memory")]
 
+use super::accesses::Gone;
 use super::folded::Folded;
 use crate::ops::FREQUENT;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
+use trace_format::op::Layer;
 
 /// What fstat(2) tells.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +77,8 @@ pub(crate) struct File {
     pub(crate) streams: AtomicPtr<Stream>,
     /// Layout at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
+    /// What triggers ask of segments that are gone.
+    pub(super) gone: Gone,
     /// Next file of the same bucket.
     pub(super) next: *const File,
 }
@@ -98,7 +102,9 @@ pub(crate) struct Stream {
     pub(crate) file: &'static File,
     /// Operation code.
     pub(crate) op: u16,
-    /// Whether that moves file data.
+    /// Layer of the operation.
+    pub(super) layer: Layer,
+    /// Whether it moves file data.
     pub(super) is_data: bool,
     /// Bits of [`stream_flags`].
     pub(crate) flags: u8,

@@ -76,6 +76,7 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
             id: AtomicU64::new(0),
             file,
             op: op.code(),
+            layer: op.layer(),
             is_data: op.is_data(),
             flags,
             errno,
@@ -122,6 +123,7 @@ pub(crate) fn forget_counts() {
         stream.counters.store(std::ptr::null_mut(), Ordering::Release);
         stream.used.store(false, Ordering::Release);
     }
+    file::forget_gone();
 }
 
 /// In a forked child: the counters are its parent's.
@@ -130,6 +132,7 @@ pub(crate) fn forget_counters() {
         stream.counters.store(std::ptr::null_mut(), Ordering::Relaxed);
         stream.used.store(false, Ordering::Relaxed);
     }
+    file::forget_gone();
     FOLDED.clear();
 }
 

@@ -29,7 +29,7 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
 
 /// Demands that of each operation on each file as many calls and bytes are on record or counted as the program made.
 #[track_caller]
-fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
+pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
     let mut told = all_calls(traces.own_ops(layers, dir).iter());
     for process in &traces.processes {
         for missing in process.missing.iter().filter(|missing| !missing.nested && missing.op.errno == 0) {
@@ -44,7 +44,7 @@ fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &
 }
 
 /// Sum of a note over all processes.
-fn noted(traces: &Traces, what: &str) -> u64 {
+pub(crate) fn noted(traces: &Traces, what: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
 }
@@ -65,6 +65,9 @@ fn wrong_values_turn_tracing_off_with_one_line() {
         ("DXT_APPS", "/bin/ls"),
         ("DXT_LAYERS", "posix,lustre"),
         ("DXT_MIN_SIZE", "big"),
+        ("DXT_SMALL_IO_TRIGGER", "80%"),
+        ("DXT_SMALL_IO_SIZE", "-1"),
+        ("DXT_UNALIGNED_IO_TRIGGER", "1.5"),
     ] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("3");

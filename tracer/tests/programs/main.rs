@@ -19,4 +19,5 @@ mod spool;
 mod stacking;
 mod stdio;
 mod threads;
+mod triggers;
 mod unharmed;

@@ -1,0 +1,37 @@
+//! Counters of what filters leave out when a trace is written.
+
+use crate::{filters, registry};
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::Segment;
+use trace_format::counters::{Counters, Previous};
+
+/// Counters by stream; times in ns since the epoch.
+#[derive(Default)]
+pub(super) struct LeftOut(BTreeMap<u32, (Counters, Previous)>);
+
+impl LeftOut {
+    /// Takes in a segment whose times are in ns since the epoch.
+    pub(super) fn fold(&mut self, segment: &Segment) {
+        let stream = segment.stream();
+        let before = || registry::stream_by_id(stream).map_or_else(Previous::default, registry::Stream::previous);
+        let (counters, previous) = self.0.entry(stream.0).or_insert_with(|| (Counters::default(), before()));
+        counters.fold(previous, segment.offset, segment.length(), segment.start, segment.end);
+    }
+
+    /// The counters of `stream`, if anything of it was left out.
+    pub(super) fn of(&self, stream: u32) -> Option<&Counters> {
+        self.0.get(&stream).map(|(counters, _)| counters)
+    }
+
+    /// How many files have counters only because of a trigger.
+    pub(super) fn files(&self) -> u64 {
+        if filters::triggers().is_none() {
+            return 0;
+        }
+        // Triggers leave out whole files, their opens too; DXT_MIN_SIZE reads and writes only.
+        let streams = self.0.keys().filter_map(|id| registry::stream_by_id(trace_format::StreamId(*id)));
+        let files: BTreeSet<_> =
+            streams.filter(|stream| !stream.moves_data()).map(|stream| std::ptr::from_ref(stream.file)).collect();
+        files.len() as u64
+    }
+}

@@ -1,0 +1,58 @@
+//! Takes packed blocks apart and packs them again: the one place where the tracer reads what it has encoded.
+
+use crate::buffer::Block;
+use trace_format::columns::TickScale;
+use trace_format::frame::{BlockHead, FRAME_HEADER_BYTES, FrameHeader, rate_between};
+use trace_format::read::{BlockRef, Decoder};
+use trace_format::write::Encoder;
+use trace_format::{Segment, StreamId};
+
+/// Decoder and encoder, made when first needed.
+pub(super) struct Unpacker<'a> {
+    scale: &'a TickScale,
+    decoder: Decoder,
+    encoder: Option<Encoder>,
+}
+
+impl<'a> Unpacker<'a> {
+    /// With the clock's rate as it is known now.
+    pub(super) fn new(scale: &'a TickScale) -> Self {
+        Self { scale, decoder: Decoder::default(), encoder: None }
+    }
+
+    /// Bit `id % 64` for each stream in a frame; all bits if it cannot be told.
+    pub(super) fn streams(frame: &[u8]) -> u64 {
+        let head = frame.get(FRAME_HEADER_BYTES..).map(|body| BlockHead::decode(body, 0));
+        head.and_then(Result::ok).map_or(u64::MAX, |head| head.stream_mask)
+    }
+
+    /// The segments of a block, with times in ns since the epoch; `None` if it cannot be decoded.
+    pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
+        let frame = FrameHeader::decode(block.frame, 0).ok()?;
+        let head = BlockHead::decode(block.frame.get(FRAME_HEADER_BYTES..)?, 0).ok()?;
+        let head = BlockHead { rate: rate_between(block.mult, self.scale.mult)?, ..head };
+        let columns = self.decoder.block(&block.frame, &BlockRef { offset: 0, frame, head }).ok()?;
+        let segment = |i: usize| {
+            let (offset, length) = (*columns.offset.get(i)?, *columns.length.get(i)?);
+            Some(Segment::new(
+                StreamId(*columns.stream.get(i)?),
+                offset,
+                length,
+                *columns.start.get(i)?,
+                *columns.end.get(i)?,
+            ))
+        };
+        (0..columns.len()).map(segment).collect()
+    }
+
+    /// A frame of segments whose times are in ns since the epoch; empty for none, `None` if it cannot be encoded.
+    pub(super) fn packed(&mut self, thread: u32, segments: &[Segment]) -> Option<Vec<u8>> {
+        let encoder = match &mut self.encoder {
+            Some(encoder) => encoder,
+            none => none.insert(Encoder::new().ok()?),
+        };
+        let mut out = Vec::new();
+        encoder.block(0, thread, segments, &TickScale::IDENTITY, &mut out).ok()?;
+        Some(out)
+    }
+}

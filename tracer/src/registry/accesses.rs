@@ -1,0 +1,135 @@
+//! What triggers judge a file by: how many of its accesses are small or unaligned. Segments tell it as long as they are
+//! there; of those that were folded, the file remembers it.
+
+use super::records::{File, Stream};
+use crate::filters::{Accesses, Triggers};
+use std::sync::atomic::{AtomicU64, Ordering};
+use trace_format::layout::{Layout, parse_ceph, parse_lustre};
+use trace_format::meta::{LayoutSource, stream_flags};
+use trace_format::op::Layer;
+
+/// Accesses to a file through POSIX, and those that the program made through others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ByLayer {
+    posix: Accesses,
+    others: Accesses,
+}
+
+/// The same, of segments that are gone.
+#[derive(Debug, Default)]
+pub(super) struct Gone([AtomicU64; 6]);
+
+/// Where the accesses to a file should begin.
+enum Boundaries {
+    Unknown,
+    Every(u64),
+    Stripes(Layout),
+}
+
+impl Boundaries {
+    fn of(file: &File) -> Self {
+        let text = file.layouts().into_iter().flatten().last();
+        let layout = text.and_then(|text| match text.source {
+            LayoutSource::Lustre => parse_lustre(text.bytes).ok(),
+            LayoutSource::Ceph => parse_ceph(text.bytes).ok(),
+            _ => None,
+        });
+        match (layout, file.identity.get().block_size) {
+            (Some(layout), _) => Self::Stripes(layout),
+            (None, 0) => Self::Unknown,
+            (None, bytes) => Self::Every(u64::from(bytes)),
+        }
+    }
+
+    fn are_missed_by(&self, offset: i64) -> bool {
+        let Ok(offset) = u64::try_from(offset) else { return false };
+        match self {
+            Self::Unknown => false,
+            Self::Every(bytes) => offset % bytes != 0,
+            Self::Stripes(layout) => {
+                layout.component(offset).is_some_and(|component| offset % component.stripe_size != 0)
+            }
+        }
+    }
+}
+
+/// Adds up the accesses of one stream.
+pub(crate) struct Counting<'a> {
+    triggers: &'a Triggers,
+    boundaries: Boundaries,
+    is_posix: bool,
+    sums: Accesses,
+}
+
+impl<'a> Counting<'a> {
+    /// Of `stream`; `None` if its calls are none that count: those that moved no data, and those of other layers than POSIX
+    /// inside MPI-IO.
+    pub(crate) fn of(stream: &Stream, triggers: &'a Triggers) -> Option<Self> {
+        let is_posix = stream.layer == Layer::Posix;
+        let counts = stream.moves_data() && (is_posix || stream.flags & stream_flags::NESTED == 0);
+        let boundaries =
+            || if triggers.unaligned.is_some() { Boundaries::of(stream.file) } else { Boundaries::Unknown };
+        counts.then(|| Self { triggers, boundaries: boundaries(), is_posix, sums: Accesses::default() })
+    }
+
+    /// Takes in one access.
+    pub(crate) fn see(&mut self, offset: i64, length: u64) {
+        self.sums.all += 1;
+        self.sums.small += u64::from(length < self.triggers.small_bytes);
+        self.sums.unaligned += u64::from(self.boundaries.are_missed_by(offset));
+    }
+
+    /// Adds the sums to those of the file.
+    pub(crate) fn add_to(&self, by_layer: &mut ByLayer) {
+        let into = if self.is_posix { &mut by_layer.posix } else { &mut by_layer.others };
+        into.all += self.sums.all;
+        into.small += self.sums.small;
+        into.unaligned += self.sums.unaligned;
+    }
+
+    /// Has the file remember the sums: their segments go.
+    pub(crate) fn remember(&self, file: &File) {
+        let places = if self.is_posix { &file.gone.0[..3] } else { &file.gone.0[3..] };
+        for (place, sum) in places.iter().zip([self.sums.all, self.sums.small, self.sums.unaligned]) {
+            place.fetch_add(sum, Ordering::Relaxed);
+        }
+    }
+}
+
+impl ByLayer {
+    /// The accesses that count: those that reach storage, as far as they were seen.
+    pub(crate) fn deciding(&self) -> &Accesses {
+        if self.posix.all > 0 { &self.posix } else { &self.others }
+    }
+}
+
+impl Gone {
+    /// Forgets all.
+    pub(super) fn forget(&self) {
+        self.0.iter().for_each(|sum| sum.store(0, Ordering::Relaxed));
+    }
+}
+
+impl File {
+    /// Accesses whose segments are gone.
+    pub(crate) fn gone(&self) -> ByLayer {
+        let [all, small, unaligned, others, others_small, others_unaligned] =
+            self.gone.0.each_ref().map(|sum| sum.load(Ordering::Relaxed));
+        let others = Accesses { all: others, small: others_small, unaligned: others_unaligned };
+        ByLayer { posix: Accesses { all, small, unaligned }, others }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundaries_are_those_of_stripes_or_blocks() {
+        let every = Boundaries::Every(4096);
+        assert!(!every.are_missed_by(8192) && every.are_missed_by(100) && !every.are_missed_by(-1));
+        let stripes = Boundaries::Stripes(Layout::plain(1 << 20, 4, Vec::new()));
+        assert!(stripes.are_missed_by(4096) && !stripes.are_missed_by(3 << 20));
+        assert!(!Boundaries::Unknown.are_missed_by(1));
+    }
+}
