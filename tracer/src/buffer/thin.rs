@@ -31,6 +31,9 @@ pub(super) fn thin(chunk: Chunk) -> Option<usize> {
         let (run, is_short) = next_run(&chunk.slots()[at..]);
         if is_short {
             fold_run(&chunk.slots()[at..at + run]);
+            // At once: should the process be killed now, they are counted and must not be found too.
+            // SAFETY: the chunk is this thread's, and all calls in it are over; all zero is a segment that is not filled.
+            unsafe { std::ptr::write_bytes(place(at), 0, run) };
         } else {
             // SAFETY: the chunk is this thread's, and all calls in it are over; the places may overlap.
             unsafe { std::ptr::copy(place(at), place(kept), run) };
@@ -38,7 +41,7 @@ pub(super) fn thin(chunk: Chunk) -> Option<usize> {
         }
         at += run;
     }
-    // SAFETY: as above; an all-zero segment is one that is not filled.
+    // SAFETY: as above.
     unsafe { std::ptr::write_bytes(place(kept), 0, count - kept) };
     (kept <= count / 2).then(|| place(kept) as usize)
 }

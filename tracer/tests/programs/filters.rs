@@ -279,6 +279,13 @@ fn a_rank_without_a_launcher_is_known_when_mpi_starts() {
 }
 
 #[test]
+fn children_of_a_process_that_is_left_out_are_left_out() {
+    let scratch = Scratch::new();
+    let (log, traces) = posix(&scratch, "fork").env("DXT_RANKS", "1:").env("SLURM_PROCID", "0").traced();
+    assert!(!log.is_empty() && traces.files.is_empty());
+}
+
+#[test]
 fn processes_that_a_launcher_numbers_are_chosen_by_that_number() {
     for (number, files) in [(Some("2"), 1), (Some("3"), 0), (None, 1)] {
         let scratch = Scratch::new();
