@@ -37,7 +37,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         Err(bad) => return say_bad_file(&bad),
     };
     let environment = &Layered { environment, file: &file };
-    let config = match config::read(environment) {
+    let mut config = match config::read(environment) {
         Ok(Some(config)) => config,
         Ok(None) => return,
         Err(bad) => return say_bad_value(&bad, environment.place_of(bad.variable)),
@@ -47,6 +47,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     if job::is_launcher(&exe) {
         return;
     }
+    config.filters.paths.follow_links(handles::real_path);
     memory::look_at_limit();
     let scale = memory::scale();
     let (verbose, spooled) = (config.verbose, config.spool != Spool::Off);
@@ -146,9 +147,10 @@ pub(crate) fn mpi_started() {
         begin::say_who();
     });
     let Some(world) = mpi::world() else { return };
-    if is_chosen(world.rank) {
+    let chosen = is_chosen(world.rank);
+    if chosen && record::is_muted() {
         record::set_state(State::On);
-    } else {
+    } else if !chosen && record::is_on() {
         // What it has recorded until now is never written.
         record::set_state(State::Muted);
         spool::remove();

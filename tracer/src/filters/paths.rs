@@ -36,6 +36,14 @@ impl Paths {
         Some(())
     }
 
+    /// Adds what patterns mean where a symbolic link is in their path: open files are known by their real paths.
+    pub(crate) fn follow_links(&mut self, real_path: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+        for list in [&mut self.include, &mut self.exclude] {
+            let real: Vec<Pattern> = list.iter().filter_map(|pattern| pattern.real(&real_path)).collect();
+            list.extend(real.into_iter().filter(|pattern| !list.contains(pattern)).collect::<Vec<_>>());
+        }
+    }
+
     /// Whether every path is recorded, as far as these variables go.
     pub(crate) fn are_all(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()

@@ -39,6 +39,27 @@ impl Pattern {
         path.starts_with(b"/").then(|| Self::Path(path.strip_suffix(b"/").unwrap_or(path).to_vec()))
     }
 
+    /// The same with the part in front of the first wildcard as `real_path` has it; `None` if that knows no such path.
+    pub(super) fn real(&self, real_path: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Self> {
+        match self {
+            Self::Path(path) if !path.is_empty() => real_path(path).map(Self::Path),
+            Self::Glob(glob) if glob.starts_with(b"/") => {
+                let wildcard = glob.iter().position(|byte| b"*?[\\".contains(byte))?;
+                let slash = glob[..wildcard].iter().rposition(|&byte| byte == b'/').filter(|&at| at > 0)?;
+                let mut real = Vec::new();
+                for byte in real_path(&glob[..slash])? {
+                    if b"*?[]{}\\!".contains(&byte) {
+                        real.push(b'\\');
+                    }
+                    real.push(byte);
+                }
+                real.extend_from_slice(&glob[slash..]);
+                Some(Self::Glob(real))
+            }
+            Self::Path(_) | Self::Anywhere(_) | Self::Glob(_) => None,
+        }
+    }
+
     /// The patterns of a list, apart from each other by commas or colons.
     pub(crate) fn list(text: &[u8]) -> Option<Vec<Self>> {
         let all: Option<Vec<Self>> = items(text, b",:").map(Self::parse).collect();
@@ -115,6 +136,16 @@ mod tests {
             assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
         }
         assert!(Pattern::Glob(b"/\xff*".to_vec()).matches(b"/\xff\xfe"));
+    }
+
+    #[test]
+    fn links_in_front_of_wildcards_are_followed() {
+        let link = |path: &[u8]| Some([b"/lustre*".as_slice(), path.strip_prefix(b"/scratch")?].concat());
+        let real = |pattern: &str| Pattern::parse(pattern.as_bytes()).unwrap().real(link);
+        assert!(real("/scratch/me").unwrap().matches(b"/lustre*/me/x"));
+        let glob = real("/scratch/me/*.h5").unwrap();
+        assert!(glob.matches(b"/lustre*/me/x.h5") && !glob.matches(b"/lustre1/me/x.h5"));
+        assert_eq!((real("/data/x"), real("/data/*"), real("*.h5"), real("/*")), (None, None, None, None));
     }
 
     #[test]

@@ -153,6 +153,16 @@ pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     buffer.as_ptr()
 }
 
+/// Canonical path of what exists at `path`; `None` if nothing does. For the constructor.
+pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
+    let path = std::ffi::CString::new(path).ok()?;
+    let mut out = [0_u8; PATH_BYTES];
+    // SAFETY: `out` has PATH_MAX bytes, as realpath(3) asks.
+    let found = unsafe { libc::realpath(path.as_ptr(), out.as_mut_ptr().cast()) };
+    let end = out.iter().position(|&byte| byte == 0).filter(|_| !found.is_null())?;
+    Some(out[..end].to_vec())
+}
+
 /// Canonical absolute path of `name`, for a file that is known by name only (MPI_File_open). Symbolic links are followed
 /// by opening nothing: realpath(3) where the file exists, else the name behind the working directory.
 pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) -> usize {

@@ -1,19 +1,19 @@
-//! What the variables of docs/configuration.md leave out, and that it is counted: with real programs.
+//! What the filters of docs/configuration.md leave out, and that it is counted. Ranks and triggers have files of their own.
 
 use crate::harness::{
-    Compiler, Launch, Op, Scratch, Traces, read_failures, read_log, read_ranks, workload, workload_with,
+    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, workload, workload_with,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
+pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
 /// A program that does something to several files in `data/`.
 fn posix<'a>(scratch: &'a Scratch, name: &'static str) -> Launch<'a> {
     Launch::new(scratch, workload(name)).arg(scratch.data())
 }
 
-fn mpiio(scratch: &Scratch, mpi: Compiler, ranks: u32) -> Launch<'_> {
+pub(crate) fn mpiio(scratch: &Scratch, mpi: Compiler, ranks: u32) -> Launch<'_> {
     Launch::new(scratch, workload_with("mpiio", mpi, &["-O1"])).arg(scratch.data()).arg("all").ranks(mpi, ranks)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn noted(traces: &Traces, what: &str) -> u64 {
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
 }
 
-fn setting<'a>(traces: &'a Traces, name: &str) -> Option<&'a str> {
+pub(crate) fn setting<'a>(traces: &'a Traces, name: &str) -> Option<&'a str> {
     traces.jobs[0].settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
@@ -121,6 +121,22 @@ fn only_files_that_are_included_and_not_excluded() {
     let traces = only("posix_all", &[("DXT_EXCLUDE", "DATA,/dev")], |_| false);
     assert_eq!(traces.files.len(), 0, "a process without a recorded call writes nothing");
     only("posix_all", &[("DARSHAN_EXCLUDE_DIRS", "/nowhere,DATA/main")], |path| path != "/main");
+}
+
+#[test]
+fn a_pattern_may_go_through_a_symbolic_link() {
+    for pattern in ["link", "link/", "link/ma*", "link/**"] {
+        let scratch = Scratch::new();
+        let link = scratch.root().join("link");
+        std::os::unix::fs::symlink(scratch.data(), &link).expect("failed to make a link");
+        let pattern = scratch.root().join(pattern).display().to_string();
+        let (log, traces) = posix(&scratch, "posix_all").env("DXT_INCLUDE", &pattern).traced();
+        let main = scratch.data().join("main");
+        let of_main = |ops: &[Op]| ops.iter().filter(|op| Path::new(&op.path) == main).count();
+        let told = traces.own_ops(&["POSIX"], &scratch.data());
+        assert!(of_main(&told) > 0 && of_main(&told) == of_main(&log), "{pattern}");
+        assert_eq!(setting(&traces, "DXT_INCLUDE"), Some(pattern.as_str()));
+    }
 }
 
 #[test]
@@ -212,95 +228,12 @@ fn only_mpi_io_or_only_what_is_below() {
         let scratch = Scratch::new();
         let (log, traces) = mpiio(&scratch, mpi, 2).env("DXT_LAYERS", "mpiio").traced();
         // Also where the bytes of a shared file pointer went, which the POSIX calls below tell.
-        crate::harness::assert_same(crate::harness::Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
+        assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
         assert!(traces.segments.iter().all(|seg| seg.op.layer == "MPIIO"), "{mpi:?}");
         assert!(noted(&traces, "DXT_LAYERS") > 0);
         let scratch = Scratch::new();
         let (_, traces) = mpiio(&scratch, mpi, 2).env("DXT_LAYERS", "posix,stdio").traced();
         assert!(traces.segments.iter().any(|seg| seg.nested));
         assert!(traces.segments.iter().all(|seg| seg.op.layer != "MPIIO"), "{mpi:?}");
-    }
-}
-
-#[test]
-fn only_ranks_that_are_named() {
-    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        for (chosen, flush) in [("1:2", "auto"), ("0", "auto"), ("1,3:", "process"), (":", "auto")] {
-            let scratch = Scratch::new();
-            let launch = mpiio(&scratch, mpi, 4).env("DXT_RANKS", chosen).env("DXT_FLUSH", flush);
-            let (log, traces) = launch.traced();
-            let wanted: &[i32] = match chosen {
-                "1:2" => &[1, 2],
-                "0" => &[0],
-                ":" => &[0, 1, 2, 3],
-                _ => &[1, 3],
-            };
-            let by_pid = read_ranks(&scratch);
-            let log: Vec<Op> = log.into_iter().filter(|op| wanted.contains(&by_pid[&op.pid])).collect();
-            crate::harness::assert_same(
-                crate::harness::Order::File,
-                &log,
-                &traces.own_ops(&["MPIIO"], &scratch.data()),
-            );
-            let (files, regions) = if flush == "auto" { (1, 4) } else { (2, 2) };
-            assert_eq!((traces.files.len(), traces.processes.len()), (files, regions), "{mpi:?} {chosen}");
-            for process in &traces.processes {
-                assert_eq!(process.info.segments > 0, wanted.contains(&process.info.rank), "{mpi:?} {chosen}");
-            }
-            let left_out = if flush == "auto" { 4 - wanted.len() as u64 } else { 0 };
-            assert_eq!(noted(&traces, "ranks left out"), left_out);
-            assert_eq!(setting(&traces, "DXT_RANKS"), Some(chosen));
-        }
-    }
-}
-
-#[test]
-fn ranks_and_programs_that_are_all_left_out_write_nothing_and_hold_nobody_up() {
-    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        for (variable, value) in [("DXT_RANKS", "7:"), ("DXT_APPS", "other")] {
-            let scratch = Scratch::new();
-            let (_, traces) = mpiio(&scratch, mpi, 3).env(variable, value).traced();
-            assert!(traces.files.is_empty(), "{mpi:?} {variable}");
-        }
-    }
-}
-
-#[test]
-fn a_rank_without_a_launcher_is_known_when_mpi_starts() {
-    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        for (chosen, files) in [("1", 0), ("0", 1)] {
-            let scratch = Scratch::new();
-            let launch = Launch::new(&scratch, workload_with("mpiio", mpi, &["-O1"])).arg(scratch.data()).arg("all");
-            let launch = launch.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            let (_, traces) = launch.env("DXT_RANKS", chosen).traced();
-            assert_eq!(traces.files.len(), files, "{mpi:?} {chosen}");
-        }
-    }
-}
-
-#[test]
-fn children_of_a_process_that_is_left_out_are_left_out() {
-    let scratch = Scratch::new();
-    let (log, traces) = posix(&scratch, "fork").env("DXT_RANKS", "1:").env("SLURM_PROCID", "0").traced();
-    assert!(!log.is_empty() && traces.files.is_empty());
-}
-
-#[test]
-fn processes_that_a_launcher_numbers_are_chosen_by_that_number() {
-    for (number, files) in [(Some("2"), 1), (Some("3"), 0), (None, 1)] {
-        let scratch = Scratch::new();
-        let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("3");
-        let launch = launch.env("DXT_RANKS", "0:2");
-        let launch = number.map_or(launch.without("SLURM_PROCID"), |number| {
-            Launch::new(&scratch, workload("exits"))
-                .arg(scratch.data())
-                .arg("return")
-                .arg("3")
-                .env("DXT_RANKS", "0:2")
-                .env("SLURM_PROCID", number)
-        });
-        assert_eq!(launch.run().code, 7);
-        assert_eq!(Traces::read(&scratch.traces()).files.len(), files, "{number:?}");
-        assert!(!read_log(&scratch).is_empty());
     }
 }

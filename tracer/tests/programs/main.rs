@@ -15,6 +15,7 @@ mod mpi_forms;
 mod other;
 mod posix;
 mod real;
+mod ranks;
 mod spool;
 mod stacking;
 mod stdio;
