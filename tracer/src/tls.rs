@@ -29,6 +29,8 @@ pub(crate) struct Thread {
     pub(crate) sequence: Cell<u32>,
     /// The thread's scratch chunk once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
+    /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
+    pub(crate) waiting: Cell<usize>,
     /// File of the MPI-IO call in progress, to find the offset that a shared file pointer led to.
     pub(crate) mpi_file: Cell<*const File>,
     /// Lowest offset of a transfer on `mpi_file` inside that call, or -1.
@@ -48,6 +50,7 @@ impl Thread {
             chunk: Cell::new(0),
             sequence: Cell::new(0),
             scratch: Cell::new(0),
+            waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
             nested_offset: Cell::new(0),
         }
@@ -62,6 +65,7 @@ impl Thread {
         self.chunk.set(0);
         self.sequence.set(0);
         self.scratch.set(0);
+        self.waiting.set(0);
     }
 
     /// Runs a short piece of the tracer's own work. Whatever is called meanwhile comes from a signal handler that has

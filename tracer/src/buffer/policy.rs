@@ -18,7 +18,7 @@ use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::spool::scratch;
 
-const SCRATCH_SLOTS: usize = scratch::SLOTS;
+pub(super) const SCRATCH_SLOTS: usize = scratch::SLOTS;
 
 /// A scratch chunk: where a thread's segments wait to be folded.
 #[repr(C, align(32))]
@@ -43,6 +43,18 @@ unsafe impl Sync for Scratch {}
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
 impl Scratch {
+    /// A new one for `thread`; `None` if there is no room.
+    pub(super) fn new(thread: &Thread) -> Option<&'static Self> {
+        let slots = std::cell::UnsafeCell::new([Segment::default(); SCRATCH_SLOTS]);
+        let scratch = Self { thread: thread.index.get() - 1, folded: AtomicU32::new(0), slots };
+        SCRATCHES.push(scratch).map(|(_, scratch)| scratch)
+    }
+
+    /// The slot `index`, below [`SCRATCH_SLOTS`].
+    pub(super) fn slot(&self, index: usize) -> *mut Segment {
+        self.slots.get().cast::<Segment>().wrapping_add(index)
+    }
+
     /// Index of the owning thread, and the slots.
     pub(crate) fn slots(&self) -> (u32, &[Segment]) {
         // SAFETY: see `Sync`.
@@ -57,7 +69,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     if thread.scratch.get() == 0 {
         if thread.chunk.get() != 0 {
             let chunk = Chunk::of_first(thread.chunk.get());
-            if let Some(free) = super::thin::thin(chunk) {
+            if let Some(free) = super::thin::thin(chunk, thread) {
                 thread.cursor.set(free + size_of::<Segment>());
                 return free;
             }
@@ -74,13 +86,17 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
             thread.cursor.set(chunk.first() + size_of::<Segment>());
             return chunk.first();
         }
-        let slots = std::cell::UnsafeCell::new([Segment::default(); SCRATCH_SLOTS]);
-        let Some((_, scratch)) = SCRATCHES.push(Scratch { thread: index, folded: AtomicU32::new(0), slots }) else {
+        // Where short segments wait (DXT_MIN_SIZE), others may.
+        let scratch = match thread.waiting.get() {
+            0 => Scratch::new(thread).map_or(0, |scratch| std::ptr::from_ref(scratch) as usize),
+            waiting => waiting,
+        };
+        if scratch == 0 {
             thread.limit.set(0);
             thread.cursor.set(0);
             return 0;
-        };
-        thread.scratch.set(std::ptr::from_ref(scratch) as usize);
+        }
+        thread.scratch.set(scratch);
     }
     // SAFETY: set above, or in an earlier call, to a scratch of the table.
     let scratch = unsafe { &*(thread.scratch.get() as *const Scratch) };
@@ -119,7 +135,7 @@ pub(crate) fn fold_scratch(scratch: &Scratch) {
 }
 
 /// Folds segments of one stream.
-pub(super) fn fold_run(run: &[Segment]) {
+fn fold_run(run: &[Segment]) {
     let written = written_until();
     let filled = run.iter().filter(|segment| segment.end > written);
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return };
