@@ -12,8 +12,8 @@ pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
 
-/// Makes the spool if there shall be one and there is none yet.
-pub(crate) fn begin() {
+/// Makes the spool if there shall be one and there is none yet; false if there is no memory for segments yet.
+pub(crate) fn begin() -> bool {
     spool::make(arena_bytes(), memory::scale(), |parts| {
         buffer::lend(&ARENA, parts);
         registry::lend_counters(parts.folded);
@@ -23,7 +23,7 @@ pub(crate) fn begin() {
             let tid = thread.tid.load(Ordering::Relaxed);
             journal::thread(ThreadDef { index: index as u32, tid });
         }
-    });
+    })
 }
 
 /// Writes into the journal who this process is, and of which job: at its beginning, and when MPI has told more.

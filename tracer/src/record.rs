@@ -50,7 +50,7 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 /// What a forked child does first.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
 /// What is done before a thread gets its first memory.
-static BEFORE_MEMORY: OnceLock<fn()> = OnceLock::new();
+static BEFORE_MEMORY: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// The process's segments.
 pub(crate) static ARENA: Arena = Arena::new();
@@ -67,7 +67,7 @@ pub(crate) struct ThreadRecord {
 /// Has the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot.
 /// `in_child` is what such a child does before its first call is recorded, `before_memory` what is done before a thread
 /// gets its first memory for segments. For the constructor.
-pub(crate) fn prepare(in_child: fn(), before_memory: fn()) -> bool {
+pub(crate) fn prepare(in_child: fn(), before_memory: fn() -> bool) -> bool {
     let _ = IN_CHILD.set(in_child);
     let _ = BEFORE_MEMORY.set(before_memory);
     let page = (&raw const PAGE).cast_mut();
@@ -278,8 +278,8 @@ fn next_slot(thread: &Thread) -> usize {
     let errno = errno::save();
     let slot = thread.while_busy(|| {
         if thread.index.get() == 0 {
-            if let Some(before_memory) = BEFORE_MEMORY.get() {
-                before_memory();
+            if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
+                return 0;
             }
             // SAFETY: gettid has no preconditions.
             let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;

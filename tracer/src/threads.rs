@@ -19,6 +19,13 @@ pub(crate) fn is_single() -> bool {
     unsafe { SINGLE.load(Ordering::Relaxed).as_ref() }.is_some_and(|single| single.load(Ordering::Relaxed) != 0)
 }
 
+/// Sleeps for a millisecond.
+pub(crate) fn pause() {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    // SAFETY: the time is ours; the rest, should a signal come, is of no interest.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
+}
+
 /// Lets another thread run.
 pub(crate) fn give_way() {
     // SAFETY: no preconditions.

@@ -5,12 +5,13 @@
 //! Here are the places of things, which the tracer's memory is laid out by, the journal's records, and ([`read`],
 //! features `read` and `write`) how what was recorded is put together again.
 
+mod blocks;
 pub mod journal;
-#[cfg(all(feature = "read", feature = "write"))]
 mod parts;
 #[cfg(all(feature = "read", feature = "write"))]
 mod read;
 
+pub use blocks::{Block, blocks};
 #[cfg(all(feature = "read", feature = "write"))]
 pub use read::{Clock, ENDED_BY, Recovered, Spool};
 

@@ -58,6 +58,10 @@ impl Spool {
         }
         let mut head = vec![0; HEADER_BYTES];
         source.read_exact_at(0, &mut head).map_err(io(0, HEADER_BYTES as u64))?;
+        if u64_at(&head, header::MAGIC) == 0 {
+            // Its owner was killed while it made it, before it had recorded anything.
+            return Ok(Self { header: head, parts: std::array::from_fn(|_| Vec::new()) });
+        }
         if u64_at(&head, header::MAGIC) != MAGIC {
             return Err(Error::Malformed { what, offset: 0, why: "it does not begin like one".into() });
         }

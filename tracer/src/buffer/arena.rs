@@ -65,7 +65,7 @@ impl Arena {
         let mut at = self.next.load(Ordering::Relaxed);
         for _ in 0..2 {
             for (offset, chunk) in self.from(at) {
-                if chunk.change_state(State::Full, State::Packing) {
+                if chunk.is_complete() && chunk.change_state(State::Full, State::Packing) {
                     self.next.store(offset + chunk.bytes(), Ordering::Relaxed);
                     return Some(chunk);
                 }

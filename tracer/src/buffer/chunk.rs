@@ -4,6 +4,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_format::{Segment, spool};
 
+/// Whether a slot has its segment.
+pub(super) fn is_filled(slot: &Segment) -> bool {
+    slot.end != 0
+}
+
 /// Header of a chunk; as large as a segment, so that segments stay aligned.
 #[repr(C, align(32))]
 pub(super) struct Header {
@@ -108,6 +113,12 @@ impl Chunk {
     /// Changes the state from `old` to `new`; false if it was another.
     pub(super) fn change_state(self, old: State, new: State) -> bool {
         self.0.state.compare_exchange(old as u32, new as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether its thread has filled it and every call in it is over. One that a signal handler has interrupted may yet have
+    /// to write into the slot that it was given.
+    pub(super) fn is_complete(self) -> bool {
+        self.0.state.load(Ordering::Acquire) == State::Full as u32 && self.slots().iter().all(is_filled)
     }
 
     /// Whether it holds packed blocks.

@@ -39,16 +39,7 @@ const _: () = {
 };
 
 /// A packed block.
-pub(crate) struct Block {
-    /// Index of the thread.
-    pub(crate) thread: u32,
-    /// Which of the thread's chunks it was.
-    pub(crate) sequence: u32,
-    /// Nanoseconds per tick it was encoded with.
-    pub(crate) mult: u64,
-    /// The segment frame.
-    pub(crate) frame: &'static [u8],
-}
+pub(crate) type Block = spool::Block<'static>;
 
 /// First slot of the chunk that takes packed blocks, or 0.
 static TAKES: AtomicUsize = AtomicUsize::new(0);
@@ -159,32 +150,10 @@ fn put(place: usize, block: &[u8]) {
 
 /// The packed blocks of a chunk.
 pub(crate) fn blocks(chunk: Chunk) -> impl Iterator<Item = Block> {
-    blocks_in(chunk.packed())
+    spool::blocks(chunk.packed())
 }
 
 /// The packed blocks in the spill.
 pub(crate) fn spilled() -> impl Iterator<Item = Block> {
-    blocks_in(spill::blocks())
-}
-
-fn blocks_in(mut rest: &'static [u8]) -> impl Iterator<Item = Block> {
-    std::iter::from_fn(move || {
-        if rest.len() < BLOCK_HEADER_BYTES {
-            return None;
-        }
-        // SAFETY: long enough, aligned to eight bytes, atomics.
-        let header = unsafe { &*rest.as_ptr().cast::<BlockHeader>() };
-        let bytes = header.bytes.load(Ordering::Acquire) as usize;
-        let (block, after) = rest.split_at_checked((BLOCK_HEADER_BYTES + bytes).next_multiple_of(8))?;
-        if bytes == 0 {
-            return None;
-        }
-        rest = after;
-        Some(Block {
-            thread: header.thread.load(Ordering::Relaxed),
-            sequence: header.sequence.load(Ordering::Relaxed),
-            mult: header.mult.load(Ordering::Relaxed),
-            frame: block.get(BLOCK_HEADER_BYTES..BLOCK_HEADER_BYTES + bytes)?,
-        })
-    })
+    spool::blocks(spill::blocks())
 }

@@ -5,13 +5,13 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
-use super::chunk::Chunk;
+use super::chunk::{Chunk, is_filled};
 use super::packed;
 use super::written::written_until;
 use crate::config::Overflow;
 use crate::memory::Table;
 use crate::notes::Note;
-use crate::tls::Thread;
+use crate::tls::{self, Thread};
 use crate::{filters, registry};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::Segment;
@@ -65,6 +65,10 @@ impl Scratch {
 /// Gives `thread` a place for its next segment; returns its address, or 0 if there is none.
 #[cold]
 pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
+    // A signal handler may have come before us and got the thread a new place.
+    if thread.cursor.get() < thread.limit.get() {
+        return tls::advance(thread, size_of::<Segment>());
+    }
     let index = thread.index.get() - 1;
     if thread.scratch.get() == 0 {
         if thread.chunk.get() != 0 {
@@ -86,25 +90,33 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
             thread.cursor.set(chunk.first() + size_of::<Segment>());
             return chunk.first();
         }
-        // Where short segments wait (DXT_MIN_SIZE), others may.
-        let scratch = match thread.waiting.get() {
-            0 => Scratch::new(thread).map_or(0, |scratch| std::ptr::from_ref(scratch) as usize),
-            waiting => waiting,
-        };
-        if scratch == 0 {
-            thread.limit.set(0);
-            thread.cursor.set(0);
-            return 0;
-        }
-        thread.scratch.set(scratch);
     }
-    // SAFETY: set above, or in an earlier call, to a scratch of the table.
-    let scratch = unsafe { &*(thread.scratch.get() as *const Scratch) };
-    fold_scratch(scratch);
+    let Some(scratch) = emptied_scratch(thread).or_else(|| new_scratch(thread)) else {
+        thread.limit.set(0);
+        thread.cursor.set(0);
+        return 0;
+    };
     let first = scratch.slots.get() as usize;
     thread.limit.set(first + SCRATCH_SLOTS * size_of::<Segment>());
     thread.cursor.set(first + size_of::<Segment>());
     first
+}
+
+/// The thread's scratch, its segments folded; `None` if it has none, or if a call that a signal handler has interrupted may
+/// yet have to write into it: then it stays as it is, on record.
+fn emptied_scratch(thread: &Thread) -> Option<&'static Scratch> {
+    // SAFETY: 0, or set to a scratch of the table.
+    let scratch = unsafe { (thread.scratch.get() as *const Scratch).as_ref() }?;
+    scratch.slots().1.iter().all(is_filled).then(|| {
+        fold_scratch(scratch);
+        scratch
+    })
+}
+
+fn new_scratch(thread: &Thread) -> Option<&'static Scratch> {
+    let scratch = Scratch::new(thread)?;
+    thread.scratch.set(std::ptr::from_ref(scratch) as usize);
+    Some(scratch)
 }
 
 /// Room for the thread's next segments: a new chunk, or at the cap one whose segments have been packed.

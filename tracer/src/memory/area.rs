@@ -15,8 +15,8 @@ static BACK: OnceLock<Back> = OnceLock::new();
 /// A thread is having a piece backed: one at a time, since where a file system cannot allocate, zeros are written, and
 /// must not go over what another thread has put there since.
 static BACKING: AtomicBool = AtomicBool::new(false);
-/// Yields before a thread does without.
-const MOST_YIELDS: u32 = 100_000;
+/// Times that a thread looks again, nearly all a millisecond apart, before it does without: the disk may be busy.
+const MOST_WAITS: u32 = 2_000;
 
 /// Bytes that are backed at once, at least: what is used grows by doubling.
 const LEAST_STEP: usize = 64 << 10;
@@ -153,10 +153,10 @@ impl Area {
         let mut waited = 0;
         while BACKING.swap(true, Ordering::Acquire) {
             waited += 1;
-            if waited > MOST_YIELDS {
+            if waited > MOST_WAITS {
                 return false;
             }
-            crate::threads::give_way();
+            if waited < 100 { crate::threads::give_way() } else { crate::threads::pause() }
         }
         let done = self.back_alone(end, *back);
         BACKING.store(false, Ordering::Release);

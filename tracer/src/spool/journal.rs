@@ -37,19 +37,20 @@ fn add(kind: u32, parts: &[&[u8]]) {
     let Some(at) = AREA.take(|_| Some(record_bytes(length))) else { return };
     // SAFETY: inside the area.
     let record = unsafe { AREA.start().add(at) };
-    // SAFETY: the record's payload, which was given to this call alone.
-    let payload = unsafe { std::slice::from_raw_parts_mut(record.add(RECORD_BYTES), length) };
-    let mut rest = &mut payload[..];
+    // SAFETY: the record's bytes, which were given to this call alone.
+    let record = unsafe { std::slice::from_raw_parts_mut(record, record_bytes(length)) };
+    let (header, rest) = record.split_at_mut(RECORD_BYTES);
+    let payload = &mut rest[..length];
+    let mut room = &mut payload[..];
     for part in parts {
-        let (here, behind) = rest.split_at_mut(part.len());
+        let (here, behind) = room.split_at_mut(part.len());
         here.copy_from_slice(part);
-        rest = behind;
+        room = behind;
     }
-    let header = record_header(kind, payload);
-    // SAFETY: the record's header but for its first four bytes, given to this call alone.
-    unsafe { std::ptr::copy_nonoverlapping(header.as_ptr().add(4), record.add(4), RECORD_BYTES - 4) };
+    let (magic, about) = header.split_at_mut(4);
+    about.copy_from_slice(&record_header(kind, payload)[4..]);
     // SAFETY: records begin at multiples of eight bytes.
-    let magic = unsafe { &*record.cast::<AtomicU32>() };
+    let magic = unsafe { &*magic.as_mut_ptr().cast::<AtomicU32>() };
     magic.store(RECORD_MAGIC, Ordering::Release);
 }
 

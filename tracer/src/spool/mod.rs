@@ -15,7 +15,7 @@ pub(crate) use header::{note_clock, set_sync, set_written_until};
 use crate::clock;
 use crate::memory::Lent;
 use crate::notes;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, landing, scratch};
 
 /// Where a process is with its spool.
@@ -33,11 +33,6 @@ enum Stage {
 }
 
 static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
-/// Threads inside the tables while it was made are none; those that wait for it are.
-static MADE: AtomicU32 = AtomicU32::new(0);
-
-/// Yields before a thread goes on without waiting for another that makes the spool: it may have died.
-const MOST_YIELDS: u32 = 100_000;
 
 /// The parts that others lie in.
 pub(crate) struct Parts {
@@ -64,32 +59,38 @@ pub(crate) fn is_there() -> bool {
 }
 
 /// Called before a thread gets its first memory for segments: makes the spool if it is wanted and not there yet. `use_parts`
-/// puts things into it; it runs once, on one thread, while no other is recording yet.
-pub(crate) fn make(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) {
-    loop {
-        match STAGE.load(Ordering::Acquire) {
-            stage if stage == Stage::Wanted as u8 => {}
-            stage if stage == Stage::Making as u8 => return wait(),
-            _ => return,
+/// puts things into it; it runs once, on one thread, while no other is recording yet. False if another thread has been at it
+/// for very long: then there is no memory yet.
+pub(crate) fn make(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
+    let (wanted, making) = (Stage::Wanted as u8, Stage::Making as u8);
+    while let Err(stage) = STAGE.compare_exchange(wanted, making, Ordering::AcqRel, Ordering::Acquire) {
+        if stage != making {
+            return true;
         }
-        let (wanted, making) = (Stage::Wanted as u8, Stage::Making as u8);
-        if STAGE.compare_exchange(wanted, making, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            break;
+        if !wait() {
+            return false;
         }
     }
     let made = try_making(arena_bytes, scale, use_parts);
     let stage = if made { Stage::There } else { Stage::None };
     STAGE.store(stage as u8, Ordering::Release);
-    MADE.fetch_add(1, Ordering::Release);
+    true
 }
 
-fn wait() {
-    let mut waited = 0;
-    while STAGE.load(Ordering::Acquire) == Stage::Making as u8 && waited < MOST_YIELDS {
-        waited += 1;
-        crate::threads::give_way();
+/// Waits for another thread that makes the spool; false if it seems to have died. Where the disk is busy it may take a while,
+/// and whoever went on would record into memory that is about to be given up.
+fn wait() -> bool {
+    for waited in 0..MOST_WAITS {
+        if STAGE.load(Ordering::Acquire) != Stage::Making as u8 {
+            return true;
+        }
+        if waited < 100 { crate::threads::give_way() } else { crate::threads::pause() }
     }
+    false
 }
+
+/// Times that a thread looks again, nearly all of them a millisecond apart: ten seconds.
+const MOST_WAITS: u32 = 10_000;
 
 /// Bytes of a part that are backed from the start, in whole pages of any processor.
 const FIRST_BYTES: usize = 64 << 10;

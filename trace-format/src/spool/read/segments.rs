@@ -1,11 +1,11 @@
 //! The segments of a spool: chunks, packed blocks and scratches, put in the order of their threads.
 
 use crate::columns::TickScale;
-use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FrameHeader};
+use crate::frame::{BlockHead, FrameHeader};
 use crate::read::{BlockRef, Decoder};
 use crate::segment::Segment;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
-use crate::spool::{block, chunk, landing, scratch};
+use crate::spool::{blocks, chunk, landing, scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A piece of a thread's buffer.
@@ -126,30 +126,20 @@ fn add_slots((thread, sequence): (u32, u32), body: &[u8], written: u64, threads:
     }
 }
 
-fn add_blocks(mut bytes: &[u8], written_ns: u64, threads: &mut Threads) {
-    while bytes.len() >= block::HEADER_BYTES {
-        let length = u32_at(bytes, block::BYTES) as usize;
-        let whole = (block::HEADER_BYTES + length).next_multiple_of(8);
-        let Some((here, after)) = bytes.split_at_checked(whole) else { return };
-        // A length of zero: its owner was killed before it had copied the block, which is in its landing place.
-        let frame = &here[block::HEADER_BYTES..block::HEADER_BYTES + length];
-        let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES);
-        let Some(head) = head.and_then(|head| BlockHead::decode(head, 0).ok()) else {
-            bytes = &bytes[8..];
-            continue;
-        };
-        if head.max_end > written_ns {
-            let piece = Piece::Frame { bytes: frame.to_vec(), mult: u64_at(here, block::MULT), head };
-            threads.entry(u32_at(here, block::THREAD)).or_default().0.insert(u32_at(here, block::SEQUENCE), piece);
-        }
-        bytes = after;
+fn add_blocks(bytes: &[u8], written_ns: u64, threads: &mut Threads) {
+    for block in blocks(bytes).filter(|block| block.head.max_end > written_ns) {
+        let piece = Piece::Frame { bytes: block.frame.to_vec(), mult: block.mult, head: block.head };
+        threads.entry(block.thread).or_default().0.insert(block.sequence, piece);
     }
 }
+
+/// Place of a thread's scratches in its order: it begins to use them when it gets no more chunks.
+const BEHIND_CHUNKS: u32 = 1 << 31;
 
 /// Adds the segments that wait to be folded; returns how many of them may have been counted already.
 pub(super) fn of_scratches(bytes: &[u8], written: u64, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
-    for scratch in bytes.chunks_exact(scratch::BYTES) {
+    for (number, scratch) in bytes.chunks_exact(scratch::BYTES).enumerate() {
         // Runs of one stream are counted one after another; the one that was being counted is uncertain.
         let folding = u32_at(scratch, scratch::FOLDED) as usize;
         let done = folding.saturating_sub(1).min(scratch::SLOTS);
@@ -162,7 +152,7 @@ pub(super) fn of_scratches(bytes: &[u8], written: u64, threads: &mut Threads) ->
         }
         if !slots.is_empty() {
             let pieces = threads.entry(u32_at(scratch, scratch::THREAD)).or_default();
-            pieces.0.insert(u32::MAX, Piece::Slots(slots));
+            pieces.0.insert(BEHIND_CHUNKS + number as u32, Piece::Slots(slots));
         }
     }
     uncertain
@@ -172,6 +162,7 @@ pub(super) fn of_scratches(bytes: &[u8], written: u64, threads: &mut Threads) ->
 mod tests {
     use super::*;
     use crate::segment::StreamId;
+    use crate::spool::block;
 
     fn put(bytes: &mut [u8], at: usize, value: u32) {
         bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -236,6 +227,6 @@ mod tests {
         scratch.resize(scratch::BYTES, 0);
         let mut threads = Threads::new();
         assert_eq!(of_scratches(&scratch, 0, &mut threads), 8);
-        assert!(matches!(&threads[&0].0[&u32::MAX], Piece::Slots(slots) if slots.len() == 8));
+        assert!(matches!(&threads[&0].0[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == 8));
     }
 }
