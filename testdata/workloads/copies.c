@@ -115,11 +115,11 @@ static void unusual(void) {
     /* Nobody told the tracer of these: they are looked up when they are first used. */
     use(memfd_create("memory", 0), 0);
     struct open_how how = {.flags = O_CREAT | O_RDWR, .mode = 0600};
-    long fd = syscall(SYS_openat2, AT_FDCWD, "how", &how, sizeof how);
+    long fd = raw_call(SYS_openat2, AT_FDCWD, "how", &how, sizeof how);
     if (fd >= 0) {
         use((int)fd, 0);
     }
-    use((int)syscall(SYS_openat, AT_FDCWD, "raw", O_CREAT | O_RDWR, 0600), 0);
+    use((int)raw_call(SYS_openat, AT_FDCWD, "raw", O_CREAT | O_RDWR, 0600), 0);
     int nameless = open(".", O_TMPFILE | O_RDWR, 0600);
     if (nameless >= 0) {
         use(nameless, 1);

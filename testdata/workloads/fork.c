@@ -43,10 +43,10 @@ static void append_records(int number) {
         record[1] = (uint64_t)i;
         CHECK(write(fd, record, sizeof record) == sizeof record);
     }
-    long raw = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY, 0);
+    long raw = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY, 0);
     long long at = 0;
     int found = 0;
-    while (found < RECORDS && syscall(SYS_pread64, raw, record, sizeof record, at) == sizeof record) {
+    while (found < RECORDS && raw_call(SYS_pread64, raw, record, sizeof record, at) == sizeof record) {
         if (record[0] == (uint64_t)number) {
             CHECK(record[1] == (uint64_t)found);
             op("POSIX", "write", "-", at, sizeof record, path);
@@ -55,7 +55,7 @@ static void append_records(int number) {
         at += (long long)sizeof record;
     }
     CHECK(found == RECORDS);
-    syscall(SYS_close, raw);
+    raw_call(SYS_close, raw);
     CHECK(close(fd) == 0);
     op("POSIX", "close", "-", -1, 0, path);
 }

@@ -190,13 +190,13 @@ struct record {
 
 /* Reads all records of a file whose records begin at `base`, by raw system calls, and logs our own writes. */
 static void log_records(const char *file, const char *mode, long long base, int per_rank) {
-    long fd = syscall(SYS_openat, AT_FDCWD, in_dir(file), O_RDONLY, 0);
+    long fd = raw_call(SYS_openat, AT_FDCWD, in_dir(file), O_RDONLY, 0);
     CHECK(fd >= 0);
     int found = 0;
     for (int i = 0; i < ranks * per_rank; i++) {
         struct record record;
         long long at = base + i * (long long)sizeof record;
-        CHECK(syscall(SYS_pread64, fd, &record, sizeof record, at) == sizeof record && record.mark[1] == 42);
+        CHECK(raw_call(SYS_pread64, fd, &record, sizeof record, at) == sizeof record && record.mark[1] == 42);
         if (record.rank == rank) {
             CHECK(record.sequence == found);
             mpi_op("write", mode, at, sizeof record, file);
@@ -204,7 +204,7 @@ static void log_records(const char *file, const char *mode, long long base, int 
         }
     }
     CHECK(found == per_rank);
-    syscall(SYS_close, fd);
+    raw_call(SYS_close, fd);
 }
 
 /* The shared file pointer, in any order and in the order of ranks. */
@@ -228,15 +228,15 @@ static void shared_pointer(void) {
         MPI(MPI_File_read_shared(handle, &record, sizeof record, MPI_BYTE, MPI_STATUS_IGNORE));
         CHECK(record.mark[1] == 42);
         /* Which record it was says where it came from; its writer knows the place, the file tells us. */
-        long fd = syscall(SYS_openat, AT_FDCWD, in_dir(file), O_RDONLY, 0);
+        long fd = raw_call(SYS_openat, AT_FDCWD, in_dir(file), O_RDONLY, 0);
         long long at = displacement;
         struct record other;
-        while (syscall(SYS_pread64, fd, &other, sizeof other, at) == sizeof other &&
+        while (raw_call(SYS_pread64, fd, &other, sizeof other, at) == sizeof other &&
                memcmp(&other, &record, sizeof other) != 0) {
             at += (long long)sizeof other;
         }
         CHECK(at < displacement + ranks * RECORDS * (long long)sizeof record);
-        syscall(SYS_close, fd);
+        raw_call(SYS_close, fd);
         mpi_op("read", "shared", at, sizeof record, file);
     }
     closed(&handle, file);

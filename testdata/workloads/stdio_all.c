@@ -364,11 +364,11 @@ static void not_files(void) {
         char file[32];
         snprintf(file, sizeof file, "after%d", i);
         name(file);
-        long opened = syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_RDWR, 0644);
+        long opened = raw_call(SYS_openat, AT_FDCWD, path, O_CREAT | O_RDWR, 0644);
         CHECK(opened >= 0);
         if (opened != number) {
             /* By system calls, so that nothing but the tracer's own look can tell what the number stands for now. */
-            CHECK(syscall(SYS_dup3, opened, number, 0) == number && syscall(SYS_close, opened) == 0);
+            CHECK(raw_call(SYS_dup3, opened, number, 0) == number && raw_call(SYS_close, opened) == 0);
         }
         CHECK(write(number, "text", 4) == 4);
         op("POSIX", "write", "-", 0, 4, path);

@@ -31,7 +31,7 @@ static long long to_write(void) {
     if (!appends) {
         return told();
     }
-    CHECK(syscall(SYS_fstat, descriptor, &stat) == 0);
+    CHECK(raw_call(SYS_fstat, descriptor, &stat) == 0);
     return stat.st_size + (long long)__fpending(stream);
 }
 

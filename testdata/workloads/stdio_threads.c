@@ -62,9 +62,9 @@ static void log_writes(const char *dir) {
     /* By a stream on a copy of the bytes, which is no file. */
     long long size = raw_size(other);
     char *bytes = malloc((size_t)size);
-    long fd = syscall(SYS_openat, AT_FDCWD, other, O_RDONLY, 0);
-    CHECK(bytes != NULL && syscall(SYS_read, fd, bytes, size) == size);
-    syscall(SYS_close, fd);
+    long fd = raw_call(SYS_openat, AT_FDCWD, other, O_RDONLY, 0);
+    CHECK(bytes != NULL && raw_call(SYS_read, fd, bytes, size) == size);
+    raw_call(SYS_close, fd);
     FILE *memory = fmemopen(bytes, (size_t)size, "r");
     long length, self;
     while ((length = getline(&line, &room, memory)) > 0) {
@@ -97,12 +97,12 @@ int main(int argc, char **argv) {
     CHECK(fclose(stream) == 0);
     done("close");
     log_writes(argv[1]);
-    long fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    long fd = raw_call(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     for (long long i = 0; i < records * threads; i++) {
         long long word = 8 * i;
-        CHECK(syscall(SYS_write, fd, &word, sizeof word) == sizeof word);
+        CHECK(raw_call(SYS_write, fd, &word, sizeof word) == sizeof word);
     }
-    syscall(SYS_close, fd);
+    raw_call(SYS_close, fd);
     stream = fopen(path, "r");
     CHECK(stream != NULL);
     done("open");

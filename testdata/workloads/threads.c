@@ -108,14 +108,14 @@ static void *run(void *argument) {
 static void find_records(void) {
     long long size = raw_size(shared_path), at = 0;
     char *content = malloc((size_t)size + sizeof(struct record));
-    long fd = syscall(SYS_openat, AT_FDCWD, shared_path, O_RDONLY, 0);
+    long fd = raw_call(SYS_openat, AT_FDCWD, shared_path, O_RDONLY, 0);
     CHECK(content != NULL && fd >= 0);
     for (long long done = 0; done < size;) {
-        long got = syscall(SYS_pread64, fd, content + done, size - done, done);
+        long got = raw_call(SYS_pread64, fd, content + done, size - done, done);
         CHECK(got > 0);
         done += got;
     }
-    syscall(SYS_close, fd);
+    raw_call(SYS_close, fd);
     while (at < size) {
         struct record head;
         memcpy(&head, content + at, sizeof head);
@@ -135,13 +135,13 @@ static void find_records(void) {
 
 /* Fills the source file, by raw system calls, with blocks that begin with their own offset. */
 static void make_source(void) {
-    long fd = syscall(SYS_openat, AT_FDCWD, source_path, O_CREAT | O_WRONLY, 0644);
+    long fd = raw_call(SYS_openat, AT_FDCWD, source_path, O_CREAT | O_WRONLY, 0644);
     CHECK(fd >= 0);
     for (long long i = 0; i < (long long)threads * records; i++) {
         uint64_t block[READ_LENGTH / 8] = {(uint64_t)(i * READ_LENGTH)};
-        CHECK(syscall(SYS_write, fd, block, sizeof block) == READ_LENGTH);
+        CHECK(raw_call(SYS_write, fd, block, sizeof block) == READ_LENGTH);
     }
-    syscall(SYS_close, fd);
+    raw_call(SYS_close, fd);
 }
 
 int main(int argc, char **argv) {

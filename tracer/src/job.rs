@@ -95,9 +95,9 @@ pub(crate) fn own_key() -> &'static str {
 /// This process's id and its parent's.
 pub(crate) fn process_ids() -> (u32, u32) {
     // SAFETY: no preconditions.
-    let pid = unsafe { libc::syscall(libc::SYS_getpid) } as u32;
+    let pid = unsafe { crate::sys::syscall!(libc::SYS_getpid) } as u32;
     // SAFETY: no preconditions.
-    (pid, unsafe { libc::syscall(libc::SYS_getppid) } as u32)
+    (pid, unsafe { crate::sys::syscall!(libc::SYS_getppid) } as u32)
 }
 
 /// A variable of the environment as it is now.
@@ -129,7 +129,13 @@ pub(crate) fn executable() -> Vec<u8> {
     let mut path = [0_u8; libc::PATH_MAX as usize];
     // SAFETY: the buffer is ours. Raw system calls, since the functions may be wrapped.
     let length = unsafe {
-        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, c"/proc/self/exe".as_ptr(), path.as_mut_ptr(), path.len())
+        crate::sys::syscall!(
+            libc::SYS_readlinkat,
+            libc::AT_FDCWD,
+            c"/proc/self/exe".as_ptr(),
+            path.as_mut_ptr(),
+            path.len()
+        )
     };
     path[..usize::try_from(length).unwrap_or(0)].to_vec()
 }
@@ -140,7 +146,7 @@ pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int
     let args = strings(argv).take(count).map(|arg| arg.to_bytes().to_vec()).collect();
     let mut cwd = vec![0_u8; libc::PATH_MAX as usize];
     // SAFETY: the buffer is ours.
-    let length = unsafe { libc::syscall(libc::SYS_getcwd, cwd.as_mut_ptr(), cwd.len()) };
+    let length = unsafe { crate::sys::syscall!(libc::SYS_getcwd, cwd.as_mut_ptr(), cwd.len()) };
     cwd.truncate(usize::try_from(length - 1).unwrap_or(0));
     let host = hostname::get().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let scheduler = scheduler(environment);
@@ -227,14 +233,14 @@ pub(crate) fn boot_id() -> [u8; 16] {
 fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the name ends in NUL.
-    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };
+    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };
     if file < 0 {
         return None;
     }
     // SAFETY: the buffer is ours.
-    let length = unsafe { libc::syscall(libc::SYS_read, file, into.as_mut_ptr(), into.len()) };
+    let length = unsafe { crate::sys::syscall!(libc::SYS_read, file, into.as_mut_ptr(), into.len()) };
     // SAFETY: opened above.
-    unsafe { libc::syscall(libc::SYS_close, file) };
+    unsafe { crate::sys::syscall!(libc::SYS_close, file) };
     into.get(..usize::try_from(length).ok()?)
 }
 

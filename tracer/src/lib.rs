@@ -29,5 +29,6 @@ mod registry;
 mod say;
 mod signals;
 mod spool;
+mod sys;
 mod threads;
 mod tls;

@@ -7,7 +7,7 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn id() -> libc::c_int {
     // SAFETY: no preconditions. The raw system call: a program may wrap getpid.
-    unsafe { libc::syscall(libc::SYS_getpid) as libc::c_int }
+    unsafe { crate::sys::syscall!(libc::SYS_getpid) as libc::c_int }
 }
 
 /// This process is the one that records, from now on.

@@ -72,7 +72,7 @@ pub(crate) fn prepare(in_child: fn(), before_memory: fn() -> bool) -> bool {
     let _ = BEFORE_MEMORY.set(before_memory);
     let page = (&raw const PAGE).cast_mut();
     // SAFETY: the page is ours alone, private and, since it is all zero in the file, anonymous.
-    unsafe { libc::syscall(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
+    unsafe { crate::sys::syscall!(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
 }
 
 /// Switches recording on or off.
@@ -282,7 +282,7 @@ fn next_slot(thread: &Thread) -> usize {
                 return 0;
             }
             // SAFETY: gettid has no preconditions.
-            let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+            let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
             match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
                 Some((index, _)) => {
                     thread.index.set(index as u32 + 1);

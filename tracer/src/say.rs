@@ -11,7 +11,7 @@ fn stderr_identity() -> Option<(u64, u64)> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours. The raw system call, since fstat(3) may be wrapped.
-    let result = unsafe { libc::syscall(libc::SYS_fstat, 2, &raw mut stat) };
+    let result = unsafe { crate::sys::syscall!(libc::SYS_fstat, 2, &raw mut stat) };
     (result == 0).then_some((stat.st_dev, stat.st_ino))
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn say(parts: &[&[u8]]) {
             length += taken;
         }
         // SAFETY: the buffer is ours; a failed or short write of a message is nobody's loss.
-        unsafe { libc::syscall(libc::SYS_write, 2, line.as_ptr(), length) };
+        unsafe { crate::sys::syscall!(libc::SYS_write, 2, line.as_ptr(), length) };
     }
     errno.restore();
 }

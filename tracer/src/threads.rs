@@ -29,5 +29,5 @@ pub(crate) fn pause() {
 /// Lets another thread run.
 pub(crate) fn give_way() {
     // SAFETY: no preconditions.
-    unsafe { libc::syscall(libc::SYS_sched_yield) };
+    unsafe { crate::sys::syscall!(libc::SYS_sched_yield) };
 }

@@ -27,6 +27,8 @@ pub(crate) struct Thread {
     pub(crate) chunk: Cell<usize>,
     /// Chunks that the thread has had.
     pub(crate) sequence: Cell<u32>,
+    /// Depth of wrapped functions whose own system calls, made through syscall(2), are not the program's.
+    library_depth: Cell<u32>,
     /// The thread's scratch chunk once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
     /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
@@ -49,6 +51,7 @@ impl Thread {
             chunk_bytes: Cell::new(0),
             chunk: Cell::new(0),
             sequence: Cell::new(0),
+            library_depth: Cell::new(0),
             scratch: Cell::new(0),
             waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
@@ -84,6 +87,20 @@ impl Thread {
         let result = work();
         self.busy.set(self.busy.get() - how);
         result
+    }
+
+    /// Runs a wrapped function of a library that may make its system calls through syscall(2).
+    #[expect(dead_code, reason = "used by the next family")]
+    pub(crate) fn in_library<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.library_depth.set(self.library_depth.get() + 1);
+        let result = call();
+        self.library_depth.set(self.library_depth.get() - 1);
+        result
+    }
+
+    /// Whether a function of such a library is at work.
+    pub(crate) fn is_in_library(&self) -> bool {
+        self.library_depth.get() != 0
     }
 
     /// Whether no more than short work is under way, so that a call seen now is the program's.

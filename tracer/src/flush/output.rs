@@ -75,7 +75,7 @@ pub(super) fn make_directories(path: &[u8]) {
     for (at, _) in path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
         if let Ok(directory) = CString::new(&path[..at]) {
             // SAFETY: the name ends in NUL. One that exists is fine; any other failure shows when the file is made.
-            unsafe { libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o777) };
+            unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o777) };
         }
     }
 }
@@ -86,26 +86,26 @@ pub(super) fn write(path: &[u8], bytes: &[u8]) -> Result<Vec<u8>, String> {
     let partial = c_string(path, ".partial")?;
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
     // SAFETY: the name ends in NUL.
-    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, partial.as_ptr(), flags, 0o666) };
+    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, partial.as_ptr(), flags, 0o666) };
     if file < 0 {
         return Err(failed("create", &partial));
     }
     let mut rest = bytes;
     while !rest.is_empty() {
         // SAFETY: the buffer is as long as said.
-        let written = unsafe { libc::syscall(libc::SYS_write, file, rest.as_ptr(), rest.len()) };
+        let written = unsafe { crate::sys::syscall!(libc::SYS_write, file, rest.as_ptr(), rest.len()) };
         if written > 0 {
             rest = rest.get(written as usize..).unwrap_or_default();
         } else if crate::errno::save().value() != libc::EINTR {
             let message = failed("write", &partial);
             // SAFETY: opened above.
-            unsafe { libc::syscall(libc::SYS_close, file) };
+            unsafe { crate::sys::syscall!(libc::SYS_close, file) };
             remove(&partial);
             return Err(message);
         }
     }
     // SAFETY: opened above.
-    if unsafe { libc::syscall(libc::SYS_close, file) } != 0 {
+    if unsafe { crate::sys::syscall!(libc::SYS_close, file) } != 0 {
         let message = failed("close", &partial);
         remove(&partial);
         return Err(message);
@@ -115,7 +115,7 @@ pub(super) fn write(path: &[u8], bytes: &[u8]) -> Result<Vec<u8>, String> {
 
 fn remove(path: &CString) {
     // SAFETY: the name ends in NUL.
-    unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
+    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
 }
 
 /// Removes the unfinished file of `path`.
@@ -139,7 +139,7 @@ pub(super) fn finish(path: &[u8]) -> Result<Vec<u8>, String> {
         let target = c_string(&name, "")?;
         // SAFETY: both names end in NUL.
         let result = unsafe {
-            libc::syscall(
+            crate::sys::syscall!(
                 libc::SYS_renameat2,
                 libc::AT_FDCWD,
                 partial.as_ptr(),
@@ -157,10 +157,11 @@ pub(super) fn finish(path: &[u8]) -> Result<Vec<u8>, String> {
             libc::EINVAL | libc::ENOSYS => {
                 // SAFETY: as above.
                 let exists =
-                    unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, target.as_ptr(), libc::F_OK) } == 0;
+                    unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, target.as_ptr(), libc::F_OK) }
+                        == 0;
                 // SAFETY: as above.
                 let rename = || unsafe {
-                    libc::syscall(
+                    crate::sys::syscall!(
                         libc::SYS_renameat2,
                         libc::AT_FDCWD,
                         partial.as_ptr(),

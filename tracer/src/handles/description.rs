@@ -236,7 +236,7 @@ impl Description {
         self.stream.forget();
         let errno = crate::errno::save();
         // SAFETY: asks the kernel where the position is; moves nothing.
-        let end = unsafe { libc::syscall(libc::SYS_lseek, descriptor, 0_i64, libc::SEEK_CUR) };
+        let end = unsafe { crate::sys::syscall!(libc::SYS_lseek, descriptor, 0_i64, libc::SEEK_CUR) };
         errno.restore();
         if end < 0 {
             return trace_format::segment::NO_OFFSET;

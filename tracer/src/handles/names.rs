@@ -52,7 +52,7 @@ fn is_readable(name: *const c_char, error: c_int) -> bool {
         // These may come before the kernel looks at the name.
         libc::EINVAL | libc::ENOSYS | libc::EPERM | libc::EBADF => {
             // SAFETY: asks whether the file exists; a bad pointer is an error of the system call.
-            let result = unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, name, libc::F_OK) };
+            let result = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name, libc::F_OK) };
             result == 0 || crate::errno::save().value() != libc::EFAULT
         }
         _ => !name.is_null(),
@@ -91,11 +91,11 @@ fn absolute(at: c_int, name: &[u8], out: &mut [u8; PATH_BYTES]) -> Option<usize>
         let mut link = [0_u8; 40];
         let got = if at == libc::AT_FDCWD {
             // SAFETY: the buffer is ours; the result counts the NUL.
-            unsafe { libc::syscall(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) - 1 }
+            unsafe { crate::sys::syscall!(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) - 1 }
         } else {
             let link = link_of(at, &mut link);
             // SAFETY: the name ends in NUL, the buffer is ours.
-            unsafe { libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, out.as_mut_ptr(), PATH_BYTES) }
+            unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, link, out.as_mut_ptr(), PATH_BYTES) }
         };
         // A directory that is out of reach has a name that does not begin with a slash.
         length = usize::try_from(got).ok().filter(|&got| got > 0 && got < PATH_BYTES && out[0] == b'/')?;

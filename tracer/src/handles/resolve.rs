@@ -43,13 +43,13 @@ fn inherited(number: libc::c_int) -> Option<&'static Description> {
     let errno = errno::save();
     let description = tls::current().while_busy(|| {
         // SAFETY: asks for flags; fails on a number that is not open.
-        let flags = unsafe { libc::syscall(libc::SYS_fcntl, number, libc::F_GETFL) };
+        let flags = unsafe { crate::sys::syscall!(libc::SYS_fcntl, number, libc::F_GETFL) };
         if flags < 0 {
             return None;
         }
         let description = opened(number, flags as i32 & libc::O_APPEND != 0)?;
         // SAFETY: asks where the position is; moves nothing.
-        let at = unsafe { libc::syscall(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
+        let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
         description.moved_to(at.max(0));
         // Whoever made it may have given it to other processes, or duplicated it.
         description.share();
@@ -84,7 +84,7 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
-    if unsafe { libc::syscall(libc::SYS_fstat, number, &raw mut stat) } != 0 {
+    if unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } != 0 {
         return None;
     }
     let kind = match stat.st_mode & libc::S_IFMT {
@@ -104,7 +104,7 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
     let mut path = [0_u8; PATH_BYTES];
     // SAFETY: the name ends in NUL, the buffer is ours and one byte of it stays zero.
     let length =
-        unsafe { libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES - 1) };
+        unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES - 1) };
     if length > 0 && path[0] == b'/' {
         return Some((identity, path));
     }
@@ -174,7 +174,7 @@ pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) 
         out.fill(0);
         if !name.to_bytes().starts_with(b"/") {
             // SAFETY: the buffer is ours; the system call's result counts the NUL.
-            let cwd = unsafe { libc::syscall(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) };
+            let cwd = unsafe { crate::sys::syscall!(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) };
             length = usize::try_from(cwd - 1).unwrap_or(0).min(PATH_BYTES - 1);
             out[length] = b'/';
             length += 1;

@@ -35,6 +35,7 @@ pub(crate) fn resolve_all() {
         slot.address();
     }
     stdio::prepare();
+    posix::prepare();
 }
 
 /// The same for MPI's functions, once the program has started MPI.

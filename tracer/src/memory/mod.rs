@@ -49,7 +49,7 @@ pub(crate) fn reserve(bytes: usize) -> *mut u8 {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new anonymous mapping touches nothing that exists. The raw system call, since mmap(3) may be wrapped.
     let address = unsafe {
-        libc::syscall(
+        crate::sys::syscall!(
             libc::SYS_mmap,
             std::ptr::null_mut::<u8>(),
             bytes,

@@ -155,7 +155,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     for (name, source) in attributes {
         // SAFETY: the buffer is ours and its size is given; the name ends in NUL.
         let length =
-            unsafe { libc::syscall(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
+            unsafe { crate::sys::syscall!(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
         let Some(bytes) = usize::try_from(length).ok().and_then(|length| buffer.get(..length)) else { continue };
         let kept = PATHS.keep(bytes).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }));
         if let Some((_, layout)) = kept.filter(|_| !bytes.is_empty()) {

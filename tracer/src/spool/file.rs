@@ -23,20 +23,20 @@ const POPULATE_WRITE: libc::c_int = 23;
 pub(super) fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
-    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o600) };
+    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o600) };
     if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
 }
 
 pub(super) fn close(file: libc::c_int) {
     // SAFETY: opened by this module.
-    unsafe { libc::syscall(libc::SYS_close, file) };
+    unsafe { crate::sys::syscall!(libc::SYS_close, file) };
 }
 
 fn inode(file: libc::c_int) -> u64 {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
-    let known = unsafe { libc::syscall(libc::SYS_fstat, file, &raw mut stat) } == 0;
+    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
     if known { stat.st_ino } else { 0 }
 }
 
@@ -70,7 +70,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
         return Err((None, libc::EFBIG));
     }
     // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
-    unsafe { libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) };
+    unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) };
     for number in 0..100 {
         let path = name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
         let file = match open(&path, libc::O_CREAT | libc::O_EXCL) {
@@ -115,14 +115,22 @@ pub(super) fn size_limit() -> u64 {
 
 fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     // SAFETY: sets the size of our own new file.
-    if unsafe { libc::syscall(libc::SYS_ftruncate, file, length) } != 0 {
+    if unsafe { crate::sys::syscall!(libc::SYS_ftruncate, file, length) } != 0 {
         return Err(errno::save().value());
     }
     allocate(file, 0, HEADER_BYTES)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new mapping touches nothing that exists.
     let address = unsafe {
-        libc::syscall(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, protection, libc::MAP_SHARED, file, 0_i64)
+        crate::sys::syscall!(
+            libc::SYS_mmap,
+            std::ptr::null_mut::<u8>(),
+            length,
+            protection,
+            libc::MAP_SHARED,
+            file,
+            0_i64
+        )
     };
     if address == -1 { Err(errno::save().value()) } else { Ok(address as *mut u8) }
 }
@@ -130,7 +138,7 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
 /// Has the file system take room for a range that nobody has written to.
 fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc::c_int> {
     // SAFETY: takes room in our own file.
-    if unsafe { libc::syscall(libc::SYS_fallocate, file, 0, offset, length) } == 0 {
+    if unsafe { crate::sys::syscall!(libc::SYS_fallocate, file, 0, offset, length) } == 0 {
         return Ok(());
     }
     match errno::save().value() {
@@ -145,7 +153,7 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
     while length > 0 {
         let now = length.min(ZEROS.len());
         // SAFETY: the buffer is ours; nobody has written to this range yet.
-        let written = unsafe { libc::syscall(libc::SYS_pwrite64, file, ZEROS.as_ptr(), now, offset) };
+        let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, file, ZEROS.as_ptr(), now, offset) };
         let written = usize::try_from(written).map_err(|_| errno::save().value())?;
         if written == 0 {
             return Err(libc::ENOSPC);
@@ -164,7 +172,7 @@ pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
     if done {
         // Many page faults less. Where the kernel does not know it, they happen one by one.
         // SAFETY: the range is ours and backed.
-        unsafe { libc::syscall(libc::SYS_madvise, address, bytes, POPULATE_WRITE) };
+        unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) };
     }
     saved.restore();
     done
@@ -186,7 +194,7 @@ fn allocate_at(address: *mut u8, bytes: usize) -> bool {
 
 pub(super) fn unlink(path: &CStr) {
     // SAFETY: the name ends in NUL.
-    unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
+    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
 }
 
 /// The path, with its NUL.
@@ -210,7 +218,7 @@ pub(super) fn abandon() {
     let saved = errno::save();
     let (start, length) = (START.load(Ordering::Relaxed), LENGTH.load(Ordering::Relaxed));
     // SAFETY: the mapping is ours and nobody knows of it yet.
-    unsafe { libc::syscall(libc::SYS_munmap, start, length) };
+    unsafe { crate::sys::syscall!(libc::SYS_munmap, start, length) };
     saved.restore();
     say_why(path().and_then(|path| CStr::from_bytes_with_nul(path).ok()), libc::ENOSPC);
     remove();
@@ -251,7 +259,7 @@ fn aside() -> Option<(CString, CString)> {
 fn rename(from: &CStr, to: &CStr) -> bool {
     let (here, flags) = (libc::AT_FDCWD, 0);
     // SAFETY: both names end in NUL.
-    unsafe { libc::syscall(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags) == 0 }
+    unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags) == 0 }
 }
 
 /// Forgets the file: it is the parent's.

@@ -52,6 +52,6 @@ fn is_of_this_node(path: &CString) -> bool {
     // SAFETY: an all-zero statfs is a valid one.
     let mut about: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the name ends in NUL, the structure is ours. The raw system call, since statfs(3) may be wrapped.
-    let known = unsafe { libc::syscall(libc::SYS_statfs, path.as_ptr(), &raw mut about) } == 0;
+    let known = unsafe { crate::sys::syscall!(libc::SYS_statfs, path.as_ptr(), &raw mut about) } == 0;
     known && !SHARED.contains(&(about.f_type as u32))
 }

@@ -59,7 +59,7 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     while !rest.is_empty() {
         let offset = at + block.len() - rest.len();
         // SAFETY: the bytes are ours.
-        let written = unsafe { libc::syscall(libc::SYS_pwrite64, opened, rest.as_ptr(), rest.len(), offset) };
+        let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, opened, rest.as_ptr(), rest.len(), offset) };
         match usize::try_from(written) {
             Ok(written) if written > 0 => rest = rest.get(written..)?,
             _ => break,
@@ -78,7 +78,7 @@ pub(crate) fn blocks() -> &'static [u8] {
     let flags = libc::MAP_SHARED;
     // SAFETY: a new mapping touches nothing that exists.
     let address = unsafe {
-        libc::syscall(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, libc::PROT_READ, flags, opened, 0_i64)
+        crate::sys::syscall!(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, libc::PROT_READ, flags, opened, 0_i64)
     };
     file::close(opened);
     if address == -1 {

@@ -70,6 +70,11 @@ fn asynchronous_operations_last_from_submission_to_completion() {
     assert_eq!(counted, Some(1), "{notes:?}");
 }
 
+#[test]
+fn system_calls_of_the_program_are_recorded_like_functions() {
+    exactly("system_calls", VARIANTS[0], Order::Thread);
+}
+
 /// All segments, not only those of the test's directory: what the program did elsewhere must not be there.
 fn everything(traces: &crate::harness::Traces) -> Vec<crate::harness::Op> {
     traces.segments.iter().map(|seg| seg.op.clone()).collect()

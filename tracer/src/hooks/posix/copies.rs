@@ -11,7 +11,7 @@ use libc::{c_int, c_uint, off_t, size_t, ssize_t};
 use trace_format::segment::NO_OFFSET;
 
 /// One end of a copy.
-struct End {
+pub(super) struct End {
     number: c_int,
     /// Where the program says where to begin; the call moves it on. Null: at the descriptor's position.
     place: *const off_t,
@@ -30,16 +30,18 @@ impl End {
     }
 }
 
-fn from(number: c_int, place: *const off_t) -> End {
+/// The end that bytes come from.
+pub(super) fn from(number: c_int, place: *const off_t) -> End {
     End::new(number, place, &POSIX_COPY_READ)
 }
 
-fn to(number: c_int, place: *const off_t) -> End {
+/// The end that they go to.
+pub(super) fn to(number: c_int, place: *const off_t) -> End {
     End::new(number, place, &POSIX_COPY_WRITE)
 }
 
 /// Runs `call`, which copies from one descriptor to another.
-fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ssize_t) -> ssize_t {
+pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let mut ends = ends();
     if ends.iter().all(|end| end.description.is_none()) {

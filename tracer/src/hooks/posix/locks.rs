@@ -64,7 +64,7 @@ fn size_of_file(number: c_int) -> i64 {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
-    unsafe { libc::syscall(libc::SYS_fstat, number, &raw mut stat) };
+    unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) };
     stat.st_size
 }
 

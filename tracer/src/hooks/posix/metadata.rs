@@ -32,7 +32,13 @@ fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: i
 }
 
 /// Runs `call`, which answers 0 or -1, on an open descriptor.
-fn on_descriptor(number: c_int, op: &'static Op, offset: i64, length: u64, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn on_descriptor(
+    number: c_int,
+    op: &'static Op,
+    offset: i64,
+    length: u64,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
@@ -73,7 +79,7 @@ fn unlinking(at: c_int, name: *const c_char, flags: c_int, call: impl FnOnce() -
 }
 
 /// A size or length that the program gives; a negative one makes the call fail.
-fn size(length: off_t) -> u64 {
+pub(super) fn size(length: off_t) -> u64 {
     u64::try_from(length).unwrap_or(0)
 }
 

@@ -8,6 +8,7 @@ mod maps;
 mod metadata;
 mod opening;
 mod positions;
+mod system_calls;
 mod transfers;
 
 pub(super) use asynchronous::ASYNCHRONOUS;
@@ -18,4 +19,5 @@ pub(super) use maps::MAPS;
 pub(super) use metadata::METADATA;
 pub(super) use opening::OPENING;
 pub(super) use positions::POSITIONS;
+pub(super) use system_calls::prepare;
 pub(super) use transfers::TRANSFERS;

@@ -17,7 +17,18 @@ use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, which opens a descriptor with `flags` of open(2) on `path` relative to the directory `at`.
 #[inline(always)]
-fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    opening_as(at, path, || flags & libc::O_APPEND != 0, call)
+}
+
+/// As [`opening`]; whether it is opened to append is asked only if it is opened.
+#[inline(always)]
+pub(super) fn opening_as(
+    at: c_int,
+    path: *const c_char,
+    appends: impl FnOnce() -> bool,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         return unrecorded(call());
     };
@@ -25,7 +36,7 @@ fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> 
     let number = call();
     if number >= 0 {
         let (end, errno) = (crate::clock::now(), errno::save());
-        if let Some(description) = handles::opened(number, flags & libc::O_APPEND != 0) {
+        if let Some(description) = handles::opened(number, appends()) {
             timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
@@ -55,7 +66,7 @@ fn unrecorded(number: c_int) -> c_int {
 
 /// Runs `call`, which duplicates `old`.
 #[inline(always)]
-fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         return unrecorded(call());
     };
@@ -79,7 +90,7 @@ fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
 
 /// Runs `call`, which closes `number`.
 #[inline(always)]
-fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         if record::is_on() && is_own_process() {
             handles::take(number).close();

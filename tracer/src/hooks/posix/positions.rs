@@ -9,7 +9,8 @@ use crate::record::{self, Call};
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
-fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
+/// Runs `call`, which moves the position and returns it.
+pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let mover = description.moving();
@@ -25,7 +26,8 @@ fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     position
 }
 
-fn syncing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
+/// Runs `call`, which makes the bytes of a file durable.
+pub(super) fn syncing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);

@@ -12,7 +12,7 @@ use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, which transfers at `offset` and leaves the position alone.
 #[inline(always)]
-fn at_offset(number: c_int, op: &'static Op, offset: off_t, call: impl FnOnce() -> ssize_t) -> ssize_t {
+pub(super) fn at_offset(number: c_int, op: &'static Op, offset: off_t, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
@@ -37,14 +37,14 @@ fn appended_at(number: c_int, op: &Op, offset: off_t, length: ssize_t) -> off_t 
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
-    let known = unsafe { libc::syscall(libc::SYS_fstat, number, &raw mut stat) } == 0;
+    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
     errno.restore();
     if known { (stat.st_size - length as i64).max(0) } else { offset }
 }
 
 /// Runs `call`, which transfers at the descriptor's position and moves it.
 #[inline(always)]
-fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> ssize_t {
+pub(super) fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let mover = description.moving();
@@ -64,7 +64,13 @@ fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -
 
 /// preadv2(2) and pwritev2(2): an offset of -1 means the position; RWF_APPEND appends without moving it.
 #[inline(always)]
-fn at_either(number: c_int, op: &'static Op, offset: off_t, flags: c_int, call: impl FnOnce() -> ssize_t) -> ssize_t {
+pub(super) fn at_either(
+    number: c_int,
+    op: &'static Op,
+    offset: off_t,
+    flags: c_int,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     if offset != -1 {
         return match flags & libc::RWF_APPEND {
             0 => at_offset(number, op, offset, call),

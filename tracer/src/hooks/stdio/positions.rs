@@ -62,7 +62,7 @@ fn end_of_file(stream: *mut FILE) -> i64 {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
-    if unsafe { libc::syscall(libc::SYS_fstat, fields::number_of(stream), &raw mut stat) } != 0 {
+    if unsafe { crate::sys::syscall!(libc::SYS_fstat, fields::number_of(stream), &raw mut stat) } != 0 {
         return NO_OFFSET;
     }
     // SAFETY: the program's own open stream.

@@ -1,0 +1,209 @@
+//! syscall(2): system calls that the program makes itself, as language runtimes and some libraries do. Those of the table
+//! below are recorded as the functions of the same name are.
+//!
+//! All others must find registers and stack as the caller left them: a system call may come back on another stack (clone(2)),
+//! or be made before this library has started, by an allocator or in a signal handler. So the function itself is a few
+//! instructions that look into a table and jump on.
+#![expect(unsafe_code, reason = "a naked function, C functions")]
+
+use super::copies::{copying, from, to};
+use super::metadata::{on_descriptor, size};
+use super::opening::{closing, duplicating, forget_range, opening, opening_as};
+use super::positions::{seeking, syncing};
+use super::transfers::{at_either, at_offset, at_position};
+use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
+use crate::real::Slot;
+use crate::{lifecycle, sys, tls};
+use libc::{c_int, c_long, c_void, off_t};
+use std::arch::naked_asm;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use trace_format::segment::NO_OFFSET;
+
+static SYSCALL: Slot = Slot::new(c"syscall");
+/// The next definition of syscall(2), once the constructor has found it.
+static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Finds the next definition. For the constructor.
+pub(crate) fn prepare() {
+    NEXT.store(SYSCALL.address(), Ordering::Relaxed);
+}
+
+/// Numbers from here on are passed on.
+const NUMBERS: usize = 512;
+
+/// System calls that are recorded, as a byte for each number.
+static IS_RECORDED: [u8; NUMBERS] = {
+    let mut table = [0; NUMBERS];
+    let mut at = 0;
+    while at < RECORDED.len() {
+        table[RECORDED[at] as usize] = 1;
+        at += 1;
+    }
+    table
+};
+
+const RECORDED: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_dup2,
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_preadv,
+    libc::SYS_pwritev,
+    libc::SYS_preadv2,
+    libc::SYS_pwritev2,
+    libc::SYS_copy_file_range,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_lseek,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_ftruncate,
+    libc::SYS_fallocate,
+    libc::SYS_exit_group,
+];
+
+/// syscall(2).
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn syscall() {
+    #[cfg(target_arch = "x86_64")]
+    naked_asm!(
+        "cmp rdi, {numbers}",
+        "jae 2f",
+        "lea rax, [rip + {table}]",
+        "cmp byte ptr [rax + rdi], 0",
+        "jne {recorded}",
+        "2:",
+        "mov rax, qword ptr [rip + {next}]",
+        "test rax, rax",
+        "je {plain}",
+        "jmp rax",
+        numbers = const NUMBERS,
+        table = sym IS_RECORDED,
+        recorded = sym recorded,
+        next = sym NEXT,
+        plain = sym plain,
+    );
+    #[cfg(target_arch = "aarch64")]
+    naked_asm!(
+        "cmp x0, #{numbers}",
+        "b.hs 2f",
+        "adrp x16, {table}",
+        "add x16, x16, :lo12:{table}",
+        "ldrb w16, [x16, x0]",
+        "cbz w16, 2f",
+        "b {recorded}",
+        "2:",
+        "adrp x16, {next}",
+        "ldr x16, [x16, :lo12:{next}]",
+        "cbz x16, 3f",
+        "br x16",
+        "3:",
+        "b {plain}",
+        numbers = const NUMBERS,
+        table = sym IS_RECORDED,
+        recorded = sym recorded,
+        next = sym NEXT,
+        plain = sym plain,
+    );
+}
+
+/// syscall(2) itself, while the next definition is not known.
+unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
+    // SAFETY: the caller's own arguments.
+    unsafe { sys::call(number, [a, b, c, d, e, f]) }
+}
+
+type Syscall = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+
+/// The next definition with the caller's arguments: those that it did not pass are whatever lies there, as for the C library.
+unsafe fn next(number: c_long, arguments: [usize; 6]) -> c_long {
+    let [a, b, c, d, e, f] = arguments;
+    let address = NEXT.load(Ordering::Relaxed);
+    let function = if address.is_null() {
+        plain
+    } else {
+        // SAFETY: syscall(2) takes a number and up to six registers.
+        unsafe { std::mem::transmute::<*mut c_void, Syscall>(address) }
+    };
+    // SAFETY: the caller's own arguments.
+    unsafe { function(number, a, b, c, d, e, f) }
+}
+
+fn pointer<T>(register: usize) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(register)
+}
+
+/// As [`next`]: a system call of the table.
+unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
+    // SAFETY: the caller's own arguments.
+    let call = || unsafe { next(number, [a, b, c, d, e, f]) };
+    if tls::current().is_in_library() {
+        return call();
+    }
+    let (whole, small) = (|| call() as isize, || call() as c_int);
+    let (descriptor, offset) = (a as c_int, d as off_t);
+    match number {
+        libc::SYS_read => at_position(descriptor, &POSIX_READ, whole) as c_long,
+        libc::SYS_write => at_position(descriptor, &POSIX_WRITE, whole) as c_long,
+        libc::SYS_readv => at_position(descriptor, &POSIX_READV, whole) as c_long,
+        libc::SYS_writev => at_position(descriptor, &POSIX_WRITEV, whole) as c_long,
+        libc::SYS_pread64 => at_offset(descriptor, &POSIX_READ, offset, whole) as c_long,
+        libc::SYS_pwrite64 => at_offset(descriptor, &POSIX_WRITE, offset, whole) as c_long,
+        // The offset comes in two halves, of which the lower one holds all of it where registers have 64 bits (preadv(2)).
+        libc::SYS_preadv => at_offset(descriptor, &POSIX_READV, offset, whole) as c_long,
+        libc::SYS_pwritev => at_offset(descriptor, &POSIX_WRITEV, offset, whole) as c_long,
+        libc::SYS_preadv2 => at_either(descriptor, &POSIX_READV, offset, f as c_int, whole) as c_long,
+        libc::SYS_pwritev2 => at_either(descriptor, &POSIX_WRITEV, offset, f as c_int, whole) as c_long,
+        libc::SYS_copy_file_range | libc::SYS_splice => {
+            copying(|| [from(descriptor, pointer(b)), to(c as c_int, pointer(d))], whole) as c_long
+        }
+        libc::SYS_sendfile => {
+            copying(|| [from(b as c_int, pointer(c)), to(descriptor, std::ptr::null())], whole) as c_long
+        }
+        libc::SYS_lseek => seeking(descriptor, call),
+        libc::SYS_fsync | libc::SYS_fdatasync => syncing(descriptor, small).into(),
+        libc::SYS_ftruncate => on_descriptor(descriptor, &POSIX_TRUNCATE, NO_OFFSET, size(b as off_t), small).into(),
+        libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
+        libc::SYS_close => closing(descriptor, small).into(),
+        libc::SYS_close_range => {
+            forget_range(a as u32, b as u32);
+            call()
+        }
+        libc::SYS_dup | libc::SYS_dup3 => duplicating(descriptor, small).into(),
+        libc::SYS_openat => opening(descriptor, pointer(b), c as c_int, small).into(),
+        libc::SYS_openat2 => {
+            // SAFETY: the call succeeded, so the kernel has read the structure, which begins with the flags.
+            let flags = || unsafe { pointer::<u64>(c).read_unaligned() };
+            opening_as(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
+        }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => opening(libc::AT_FDCWD, pointer(a), b as c_int, small).into(),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_creat => opening(libc::AT_FDCWD, pointer(a), 0, small).into(),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_dup2 => duplicating(descriptor, small).into(),
+        libc::SYS_exit_group => {
+            lifecycle::ending("exit_group");
+            call()
+        }
+        _ => call(),
+    }
+}
