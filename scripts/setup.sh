@@ -66,6 +66,9 @@ check_packages() {
     need hmmer-examples "its data" -- test -d /usr/share/doc/hmmer/examples/testsuite
     need libjemalloc2 "a library to preload beside ours" -- has_library libjemalloc.so.2
     need sqlite3 "a program to trace" -- have sqlite3
+    need libaio-dev "to build a program to trace" -- test -e /usr/include/libaio.h
+    need liburing-dev "to build a program to trace" -- test -e /usr/include/liburing.h
+    need fio "a program to trace" -- have fio
     need strace "to compare traces with" -- have strace
     need valgrind "to count instructions" -- have valgrind
     need shellcheck "to check these scripts" -- have shellcheck

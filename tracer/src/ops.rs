@@ -113,6 +113,12 @@ ops! {
     POSIX_AIO_WRITE = 27 Posix Write Nonblocking "write";
     /// aio_fsync(3), likewise.
     POSIX_AIO_SYNC = 28 Posix Sync Nonblocking "sync";
+    /// io_submit(2) with IOCB_CMD_PREAD or IOCB_CMD_PREADV: from the submission to where io_getevents(2) tells of its end.
+    POSIX_IO_SUBMIT_READ = 29 Posix Read Nonblocking "io_submit_read";
+    /// io_submit(2) with IOCB_CMD_PWRITE or IOCB_CMD_PWRITEV, likewise.
+    POSIX_IO_SUBMIT_WRITE = 30 Posix Write Nonblocking "io_submit_write";
+    /// io_submit(2) with IOCB_CMD_FSYNC or IOCB_CMD_FDSYNC, likewise.
+    POSIX_IO_SUBMIT_SYNC = 31 Posix Sync Nonblocking "io_submit_sync";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
     /// fclose(3).

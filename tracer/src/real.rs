@@ -5,6 +5,9 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+/// How the names of functions begin that are not the C library's.
+const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
+
 /// One wrapped symbol.
 pub(crate) struct Slot {
     name: &'static CStr,
@@ -31,14 +34,18 @@ impl Slot {
         self.address.load(Ordering::Relaxed)
     }
 
+    /// Whether the next definition is in an object whose path has all of these parts: a name may be another library's too.
+    pub(crate) fn is_of(&self, parts: &[&[u8]]) -> bool {
+        let path = object_path(self.address()).map(CStr::to_bytes).unwrap_or_default();
+        parts.iter().all(|part| path.windows(part.len()).any(|here| here == *part))
+    }
+
     #[cold]
     fn find(&self) -> *mut c_void {
         // SAFETY: `name` ends in NUL; RTLD_NEXT asks for the definition after this library's.
         let mut address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        if address.is_null() && self.name.to_bytes().starts_with(b"MPI_")
-            || address.is_null() && self.name.to_bytes().starts_with(b"PMPI_")
-        {
-            // An MPI library that was loaded with RTLD_LOCAL (by a Python extension, say) is not in the global scope.
+        if address.is_null() && OTHER_LIBRARIES.iter().any(|prefix| self.name.to_bytes().starts_with(prefix)) {
+            // A library that was loaded with RTLD_LOCAL (by a Python extension, say) is not in the global scope.
             address = loaded_symbol(self.name);
         }
         self.address.store(address, Ordering::Relaxed);

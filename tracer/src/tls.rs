@@ -90,7 +90,6 @@ impl Thread {
     }
 
     /// Runs a wrapped function of a library that may make its system calls through syscall(2).
-    #[expect(dead_code, reason = "used by the next family")]
     pub(crate) fn in_library<T>(&self, call: impl FnOnce() -> T) -> T {
         self.library_depth.set(self.library_depth.get() + 1);
         let result = call();

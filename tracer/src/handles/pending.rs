@@ -1,110 +1,246 @@
-//! Asynchronous operations under way, by the address of their control block, in a fixed table without locks.
+//! Asynchronous operations under way, in a fixed table without locks: by the address of their control block, or by what the
+//! program marks them with. One is looked for in a few places beside each other only, so that finding nothing is quick too.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use crate::notes::Note;
 use crate::ops::Op;
 use crate::registry::File;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-/// A place for one.
-struct Place {
-    /// Address of the control block; 0: free, 1: being changed.
-    block: AtomicUsize,
-    file: AtomicPtr<File>,
-    op: AtomicPtr<Op>,
-    offset: AtomicI64,
-    start: AtomicU64,
-    /// When it was first seen to be done, or 0.
-    end: AtomicU64,
+/// What the program knows an operation by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// What it was submitted to: a context or a ring; 0 for aio(7).
+    pub(crate) owner: usize,
+    /// Address of its control block, or its mark. Marks need not be unique.
+    pub(crate) mark: u64,
 }
 
 /// An operation under way.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Its file.
-    pub(crate) file: &'static File,
+    /// Its file; none if its end will tell which it is.
+    pub(crate) file: Option<&'static File>,
     /// What it does.
     pub(crate) op: &'static Op,
     /// Where.
     pub(crate) offset: i64,
+    /// Bytes of the range that it concerns, unless its end says how many it moved.
+    pub(crate) length: u64,
     /// When it was submitted.
     pub(crate) start: u64,
     /// When it was first seen to be done, or 0.
     pub(crate) end: u64,
+    /// Its place among those that were submitted to the same owner.
+    pub(crate) turn: u64,
 }
 
-const CAPACITY: usize = 1024;
-const FREE: usize = 0;
-const BUSY: usize = 1;
+/// A place for one.
+struct Place {
+    state: AtomicU8,
+    owner: AtomicUsize,
+    mark: AtomicU64,
+    file: AtomicPtr<File>,
+    op: AtomicPtr<Op>,
+    offset: AtomicI64,
+    length: AtomicU64,
+    start: AtomicU64,
+    end: AtomicU64,
+    turn: AtomicU64,
+}
+
+// States of a place.
+const FREE: u8 = 0;
+/// Being changed.
+const BUSY: u8 = 1;
+const LIVE: u8 = 2;
+
+const CAPACITY: usize = 4096;
+/// Places in which an operation may be.
+const WINDOW: usize = 64;
 
 static PLACES: [Place; CAPACITY] = [const {
     Place {
-        block: AtomicUsize::new(FREE),
+        state: AtomicU8::new(FREE),
+        owner: AtomicUsize::new(0),
+        mark: AtomicU64::new(0),
         file: AtomicPtr::new(std::ptr::null_mut()),
         op: AtomicPtr::new(std::ptr::null_mut()),
         offset: AtomicI64::new(0),
+        length: AtomicU64::new(0),
         start: AtomicU64::new(0),
         end: AtomicU64::new(0),
+        turn: AtomicU64::new(0),
     }
 }; CAPACITY];
-/// Places from here on have never been used.
-static BEHIND: AtomicUsize = AtomicUsize::new(0);
+/// Places that are not free.
+static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes that an operation with control block `block` is under way.
-pub(crate) fn add(block: usize, pending: &Pending) {
-    if take(block).is_some() {
+impl Place {
+    fn is(&self, key: Key) -> bool {
+        self.state.load(Ordering::Acquire) == LIVE
+            && self.mark.load(Ordering::Relaxed) == key.mark
+            && self.owner.load(Ordering::Relaxed) == key.owner
+    }
+
+    /// Takes it for this thread, if it is still that operation's.
+    fn hold(&self, key: Key, turn: u64) -> bool {
+        if self.state.compare_exchange(LIVE, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        let same = self.mark.load(Ordering::Relaxed) == key.mark
+            && self.owner.load(Ordering::Relaxed) == key.owner
+            && self.turn.load(Ordering::Relaxed) == turn;
+        if !same {
+            self.state.store(LIVE, Ordering::Release);
+        }
+        same
+    }
+
+    fn free(&self) {
+        USED.fetch_sub(1, Ordering::Relaxed);
+        self.state.store(FREE, Ordering::Release);
+    }
+}
+
+fn window(key: Key) -> impl Iterator<Item = &'static Place> {
+    // Marks are addresses or small numbers: spread both.
+    let mixed = (key.mark ^ (key.owner as u64).rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let first = (mixed >> (u64::BITS - CAPACITY.trailing_zeros())) as usize;
+    (0..WINDOW).map(move |step| &PLACES[(first + step) % CAPACITY])
+}
+
+/// Notes that an operation is under way; one that finds no place is counted.
+pub(crate) fn add(key: Key, pending: &Pending) {
+    let free = |place: &&Place| place.state.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    let Some(place) = window(key).find(free) else {
+        Note::Asynchronous.count();
+        return;
+    };
+    USED.fetch_add(1, Ordering::Relaxed);
+    let file = pending.file.map_or(std::ptr::null_mut(), |file| std::ptr::from_ref(file).cast_mut());
+    place.owner.store(key.owner, Ordering::Relaxed);
+    place.mark.store(key.mark, Ordering::Relaxed);
+    place.file.store(file, Ordering::Relaxed);
+    place.op.store(std::ptr::from_ref(pending.op).cast_mut(), Ordering::Relaxed);
+    place.offset.store(pending.offset, Ordering::Relaxed);
+    place.length.store(pending.length, Ordering::Relaxed);
+    place.start.store(pending.start, Ordering::Relaxed);
+    place.end.store(pending.end, Ordering::Relaxed);
+    place.turn.store(pending.turn, Ordering::Relaxed);
+    place.state.store(LIVE, Ordering::Release);
+}
+
+/// The same for a control block: one that is used again, while nobody has asked what became of it, is counted.
+pub(crate) fn add_block(key: Key, pending: &Pending) {
+    if take(key).is_some() {
         Note::Asynchronous.count();
     }
-    for (index, place) in PLACES.iter().enumerate() {
-        if place.block.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            place.file.store(std::ptr::from_ref(pending.file).cast_mut(), Ordering::Relaxed);
-            place.op.store(std::ptr::from_ref(pending.op).cast_mut(), Ordering::Relaxed);
-            place.offset.store(pending.offset, Ordering::Relaxed);
-            place.start.store(pending.start, Ordering::Relaxed);
-            place.end.store(pending.end, Ordering::Relaxed);
-            place.block.store(block, Ordering::Release);
-            BEHIND.fetch_max(index + 1, Ordering::Release);
-            return;
-        }
-    }
-    Note::Asynchronous.count();
-}
-
-fn used() -> &'static [Place] {
-    &PLACES[..BEHIND.load(Ordering::Acquire).min(CAPACITY)]
-}
-
-fn place_of(block: usize) -> Option<&'static Place> {
-    used().iter().find(|place| block > BUSY && place.block.load(Ordering::Acquire) == block)
+    add(key, pending);
 }
 
 /// The operation was seen to be done at `end`; the first time counts.
-pub(crate) fn seen_done(block: usize, end: u64) {
-    if let Some(place) = place_of(block) {
+pub(crate) fn seen_done(key: Key, end: u64) {
+    if USED.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    if let Some(place) = window(key).find(|place| place.is(key)) {
         let _ = place.end.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// Takes the operation out of the table.
-pub(crate) fn take(block: usize) -> Option<Pending> {
-    let place = place_of(block)?;
-    place.block.compare_exchange(block, BUSY, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-    // SAFETY: stored before the block's address, from a record that never goes away.
-    let file = unsafe { place.file.load(Ordering::Relaxed).as_ref() };
-    // SAFETY: likewise, a static.
-    let op = unsafe { place.op.load(Ordering::Relaxed).as_ref() };
-    let (offset, start) = (place.offset.load(Ordering::Relaxed), place.start.load(Ordering::Relaxed));
-    let end = place.end.load(Ordering::Relaxed);
-    place.block.store(FREE, Ordering::Release);
-    Some(Pending { file: file?, op: op?, offset, start, end })
+/// Takes an operation out of the table: of several with one mark the one that was submitted first.
+pub(crate) fn take(key: Key) -> Option<Pending> {
+    while USED.load(Ordering::Acquire) != 0 {
+        let with_turn = |place: &'static Place| (place.turn.load(Ordering::Relaxed), place);
+        let (turn, place) = window(key).filter(|place| place.is(key)).map(with_turn).min_by_key(|(turn, _)| *turn)?;
+        if place.hold(key, turn) {
+            return Some(taken(place));
+        }
+    }
+    None
+}
+
+/// Takes this very operation out of the table.
+#[cfg_attr(not(test), expect(dead_code, reason = "for rings"))]
+pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
+    let place = window(key).find(|place| place.is(key) && place.turn.load(Ordering::Relaxed) == turn)?;
+    place.hold(key, turn).then(|| taken(place))
+}
+
+fn taken(place: &'static Place) -> Pending {
+    let op = place.op.load(Ordering::Relaxed);
+    let pending = Pending {
+        // SAFETY: null, or a record that never goes away; stored before the place was live.
+        file: unsafe { place.file.load(Ordering::Relaxed).as_ref() },
+        // SAFETY: stored before the place was live, a static.
+        op: unsafe { &*op },
+        offset: place.offset.load(Ordering::Relaxed),
+        length: place.length.load(Ordering::Relaxed),
+        start: place.start.load(Ordering::Relaxed),
+        end: place.end.load(Ordering::Relaxed),
+        turn: place.turn.load(Ordering::Relaxed),
+    };
+    place.free();
+    pending
 }
 
 /// How many operations wait in the table.
 pub(crate) fn waiting() -> u64 {
-    used().iter().filter(|place| place.block.load(Ordering::Relaxed) > BUSY).count() as u64
+    USED.load(Ordering::Relaxed) as u64
+}
+
+/// What was submitted to `owner` will never be asked for: counts it and forgets it.
+pub(crate) fn abandon(owner: usize) {
+    if USED.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    for place in &PLACES {
+        let of_owner = place.state.load(Ordering::Acquire) == LIVE && place.owner.load(Ordering::Relaxed) == owner;
+        let key = Key { owner, mark: place.mark.load(Ordering::Relaxed) };
+        if of_owner && place.hold(key, place.turn.load(Ordering::Relaxed)) {
+            place.free();
+            Note::Asynchronous.count();
+        }
+    }
 }
 
 /// In a forked child: its parent's operations are not its own.
 pub(crate) fn forget_all() {
-    used().iter().for_each(|place| place.block.store(FREE, Ordering::Relaxed));
+    if USED.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    PLACES.iter().for_each(|place| place.state.store(FREE, Ordering::Relaxed));
+    USED.store(0, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::POSIX_AIO_READ;
+
+    fn of(turn: u64) -> Pending {
+        Pending { file: None, op: &POSIX_AIO_READ, offset: 0, length: 0, start: 5, end: 0, turn }
+    }
+
+    #[test]
+    fn operations_come_and_go() {
+        let key = Key { owner: 7, mark: 0xFFFF };
+        assert!(take(key).is_none());
+        for turn in [3, 1, 2, 9] {
+            add(key, &of(turn));
+        }
+        seen_done(key, 99);
+        assert_eq!(take_turn(key, 2).map(|pending| pending.turn), Some(2));
+        assert!(take_turn(key, 2).is_none() && take(Key { owner: 8, ..key }).is_none());
+        assert_eq!([0; 2].map(|_| take(key).unwrap().turn), [1, 3]);
+        assert_eq!(waiting(), 1);
+        abandon(7);
+        assert_eq!(waiting(), 0);
+        for mark in 0..1000 {
+            add(Key { owner: 1, mark: mark * 64 }, &of(mark));
+        }
+        assert!((0..1000).all(|mark| take(Key { owner: 1, mark: mark * 64 }).is_some_and(|found| found.turn == mark)));
+        assert_eq!(waiting(), 0);
+    }
 }

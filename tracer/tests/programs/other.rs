@@ -58,3 +58,47 @@ fn tools_of_the_shell() {
     // Tools that read and write; cat and cp copy inside the kernel, and seq and md5sum use streams' unlocked names.
     agrees_with_strace(&scratch, &["/bin/bash".as_ref(), "-c".as_ref(), script.as_ref()]);
 }
+
+/// Operations and bytes, read and written, that fio says it did.
+type Told = [(u64, u64); 2];
+
+/// Runs fio(1) with an engine of its own; what it tells, and the traces of all its processes.
+fn fio(engine: &str) -> Option<(Told, Traces)> {
+    if !have("fio") {
+        skip("fio is not installed");
+        return None;
+    }
+    let scratch = Scratch::new();
+    let report = scratch.root().join("report");
+    let launch = Launch::new(&scratch, "fio")
+        .arg(format!("--ioengine={engine}"))
+        .arg(format!("--filename={}", scratch.data().join("file").display()))
+        .arg(format!("--output={}", report.display()))
+        .env("DXT_BUFFER_MAX", "64M");
+    let job =
+        ["--name=job", "--rw=randrw", "--size=8M", "--bs=4k", "--iodepth=16", "--output-format=json", "--randseed=1"];
+    let outcome = job.iter().fold(launch, |launch, argument| launch.arg(argument)).run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let report = std::fs::read_to_string(report).expect("fio has written its report");
+    let told = ["\"read\" : {", "\"write\" : {"].map(|part| {
+        let part = report.split_once(part).expect("a part of the report").1;
+        let number = |name: &str| {
+            let rest = part.split_once(&format!("\"{name}\" : ")).expect("a number of the report").1;
+            let digits = rest.split(|character: char| !character.is_ascii_digit()).next();
+            digits.and_then(|digits| digits.parse().ok()).expect("a number")
+        };
+        (number("total_ios"), number("io_bytes"))
+    });
+    assert_eq!(told[0].0 + told[1].0, 2048, "{told:?}");
+    Some((told, Traces::read(&scratch.traces())))
+}
+
+#[test]
+fn fio_with_libaio() {
+    let Some((told, traces)) = fio("libaio") else { return };
+    let found = ["io_submit_read", "io_submit_write"].map(|name| {
+        let lengths = traces.segments.iter().filter(|seg| seg.op.name == name).map(|seg| seg.op.length);
+        (lengths.clone().count() as u64, lengths.sum())
+    });
+    assert_eq!(found, told);
+}

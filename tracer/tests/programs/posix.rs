@@ -4,6 +4,7 @@ use crate::harness::{
     Calls, Compiler, Launch, Order, Scratch, Traces, assert_same, have, read_failures, skip, strace, workload,
     workload_with,
 };
+use std::path::Path;
 use std::process::Command;
 
 const VARIANTS: [&[&str]; 4] = [
@@ -68,6 +69,20 @@ fn asynchronous_operations_last_from_submission_to_completion() {
     let notes = &traces.processes[0].notes;
     let counted = notes.iter().find(|note| note.what.starts_with("asynchronous")).map(|note| note.count);
     assert_eq!(counted, Some(1), "{notes:?}");
+}
+
+#[test]
+fn linux_aio_lasts_from_submission_to_its_event() {
+    if !Path::new("/usr/include/libaio.h").exists() {
+        return skip("libaio is not installed");
+    }
+    // The library by itself, and the system calls by themselves.
+    for flags in [&["-O1", "-Wl,--no-as-needed", "-laio"][..], &["-O1", "-DRAW", "-Wl,--no-as-needed", "-laio"]] {
+        let traces = exactly("libaio", flags, Order::Thread);
+        let notes = &traces.processes[0].notes;
+        let counted = notes.iter().find(|note| note.what.starts_with("asynchronous")).map(|note| note.count);
+        assert_eq!(counted, Some(5), "{notes:?}");
+    }
 }
 
 #[test]

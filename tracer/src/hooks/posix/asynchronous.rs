@@ -3,13 +3,18 @@
 //! do for it is not seen. An operation that the program never asks for again is counted.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::handles::{self, pending};
+use crate::handles;
+use crate::handles::pending::{self, Key, Pending};
 use crate::ops::{Op, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::{clock, errno};
 use libc::{aiocb, c_int, sigevent, ssize_t, timespec};
 use trace_format::segment::NO_OFFSET;
+
+fn key_of(block: *const aiocb) -> Key {
+    Key { owner: 0, mark: block as u64 }
+}
 
 /// Notes that `block` is about to be submitted; false if it is not recorded.
 fn submit(block: *const aiocb, op: &'static Op) -> bool {
@@ -18,8 +23,9 @@ fn submit(block: *const aiocb, op: &'static Op) -> bool {
     let Some(description) = handles::descriptor(about.aio_fildes) else { return false };
     let placed = op.is_data() && !(op.writes() && description.appends());
     let offset = if placed { about.aio_offset.max(NO_OFFSET) } else { NO_OFFSET };
-    let pending = pending::Pending { file: description.file(), op, offset, start: clock::now(), end: 0 };
-    pending::add(block as usize, &pending);
+    let file = Some(description.file());
+    let pending = Pending { file, op, offset, length: 0, start: clock::now(), end: 0, turn: 0 };
+    pending::add_block(key_of(block), &pending);
     true
 }
 
@@ -32,9 +38,10 @@ fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int
     }
     let result = call();
     if result != 0
-        && let Some(pending) = pending::take(block as usize)
+        && let Some(pending) = pending::take(key_of(block))
+        && let Some(file) = pending.file
     {
-        Call::since(thread, pending.start).failed(pending.file, pending.op, pending.offset);
+        Call::since(thread, pending.start).failed(file, pending.op, pending.offset);
     }
     result
 }
@@ -57,7 +64,7 @@ fn look_at(list: *const *const aiocb, count: c_int) {
     let (now, errno) = (clock::now(), errno::save());
     for block in blocks(list, count) {
         if error_of(block) != libc::EINPROGRESS {
-            pending::seen_done(block as usize, now);
+            pending::seen_done(key_of(block), now);
         }
     }
     errno.restore();
@@ -77,20 +84,21 @@ fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *cons
 
 fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
-    let Some(pending) = pending::take(block as usize) else { return call() };
+    let Some(pending) = pending::take(key_of(block)) else { return call() };
+    let Some(file) = pending.file else { return call() };
     let before = errno::save();
     let error = error_of(block);
     before.restore();
     if error == libc::EINPROGRESS {
-        pending::add(block as usize, &pending);
+        pending::add(key_of(block), &pending);
         return call();
     }
     let end = if pending.end == 0 { clock::now() } else { pending.end };
     let result = call();
     let call = Call::since(thread, pending.start);
     match u64::try_from(result) {
-        Ok(length) => call.end_at(end, pending.file, pending.op, pending.offset, length),
-        Err(_) => call.failed_with(error, pending.file, pending.op, pending.offset),
+        Ok(length) => call.end_at(end, file, pending.op, pending.offset, length),
+        Err(_) => call.failed_with(error, file, pending.op, pending.offset),
     }
     result
 }
@@ -130,7 +138,7 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| {
             let error = real(block);
             if error != libc::EINPROGRESS && record::thread().is_some() {
-                pending::seen_done(block as usize, clock::now());
+                pending::seen_done(key_of(block), clock::now());
             }
             error
         };

@@ -3,6 +3,7 @@
 mod asynchronous;
 mod closing;
 mod copies;
+mod kernel_aio;
 mod locks;
 mod maps;
 mod metadata;

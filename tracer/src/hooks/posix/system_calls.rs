@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "a naked function, C functions")]
 
 use super::copies::{copying, from, to};
+use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
 use super::opening::{closing, duplicating, forget_range, opening, opening_as};
 use super::positions::{seeking, syncing};
@@ -42,6 +43,9 @@ static IS_RECORDED: [u8; NUMBERS] = {
     table
 };
 
+/// SYS_io_pgetevents, which the libc crate lacks (Linux, <asm/unistd_64.h> and <asm-generic/unistd.h>).
+const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
+
 const RECORDED: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_open,
@@ -73,6 +77,10 @@ const RECORDED: &[c_long] = &[
     libc::SYS_fdatasync,
     libc::SYS_ftruncate,
     libc::SYS_fallocate,
+    libc::SYS_io_submit,
+    libc::SYS_io_getevents,
+    IO_PGETEVENTS,
+    libc::SYS_io_destroy,
     libc::SYS_exit_group,
 ];
 
@@ -200,6 +208,9 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
         libc::SYS_creat => opening(libc::AT_FDCWD, pointer(a), 0, small).into(),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_dup2 => duplicating(descriptor, small).into(),
+        libc::SYS_io_submit => kernel_aio::submitting(a, b as c_long, pointer(c), kernel_aio::by_errno, call),
+        libc::SYS_io_getevents | IO_PGETEVENTS => kernel_aio::collecting(a, pointer(d), call),
+        libc::SYS_io_destroy => kernel_aio::destroying(a, call),
         libc::SYS_exit_group => {
             lifecycle::ending("exit_group");
             call()

@@ -1,0 +1,219 @@
+//! Linux asynchronous I/O (io_submit(2)), through libaio or syscall(2). A segment begins at the submission and ends where
+//! the program is told of the end, with what was really moved. Events that the program takes out of the completion ring in
+//! its own memory, without a call, are not seen; those operations are counted.
+//!
+//! libaio's functions answer errors as negative numbers and leave errno alone. Its oldest io_getevents (LIBAIO_0.1, before
+//! 2003) has other arguments than the one that has been linked ever since; programs that call it cannot be traced.
+#![expect(unsafe_code, reason = "C functions, structures of the kernel")]
+
+use crate::handles;
+use crate::handles::pending::{self, Key, Pending};
+use crate::ops::{Op, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE};
+use crate::real::hooks;
+use crate::record::{self, Call};
+use crate::tls::Thread;
+use crate::{clock, errno, sys, threads};
+use libc::{c_int, c_long, c_void, timespec};
+use std::sync::atomic::{AtomicU8, Ordering};
+use trace_format::segment::NO_OFFSET;
+
+/// `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
+#[repr(C)]
+pub(super) struct Control {
+    data: u64,
+    key: u32,
+    flags: u32,
+    opcode: u16,
+    priority: i16,
+    descriptor: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    more_flags: u32,
+    signalled: u32,
+}
+const _: () = assert!(size_of::<Control>() == 64);
+
+/// `struct io_event`.
+#[repr(C)]
+pub(super) struct Event {
+    data: u64,
+    block: u64,
+    result: i64,
+    second: i64,
+}
+
+/// IOCB_CMD_PREAD and its kin.
+fn op_of(opcode: u16) -> Option<&'static Op> {
+    match opcode {
+        0 | 7 => Some(&POSIX_IO_SUBMIT_READ),
+        1 | 8 => Some(&POSIX_IO_SUBMIT_WRITE),
+        2 | 3 => Some(&POSIX_IO_SUBMIT_SYNC),
+        _ => None,
+    }
+}
+
+/// Whether an address can be one of data: what is certainly none is left to the kernel to complain of.
+fn is_plausible<T>(address: *const T) -> bool {
+    let bits = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
+    address.is_aligned() && (0x1_0000..1 << bits).contains(&address.addr())
+}
+
+/// Whether the kernel can read there; it reads a signal set and then finds that there is nothing to do with it.
+fn is_readable<T>(address: *const T) -> bool {
+    let nothing = std::ptr::null_mut::<u8>();
+    // SAFETY: an operation of 99 changes nothing.
+    let result = unsafe { sys::syscall!(libc::SYS_rt_sigprocmask, 99, address, nothing, 8) };
+    result == 0 || errno::save().value() != libc::EFAULT
+}
+
+/// The control block at this place of the program's list.
+fn block(list: *const *const Control, at: usize) -> Option<*const Control> {
+    // SAFETY: the kernel has read this place of the list, or will.
+    let block = unsafe { list.wrapping_add(at).read_unaligned() };
+    is_plausible(block).then_some(block)
+}
+
+fn key_of(context: usize, block: *const Control) -> Key {
+    Key { owner: context, mark: block as u64 }
+}
+
+/// Notes the operation that a control block describes.
+fn note(context: usize, block: *const Control, start: u64) {
+    // SAFETY: the program's own, which the kernel reads too.
+    let about = unsafe { &*block };
+    let Some(op) = op_of(about.opcode) else { return };
+    let Some(description) = handles::descriptor(about.descriptor as c_int) else { return };
+    let placed = op.is_data() && !(op.writes() && description.appends());
+    let offset = if placed { about.offset.max(NO_OFFSET) } else { NO_OFFSET };
+    let file = Some(description.file());
+    let pending = Pending { file, op, offset, length: 0, start, end: 0, turn: 0 };
+    pending::add_block(key_of(context, block), &pending);
+}
+
+/// The error of io_submit(2) as syscall(2) tells it.
+pub(super) fn by_errno(_: c_long) -> c_int {
+    errno::save().value()
+}
+
+/// The error as libaio tells it.
+fn by_result(result: c_long) -> c_int {
+    c_int::try_from(-result).unwrap_or(0)
+}
+
+/// Runs `call`, which submits up to `count` operations and returns how many; `error` says why it is negative.
+pub(super) fn submitting(
+    context: usize,
+    count: c_long,
+    list: *const *const Control,
+    error: fn(c_long) -> c_int,
+    call: impl FnOnce() -> c_long,
+) -> c_long {
+    let Some(thread) = record::thread() else { return call() };
+    let start = clock::now();
+    // Another thread may see the end of an operation before this one goes on, and reuse its memory. Alone, it is better
+    // to wait for the kernel to say what it could read.
+    let before = !threads::is_single() && is_plausible(list);
+    let blocks = |range: std::ops::Range<c_long>| range.filter_map(move |at| block(list, usize::try_from(at).ok()?));
+    if before {
+        blocks(0..count).for_each(|block| note(context, block, start));
+    }
+    let result = call();
+    let errno = errno::save();
+    if result >= 0 && !before {
+        blocks(0..result).for_each(|block| note(context, block, start));
+    } else if result >= 0 {
+        blocks(result..count).for_each(|block| _ = pending::take(key_of(context, block)));
+    } else {
+        let error = error(result);
+        let readable = |first: &*const Control| before || is_readable(*first);
+        let list_is = before || count > 0 && error != libc::EFAULT && is_plausible(list) && is_readable(list);
+        if let Some(first) = list_is.then(|| block(list, 0)).flatten().filter(readable) {
+            if !before {
+                note(context, first, start);
+            }
+            failed(thread, key_of(context, first), error);
+        }
+        if before {
+            blocks(1..count).for_each(|block| _ = pending::take(key_of(context, block)));
+        }
+    }
+    errno.restore();
+    result
+}
+
+/// The first operation of a list is why nothing of it was submitted.
+fn failed(thread: &'static Thread, key: Key, error: c_int) {
+    if let Some(pending) = pending::take(key)
+        && let Some(file) = pending.file
+    {
+        Call::since(thread, pending.start).failed_with(error, file, pending.op, pending.offset);
+    }
+}
+
+/// Runs `call`, which stores events of operations that are over and returns how many.
+pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce() -> c_long) -> c_long {
+    let Some(thread) = record::thread() else { return call() };
+    let result = call();
+    let (end, errno) = (clock::now(), errno::save());
+    for at in 0..usize::try_from(result).unwrap_or(0) {
+        // SAFETY: the kernel has stored so many.
+        let place = unsafe { events.add(at) };
+        // SAFETY: as above.
+        let event = unsafe { place.read_unaligned() };
+        let Some(pending) = pending::take(Key { owner: context, mark: event.block }) else { continue };
+        let Some(file) = pending.file else { continue };
+        let call = Call::since(thread, pending.start);
+        match u64::try_from(event.result) {
+            Ok(length) => call.end_at(end, file, pending.op, pending.offset, length),
+            Err(_) => call.failed_with(-event.result as c_int, file, pending.op, pending.offset),
+        }
+    }
+    errno.restore();
+    result
+}
+
+/// Runs `call`, which gives up a context: nobody can ask for its operations any more.
+pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_long {
+    let result = call();
+    if result == 0 && record::is_on() {
+        pending::abandon(context);
+    }
+    result
+}
+
+/// Runs `call`, a function of libaio's, as `wrapped` does. Another library may have a function of the same name.
+fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long) -> c_long) -> c_int {
+    const UNKNOWN: u8 = 0;
+    const LIBAIO: u8 = 1;
+    const OTHER: u8 = 2;
+    static WHOSE: AtomicU8 = AtomicU8::new(UNKNOWN);
+    let Some(thread) = record::thread() else { return call() };
+    if WHOSE.load(Ordering::Relaxed) == UNKNOWN {
+        let whose = if KERNEL_AIO[0].is_of(&[b"libaio"]) { LIBAIO } else { OTHER };
+        WHOSE.store(whose, Ordering::Relaxed);
+    }
+    if WHOSE.load(Ordering::Relaxed) == OTHER {
+        return call();
+    }
+    wrapped(&|| thread.in_library(&call).into()) as c_int
+}
+
+/// What a function of libaio answers that is not there.
+const MISSING: c_int = -libc::ENOSYS;
+
+hooks! { KERNEL_AIO, missing = MISSING;
+    /// io_submit(3) of libaio.
+    [io_submit](context: usize, count: c_long, list: *const *const Control) -> c_int
+        = |real| in_libaio(|| real(context, count, list), |call| submitting(context, count, list, by_result, call));
+    /// io_getevents(3) of libaio (LIBAIO_0.4).
+    [io_getevents](context: usize, least: c_long, most: c_long, events: *mut Event, timeout: *mut timespec) -> c_int
+        = |real| in_libaio(|| real(context, least, most, events, timeout), |call| collecting(context, events, call));
+    /// io_pgetevents(3) of libaio (LIBAIO_0.5).
+    [io_pgetevents](context: usize, least: c_long, most: c_long, events: *mut Event, timeout: *mut timespec, mask: *mut c_void) -> c_int
+        = |real| in_libaio(|| real(context, least, most, events, timeout, mask), |call| collecting(context, events, call));
+    /// io_destroy(3) of libaio.
+    [io_destroy](context: usize) -> c_int
+        = |real| in_libaio(|| real(context), |call| destroying(context, call));
+}
