@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
         way = "execve";
     }
     oplog_write();
-    long self = syscall(SYS_openat, AT_FDCWD, argv[0], O_RDONLY | O_CLOEXEC, 0);
+    long self = raw_call(SYS_openat, AT_FDCWD, argv[0], O_RDONLY | O_CLOEXEC, 0);
     if (strcmp(way, "execve") == 0) execve(argv[0], next, environ);
     if (strcmp(way, "execv") == 0) execv(argv[0], next);
     if (strcmp(way, "execvp") == 0) execvp(argv[0], next);

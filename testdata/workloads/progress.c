@@ -12,7 +12,7 @@ static uint32_t calls;
 
 static void tell(uint32_t thread, uint32_t completed) {
     uint32_t record[2] = {thread, completed};
-    CHECK(syscall(SYS_write, STDOUT_FILENO, record, sizeof record) == sizeof record);
+    CHECK(raw_call(SYS_write, STDOUT_FILENO, record, sizeof record) == sizeof record);
 }
 
 static void *work(void *argument) {
@@ -42,8 +42,8 @@ int main(int argc, char **argv) {
     for (uint32_t t = 0; t < threads; t++) {
         char path[4200];
         snprintf(path, sizeof path, "%s/t%u", dir, t);
-        long fd = syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_RDWR, 0644);
-        CHECK(fd >= 0 && syscall(SYS_ftruncate, fd, (off_t)2 << 20) == 0 && syscall(SYS_close, fd) == 0);
+        long fd = raw_call(SYS_openat, AT_FDCWD, path, O_CREAT | O_RDWR, 0644);
+        CHECK(fd >= 0 && raw_call(SYS_ftruncate, fd, (off_t)2 << 20) == 0 && raw_call(SYS_close, fd) == 0);
     }
     for (uint32_t t = 1; t < threads; t++) CHECK(pthread_create(&others[t], NULL, work, (void *)(uintptr_t)t) == 0);
     work(NULL);

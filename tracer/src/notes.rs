@@ -44,6 +44,10 @@ notes! {
     Map = "memory maps whose end was not followed";
     /// An asynchronous operation that found no place, or whose block was used again.
     Asynchronous = "asynchronous operations whose end was never asked for";
+    /// Entries of a ring that the kernel took while nobody was looking, or whose operation is not recorded.
+    RingOperation = "operations of io_uring rings that could not be seen";
+    /// A ring that the tracer could not look into: nobody knows how many operations it had.
+    Ring = "io_uring rings whose operations could not be seen";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
     /// A call made while the tracer was busy on the same thread: by a signal handler.

@@ -119,6 +119,20 @@ ops! {
     POSIX_IO_SUBMIT_WRITE = 30 Posix Write Nonblocking "io_submit_write";
     /// io_submit(2) with IOCB_CMD_FSYNC or IOCB_CMD_FDSYNC, likewise.
     POSIX_IO_SUBMIT_SYNC = 31 Posix Sync Nonblocking "io_submit_sync";
+    /// IORING_OP_READ and its kin of io_uring(7): from the submission to where a completion was first seen.
+    POSIX_IO_URING_READ = 32 Posix Read Nonblocking "io_uring_read";
+    /// IORING_OP_WRITE and its kin, likewise.
+    POSIX_IO_URING_WRITE = 33 Posix Write Nonblocking "io_uring_write";
+    /// IORING_OP_FSYNC.
+    POSIX_IO_URING_SYNC = 34 Posix Sync Nonblocking "io_uring_sync";
+    /// IORING_OP_SYNC_FILE_RANGE, with its range.
+    POSIX_IO_URING_SYNC_RANGE = 35 Posix Sync Nonblocking "io_uring_sync_range";
+    /// IORING_OP_FALLOCATE, with its range.
+    POSIX_IO_URING_ALLOCATE = 36 Posix Metadata Nonblocking "io_uring_allocate";
+    /// IORING_OP_OPENAT, IORING_OP_OPENAT2.
+    POSIX_IO_URING_OPEN = 37 Posix Open Nonblocking "io_uring_open";
+    /// IORING_OP_CLOSE.
+    POSIX_IO_URING_CLOSE = 38 Posix Close Nonblocking "io_uring_close";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
     /// fclose(3).

@@ -306,5 +306,6 @@ pub(crate) fn start_empty() {
     buffer::start_empty(&ARENA);
     THREADS.clear();
     crate::handles::pending::forget_all();
+    crate::handles::rings::forget_all();
     notes::forget();
 }

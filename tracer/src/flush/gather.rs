@@ -6,7 +6,7 @@ use crate::clock;
 use crate::mpi::{self, World};
 use crate::record::{ARENA, THREADS};
 use crate::registry::{self, File};
-use crate::{buffer, describe, handles, notes, record};
+use crate::{buffer, describe, handles, hooks, notes, record};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
@@ -204,10 +204,13 @@ fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
 
 /// What was seen and not recorded.
 fn notes() -> Vec<Note> {
-    let waiting = (notes::Note::Asynchronous.text(), handles::pending::waiting());
+    let until_now = [
+        (notes::Note::Asynchronous.text(), handles::pending::waiting()),
+        (notes::Note::RingOperation.text(), hooks::unseen_by_rings()),
+    ];
     let mut counts: Vec<(&str, u64)> = notes::all().collect();
-    for (_, count) in counts.iter_mut().filter(|(what, _)| *what == waiting.0) {
-        *count += waiting.1;
+    for (what, more) in until_now {
+        counts.iter_mut().filter(|(text, _)| *text == what).for_each(|(_, count)| *count += more);
     }
     counts.retain(|(_, count)| *count > 0);
     counts.into_iter().map(|(what, count)| Note { what: what.to_owned(), count }).collect()

@@ -9,6 +9,7 @@ mod mpi_requests;
 mod names;
 pub(crate) mod pending;
 mod resolve;
+pub(crate) mod rings;
 mod stream;
 
 pub(crate) use description::{Description, Mover};

@@ -161,8 +161,17 @@ pub(crate) fn take(key: Key) -> Option<Pending> {
     None
 }
 
+/// The same where the ends of some were not seen: the one that was submitted last; those before it are counted.
+pub(crate) fn take_latest(key: Key) -> Option<Pending> {
+    let mut latest = take(key)?;
+    while let Some(later) = take(key) {
+        Note::Asynchronous.count();
+        latest = later;
+    }
+    Some(latest)
+}
+
 /// Takes this very operation out of the table.
-#[cfg_attr(not(test), expect(dead_code, reason = "for rings"))]
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     let place = window(key).find(|place| place.is(key) && place.turn.load(Ordering::Relaxed) == turn)?;
     place.hold(key, turn).then(|| taken(place))

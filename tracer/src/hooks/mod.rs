@@ -6,7 +6,10 @@ mod posix;
 mod process;
 mod signals;
 mod stdio;
+mod uring;
 mod variadic;
+
+pub(crate) use uring::unseen as unseen_by_rings;
 
 /// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
 /// must not be. MPI's are found at the first call, since the library may be loaded late.
@@ -36,6 +39,7 @@ pub(crate) fn resolve_all() {
     }
     stdio::prepare();
     posix::prepare();
+    uring::prepare();
 }
 
 /// The same for MPI's functions, once the program has started MPI.

@@ -22,3 +22,4 @@ mod stdio;
 mod threads;
 mod triggers;
 mod unharmed;
+mod uring;

@@ -94,6 +94,17 @@ fn fio(engine: &str) -> Option<(Told, Traces)> {
 }
 
 #[test]
+fn fio_with_io_uring() {
+    // It tells the kernel of its entries by machine code: how many there were is all that can be seen.
+    let Some((told, traces)) = fio("io_uring") else { return };
+    let notes = traces.processes.iter().flat_map(|process| &process.notes);
+    let unseen: u64 =
+        notes.filter(|note| note.what.starts_with("operations of io_uring rings")).map(|note| note.count).sum();
+    let seen = traces.segments.iter().filter(|seg| seg.op.name.starts_with("io_uring_")).count();
+    assert_eq!(unseen + seen as u64, told[0].0 + told[1].0);
+}
+
+#[test]
 fn fio_with_libaio() {
     let Some((told, traces)) = fio("libaio") else { return };
     let found = ["io_submit_read", "io_submit_write"].map(|name| {

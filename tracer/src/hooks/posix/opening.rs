@@ -5,6 +5,7 @@
 //! unread.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::super::uring;
 use crate::handles;
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::is_own as is_own_process;
@@ -91,6 +92,7 @@ pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
 /// Runs `call`, which closes `number`.
 #[inline(always)]
 pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    uring::closing(number);
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         if record::is_on() && is_own_process() {
             handles::take(number).close();
@@ -116,6 +118,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
 /// Forgets the descriptors from `first` to `last`; they are looked at again if they turn out to be open still.
 pub(super) fn forget_range(first: c_uint, last: c_uint) {
     if record::is_on() && is_own_process() {
+        uring::ending_range(first, last);
         handles::forget_range(first, last);
     }
 }

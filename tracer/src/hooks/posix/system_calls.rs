@@ -6,6 +6,7 @@
 //! instructions that look into a table and jump on.
 #![expect(unsafe_code, reason = "a naked function, C functions")]
 
+use super::super::uring;
 use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
@@ -81,6 +82,9 @@ const RECORDED: &[c_long] = &[
     libc::SYS_io_getevents,
     IO_PGETEVENTS,
     libc::SYS_io_destroy,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
     libc::SYS_exit_group,
 ];
 
@@ -211,6 +215,9 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
         libc::SYS_io_submit => kernel_aio::submitting(a, b as c_long, pointer(c), kernel_aio::by_errno, call),
         libc::SYS_io_getevents | IO_PGETEVENTS => kernel_aio::collecting(a, pointer(d), call),
         libc::SYS_io_destroy => kernel_aio::destroying(a, call),
+        libc::SYS_io_uring_setup => uring::setting_up(pointer(b), call),
+        libc::SYS_io_uring_enter => uring::entering(descriptor, b as u32, d as u32, call),
+        libc::SYS_io_uring_register => uring::registering(descriptor, b as u32, pointer(c), d as u32, call),
         libc::SYS_exit_group => {
             lifecycle::ending("exit_group");
             call()

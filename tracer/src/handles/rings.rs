@@ -1,0 +1,294 @@
+//! The io_uring rings that the tracer knows, in a fixed table without locks: how far each was followed, which files are
+//! registered with it and, for rings that are used by system calls, where the tracer has mapped them.
+#![expect(unsafe_code, reason = "references to records that never go away")]
+
+use crate::memory;
+use crate::registry::File;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// A ring.
+pub(crate) struct Ring {
+    /// What the program knows it by; see [`Name`]. 0: free, 1: being changed.
+    name: AtomicUsize,
+    /// Tells it from rings that had its name before: its operations' owner.
+    owner: AtomicUsize,
+    /// Entries of the submission queue that were looked at; the lower half is the queue's own index.
+    submitted: AtomicU64,
+    /// The completion queue's index up to which it was looked at.
+    completed: AtomicU32,
+    /// Completions were overwritten before anybody looked at them.
+    lossy: AtomicBool,
+    /// Somebody is looking at the completion queue.
+    looking: AtomicBool,
+    /// Threads that look at memory of the tracer's mapping.
+    users: AtomicU32,
+    /// The tracer's mapping of it, if it has one.
+    mapped: AtomicPtr<Mapped>,
+    files: AtomicPtr<AtomicPtr<File>>,
+    file_room: AtomicUsize,
+}
+
+/// Room for what `hooks` needs to know of a ring that the tracer has mapped.
+pub(crate) type Mapped = [usize; 24];
+
+/// What the program knows a ring by.
+#[derive(Clone, Copy)]
+pub(crate) enum Name {
+    /// The address of its submission queue's head, of liburing's.
+    Address(usize),
+    /// Its descriptor, of one that is used by system calls.
+    Descriptor(libc::c_int),
+}
+
+impl Name {
+    fn value(self) -> usize {
+        match self {
+            Self::Address(address) => address,
+            // No address is as small.
+            Self::Descriptor(number) => number as usize + FIRST_DESCRIPTOR,
+        }
+    }
+}
+
+/// Which file is registered with a ring.
+#[derive(Clone, Copy)]
+pub(crate) enum Registered {
+    /// A recorded one.
+    Recorded(&'static File),
+    /// One that is not recorded, or none.
+    NotRecorded,
+    /// Nobody has seen what was registered.
+    Unknown,
+}
+
+const FREE: usize = 0;
+const BUSY: usize = 1;
+const FIRST_DESCRIPTOR: usize = 2;
+const HIGHEST_DESCRIPTOR: usize = 1 << 24;
+const CAPACITY: usize = 128;
+/// Most registered files that are followed, per ring.
+const MOST_FILES: usize = 1 << 15;
+const NOT_RECORDED: *mut File = std::ptr::without_provenance_mut(1);
+
+static RINGS: [Ring; CAPACITY] = [const {
+    Ring {
+        name: AtomicUsize::new(FREE),
+        owner: AtomicUsize::new(0),
+        submitted: AtomicU64::new(0),
+        completed: AtomicU32::new(0),
+        lossy: AtomicBool::new(false),
+        looking: AtomicBool::new(false),
+        users: AtomicU32::new(0),
+        mapped: AtomicPtr::new(std::ptr::null_mut()),
+        files: AtomicPtr::new(std::ptr::null_mut()),
+        file_room: AtomicUsize::new(0),
+    }
+}; CAPACITY];
+/// Rings from here on have never been used.
+static BEHIND: AtomicUsize = AtomicUsize::new(0);
+static OWNERS: AtomicUsize = AtomicUsize::new(1);
+
+fn used() -> &'static [Ring] {
+    &RINGS[..BEHIND.load(Ordering::Acquire).min(CAPACITY)]
+}
+
+/// Whether there are rings at all, or have been.
+pub(crate) fn any() -> bool {
+    BEHIND.load(Ordering::Relaxed) != 0
+}
+
+/// The ring of this name.
+pub(crate) fn find(name: Name) -> Option<&'static Ring> {
+    used().iter().find(|ring| ring.name.load(Ordering::Acquire) == name.value())
+}
+
+/// Books a ring whose queues have come to these indices.
+pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mapped) -> Option<&'static Ring> {
+    for (index, ring) in RINGS.iter().enumerate() {
+        if ring.name.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            // Contexts of io_submit(2) are addresses of pages, which are never odd.
+            ring.owner.store(OWNERS.fetch_add(2, Ordering::Relaxed), Ordering::Relaxed);
+            ring.submitted.store(submitted.into(), Ordering::Relaxed);
+            ring.completed.store(completed, Ordering::Relaxed);
+            ring.lossy.store(false, Ordering::Relaxed);
+            ring.looking.store(false, Ordering::Relaxed);
+            ring.users.store(0, Ordering::Relaxed);
+            ring.mapped.store(mapped, Ordering::Relaxed);
+            ring.name.store(name.value(), Ordering::Release);
+            BEHIND.fetch_max(index + 1, Ordering::Release);
+            return Some(ring);
+        }
+    }
+    None
+}
+
+/// The descriptors of rings that are used by system calls, from `first` to `last`.
+pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'static Ring> {
+    used().iter().filter(move |ring| {
+        let number = ring.name.load(Ordering::Acquire).wrapping_sub(FIRST_DESCRIPTOR);
+        number < HIGHEST_DESCRIPTOR && (first as usize..=last as usize).contains(&number)
+    })
+}
+
+/// In a forked child, which has no rings: mappings of them are not inherited.
+pub(crate) fn forget_all() {
+    used().iter().for_each(Ring::free);
+}
+
+impl Ring {
+    /// Owner of its operations.
+    pub(crate) fn owner(&self) -> usize {
+        self.owner.load(Ordering::Relaxed)
+    }
+
+    /// How many entries were looked at, in all; the lower half is the queue's index.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted.load(Ordering::Relaxed)
+    }
+
+    /// So many were.
+    pub(crate) fn set_submitted(&self, submitted: u64) {
+        self.submitted.store(submitted, Ordering::Relaxed);
+    }
+
+    /// Completions were overwritten before anybody looked at them.
+    pub(crate) fn has_lost(&self) {
+        self.lossy.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether some were.
+    pub(crate) fn is_lossy(&self) -> bool {
+        self.lossy.load(Ordering::Relaxed)
+    }
+
+    /// Runs `look` with the completion queue's index up to which it was looked at, and takes over the new one; nothing if
+    /// another thread is looking, or the code that this signal handler has interrupted.
+    pub(crate) fn look(&self, look: impl FnOnce(u32) -> u32) {
+        if self.looking.swap(true, Ordering::Acquire) {
+            return;
+        }
+        let index = look(self.completed.load(Ordering::Relaxed));
+        self.completed.store(index, Ordering::Relaxed);
+        self.looking.store(false, Ordering::Release);
+    }
+
+    /// Runs `work` on the tracer's mapping of the ring, which stays meanwhile; nothing if it is gone.
+    pub(crate) fn with_mapping<T>(&self, name: Name, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
+        self.users.fetch_add(1, Ordering::AcqRel);
+        let there = self.name.load(Ordering::Acquire) == name.value();
+        // SAFETY: null, or a record in reserved memory that is reused and never given back.
+        let mapped = unsafe { self.mapped.load(Ordering::Acquire).as_ref() };
+        let result = if there { mapped.map(work) } else { None };
+        self.users.fetch_sub(1, Ordering::AcqRel);
+        result
+    }
+
+    /// The same, whatever its name.
+    pub(crate) fn with_any_mapping<T>(&self, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
+        // SAFETY: as in `with_mapping`.
+        unsafe { self.mapped.load(Ordering::Acquire).as_ref() }.map(work)
+    }
+
+    /// The ring is gone: `unmap` gives back what the tracer has mapped, unless another thread is just looking at it.
+    pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
+        let name = self.name.swap(BUSY, Ordering::AcqRel);
+        if name == FREE || name == BUSY {
+            self.name.store(name, Ordering::Release);
+            return;
+        }
+        // SAFETY: as in `with_mapping`.
+        let mapped = unsafe { self.mapped.load(Ordering::Acquire).as_ref() };
+        if let Some(mapped) = mapped.filter(|_| self.users.load(Ordering::Acquire) == 0) {
+            unmap(mapped);
+        }
+        self.free();
+    }
+
+    fn free(&self) {
+        self.forget_files();
+        self.name.store(FREE, Ordering::Release);
+    }
+
+    /// Which file has this place among the registered ones.
+    pub(crate) fn file(&self, at: usize) -> Registered {
+        let Some(place) = self.place(at) else { return Registered::Unknown };
+        let file = place.load(Ordering::Acquire);
+        if file.is_null() {
+            return Registered::Unknown;
+        }
+        if file == NOT_RECORDED {
+            return Registered::NotRecorded;
+        }
+        // SAFETY: neither null nor the mark: a record that never goes away.
+        Registered::Recorded(unsafe { &*file })
+    }
+
+    /// This file, or one that is not recorded, has this place now.
+    pub(crate) fn set_file(&self, at: usize, file: Option<&'static File>) {
+        self.make_room(at);
+        if let Some(place) = self.place(at) {
+            place.store(file.map_or(NOT_RECORDED, |file| std::ptr::from_ref(file).cast_mut()), Ordering::Release);
+        }
+    }
+
+    /// What is registered is not known any more.
+    pub(crate) fn forget_files(&self) {
+        for at in 0..self.file_room.load(Ordering::Acquire) {
+            if let Some(place) = self.place(at) {
+                place.store(std::ptr::null_mut(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn place(&self, at: usize) -> Option<&'static AtomicPtr<File>> {
+        if at >= self.file_room.load(Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: inside the reservation, which is never given back.
+        let place = unsafe { self.files.load(Ordering::Relaxed).add(at) };
+        // SAFETY: mapped; all zero is a valid record.
+        Some(unsafe { &*place })
+    }
+
+    fn make_room(&self, at: usize) {
+        if at < MOST_FILES && self.file_room.load(Ordering::Relaxed) == 0 {
+            let start = memory::reserve(MOST_FILES * size_of::<AtomicPtr<File>>());
+            if !start.is_null() {
+                self.files.store(start.cast(), Ordering::Relaxed);
+                self.file_room.store(MOST_FILES, Ordering::Release);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_come_and_go() {
+        let name = Name::Address(0x7000_0000);
+        assert!(find(name).is_none());
+        let ring = add(name, 5, 7, std::ptr::null_mut()).unwrap();
+        assert!(std::ptr::eq(find(name).unwrap(), ring) && any());
+        ring.look(|index| {
+            assert_eq!(index, 7);
+            ring.look(|_| unreachable!("somebody is looking"));
+            9
+        });
+        ring.look(|index| {
+            assert_eq!(index, 9);
+            index
+        });
+        assert!(matches!(ring.file(3), Registered::Unknown));
+        ring.set_file(3, None);
+        assert!(matches!(ring.file(3), Registered::NotRecorded) && matches!(ring.file(2), Registered::Unknown));
+        let other = add(Name::Descriptor(4), 0, 0, std::ptr::null_mut()).unwrap();
+        assert_ne!(other.owner(), ring.owner());
+        assert_eq!((descriptors(0, 3).count(), descriptors(4, u32::MAX).count()), (0, 1));
+        ring.end(|_| ());
+        other.end(|_| ());
+        assert!(find(name).is_none() && descriptors(0, u32::MAX).next().is_none());
+        assert!(matches!(ring.file(3), Registered::Unknown));
+    }
+}

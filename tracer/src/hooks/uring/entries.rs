@@ -1,0 +1,175 @@
+//! What an entry of a submission queue asks for, and what a completion says became of it.
+
+use super::layout::{Completion, Entry};
+use crate::handles;
+use crate::handles::pending::{self, Key, Pending};
+use crate::handles::rings::{Registered, Ring};
+use crate::notes::Note;
+use crate::ops::{
+    Op, POSIX_IO_URING_ALLOCATE, POSIX_IO_URING_CLOSE, POSIX_IO_URING_OPEN, POSIX_IO_URING_READ, POSIX_IO_URING_SYNC,
+    POSIX_IO_URING_SYNC_RANGE, POSIX_IO_URING_WRITE,
+};
+use crate::record::Call;
+use crate::registry::File;
+use crate::tls::Thread;
+use trace_format::segment::NO_OFFSET;
+
+/// The descriptor is a place among the registered files (IOSQE_FIXED_FILE).
+const REGISTERED: u8 = 1 << 0;
+/// Only a failure is told (IOSQE_CQE_SKIP_SUCCESS).
+const SILENT: u8 = 1 << 6;
+/// There will be more completions of the entry (IORING_CQE_F_MORE), or this is one (IORING_CQE_F_NOTIF).
+const NOT_THE_END: u32 = 1 << 1 | 1 << 3;
+
+/// Operations that are not of files: on sockets, timers, other entries, buffers, memory and futexes (IORING_OP_...).
+const OF_NO_FILE: &[u8] = &[
+    0, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 24, 25, 26, 27, 29, 31, 32, 34, 40, 45, 47, 48, 50, 51, 52, 53, 54, 56, 57,
+    58, 59, 62,
+];
+
+/// What an entry does: the operation, with the range where the completion does not say how many bytes it was.
+enum Asked {
+    /// Moves bytes.
+    Data(&'static Op),
+    /// Concerns a range of the file, or all of it.
+    Range(&'static Op, i64, u64),
+    /// Opens a file.
+    Open,
+    /// Closes a descriptor.
+    Close,
+    /// Changes which files are registered.
+    Registers,
+    /// Nothing with files.
+    Nothing,
+    /// Something with files that is not recorded.
+    Unseen,
+}
+
+fn asked(entry: &Entry) -> Asked {
+    let length = u64::from(entry.length);
+    match entry.opcode {
+        // IORING_OP_READV, READ_FIXED, READ.
+        1 | 4 | 22 => Asked::Data(&POSIX_IO_URING_READ),
+        // WRITEV, WRITE_FIXED, WRITE.
+        2 | 5 | 23 => Asked::Data(&POSIX_IO_URING_WRITE),
+        // FSYNC.
+        3 => Asked::Range(&POSIX_IO_URING_SYNC, NO_OFFSET, 0),
+        // SYNC_FILE_RANGE.
+        8 => Asked::Range(&POSIX_IO_URING_SYNC_RANGE, entry.offset as i64, length),
+        // FALLOCATE: the length lies where others have an address.
+        17 => Asked::Range(&POSIX_IO_URING_ALLOCATE, entry.offset as i64, entry.address),
+        // OPENAT, OPENAT2.
+        18 | 28 if entry.file_index == 0 => Asked::Open,
+        // CLOSE.
+        19 => Asked::Close,
+        // FILES_UPDATE.
+        20 => Asked::Registers,
+        opcode if OF_NO_FILE.contains(&opcode) => Asked::Nothing,
+        _ => Asked::Unseen,
+    }
+}
+
+/// The program hands over an entry, at this turn.
+pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) {
+    let note = |file: Option<&'static File>, op: &'static Op, offset: i64, length: u64| {
+        if entry.flags & SILENT != 0 {
+            Note::RingOperation.count();
+            return;
+        }
+        let pending = Pending { file, op, offset: offset.max(NO_OFFSET), length, start, end: 0, turn };
+        pending::add(Key { owner: ring.owner(), mark: entry.mark }, &pending);
+    };
+    match asked(entry) {
+        Asked::Data(op) => {
+            if let Some(file) = file_of(ring, entry) {
+                note(Some(file), op, data_offset(entry, op), 0);
+            }
+        }
+        Asked::Range(op, offset, length) => {
+            if let Some(file) = file_of(ring, entry) {
+                note(Some(file), op, offset, length);
+            }
+        }
+        Asked::Open => note(None, &POSIX_IO_URING_OPEN, NO_OFFSET, 0),
+        Asked::Close => {
+            if let Some(place) = entry.file_index.checked_sub(1) {
+                ring.set_file(place as usize, None);
+            } else {
+                // As soon as the kernel has closed it, another thread may get the number.
+                let taken = handles::take(entry.descriptor);
+                if let Some(file) = taken.file() {
+                    note(Some(file), &POSIX_IO_URING_CLOSE, NO_OFFSET, 0);
+                }
+                taken.close();
+            }
+        }
+        Asked::Registers => ring.forget_files(),
+        Asked::Nothing => {}
+        Asked::Unseen => Note::RingOperation.count(),
+    }
+}
+
+/// The recorded file that an entry concerns.
+fn file_of(ring: &Ring, entry: &Entry) -> Option<&'static File> {
+    if entry.flags & REGISTERED == 0 {
+        return handles::descriptor(entry.descriptor).map(handles::Description::file);
+    }
+    match ring.file(entry.descriptor as usize) {
+        Registered::Recorded(file) => Some(file),
+        Registered::NotRecorded => None,
+        Registered::Unknown => {
+            Note::RingOperation.count();
+            None
+        }
+    }
+}
+
+/// Where bytes are moved, if the entry says so. All bits set is the descriptor's position, which somebody else moves then.
+fn data_offset(entry: &Entry, op: &Op) -> i64 {
+    let description = (entry.flags & REGISTERED == 0).then(|| handles::descriptor(entry.descriptor)).flatten();
+    if entry.offset == u64::MAX {
+        description.into_iter().for_each(handles::Description::share);
+        return NO_OFFSET;
+    }
+    let appends = op.writes()
+        && (description.is_some_and(handles::Description::appends)
+            || entry.operation_flags & libc::RWF_APPEND as u32 != 0);
+    if appends { NO_OFFSET } else { entry.offset as i64 }
+}
+
+/// The kernel did not take an entry after all.
+pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
+    pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
+}
+
+/// A completion was seen at `end`, by `thread`.
+pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Completion, end: u64) {
+    if completion.flags & NOT_THE_END != 0 {
+        return;
+    }
+    let key = Key { owner: ring.owner(), mark: completion.mark };
+    // Once completions were lost, a mark that is used again would find what its predecessor had asked for.
+    let pending = if ring.is_lossy() { pending::take_latest(key) } else { pending::take(key) };
+    let Some(pending) = pending else { return };
+    let opened = std::ptr::eq(pending.op, &POSIX_IO_URING_OPEN) && completion.result >= 0;
+    let file = if opened { opened_as(completion.result) } else { pending.file };
+    let Some(file) = file else {
+        if !opened {
+            Note::Name.count();
+        }
+        return;
+    };
+    let call = Call::since(thread, pending.start);
+    match u64::try_from(completion.result) {
+        Ok(moved) => {
+            let length = if pending.op.is_data() { moved } else { pending.length };
+            call.end_at(end, file, pending.op, pending.offset, length);
+        }
+        Err(_) => call.failed_with(-completion.result, file, pending.op, pending.offset),
+    }
+}
+
+/// The file that was opened as `number`. The program may have used it already.
+fn opened_as(number: i32) -> Option<&'static File> {
+    handles::descriptor(number).map(handles::Description::file)
+}

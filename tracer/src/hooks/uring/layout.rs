@@ -1,0 +1,257 @@
+//! Structures of the kernel's (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>), which its functions
+//! in headers use inside programs: part of both binary interfaces. Nothing here is ever written to.
+#![expect(unsafe_code, reason = "memory that the program shares with the kernel")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bits of a ring's flags (IORING_SETUP_...).
+pub(super) mod setup {
+    /// The kernel takes entries by itself (SQPOLL).
+    pub(crate) const POLLED: u32 = 1 << 1;
+    /// Entries of 128 bytes (SQE128).
+    pub(crate) const LONG_ENTRIES: u32 = 1 << 10;
+    /// Completions of 32 bytes (CQE32).
+    pub(crate) const LONG_COMPLETIONS: u32 = 1 << 11;
+    /// The program gives the memory (NO_MMAP).
+    pub(crate) const OWN_MEMORY: u32 = 1 << 14;
+    /// No descriptor (REGISTERED_FD_ONLY).
+    pub(crate) const NO_DESCRIPTOR: u32 = 1 << 15;
+    /// Entries are taken in the order in which they lie (NO_SQARRAY).
+    pub(crate) const NO_ARRAY: u32 = 1 << 16;
+    /// Bits that are known; with another one nobody can say what lies where.
+    pub(crate) const KNOWN: u32 = (1 << 18) - 1;
+}
+
+/// `struct io_uring_sqe`, its first 64 bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) opcode: u8,
+    pub(super) flags: u8,
+    pub(super) priority: u16,
+    pub(super) descriptor: i32,
+    pub(super) offset: u64,
+    pub(super) address: u64,
+    pub(super) length: u32,
+    pub(super) operation_flags: u32,
+    pub(super) mark: u64,
+    pub(super) buffer: u16,
+    pub(super) personality: u16,
+    /// One more than a place among the registered files, or 0.
+    pub(super) file_index: u32,
+    pub(super) more: [u64; 2],
+}
+const _: () = assert!(size_of::<Entry>() == 64);
+
+/// `struct io_uring_cqe`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Completion {
+    pub(super) mark: u64,
+    pub(super) result: i32,
+    pub(super) flags: u32,
+}
+
+/// `struct io_uring_params`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Parameters {
+    pub(super) entries: u32,
+    pub(super) completions: u32,
+    pub(super) flags: u32,
+    thread: [u32; 2],
+    pub(super) features: u32,
+    rest: [u32; 4],
+    pub(super) submission: Offsets,
+    pub(super) completion: Offsets,
+}
+const _: () = assert!(size_of::<Parameters>() == 120);
+
+/// `struct io_sqring_offsets`; `struct io_cqring_offsets` has the completions where this has flags and the array after it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Offsets {
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    pub(super) mask: u32,
+    pub(super) entries: u32,
+    pub(super) fifth: u32,
+    pub(super) sixth: u32,
+    pub(super) seventh: u32,
+    reserved: [u32; 3],
+}
+
+/// liburing's `struct io_uring_sq` and `struct io_uring_cq`, which differ in what lies between the entries' number and memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LibrarySubmission {
+    head: *const AtomicU32,
+    tail: *const AtomicU32,
+    mask: *const u32,
+    entries: *const u32,
+    flags: *const u32,
+    dropped: *const u32,
+    array: *const u32,
+    memory: *const Entry,
+    entry_head: u32,
+    entry_tail: u32,
+    bytes: usize,
+    ring: usize,
+    rest: [u32; 4],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LibraryCompletion {
+    head: *const AtomicU32,
+    tail: *const AtomicU32,
+    mask: *const u32,
+    entries: *const u32,
+    flags: *const u32,
+    overflow: *const u32,
+    memory: *const Completion,
+    bytes: usize,
+    ring: usize,
+    rest: [u32; 4],
+}
+
+/// liburing's `struct io_uring`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct LibraryRing {
+    submission: LibrarySubmission,
+    completion: LibraryCompletion,
+    flags: u32,
+    descriptor: i32,
+    features: u32,
+    enter_descriptor: i32,
+}
+const _: () = {
+    assert!(size_of::<LibrarySubmission>() == 104);
+    assert!(std::mem::offset_of!(LibraryRing, flags) == 192);
+};
+
+/// Where the queues of a ring lie.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Queues {
+    submission_head: *const AtomicU32,
+    submission_tail: *const AtomicU32,
+    /// Null where entries are taken in the order in which they lie.
+    array: *const AtomicU32,
+    entries: *const u8,
+    completion_tail: *const AtomicU32,
+    completions: *const u8,
+    submission_mask: u32,
+    completion_mask: u32,
+    pub(super) flags: u32,
+}
+
+impl Queues {
+    /// Those of a ring of liburing's, with its name and the index behind the entries that the program has prepared.
+    ///
+    /// # Safety
+    /// `ring` points to a ring that liburing has set up, which the program passes to one of its functions.
+    pub(super) unsafe fn of_library(ring: *const LibraryRing) -> Option<(Self, usize, u32)> {
+        // SAFETY: the caller's promise; liburing is about to read it.
+        let ring = unsafe { ring.as_ref() }?;
+        let (submission, completion) = (&ring.submission, &ring.completion);
+        if submission.head.is_null() || completion.tail.is_null() || ring.flags & !setup::KNOWN != 0 {
+            return None;
+        }
+        let queues = Self {
+            submission_head: submission.head,
+            submission_tail: submission.tail,
+            // liburing fills entries and array in the same order, from the start.
+            array: std::ptr::null(),
+            entries: submission.memory.cast(),
+            completion_tail: completion.tail,
+            completions: completion.memory.cast(),
+            // SAFETY: points into the ring, as the head does.
+            submission_mask: unsafe { submission.mask.read() },
+            // SAFETY: likewise.
+            completion_mask: unsafe { completion.mask.read() },
+            flags: ring.flags,
+        };
+        Some((queues, submission.head.addr(), submission.entry_tail))
+    }
+
+    /// Those of a ring with these parameters, mapped at these addresses.
+    ///
+    /// # Safety
+    /// The mappings are those of the ring, of the sizes that its parameters ask for.
+    pub(super) unsafe fn mapped(
+        about: &Parameters,
+        ring: *const u8,
+        completions: *const u8,
+        entries: *const u8,
+    ) -> Self {
+        let in_ring = |offset: u32| ring.wrapping_add(offset as usize).cast::<AtomicU32>();
+        let (submission, completion) = (&about.submission, &about.completion);
+        let array = if about.flags & setup::NO_ARRAY != 0 { std::ptr::null() } else { in_ring(submission.seventh) };
+        Self {
+            submission_head: in_ring(submission.head),
+            submission_tail: in_ring(submission.tail),
+            array,
+            entries,
+            completion_tail: completions.wrapping_add(completion.tail as usize).cast(),
+            completions: completions.wrapping_add(completion.sixth as usize),
+            submission_mask: about.entries - 1,
+            completion_mask: about.completions - 1,
+            flags: about.flags,
+        }
+    }
+
+    fn load(index: *const AtomicU32) -> u32 {
+        // SAFETY: points into the ring's memory, which is there: see the constructors.
+        unsafe { &*index }.load(Ordering::Acquire)
+    }
+
+    /// Index of the next entry that the kernel will take.
+    pub(super) fn taken(&self) -> u32 {
+        Self::load(self.submission_head)
+    }
+
+    /// Index behind the entries that the program has handed over.
+    pub(super) fn handed_over(&self) -> u32 {
+        Self::load(self.submission_tail)
+    }
+
+    /// Index behind the completions that the kernel has stored.
+    pub(super) fn completed(&self) -> u32 {
+        Self::load(self.completion_tail)
+    }
+
+    /// Most entries that can wait.
+    pub(super) fn most_entries(&self) -> u32 {
+        self.submission_mask.wrapping_add(1)
+    }
+
+    /// Most completions that can wait.
+    pub(super) fn most_completions(&self) -> u32 {
+        self.completion_mask.wrapping_add(1)
+    }
+
+    /// The entry at this index of the submission queue.
+    pub(super) fn entry(&self, index: u32) -> Option<Entry> {
+        let mut place = index & self.submission_mask;
+        if !self.array.is_null() {
+            place = Self::load(self.array.wrapping_add(place as usize));
+        }
+        if place > self.submission_mask {
+            return None;
+        }
+        let bytes = if self.flags & setup::LONG_ENTRIES != 0 { 128 } else { 64 };
+        let place = self.entries.wrapping_add(place as usize * bytes).cast::<Entry>();
+        // SAFETY: inside the queue, which is there.
+        Some(unsafe { place.read_volatile() })
+    }
+
+    /// The completion at this index.
+    pub(super) fn completion(&self, index: u32) -> Completion {
+        let bytes = if self.flags & setup::LONG_COMPLETIONS != 0 { 32 } else { 16 };
+        let place = self.completions.wrapping_add((index & self.completion_mask) as usize * bytes).cast::<Completion>();
+        // SAFETY: inside the queue, which is there.
+        unsafe { place.read_volatile() }
+    }
+}

@@ -1,0 +1,268 @@
+//! io_uring_setup(2), io_uring_enter(2) and io_uring_register(2), by syscall(2) or by liburing's functions of these names. Such
+//! a ring is mapped by the tracer too, only to be read, until its descriptor is closed: where the program has mapped it
+//! nobody can say.
+#![expect(unsafe_code, reason = "mmap(2), structures of the kernel")]
+
+use super::layout::{Parameters, Queues, setup};
+use super::watch;
+use crate::handles::rings::{self, Mapped, Name, Ring};
+use crate::memory::Table;
+use crate::notes::Note;
+use crate::record;
+use crate::{errno, handles, sys};
+use libc::{c_int, c_long, c_uint, c_void};
+
+// Offsets of mmap(2) on a ring (IORING_OFF_...).
+const RING_AT: i64 = 0;
+const COMPLETIONS_AT: i64 = 0x800_0000;
+const ENTRIES_AT: i64 = 0x1000_0000;
+/// One mapping holds both rings (IORING_FEAT_SINGLE_MMAP).
+const ONE_MAPPING: u32 = 1 << 0;
+/// The descriptor is a place among the registered rings of the thread (IORING_ENTER_REGISTERED_RING).
+const REGISTERED_RING: c_uint = 1 << 4;
+
+/// What the tracer has mapped of a ring.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Mapping {
+    queues: Queues,
+    pieces: [(usize, usize); 3],
+}
+const _: () = assert!(size_of::<Mapping>() <= size_of::<Mapped>() && align_of::<Mapping>() <= align_of::<Mapped>());
+
+static MAPPINGS: Table<Mapped> = Table::new();
+
+/// Takes address space. For the constructor.
+pub(in crate::hooks) fn prepare() {
+    MAPPINGS.prepare(1 << 12);
+}
+
+fn of(mapped: &Mapped) -> Mapping {
+    // SAFETY: written by `kept`; any bits left over are not part of it.
+    unsafe { std::ptr::from_ref(mapped).cast::<Mapping>().read() }
+}
+
+/// Keeps the record for good: another thread may be looking at it when its ring is gone.
+fn kept(mapping: Mapping) -> Option<*mut Mapped> {
+    let mut record: Mapped = [0; 24];
+    // SAFETY: the record has room for it and is aligned; see the assertion.
+    unsafe { std::ptr::from_mut(&mut record).cast::<Mapping>().write(mapping) };
+    MAPPINGS.push(record).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
+}
+
+/// Maps a piece of a ring, for reading, and not for children.
+fn piece(ring: c_int, at: i64, bytes: usize) -> Option<(usize, usize)> {
+    let nowhere = std::ptr::null_mut::<u8>();
+    // SAFETY: a new mapping touches nothing that exists.
+    let address = unsafe { sys::syscall!(libc::SYS_mmap, nowhere, bytes, libc::PROT_READ, libc::MAP_SHARED, ring, at) };
+    if address == -1 {
+        return None;
+    }
+    // SAFETY: the mapping is the tracer's own.
+    unsafe { sys::syscall!(libc::SYS_madvise, address, bytes, libc::MADV_DONTFORK) };
+    Some((address as usize, bytes))
+}
+
+fn unmap(mapping: &Mapping) {
+    for (address, bytes) in mapping.pieces.into_iter().filter(|(_, bytes)| *bytes > 0) {
+        // SAFETY: the tracer's own mapping, which nobody looks at any more.
+        unsafe { sys::syscall!(libc::SYS_munmap, address, bytes) };
+    }
+}
+
+/// Maps a ring that was just set up.
+fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
+    let unseen = setup::OWN_MEMORY | setup::NO_DESCRIPTOR | !setup::KNOWN;
+    if about.flags & unseen != 0 || !about.entries.is_power_of_two() || !about.completions.is_power_of_two() {
+        return None;
+    }
+    let entry_bytes = if about.flags & setup::LONG_ENTRIES != 0 { 128 } else { 64 };
+    let completion_bytes = if about.flags & setup::LONG_COMPLETIONS != 0 { 32 } else { 16 };
+    let array = if about.flags & setup::NO_ARRAY != 0 { 0 } else { about.submission.seventh + 4 * about.entries };
+    let completions = about.completion.sixth + completion_bytes * about.completions;
+    let indices = about.submission.head.max(about.submission.tail).max(about.completion.tail) + 4;
+    let one = about.features & ONE_MAPPING != 0;
+    let ring_bytes = if one { array.max(completions).max(indices) } else { array.max(indices) };
+    let first = piece(ring, RING_AT, ring_bytes as usize)?;
+    let second = if one { (first.0, 0) } else { piece(ring, COMPLETIONS_AT, completions as usize).unwrap_or_default() };
+    let third = piece(ring, ENTRIES_AT, entry_bytes * about.entries as usize).unwrap_or_default();
+    let address = std::ptr::with_exposed_provenance::<u8>;
+    // SAFETY: the pieces are those that the kernel has told of, of the sizes that it has told.
+    let queues = unsafe { Queues::mapped(about, address(first.0), address(second.0), address(third.0)) };
+    let mapping = Mapping { queues, pieces: [first, second, third] };
+    if second.0 == 0 || third.0 == 0 {
+        unmap(&mapping);
+        return None;
+    }
+    Some(mapping)
+}
+
+/// Runs `call`, which sets up a ring and returns its descriptor.
+pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> c_long) -> c_long {
+    let result = call();
+    let (Ok(number), Some(thread)) = (c_int::try_from(result), record::thread()) else { return result };
+    if number < 0 || !crate::process::is_own() {
+        return result;
+    }
+    let errno = errno::save();
+    thread.while_busy(|| {
+        // SAFETY: the call succeeded, so the kernel has filled it in.
+        let about = unsafe { about.cast::<Parameters>().read_unaligned() };
+        if let Some(old) = rings::find(Name::Descriptor(number)) {
+            old.end(|mapped| unmap(&of(mapped)));
+        }
+        let mapping = mapped(number, &about);
+        let record = mapping.and_then(kept);
+        let ring = record.and_then(|record| rings::add(Name::Descriptor(number), 0, 0, record));
+        if ring.is_none() {
+            mapping.iter().for_each(unmap);
+            Note::Ring.count();
+        }
+    });
+    errno.restore();
+    result
+}
+
+/// Runs `call`, which hands over up to `count` entries and may wait for completions.
+pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, call: impl FnOnce() -> c_long) -> c_long {
+    let Some(thread) = record::thread().filter(|thread| rings::any() && !thread.is_in_library()) else { return call() };
+    let name = Name::Descriptor(number);
+    let ring = if flags & REGISTERED_RING == 0 { rings::find(name) } else { None };
+    let Some(ring) = ring else { return call() };
+    let entries = ring.with_mapping(name, |mapped| {
+        let queues = of(mapped).queues;
+        watch::look(thread, ring, &queues);
+        let ready = queues.handed_over().wrapping_sub(queues.taken());
+        let polled = queues.flags & setup::POLLED != 0;
+        let to = if polled { queues.handed_over() } else { queues.taken().wrapping_add(ready.min(count)) };
+        (count > 0 || polled).then(|| watch::handing_over(ring, &queues, to))
+    });
+    let result = call();
+    let errno = errno::save();
+    ring.with_mapping(name, |mapped| {
+        let queues = of(mapped).queues;
+        if let Some(entries) = entries.flatten() {
+            watch::handed_over(ring, &queues, entries);
+        }
+        watch::look(thread, ring, &queues);
+    });
+    errno.restore();
+    result
+}
+
+/// `struct io_uring_rsrc_update2`; the older structures have the same first fields.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Update {
+    at: u32,
+    reserved: u32,
+    files: u64,
+    tags: u64,
+    count: u32,
+}
+
+/// `struct io_uring_rsrc_register`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Register {
+    count: u32,
+    flags: u32,
+    reserved: u64,
+    files: u64,
+}
+
+/// Runs `call`, which registers something with a ring.
+pub(in crate::hooks) fn registering(
+    number: c_int,
+    what: c_uint,
+    argument: *const c_void,
+    count: c_uint,
+    call: impl FnOnce() -> c_long,
+) -> c_long {
+    let result = call();
+    let Some(thread) = record::thread().filter(|_| rings::any() && result >= 0) else { return result };
+    let Some(ring) = rings::find(Name::Descriptor(number)) else { return result };
+    if thread.is_in_library() {
+        return result;
+    }
+    let list = |address: u64| std::ptr::with_exposed_provenance::<c_int>(address as usize);
+    match what {
+        // IORING_REGISTER_FILES.
+        2 => registered(ring, 0, argument.cast(), count),
+        // IORING_UNREGISTER_FILES.
+        3 => ring.forget_files(),
+        // IORING_REGISTER_FILES_UPDATE, which answers how many.
+        6 => {
+            // SAFETY: the kernel has read its first 16 bytes.
+            let at = unsafe { argument.cast::<u32>().read_unaligned() };
+            // SAFETY: likewise.
+            let files = unsafe { argument.cast::<u64>().wrapping_add(1).read_unaligned() };
+            registered(ring, at, list(files), result as c_uint);
+        }
+        // IORING_REGISTER_FILES2.
+        13 => {
+            // SAFETY: the kernel has read the structure.
+            let about = unsafe { argument.cast::<Register>().read_unaligned() };
+            if about.files == 0 { ring.forget_files() } else { registered(ring, 0, list(about.files), about.count) }
+        }
+        // IORING_REGISTER_FILES_UPDATE2, which answers how many.
+        14 => {
+            // SAFETY: the kernel has read the structure.
+            let about = unsafe { argument.cast::<Update>().read_unaligned() };
+            registered(ring, about.at, list(about.files), result as c_uint);
+        }
+        _ => {}
+    }
+    result
+}
+
+/// These descriptors are registered with the ring, from place `at` on.
+pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) {
+    /// IORING_REGISTER_FILES_SKIP: what is there stays.
+    const STAYS: c_int = -2;
+    if files.is_null() {
+        return;
+    }
+    let errno = errno::save();
+    for index in 0..count as usize {
+        // SAFETY: the kernel has read the list.
+        let number = unsafe { files.wrapping_add(index).read_unaligned() };
+        if number != STAYS {
+            let description = if number < 0 { None } else { handles::descriptor(number) };
+            ring.set_file(at as usize + index, description.map(handles::Description::file));
+        }
+    }
+    errno.restore();
+}
+
+/// Descriptor `number` is about to be closed.
+pub(in crate::hooks) fn closing(number: c_int) {
+    if rings::any() && record::is_on() && crate::process::is_own() {
+        ending_range(number as c_uint, number as c_uint);
+    }
+}
+
+/// All descriptors from `first` to `last` are about to be closed.
+#[cold]
+pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
+    let errno = errno::save();
+    for ring in rings::descriptors(first, last) {
+        ring.end(|mapped| {
+            let mapping = of(mapped);
+            watch::end(record::thread(), ring, &mapping.queues);
+            unmap(&mapping);
+        });
+    }
+    errno.restore();
+}
+
+/// Operations of rings that are still open which nobody has looked at.
+pub(crate) fn unseen() -> u64 {
+    let rings = rings::descriptors(0, c_uint::MAX);
+    rings.filter_map(|ring| ring.with_any_mapping(|mapped| watch::unseen(ring, &of(mapped).queues))).sum()
+}
+
+/// Runs a function of liburing's that may make its system call through syscall(2).
+pub(super) fn by_library(call: impl FnOnce() -> c_int) -> c_long {
+    crate::tls::current().in_library(call).into()
+}

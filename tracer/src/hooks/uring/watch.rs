@@ -1,0 +1,119 @@
+//! Looks at a ring's queues before and after a call that may move them.
+
+use super::entries;
+use super::layout::{Queues, setup};
+use crate::clock;
+use crate::handles::pending;
+use crate::handles::rings::Ring;
+use crate::notes::Note;
+use crate::tls::Thread;
+
+/// Entries that a call is about to hand over: their turns.
+#[derive(Clone, Copy)]
+pub(super) struct HandedOver {
+    from: u64,
+    to: u64,
+}
+
+/// The turn of the entry at `index`, at or behind the one of `turn`.
+fn turn_of(index: u32, turn: u64) -> u64 {
+    turn + u64::from(index.wrapping_sub(turn as u32))
+}
+
+/// By how much `index` is behind `turn`; 0 if it is not.
+fn behind(index: u32, turn: u64) -> u32 {
+    let distance = index.wrapping_sub(turn as u32);
+    if distance.cast_signed() > 0 { distance } else { 0 }
+}
+
+/// Looks at the entries up to index `to`, which a call is about to hand over.
+pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver {
+    let mut from = ring.submitted();
+    // The kernel has taken some that nobody looked at.
+    let unseen = behind(queues.taken(), from);
+    if unseen > 0 {
+        Note::RingOperation.count_many(unseen.into());
+        from += u64::from(unseen);
+    }
+    let count = behind(to, from).min(queues.most_entries());
+    let to = from + u64::from(count);
+    let start = clock::now();
+    for turn in from..to {
+        if let Some(entry) = queues.entry(turn as u32) {
+            entries::submitted(ring, &entry, turn, start);
+        }
+    }
+    ring.set_submitted(to);
+    HandedOver { from, to }
+}
+
+/// The call has returned: entries that the kernel did not take are not under way.
+pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) {
+    if queues.flags & setup::POLLED != 0 {
+        return;
+    }
+    let taken = queues.taken();
+    let until = if taken.wrapping_sub(entries.from as u32).cast_signed() < 0 {
+        entries.from
+    } else {
+        turn_of(taken, entries.from)
+    };
+    for turn in until..entries.to {
+        if let Some(entry) = queues.entry(turn as u32) {
+            entries::not_submitted(ring, &entry, turn);
+        }
+    }
+    ring.set_submitted(until);
+}
+
+/// Takes the completions that are there.
+pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) {
+    ring.look(|mut index| {
+        let behind = queues.completed();
+        if index == behind {
+            return index;
+        }
+        let end = clock::now();
+        while behind.wrapping_sub(index).cast_signed() > 0 {
+            let completion = queues.completion(index);
+            // The program may take completions without a call, and the kernel store others in their place: the oldest that
+            // are still there are read.
+            let now = queues.completed();
+            if now.wrapping_sub(index) > queues.most_completions() {
+                ring.has_lost();
+                index = now.wrapping_sub(queues.most_completions());
+                continue;
+            }
+            entries::completed(thread, ring, &completion, end);
+            index = index.wrapping_add(1);
+        }
+        index
+    });
+}
+
+/// The ring is about to go: what it still holds is seen now or never.
+pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues) {
+    if let Some(thread) = thread {
+        look(thread, ring, queues);
+    }
+    Note::RingOperation.count_many(behind(queues.taken(), ring.submitted()).into());
+    pending::abandon(ring.owner());
+}
+
+/// Entries that the kernel has taken and nobody has looked at.
+pub(super) fn unseen(ring: &Ring, queues: &Queues) -> u64 {
+    behind(queues.taken(), ring.submitted()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_go_round() {
+        let turn = (7_u64 << 32) - 2;
+        assert_eq!([u32::MAX - 1, u32::MAX, 0, 5].map(|index| behind(index, turn)), [0, 1, 2, 7]);
+        assert_eq!(behind(u32::MAX - 5, turn), 0);
+        assert_eq!(turn_of(3, turn), turn + 5);
+    }
+}

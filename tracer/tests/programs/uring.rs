@@ -1,0 +1,76 @@
+//! io_uring: what a program can be seen to do with its rings is recorded exactly, and the rest is counted.
+
+use crate::harness::{
+    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, read_log, skip, workload_with,
+};
+use std::path::Path;
+
+const LIBRARY: &[&str] = &["-O1", "-Wl,--no-as-needed", "-luring"];
+
+/// Runs a program that may find that the kernel has no rings; its log, failures and traces.
+fn run(name: &'static str, flags: &[&'static str], argument: Option<&str>) -> Option<(Vec<Op>, Vec<Op>, Traces)> {
+    if !Path::new("/usr/include/liburing.h").exists() {
+        skip("liburing is not installed");
+        return None;
+    }
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload_with(name, Compiler::Cc, flags)).arg(scratch.data());
+    let outcome = argument.into_iter().fold(launch, |launch, argument| launch.arg(argument)).run();
+    if outcome.code == 77 {
+        skip(outcome.stderr.trim());
+        return None;
+    }
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    Some((read_log(&scratch), read_failures(&scratch), Traces::read(&scratch.traces())))
+}
+
+fn counted(traces: &Traces, what: &str) -> u64 {
+    let notes = &traces.processes[0].notes;
+    notes.iter().filter(|note| note.what.starts_with(what)).map(|note| note.count).sum()
+}
+
+const UNSEEN: &str = "operations of io_uring rings";
+const NEVER_ASKED_FOR: &str = "asynchronous operations";
+
+#[test]
+fn every_operation_by_liburing() {
+    let Some((log, failures, traces)) = run("uring", LIBRARY, None) else { return };
+    assert!(log.len() > 300, "{}", log.len());
+    assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX"], "/".as_ref()));
+    assert_same(Order::Thread, &failures, &traces.failed_ops("/".as_ref()));
+    assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (2, 0));
+}
+
+#[test]
+fn every_operation_by_system_calls() {
+    let Some((log, failures, traces)) = run("uring_raw", &["-O1"], None) else { return };
+    assert!(log.len() > 150 && failures.len() == 50, "{} {}", log.len(), failures.len());
+    assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX"], "/".as_ref()));
+    assert_same(Order::Thread, &failures, &traces.failed_ops("/".as_ref()));
+    // Three of a ring that was closed, one of a ring that was open at the end.
+    assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (4, 0));
+}
+
+#[test]
+fn one_thread_submits_and_another_one_finds() {
+    let Some((log, failures, traces)) = run("uring", LIBRARY, Some("50")) else { return };
+    assert!(failures.is_empty() && log.len() > 3000, "{} {failures:?}", log.len());
+    assert!(of_any(log) == of_any(traces.own_ops(&["POSIX"], "/".as_ref())));
+    assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (0, 0));
+}
+
+/// Sorted, and of no thread: which thread's call sees a completion first is chance.
+fn of_any(ops: Vec<Op>) -> Vec<Op> {
+    let mut ops: Vec<Op> = ops.into_iter().map(|op| Op { tid: 0, ..op }).collect();
+    ops.sort();
+    ops
+}
+
+#[test]
+fn completions_that_were_overwritten_unseen_are_counted() {
+    // More operations under way than the queue has room for, and nobody calls the library while they end.
+    let Some((log, _, traces)) = run("uring", LIBRARY, Some("1000")) else { return };
+    let (done, told) = (of_any(log), of_any(traces.own_ops(&["POSIX"], "/".as_ref())));
+    assert!(told.iter().all(|op| done.binary_search(op).is_ok()));
+    assert_eq!(told.len() as u64 + counted(&traces, NEVER_ASKED_FOR), done.len() as u64);
+}
