@@ -55,6 +55,42 @@ static void maps(int fd, size_t page) {
     CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, 999, 0) == MAP_FAILED && errno == EBADF);
 }
 
+/* Maps that move, grow and shrink: what is unmapped and written back afterwards is where they are. */
+static void moved(int fd, size_t page) {
+    char *map = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)page);
+    CHECK(map != MAP_FAILED);
+    long long at = (long long)page;
+    done("mmap", at, 4 * at);
+    /* Smaller where it is; larger, maybe elsewhere. */
+    CHECK(mremap(map, 4 * page, 2 * page, 0) == map);
+    done("mremap", at, 2 * at);
+    CHECK(munmap(map + 2 * page, 2 * page) == 0);
+    map = mremap(map, 2 * page, 6 * page, MREMAP_MAYMOVE);
+    CHECK(map != MAP_FAILED);
+    done("mremap", at, 6 * at);
+    OK(msync(map + 5 * page, page, MS_SYNC), "msync", 6 * at, at);
+    /* A part of it to a place where another map is, which is gone then. */
+    char *other = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
+    CHECK(other != MAP_FAILED);
+    done("mmap", 0, 2 * at);
+    CHECK(mremap(map + 4 * page, 2 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other);
+    done("mremap", 5 * at, 2 * at);
+    OK(munmap(other, page), "munmap", 5 * at, at);
+    OK(munmap(other + page, page), "munmap", 6 * at, at);
+    /* Once more, and both are there. */
+    char *again = mremap(map, 0, page, MREMAP_MAYMOVE);
+    CHECK(again != MAP_FAILED && again != map);
+    done("mremap", at, at);
+    OK(munmap(again, page), "munmap", at, at);
+    FAILS(mremap(map, page, page, 64), EINVAL, "mremap", at);
+    OK(munmap(map, 4 * page), "munmap", at, 4 * at);
+    char *plain = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(plain != MAP_FAILED);
+    plain = mremap(plain, page, 3 * page, MREMAP_MAYMOVE);
+    CHECK(plain != MAP_FAILED && munmap(plain, 3 * page) == 0);
+    CHECK(mremap(NULL, page, page, MREMAP_MAYMOVE) == MAP_FAILED);
+}
+
 static void locks(int fd, int reader) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 50};
     OK(fcntl(fd, F_SETLK, &lock), "lock", 100, 50);
@@ -106,6 +142,7 @@ int main(int argc, char **argv) {
     CHECK(reader >= 0);
     done("open", -1, 0);
     maps(fd, page);
+    moved(fd, page);
     locks(fd, reader);
     OK(close(reader), "close", -1, 0);
     OK(close(fd), "close", -1, 0);

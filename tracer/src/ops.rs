@@ -133,6 +133,8 @@ ops! {
     POSIX_IO_URING_OPEN = 37 Posix Open Nonblocking "io_uring_open";
     /// IORING_OP_CLOSE.
     POSIX_IO_URING_CLOSE = 38 Posix Close Nonblocking "io_uring_close";
+    /// mremap(2), with the range of the file that is mapped after it.
+    POSIX_MREMAP = 39 Posix Map Plain "mremap";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
     /// fclose(3).

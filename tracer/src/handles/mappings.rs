@@ -1,6 +1,6 @@
 //! Which file lies behind an address: the mappings of recorded files, in a fixed table without locks. Two threads that
 //! change the same range at once have no result that they could rely on; the table only must not break.
-#![expect(unsafe_code, reason = "references to records that never go away")]
+#![expect(unsafe_code, reason = "references to records that never go away; getauxval(3)")]
 
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
@@ -67,10 +67,39 @@ impl Found {
         self.0.iter().flatten()
     }
 
+    /// Follows mremap(2), which has moved the `bytes` from `from` to `to` and made them `now` (whole pages): calls `each`
+    /// with the offset and length of what is mapped there, and says whether all of it found a place in the table.
+    pub(crate) fn moved(
+        &self,
+        (from, bytes): (usize, usize),
+        (to, now): (usize, usize),
+        mut each: impl FnMut(&Mapping),
+    ) -> bool {
+        let mut all = true;
+        for part in self.iter() {
+            let at = part.start - from;
+            // What reached to the end grows with it; a length of less than its pages does not become one of them.
+            let to_the_end = bytes.saturating_sub(at + part.length) < page_bytes();
+            let length = if to_the_end && now > bytes { now - at } else { part.length.min(now.saturating_sub(at)) };
+            if length > 0 {
+                let moved = Mapping { start: to + at, length, ..*part };
+                all &= add(moved.start, length, moved.offset, moved.file);
+                each(&moved);
+            }
+        }
+        all
+    }
+
     /// Puts back what [`take`] took.
     pub(crate) fn put_back(&self) {
         self.iter().for_each(|part| _ = add(part.start, part.length, part.offset, part.file));
     }
+}
+
+/// Bytes of a page.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: no preconditions.
+    (unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize).max(1)
 }
 
 /// Looks for what lies in `length` bytes from `start`.
@@ -118,7 +147,31 @@ fn search_table(places: &[Place], start: usize, length: usize, take: bool) -> Op
             }
         }
     }
-    (count > 0).then_some(Found(found))
+    (count > 0).then(|| Found(joined(found)))
+}
+
+/// In the order of addresses; pieces of one map that were cut apart are one again.
+fn joined(mut found: [Option<Mapping>; MOST]) -> [Option<Mapping>; MOST] {
+    found.sort_unstable_by_key(|part| part.map_or(usize::MAX, |part| part.start));
+    let mut parts = [None; MOST];
+    let mut last = 0;
+    for part in found.into_iter().flatten() {
+        match &mut parts[last] {
+            Some(Mapping { start, length, offset, file })
+                if *start + *length == part.start
+                    && offset.saturating_add_unsigned(*length as u64) == part.offset
+                    && std::ptr::eq(*file, part.file) =>
+            {
+                *length += part.length;
+            }
+            place @ None => *place = Some(part),
+            Some(_) => {
+                last += 1;
+                parts[last] = Some(part);
+            }
+        }
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -141,5 +194,19 @@ mod tests {
         rest.sort_unstable();
         assert_eq!(rest, [(0x2000, 0x1000), (0x4000, 0x6000)]);
         assert_eq!(told(find(0, usize::MAX)), None);
+        // Moved and grown, then cut in the middle.
+        let page = page_bytes();
+        assert!(add(0x10_0000, 2 * page - 5, 0, file));
+        let mut seen = Vec::new();
+        let taken = take(0x10_0000, 2 * page).unwrap();
+        assert!(
+            taken.moved((0x10_0000, 2 * page), (0x20_0000, 4 * page), |part| seen.push((part.offset, part.length)))
+        );
+        assert_eq!((seen, told(find(0x10_0000, page))), (vec![(0, 4 * page)], None));
+        let taken = take(0x20_0000 + page, 3 * page).unwrap();
+        assert!(taken.moved((0x20_0000 + page, 3 * page), (0x20_0000 + page, page), |_| ()));
+        let mut rest = told(take(0, usize::MAX)).unwrap();
+        rest.sort_unstable();
+        assert_eq!(rest, [(0, 2 * page)]);
     }
 }

@@ -6,7 +6,7 @@
 use crate::errno;
 use crate::handles::{self, mappings};
 use crate::notes::Note;
-use crate::ops::{POSIX_MMAP, POSIX_MSYNC, POSIX_MUNMAP};
+use crate::ops::{POSIX_MMAP, POSIX_MREMAP, POSIX_MSYNC, POSIX_MUNMAP};
 use crate::real::Slot;
 use crate::record::{self, Call};
 use libc::{c_int, c_long, c_void, off_t, size_t};
@@ -14,9 +14,10 @@ use libc::{c_int, c_long, c_void, off_t, size_t};
 static MMAP: Slot = Slot::new(c"mmap");
 static MUNMAP: Slot = Slot::new(c"munmap");
 static MSYNC: Slot = Slot::new(c"msync");
+static MREMAP: Slot = Slot::new(c"mremap");
 
 /// Slots of this family.
-pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC];
+pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC, &MREMAP];
 
 /// A system call's answer as the C library gives it: syscall(2) has set errno.
 fn mapped(result: c_long) -> *mut c_void {
@@ -25,13 +26,12 @@ fn mapped(result: c_long) -> *mut c_void {
 
 /// The kernel maps and unmaps whole pages.
 fn whole_pages(length: size_t) -> size_t {
-    // SAFETY: no preconditions.
-    let page = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
-    length.checked_next_multiple_of(page.max(1)).unwrap_or(length)
+    length.checked_next_multiple_of(mappings::page_bytes()).unwrap_or(length)
 }
 
 type Mmap = unsafe extern "C" fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void;
 type Munmap = unsafe extern "C" fn(*mut c_void, size_t) -> c_int;
+type Mremap = unsafe extern "C" fn(*mut c_void, size_t, size_t, c_int, *mut c_void) -> *mut c_void;
 type Msync = unsafe extern "C" fn(*mut c_void, size_t, c_int) -> c_int;
 
 /// Runs `call`, which maps `length` bytes of a file from `offset`.
@@ -180,4 +180,61 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     }
     errno.restore();
     result
+}
+
+/// mremap(2): a segment for each range of a recorded file, as it is mapped now. The last argument is there only with
+/// MREMAP_FIXED or MREMAP_DONTUNMAP, and passed on unread without.
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    bytes: size_t,
+    now: size_t,
+    flags: c_int,
+    new: *mut c_void,
+) -> *mut c_void {
+    let real = MREMAP.known_address();
+    let call = || {
+        if real.is_null() {
+            // SAFETY: the caller's own arguments.
+            return mapped(unsafe { crate::sys::syscall!(libc::SYS_mremap, old, bytes, now, flags, new) });
+        }
+        // SAFETY: the symbol has this C type.
+        let function = unsafe { std::mem::transmute::<*mut c_void, Mremap>(real) };
+        // SAFETY: the caller's own arguments.
+        unsafe { function(old, bytes, now, flags, new) }
+    };
+    let Some(thread) = record::thread() else { return call() };
+    // A shared map of which nothing is moved is mapped once more.
+    let again = bytes == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
+    let (start, range, now) = (old as usize, whole_pages(bytes), whole_pages(now));
+    let search = if again { mappings::find } else { mappings::take };
+    let found = if bytes == 0 { mappings::find(start, now.max(1)) } else { search(start, range) };
+    let timer = Call::begin(thread);
+    let address = call();
+    let (end, errno) = (crate::clock::now(), errno::save());
+    if address != libc::MAP_FAILED {
+        if address as usize != start || again {
+            // What was there before is gone.
+            mappings::take(address as usize, now);
+        }
+        let range = if bytes == 0 { now } else { range };
+        let followed = found.as_ref().is_none_or(|found| {
+            found.moved((start, range), (address as usize, now), |part| {
+                timer.again().end_at(end, part.file, &POSIX_MREMAP, part.offset, part.length as u64);
+            })
+        });
+        if !followed {
+            Note::Map.count();
+        }
+    } else if let Some(found) = found {
+        if !again {
+            found.put_back();
+        }
+        found.iter().for_each(|part| timer.again().failed(part.file, &POSIX_MREMAP, part.offset));
+    }
+    errno.restore();
+    address
 }
