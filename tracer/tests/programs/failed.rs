@@ -1,6 +1,6 @@
 //! Calls that fail: recorded apart, with their error; the program sees the same error as without the tracer.
 
-use crate::harness::{Launch, Order, Scratch, assert_same, read_failures, workload};
+use crate::harness::{Compiler, Launch, Order, Scratch, assert_same, read_failures, workload, workload_with};
 
 #[test]
 fn every_failing_call_is_recorded_with_its_error() {
@@ -10,6 +10,19 @@ fn every_failing_call_is_recorded_with_its_error() {
     assert!(failures.len() > 30, "{}", failures.len());
     assert_same(Order::Thread, &failures, &traces.failed_ops("/".as_ref()));
     assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX"], "/".as_ref()));
+}
+
+#[test]
+fn every_failing_call_on_a_stream_is_recorded_with_its_error() {
+    for flags in [&["-O0"][..], &["-O2", "-D_FORTIFY_SOURCE=2"]] {
+        let scratch = Scratch::new();
+        let program = workload_with("failed_streams", Compiler::Cc, flags);
+        let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).traced();
+        let failures = read_failures(&scratch);
+        assert!(failures.len() > 25, "{}", failures.len());
+        assert_same(Order::Thread, &failures, &traces.failed_ops("/".as_ref()));
+        assert_same(Order::Thread, &log, &traces.own_ops(&["STDIO", "POSIX"], "/".as_ref()));
+    }
 }
 
 #[test]

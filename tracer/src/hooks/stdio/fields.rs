@@ -60,6 +60,8 @@ const _: () = {
 const MAGIC: c_int = 0xFBAD_0000_u32 as c_int;
 /// ungetc(3) has put a buffer of its own in front (_IO_IN_BACKUP).
 const IN_BACKUP: c_int = 0x100;
+/// A call has failed, and nobody has cleared that (_IO_ERR_SEEN).
+const ERROR: c_int = 0x20;
 /// Opened to append (_IO_IS_APPENDING).
 const APPENDING: c_int = 0x1000;
 
@@ -120,6 +122,11 @@ impl Fields {
         // The kernel is where the input ends; output lies behind that, input still to be read before it.
         let here = if self.write_ptr > self.write_base { self.write_ptr } else { self.read_ptr };
         Some(self.offset + (here as i64 - self.read_end as i64)).filter(|position| *position >= 0)
+    }
+
+    /// Whether a call had failed.
+    pub(super) fn has_error(&self) -> bool {
+        self.flags & ERROR != 0
     }
 
     /// The pointers that any transfer moves.

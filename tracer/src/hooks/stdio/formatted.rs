@@ -24,7 +24,7 @@ fn printing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 /// Runs `call`, which reads what it understands of `stream`; what it returns are items, not bytes.
 #[inline(always)]
 fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
-    transferring(stream, &STDIO_READ, call, |_| Moved::AtLeast(0))
+    transferring(stream, &STDIO_READ, call, |&items| if items < 0 { Moved::AtLeast(0) } else { Moved::Unknown })
 }
 
 /// Runs `call`, which prints to a descriptor: a write(2) to whoever looks from outside.
@@ -39,7 +39,9 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
         let offset = description.moved(mover, number, result.into(), true);
         timer.end_at(end, description.file(), &POSIX_WRITE, offset, length);
     } else {
+        let offset = description.position(true);
         description.settle(mover);
+        timer.failed(description.file(), &POSIX_WRITE, offset);
     }
     result
 }

@@ -25,8 +25,34 @@ enum Origin {
     Given,
 }
 
+/// What an opened stream stands for, if it cannot be opened.
+#[derive(Clone, Copy)]
+enum Named {
+    /// A path, or null.
+    Path(*const c_char),
+    /// A descriptor.
+    Descriptor(c_int),
+    /// Nothing that has a name.
+    Nothing,
+}
+
+/// A stream could not be opened.
+#[cold]
+fn opening_failed(timer: Call, named: Named) {
+    let errno = errno::save();
+    let file = match named {
+        Named::Path(path) if !path.is_null() => handles::failed_name(libc::AT_FDCWD, path, errno.value()),
+        Named::Descriptor(number) => handles::descriptor(number).map(handles::Description::file),
+        Named::Path(_) | Named::Nothing => None,
+    };
+    if let Some(file) = file {
+        timer.failed_with(errno.value(), file, &STDIO_OPEN, NO_OFFSET);
+    }
+    errno.restore();
+}
+
 /// Runs `call`, which opens a stream.
-fn opening(append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
+fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         let stream = call();
         if origin != Origin::Given && !stream.is_null() && record::is_on() && is_own_process() {
@@ -53,6 +79,8 @@ fn opening(append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *m
             timer.end_at(end, description.file(), &STDIO_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
+    } else {
+        opening_failed(timer, named);
     }
     stream
 }
@@ -85,6 +113,8 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if result == 0 {
         timer.end_plain(file, &STDIO_CLOSE);
+    } else {
+        timer.failed(file, &STDIO_CLOSE, NO_OFFSET);
     }
     taken.close();
     result
@@ -103,6 +133,8 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
         let Before { offset, .. } = positions::before(stream, description, false);
         timer.end_at(end, description.file(), &STDIO_SEEK, offset, 0);
         positions::remember(stream, description, &mover, offset);
+    } else {
+        timer.failed(description.file(), &STDIO_SEEK, NO_OFFSET);
     }
     description.settle(mover);
     result
@@ -120,12 +152,14 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
         timer.end_plain(description.file(), &STDIO_SYNC);
         // It empties the buffer and leaves the stream where it is.
         positions::remember(stream, description, &mover, known.unwrap_or(NO_OFFSET));
+    } else {
+        timer.failed(description.file(), &STDIO_SYNC, NO_OFFSET);
     }
     description.settle(mover);
     result
 }
 
-fn reopening(stream: *mut FILE, append: bool, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
+fn reopening(path: *const c_char, stream: *mut FILE, append: bool, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     if !stream.is_null() && record::is_on() && is_own_process() {
         let errno = errno::save();
         let number = number_of(stream);
@@ -134,22 +168,22 @@ fn reopening(stream: *mut FILE, append: bool, call: impl FnOnce() -> *mut FILE) 
         }
         errno.restore();
     }
-    opening(append, Origin::Reopened, call)
+    opening(Named::Path(path), append, Origin::Reopened, call)
 }
 
 hooks! { STREAMS, missing = none();
     /// fopen(3).
     [fopen, fopen64, _IO_fopen](path: *const c_char, mode: *const c_char) -> *mut FILE
-        = |real| opening(appends(mode), Origin::New, || real(path, mode));
+        = |real| opening(Named::Path(path), appends(mode), Origin::New, || real(path, mode));
     /// tmpfile(3). The file has no name; /proc calls it what it would be.
     [tmpfile, tmpfile64]() -> *mut FILE
-        = |real| opening(false, Origin::New, real);
+        = |real| opening(Named::Nothing, false, Origin::New, real);
     /// fdopen(3). The descriptor keeps its file.
     [fdopen, _IO_fdopen](number: c_int, mode: *const c_char) -> *mut FILE
-        = |real| opening(appends(mode), Origin::Given, || real(number, mode));
+        = |real| opening(Named::Descriptor(number), appends(mode), Origin::Given, || real(number, mode));
     /// freopen(3): closes what the stream stood for and opens another file, or the same one with another mode.
     [freopen, freopen64](path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE
-        = |real| reopening(stream, appends(mode), || real(path, mode, stream));
+        = |real| reopening(path, stream, appends(mode), || real(path, mode, stream));
     /// fclose(3). Also gives up the descriptor.
     [fclose, _IO_fclose](stream: *mut FILE) -> c_int
         = |real| closing(stream, || real(stream));
