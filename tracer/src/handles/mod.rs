@@ -16,6 +16,6 @@ pub(crate) use description::{Description, Mover};
 pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, known_description, prepare, take};
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
 pub(crate) use mpi_requests::{Held, MpiRequest, Submitted, add as add_mpi_request, none as no_mpi_requests};
-pub(crate) use names::{failed_name, named};
+pub(crate) use names::{failed_canonical, failed_name, named};
 pub(crate) use resolve::{PATH_BYTES, canonical_path, descriptor, file_of, opened, real_path};
 pub(crate) use stream::{Marks, Trust};

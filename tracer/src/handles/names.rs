@@ -30,19 +30,31 @@ pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Optio
         Note::Name.count();
         return None;
     }
-    with_path(at, name, |path| {
-        if let Some(file) = registry::find_file(path) {
-            return Some(file);
-        }
-        let room = FAILED_NAMES.load(Ordering::Relaxed) < MOST_FAILED_NAMES;
-        let file = room.then(|| registry::find_or_add(path, Identity::default())).flatten();
-        if file.is_some() {
-            FAILED_NAMES.fetch_add(1, Ordering::Relaxed);
-        } else {
-            Note::Name.count();
-        }
-        file
-    })
+    with_path(at, name, failed_path)
+}
+
+/// The recorded file of an absolute path on which a call failed.
+fn failed_path(path: &[u8]) -> Option<&'static File> {
+    if let Some(file) = registry::find_file(path) {
+        return Some(file);
+    }
+    let room = FAILED_NAMES.load(Ordering::Relaxed) < MOST_FAILED_NAMES;
+    let file = room.then(|| registry::find_or_add(path, Identity::default())).flatten();
+    if file.is_some() {
+        FAILED_NAMES.fetch_add(1, Ordering::Relaxed);
+    } else {
+        Note::Name.count();
+    }
+    file
+}
+
+/// The same for a path that may be the system's.
+pub(crate) fn failed_canonical(path: &[u8]) -> Option<&'static File> {
+    if registry::judge(path) != Verdict::Recorded {
+        Note::SystemName.count();
+        return None;
+    }
+    failed_path(path)
 }
 
 /// Whether the string can be read. Only the kernel can tell; most errors say that it has read it.

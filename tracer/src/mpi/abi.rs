@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "dlsym(3)")]
 
 use super::calls::{Handle, api};
+use super::errors::{self, ErrorClasses};
 use crate::real::{loaded_symbol, object_path};
 use std::ffi::CStr;
 
@@ -33,6 +34,10 @@ pub(crate) struct Abi {
     pub(crate) status_bytes: usize,
     /// Size of an `MPI_Request`, of which functions take arrays.
     pub(crate) request_bytes: usize,
+    /// Where an `MPI_Status` has its error, in bytes.
+    pub(crate) status_error: usize,
+    /// Numbers of error classes.
+    pub(crate) errors: ErrorClasses,
     /// `MPI_REQUEST_NULL`.
     pub(crate) request_null: Handle,
     /// `MPI_SEEK_SET`.
@@ -54,6 +59,8 @@ const MPICH: Abi = Abi {
     errors_return: 0x5400_0001,
     status_ignore: 1,
     status_bytes: 20,
+    status_error: 16,
+    errors: errors::MPICH,
     request_bytes: 4,
     request_null: 0x2c00_0000,
     seek_set: 600,
@@ -73,6 +80,8 @@ const STANDARD: Abi = Abi {
     errors_return: 0x143,
     status_ignore: 0,
     status_bytes: 32,
+    status_error: 8,
+    errors: errors::OPEN_MPI,
     request_bytes: 8,
     request_null: 0x180,
     seek_set: 403,
@@ -97,6 +106,8 @@ fn open_mpi() -> Option<Abi> {
         errors_return: variable(c"ompi_mpi_errors_return")?,
         status_ignore: 0,
         status_bytes: 24,
+        status_error: 8,
+        errors: errors::OPEN_MPI,
         request_bytes: 8,
         request_null: variable(c"ompi_request_null")?,
         seek_set: 600,

@@ -61,6 +61,8 @@ functions! {
     get_elements = c"PMPI_Get_elements_x"(status: *const c_void, datatype: Handle, count: *mut i64);
     /// MPI_Type_size_x.
     type_size = c"PMPI_Type_size_x"(datatype: Handle, size: *mut i64);
+    /// MPI_Error_class.
+    error_class = c"PMPI_Error_class"(code: c_int, class: *mut c_int);
     /// MPI_File_open.
     file_open = c"PMPI_File_open"(comm: Handle, name: *const c_char, mode: c_int, info: Handle, file: *mut Handle);
     /// MPI_File_close.

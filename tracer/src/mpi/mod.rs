@@ -3,6 +3,7 @@
 
 mod abi;
 mod calls;
+mod errors;
 mod world;
 
 pub(crate) use calls::{Handle, SUCCESS, api};

@@ -1,7 +1,7 @@
 //! The forms of MPI-IO beside the blocking calls: the trace tells exactly what the program did, under each MPI.
 
 use crate::harness::{
-    Compiler, Launch, Order, Scratch, Traces, assert_same, read_log, read_ranks, skip, workload_with,
+    Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip, workload_with,
 };
 
 /// Runs a part of testdata/workloads/mpiio_forms.c under each MPI and compares.
@@ -21,6 +21,21 @@ fn exact(part: &str, ranks: &[u32]) {
             assert!(!log.is_empty());
             assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
         }
+    }
+}
+
+#[test]
+fn calls_that_fail() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let program = workload_with("mpiio_failed", mpi, &["-O1"]);
+        let outcome = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, 2).run();
+        assert_eq!(outcome.code, 0, "{mpi:?}: {outcome:?}");
+        let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+        assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
+        let mut failed = traces.failed_ops(&scratch.data());
+        failed.retain(|op| op.layer == "MPIIO");
+        assert_same(Order::File, &read_failures(&scratch), &failed);
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, moved_bytes, status_bytes};
+use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles::{Held, MpiRequest, no_mpi_requests};
 use crate::mpi::{Handle, SUCCESS, World, world};
@@ -90,7 +91,12 @@ fn watching(
     held.release(|index, request| {
         if result != SUCCESS {
             // Some may be complete, in error or not: those are gone from the list.
-            return requests.handle(world, index) != request.handle();
+            let gone = requests.handle(world, index) != request.handle();
+            if gone {
+                let rows = Rows { statuses: readable.then_some(statuses), count: rows };
+                ended_in_error(thread, world, request, result, &rows, row_of(index), end);
+            }
+            return gone;
         }
         let Some(row) = row_of(index) else { return false };
         let status = readable.then(|| statuses.wrapping_byte_add(row * world.abi.status_bytes));
@@ -100,6 +106,39 @@ fn watching(
     thread.mpi_depth.set(0);
     errno.restore();
     result
+}
+
+/// The statuses that a call has filled in.
+struct Rows {
+    statuses: Option<*mut c_void>,
+    count: usize,
+}
+
+/// A request is over after a call that failed, for its reason or for another one's: then its status tells (MPI 4.0, 3.7.5).
+#[cold]
+fn ended_in_error(
+    thread: &'static Thread,
+    world: &World,
+    request: &MpiRequest,
+    code: c_int,
+    rows: &Rows,
+    row: Option<usize>,
+    end: u64,
+) {
+    let in_status = world.abi.class_of(code) == world.abi.errors.in_status;
+    let row = row.filter(|&row| in_status && row < rows.count);
+    let status = row.zip(rows.statuses).map(|(row, all)| all.wrapping_byte_add(row * world.abi.status_bytes));
+    let code = status.map_or(code, |status| {
+        // SAFETY: the library has filled in this row.
+        unsafe { status.wrapping_byte_add(world.abi.status_error).cast::<c_int>().read() }
+    });
+    if code == SUCCESS {
+        return completed(thread, world, request, status, end);
+    }
+    let what = request.submitted();
+    thread.mpi_depth.set(0);
+    failed(Call::begun_at(thread, what.start), what.file, what.op, what.in_file, code);
+    thread.mpi_depth.set(1);
 }
 
 fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, status: Option<*mut c_void>, end: u64) {

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{OwnStatus, Where, moved_bytes, readable, status_bytes};
+use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles;
 use crate::mpi::{Handle, SUCCESS, world};
@@ -42,6 +43,9 @@ pub(super) fn transferring(
         let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
         thread.mpi_depth.set(0);
         timer.end_at(end, file.file(), op, begin.in_file, bytes);
+    } else {
+        thread.mpi_depth.set(0);
+        failed(timer, file, op, begin.in_file, result);
     }
     thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());

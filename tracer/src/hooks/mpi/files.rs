@@ -3,7 +3,7 @@
 
 use super::life::{ERR_OTHER, outermost};
 use crate::handles::{self, MpiFile, PATH_BYTES};
-use crate::mpi::{Handle, SUCCESS, api};
+use crate::mpi::{Handle, SUCCESS, api, world};
 use crate::ops::{MPIIO_CLOSE, MPIIO_DELETE, MPIIO_OPEN, MPIIO_SET_VIEW, MPIIO_SYNC, Op};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -30,6 +30,36 @@ fn canonical(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     Some((path, length))
 }
 
+/// The same, whatever happens to errno.
+fn canonical_kept(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
+    let errno = crate::errno::save();
+    let path = canonical(name);
+    errno.restore();
+    path
+}
+
+/// Records a call on what MPI calls `name` that failed with an error code.
+#[cold]
+pub(super) fn failed_on_name(timer: Call, path: Option<([u8; PATH_BYTES], usize)>, op: &'static Op, code: c_int) {
+    let errno = crate::errno::save();
+    if let Some(world) = world()
+        && let Some(file) = path.and_then(|(path, length)| handles::failed_canonical(&path[..length]))
+    {
+        timer.failed_with(world.abi.errno_of(code), file, op, NO_OFFSET);
+    }
+    errno.restore();
+}
+
+/// Records a call on an open file that failed with an error code, at the offset where it would have begun.
+#[cold]
+pub(super) fn failed(timer: Call, file: &MpiFile, op: &'static Op, offset: i64, code: c_int) {
+    if let Some(world) = world() {
+        let errno = crate::errno::save();
+        timer.failed_with(world.abi.errno_of(code), file.file(), op, offset);
+        errno.restore();
+    }
+}
+
 /// The file that MPI_File_open calls `name`.
 fn file_named(name: *const c_char) -> Option<&'static File> {
     let (path, length) = canonical(name)?;
@@ -50,6 +80,8 @@ fn opening(name: *const c_char, handle: *mut Handle, call: impl FnOnce() -> c_in
             timer.end_at(end, file, &MPIIO_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
+    } else if outer {
+        failed_on_name(timer, canonical_kept(name), &MPIIO_OPEN, result);
     }
     result
 }
@@ -65,6 +97,8 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
             timer.end_plain(file.file(), &MPIIO_CLOSE);
         }
         handles::remove_mpi_file(open);
+    } else if outer && let Some(file) = handles::find_mpi_file(open) {
+        failed(timer, file, &MPIIO_CLOSE, NO_OFFSET, result);
     }
     result
 }
@@ -72,9 +106,7 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
     // Behind the call a symbolic link would lead nowhere.
-    let errno = crate::errno::save();
-    let path = canonical(name);
-    errno.restore();
+    let path = canonical_kept(name);
     let timer = Call::begin(thread);
     let (result, _) = outermost(call);
     if result == SUCCESS {
@@ -83,6 +115,8 @@ fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
             timer.end_at(end, file, &MPIIO_DELETE, NO_OFFSET, 0);
         }
         errno.restore();
+    } else {
+        failed_on_name(timer, path, &MPIIO_DELETE, result);
     }
     result
 }
@@ -107,6 +141,8 @@ pub(super) fn on_file(
         thread.mpi_depth.set(depth);
         timer.end_at(end, file.file(), op, offset, length);
         errno.restore();
+    } else if outer && let Some(file) = handles::find_mpi_file(handle) {
+        failed(timer, file, op, NO_OFFSET, result);
     }
     result
 }

@@ -10,7 +10,8 @@ use super::split::beginning;
 use crate::mpi::Handle;
 use crate::ops::{
     MPIIO_IREAD, MPIIO_IREAD_ALL, MPIIO_IREAD_SHARED, MPIIO_IWRITE, MPIIO_IWRITE_ALL, MPIIO_IWRITE_SHARED, MPIIO_READ,
-    MPIIO_READ_ALL, MPIIO_READ_ORDERED, MPIIO_READ_SHARED, MPIIO_WRITE, MPIIO_WRITE_ALL, MPIIO_WRITE_ORDERED,
+    MPIIO_READ_ALL, MPIIO_READ_ORDERED, MPIIO_READ_SHARED, MPIIO_SPLIT_READ_ALL, MPIIO_SPLIT_READ_ORDERED,
+    MPIIO_SPLIT_WRITE_ALL, MPIIO_SPLIT_WRITE_ORDERED, MPIIO_WRITE, MPIIO_WRITE_ALL, MPIIO_WRITE_ORDERED,
     MPIIO_WRITE_SHARED,
 };
 use crate::real::hooks;
@@ -85,20 +86,20 @@ hooks! { LARGE, missing = ERR_OTHER;
         = |real| submitting(handle, &MPIIO_IWRITE_SHARED, Where::Shared, Buffer { count, datatype }, request, || real(handle, buffer, count, datatype, request));
     /// MPI_File_read_at_all_begin_c.
     [MPI_File_read_at_all_begin_c, PMPI_File_read_at_all_begin_c](handle: Handle, offset: i64, buffer: *mut c_void, count: i64, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
     /// MPI_File_write_at_all_begin_c.
     [MPI_File_write_at_all_begin_c, PMPI_File_write_at_all_begin_c](handle: Handle, offset: i64, buffer: *const c_void, count: i64, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
     /// MPI_File_read_all_begin_c.
     [MPI_File_read_all_begin_c, PMPI_File_read_all_begin_c](handle: Handle, buffer: *mut c_void, count: i64, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Individual, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, Where::Individual, || real(handle, buffer, count, datatype));
     /// MPI_File_write_all_begin_c.
     [MPI_File_write_all_begin_c, PMPI_File_write_all_begin_c](handle: Handle, buffer: *const c_void, count: i64, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Individual, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, Where::Individual, || real(handle, buffer, count, datatype));
     /// MPI_File_read_ordered_begin_c.
     [MPI_File_read_ordered_begin_c, PMPI_File_read_ordered_begin_c](handle: Handle, buffer: *mut c_void, count: i64, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Shared, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ORDERED, Where::Shared, || real(handle, buffer, count, datatype));
     /// MPI_File_write_ordered_begin_c.
     [MPI_File_write_ordered_begin_c, PMPI_File_write_ordered_begin_c](handle: Handle, buffer: *const c_void, count: i64, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Shared, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ORDERED, Where::Shared, || real(handle, buffer, count, datatype));
 }

@@ -3,6 +3,7 @@
 
 use super::completion::request_at;
 use super::extent::{Where, asked_bytes};
+use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles::{self, Submitted};
 use crate::mpi::{Handle, SUCCESS, world};
@@ -52,6 +53,9 @@ pub(super) fn submitting(
         if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
             timer.end_at(end, file.file(), op, in_file, asked);
         }
+    } else if result != SUCCESS {
+        thread.mpi_depth.set(0);
+        failed(timer, file, op, begin.in_file, result);
     }
     thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
+use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles;
 use crate::mpi::{Handle, SUCCESS, world};
@@ -16,7 +17,7 @@ use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, the first half.
-pub(super) fn beginning(handle: Handle, place: Where, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn beginning(handle: Handle, op: &'static Op, place: Where, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
     let Some(file) = handles::find_mpi_file(handle) else { return call() };
     thread.mpi_depth.set(1);
@@ -30,8 +31,11 @@ pub(super) fn beginning(handle: Handle, place: Where, call: impl FnOnce() -> c_i
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
         file.split.start.store(timer.start(), Ordering::Release);
+        thread.mpi_depth.set(0);
+    } else {
+        thread.mpi_depth.set(0);
+        failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());
     result
 }
@@ -59,6 +63,9 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
         thread.mpi_depth.set(0);
         Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
+    } else if start != 0 {
+        thread.mpi_depth.set(0);
+        failed(Call::begun_at(thread, start), file, op, begin.in_file, result);
     }
     thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());
@@ -69,22 +76,22 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
 hooks! { SPLIT, missing = ERR_OTHER;
     /// MPI_File_read_at_all_begin.
     [MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
     /// MPI_File_write_at_all_begin.
     [MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
     /// MPI_File_read_all_begin.
     [MPI_File_read_all_begin, PMPI_File_read_all_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Individual, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, Where::Individual, || real(handle, buffer, count, datatype));
     /// MPI_File_write_all_begin.
     [MPI_File_write_all_begin, PMPI_File_write_all_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Individual, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, Where::Individual, || real(handle, buffer, count, datatype));
     /// MPI_File_read_ordered_begin.
     [MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Shared, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ORDERED, Where::Shared, || real(handle, buffer, count, datatype));
     /// MPI_File_write_ordered_begin.
     [MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, Where::Shared, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ORDERED, Where::Shared, || real(handle, buffer, count, datatype));
     /// MPI_File_read_at_all_end.
     [MPI_File_read_at_all_end, PMPI_File_read_at_all_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_READ_ALL, status, |status| real(handle, buffer, status));
