@@ -29,6 +29,7 @@ pub(crate) fn resolve_all() {
         stdio::CHARACTERS,
         stdio::FORMATTED,
         stdio::TOUCHES,
+        stdio::WIDE,
         stdio::NUMBERS,
         process::ENDS,
         process::BECOMES,

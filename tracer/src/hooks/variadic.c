@@ -18,6 +18,17 @@ int __vfprintf_chk(stream *, int, const char *, va_list);
 int __vprintf_chk(int, const char *, va_list);
 int __vdprintf_chk(int, int, const char *, va_list);
 
+int vfwprintf(stream *, const wchar_t *, va_list);
+int vwprintf(const wchar_t *, va_list);
+int vfwscanf(stream *, const wchar_t *, va_list);
+int vwscanf(const wchar_t *, va_list);
+int __isoc99_vfwscanf(stream *, const wchar_t *, va_list);
+int __isoc99_vwscanf(const wchar_t *, va_list);
+int __isoc23_vfwscanf(stream *, const wchar_t *, va_list);
+int __isoc23_vwscanf(const wchar_t *, va_list);
+int __vfwprintf_chk(stream *, int, const wchar_t *, va_list);
+int __vwprintf_chk(int, const wchar_t *, va_list);
+
 #define VARIADIC(name, parameters, call)                                                                              \
     int dxt_##name parameters;                                                                                        \
     int dxt_##name parameters {                                                                                       \
@@ -40,6 +51,16 @@ VARIADIC(isoc23_scanf, (const char *format, ...), __isoc23_vscanf(format, list))
 VARIADIC(fprintf_chk, (stream * to, int flag, const char *format, ...), __vfprintf_chk(to, flag, format, list))
 VARIADIC(printf_chk, (int flag, const char *format, ...), __vprintf_chk(flag, format, list))
 VARIADIC(dprintf_chk, (int to, int flag, const char *format, ...), __vdprintf_chk(to, flag, format, list))
+VARIADIC(fwprintf, (stream * to, const wchar_t *format, ...), vfwprintf(to, format, list))
+VARIADIC(wprintf, (const wchar_t *format, ...), vwprintf(format, list))
+VARIADIC(fwscanf, (stream * from, const wchar_t *format, ...), vfwscanf(from, format, list))
+VARIADIC(wscanf, (const wchar_t *format, ...), vwscanf(format, list))
+VARIADIC(isoc99_fwscanf, (stream * from, const wchar_t *format, ...), __isoc99_vfwscanf(from, format, list))
+VARIADIC(isoc99_wscanf, (const wchar_t *format, ...), __isoc99_vwscanf(format, list))
+VARIADIC(isoc23_fwscanf, (stream * from, const wchar_t *format, ...), __isoc23_vfwscanf(from, format, list))
+VARIADIC(isoc23_wscanf, (const wchar_t *format, ...), __isoc23_vwscanf(format, list))
+VARIADIC(fwprintf_chk, (stream * to, int flag, const wchar_t *format, ...), __vfwprintf_chk(to, flag, format, list))
+VARIADIC(wprintf_chk, (int flag, const wchar_t *format, ...), __vwprintf_chk(flag, format, list))
 
 int execv(const char *, char *const[]);
 int execvp(const char *, char *const[]);

@@ -59,4 +59,24 @@ variadic! {
     __printf_chk = dxt_printf_chk;
     /// dprintf(3), likewise.
     __dprintf_chk = dxt_dprintf_chk;
+    /// fwprintf(3), by vfwprintf(3).
+    fwprintf = dxt_fwprintf;
+    /// wprintf(3), by vwprintf(3).
+    wprintf = dxt_wprintf;
+    /// fwscanf(3) of old programs, by vfwscanf(3).
+    fwscanf = dxt_fwscanf;
+    /// wscanf(3) of old programs, by vwscanf(3).
+    wscanf = dxt_wscanf;
+    /// fwscanf(3) of C99.
+    __isoc99_fwscanf = dxt_isoc99_fwscanf;
+    /// wscanf(3) of C99.
+    __isoc99_wscanf = dxt_isoc99_wscanf;
+    /// fwscanf(3) of C23 (glibc 2.38).
+    __isoc23_fwscanf = dxt_isoc23_fwscanf;
+    /// wscanf(3) of C23.
+    __isoc23_wscanf = dxt_isoc23_wscanf;
+    /// fwprintf(3) as programs compiled with _FORTIFY_SOURCE call it.
+    __fwprintf_chk = dxt_fwprintf_chk;
+    /// wprintf(3), likewise.
+    __wprintf_chk = dxt_wprintf_chk;
 }

@@ -1,6 +1,8 @@
 //! C streams.
 
-use crate::harness::{Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, read_log, skip, workload_with};
+use crate::harness::{
+    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, read_failures, read_log, skip, workload_with,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -93,6 +95,28 @@ fn streams_of_cpp() {
             }
             assert_eq!(at as u64, bytes, "{name} {path}");
         }
+    }
+}
+
+#[test]
+fn wide_characters() {
+    for flags in VARIANTS {
+        let scratch = Scratch::new();
+        let program = workload_with("wide", Compiler::Cc, flags);
+        let out = scratch.data().join("out");
+        // Standard input and output are streams of wide characters too.
+        let script = format!(
+            "echo 'ä 12' > {1}.in; {0} {2} < {1}.in > {1}; exit $?",
+            program.display(),
+            out.display(),
+            scratch.data().display()
+        );
+        let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+        let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+        assert!(log.len() > 60, "{}", log.len());
+        assert_same(Order::Thread, &log, &of_the_program(&log, &traces));
+        assert_same(Order::Thread, &read_failures(&scratch), &traces.failed_ops(&scratch.data()));
     }
 }
 

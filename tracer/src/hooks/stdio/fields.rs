@@ -109,6 +109,17 @@ pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
     })
 }
 
+/// Whether it is a stream of wide characters: of such a one ftello(3) says where it appends.
+pub(super) fn is_wide(stream: *mut FILE) -> bool {
+    if !GLIBC.load(Ordering::Relaxed) {
+        return false;
+    }
+    // SAFETY: as in `of`.
+    let place = unsafe { &raw const (*stream.cast_const().cast::<Layout>()).mode };
+    // SAFETY: as in `of`.
+    unsafe { place.read_volatile() > 0 }
+}
+
 impl Fields {
     /// Where the stream is, if it knows where the kernel is: what ftello(3) answers then.
     #[inline(always)]

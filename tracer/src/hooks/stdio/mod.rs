@@ -11,6 +11,7 @@ mod standard;
 mod streams;
 mod touches;
 mod transfers;
+mod wide;
 
 pub(super) use blocks::BLOCKS;
 pub(super) use characters::CHARACTERS;
@@ -19,3 +20,4 @@ pub(super) use formatted::FORMATTED;
 pub(super) use numbers::NUMBERS;
 pub(super) use streams::STREAMS;
 pub(super) use touches::TOUCHES;
+pub(super) use wide::WIDE;

@@ -47,7 +47,7 @@ pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) ->
         return NO_OFFSET;
     }
     let errno = errno::save();
-    let position = if writes && description.appends() {
+    let position = if writes && description.appends() && !fields::is_wide(stream) {
         end_of_file(stream)
     } else {
         // SAFETY: the program's own open stream; ftello(3) leaves its buffer as it is.

@@ -76,6 +76,9 @@ hooks! { TOUCHES, missing = none();
     /// ungetc(3).
     [ungetc, _IO_ungetc](byte: c_int, stream: *mut FILE) -> c_int
         = |real| if record::thread().is_none() { real(byte, stream) } else { putting_back(stream, || real(byte, stream)) };
+    /// ungetwc(3).
+    [ungetwc](character: u32, stream: *mut FILE) -> u32
+        = |real| moving(stream, || real(character, stream));
     /// fgetpwent(3).
     [fgetpwent](stream: *mut FILE) -> *mut passwd
         = |real| moving(stream, || real(stream));
