@@ -40,6 +40,8 @@ notes! {
     Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER) keeps counters only";
     /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.
     Name = "failed calls on names that were too many or unreadable";
+    /// A call on a name for which a file was not made any more.
+    MoreNames = "calls on names that were too many and are recorded under their directory";
     /// A memory map that the table of maps had no room for.
     Map = "memory maps whose end was not followed";
     /// An asynchronous operation that found no place, or whose block was used again.

@@ -12,16 +12,46 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Most files that are made for names of failing calls: a search along a path must not fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
+/// Most files that are made for names of calls that open nothing.
+const MOST_NAMES: u32 = 1 << 15;
+static NAMES: AtomicU32 = AtomicU32::new(0);
+/// Most directories whose other names are told apart.
+const MOST_DIRECTORIES: u32 = 1 << 13;
+static DIRECTORIES: AtomicU32 = AtomicU32::new(0);
 
 /// The recorded file that a call which succeeded calls `name`, relative to the directory `at`. May change errno.
 pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
     with_path(at, name, |path| {
-        let file = registry::find_or_add(path, Identity::default());
+        let file = registry::find_file(path).or_else(|| new_name(path));
         if file.is_none() {
             Note::FileTableFull.count();
         }
         file
     })
+}
+
+/// The file of a path that was not seen before. Programs that walk over millions of names must not fill the table: beyond a
+/// number of them the others of a directory are one, whose path is the directory's with a slash behind, as no file's is.
+fn new_name(path: &[u8]) -> Option<&'static File> {
+    if let Some(file) = within(&NAMES, MOST_NAMES, path) {
+        return Some(file);
+    }
+    Note::MoreNames.count();
+    let end = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let directory = &path[..end];
+    let known = registry::find_file(directory).or_else(|| within(&DIRECTORIES, MOST_DIRECTORIES, directory));
+    // All others are under the root.
+    known.or_else(|| registry::find_or_add(b"/", Identity::default()))
+}
+
+/// Makes a file if fewer than `most` were made so.
+fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
+    if made.load(Ordering::Relaxed) >= most {
+        return None;
+    }
+    let file = registry::find_or_add(path, Identity::default())?;
+    made.fetch_add(1, Ordering::Relaxed);
+    Some(file)
 }
 
 /// The same for a call that failed with `error`.
@@ -38,11 +68,8 @@ fn failed_path(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = registry::find_file(path) {
         return Some(file);
     }
-    let room = FAILED_NAMES.load(Ordering::Relaxed) < MOST_FAILED_NAMES;
-    let file = room.then(|| registry::find_or_add(path, Identity::default())).flatten();
-    if file.is_some() {
-        FAILED_NAMES.fetch_add(1, Ordering::Relaxed);
-    } else {
+    let file = within(&FAILED_NAMES, MOST_FAILED_NAMES, path);
+    if file.is_none() {
         Note::Name.count();
     }
     file

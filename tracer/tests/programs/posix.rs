@@ -50,6 +50,26 @@ fn metadata_calls_are_recorded_on_the_file_they_name() {
 }
 
 #[test]
+fn a_walk_over_many_names_is_bounded_and_summed() {
+    const MOST: usize = 32_768;
+    const NAMES: usize = 40_000;
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload("names")).arg(scratch.data()).arg(NAMES.to_string());
+    let (log, traces) = launch.env("DXT_BUFFER_MAX", "64M").traced();
+    let directory = format!("{}/", scratch.data().display());
+    // Of each name the program has asked twice.
+    let (others, names): (Vec<_>, Vec<_>) = everything(&traces).into_iter().partition(|op| op.path.ends_with('/'));
+    assert_eq!((names.len(), others.len()), (2 * MOST, 2 * (NAMES - MOST)));
+    assert!(others.iter().all(|op| op.name == "stat" && op.path == directory), "{:?}", others[0]);
+    assert_eq!(log.len(), names.len() + others.len());
+    // The first names are themselves, each time.
+    let first = |turn: usize| &log[turn * NAMES..turn * NAMES + MOST];
+    assert!(names == [first(0), first(1)].concat());
+    let counted = traces.processes[0].notes.iter().find(|note| note.what.contains("under their directory"));
+    assert_eq!(counted.map(|note| note.count), Some(2 * (NAMES - MOST) as u64));
+}
+
+#[test]
 fn maps_and_locks_are_recorded_with_their_ranges() {
     for flags in [VARIANTS[0], VARIANTS[3]] {
         exactly("maps_locks", flags, Order::Thread);

@@ -4,7 +4,7 @@ use super::{Calls, Op};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use trace_format::counters::Counters;
-use trace_format::meta::{Job, Note, Process, ProcessInfo, stream_flags};
+use trace_format::meta::{Job, Note, Process, ProcessInfo, StreamDef, stream_flags};
 use trace_format::op::OpDef;
 use trace_format::read::{Decoder, Trace};
 
@@ -109,7 +109,8 @@ impl Traces {
             let entry = region.entry.expect("a region has an index entry");
             assert_eq!((entry.rank, entry.pid), (process.info.rank, process.info.pid));
             assert_eq!((entry.segments, entry.missing), (process.info.segments, process.info.missing));
-            let meaning = Meaning { process: &process, names: &names, ops: &ops };
+            let streams = process.streams.iter().map(|stream| (stream.id, stream)).collect();
+            let meaning = Meaning { process: &process, streams, names: &names, ops: &ops };
             let first = self.segments.len() + self.failures.len();
             let mut decoder = Decoder::default();
             for block in &read.blocks {
@@ -202,13 +203,14 @@ impl Traces {
 /// Looks up what a segment's ids mean.
 struct Meaning<'a> {
     process: &'a Process,
+    streams: HashMap<u32, &'a StreamDef>,
     names: &'a HashMap<u64, &'a [u8]>,
     ops: &'a HashMap<u16, &'a OpDef>,
 }
 
 impl Meaning<'_> {
     fn of(&self, stream: u32, offset: i64, length: u64, tid: u32) -> (Op, bool) {
-        let stream = self.process.streams.iter().find(|def| def.id == stream).expect("a segment's stream is defined");
+        let stream = self.streams.get(&stream).expect("a segment's stream is defined");
         let file = &self.process.files[stream.file as usize];
         let path = file.path.as_deref().or_else(|| self.names.get(&file.hash).copied()).expect("a file has a name");
         let def = self.ops[&stream.op];
