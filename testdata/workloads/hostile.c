@@ -228,7 +228,7 @@ int main(int argc, char **argv) {
         some_io("after", 10);
     } else if (strcmp(way, "no_output") == 0) {
         some_io("before", 10);
-        CHECK(syscall(SYS_unlinkat, AT_FDCWD, getenv("DXT_OUTPUT_DIR"), AT_REMOVEDIR) == 0);
+        CHECK(raw_call(SYS_unlinkat, AT_FDCWD, getenv("DXT_OUTPUT_DIR"), AT_REMOVEDIR) == 0);
         some_io("after", 10);
     } else if (strcmp(way, "threads") == 0) {
         threads();
