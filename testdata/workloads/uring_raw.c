@@ -61,10 +61,12 @@ static void put(struct ring *ring, const struct io_uring_sqe *entry) {
     __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 }
 
-/* Takes a completion; the call that waited for it is over. */
+/* Takes a completion, waiting for it if need be. */
 static struct io_uring_cqe take(struct ring *ring) {
     unsigned *head = word(ring, ring->about.cq_off.head);
-    CHECK(__atomic_load_n(word(ring, ring->about.cq_off.tail), __ATOMIC_ACQUIRE) != *head);
+    while (__atomic_load_n(word(ring, ring->about.cq_off.tail), __ATOMIC_ACQUIRE) == *head) {
+        CHECK(syscall(SYS_io_uring_enter, ring->fd, 0L, 1L, (long)IORING_ENTER_GETEVENTS, NULL, 0L) == 0);
+    }
     struct io_uring_cqe *all = (struct io_uring_cqe *)(ring->memory + ring->about.cq_off.cqes);
     struct io_uring_cqe found = all[*head & (ring->about.cq_entries - 1)];
     __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);

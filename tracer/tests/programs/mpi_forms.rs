@@ -4,12 +4,12 @@ use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip, workload_with,
 };
 
-/// Runs a part of testdata/workloads/mpiio_forms.c under each MPI and compares.
-fn exact(part: &str, ranks: &[u32]) {
+/// Runs a part of a program of testdata/workloads under each MPI and compares.
+fn exact(program: &'static str, part: &str, ranks: &[u32]) {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         for &ranks in ranks {
             let scratch = Scratch::new();
-            let program = workload_with("mpiio_forms", mpi, &["-O1"]);
+            let program = workload_with(program, mpi, &["-O1"]);
             let outcome = Launch::new(&scratch, program).arg(scratch.data()).arg(part).ranks(mpi, ranks).run();
             if outcome.code == 77 {
                 skip(&format!("{mpi:?} is older than MPI 4.0"));
@@ -41,35 +41,35 @@ fn calls_that_fail() {
 
 #[test]
 fn nonblocking() {
-    exact("nonblocking", &[1, 3]);
+    exact("mpiio_requests", "nonblocking", &[1, 3]);
 }
 
 #[test]
 fn more_requests_than_statuses() {
-    exact("crowd", &[1, 2]);
+    exact("mpiio_requests", "crowd", &[1, 2]);
 }
 
 #[test]
 fn split_collectives() {
-    exact("split", &[1, 3]);
+    exact("mpiio_forms", "split", &[1, 3]);
 }
 
 #[test]
 fn positions_and_sizes() {
-    exact("positions", &[1, 2]);
+    exact("mpiio_forms", "positions", &[1, 2]);
 }
 
 #[test]
 fn large_counts() {
-    exact("counts", &[1, 2]);
+    exact("mpiio_forms", "counts", &[1, 2]);
 }
 
 #[test]
 fn reads_past_the_end_are_short() {
-    exact("ends", &[1, 2, 3]);
+    exact("mpiio_ends", "ends", &[1, 2, 3]);
 }
 
 #[test]
 fn more_than_two_gibibytes_in_one_call() {
-    exact("huge", &[1]);
+    exact("mpiio_ends", "huge", &[1]);
 }

@@ -4,9 +4,10 @@
 use super::fields::{self, Fields};
 use super::positions::{self, Before};
 use crate::errno;
-use crate::handles::{self, Description, Mover};
+use crate::handles::{self, Description};
 use crate::ops::Op;
 use crate::record::{self, Call};
+use crate::tls::Thread;
 use libc::FILE;
 
 /// What a call says that it has moved.
@@ -51,69 +52,68 @@ pub(super) fn transferring<T>(
     let timer = Call::begin(thread);
     let result = call();
     let end = crate::clock::now();
-    let length = match moved(&result) {
-        Moved::Bytes(bytes) => Ok(bytes),
-        Moved::AtLeast(least) => Err((least, true)),
-        Moved::Unknown => Err((0, false)),
-        Moved::Within { limit, least } => read_in_buffer(stream, &before, limit).ok_or((least, false)),
+    let said = moved(&result);
+    let known = match said {
+        Moved::Bytes(bytes) => Some(bytes),
+        Moved::Within { limit, .. } => read_in_buffer(stream, &before, limit),
+        Moved::AtLeast(_) | Moved::Unknown => None,
     };
-    match length {
-        Ok(length) => {
-            timer.end_at(end, description.file(), op, before.offset, length);
-            if before.offset >= 0 {
-                positions::remember(stream, description, &mover, before.offset + length as i64);
-            }
+    if let Some(length) = known {
+        timer.end_at(end, description.file(), op, before.offset, length);
+        if before.offset >= 0 {
+            positions::remember(stream, description, &mover, before.offset + length as i64);
         }
-        Err((least, short)) => {
-            uncertain(stream, description, op, &before, least, Ended { timer, end, mover: &mover, short });
-        }
+    } else {
+        let had_failed = !op.writes() && before.fields.as_ref().is_some_and(Fields::has_error);
+        let call = Short { thread, start: timer.start(), end, offset: before.offset, had_failed, said };
+        let position = uncertain(stream, description, op, call);
+        positions::remember(stream, description, &mover, position);
     }
     description.settle(mover);
     result
 }
 
-/// A call that has returned.
-struct Ended<'a> {
-    timer: Call,
+/// A call that does not say how many bytes it has moved.
+struct Short {
+    thread: &'static Thread,
+    start: u64,
     end: u64,
-    mover: &'a Mover,
-    /// It has moved less than it might have.
-    short: bool,
+    /// Where the stream was before.
+    offset: i64,
+    /// Whether a call before had failed.
+    had_failed: bool,
+    said: Moved,
 }
 
-/// Records a call that does not say how many bytes it has moved, or that has failed: what it moved before that is one
-/// segment, that it failed another one, behind those bytes.
+/// Records such a call: what it moved is one segment, that it failed another one, behind those bytes. Returns where it has
+/// left the stream.
 #[cold]
 #[inline(never)]
-fn uncertain(
-    stream: *mut FILE,
-    description: &Description,
-    op: &'static Op,
-    before: &Before,
-    least: u64,
-    call: Ended<'_>,
-) {
+fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call: Short) -> i64 {
     let errno = errno::save();
-    let length = asked(stream, description, op, before, least);
-    let Ended { timer, end, mover, short } = call;
-    let failed = short && has_failed(stream, op, before);
+    let (least, may_have_failed) = match call.said {
+        Moved::Bytes(least) | Moved::Within { least, .. } => (least, false),
+        Moved::AtLeast(least) => (least, true),
+        Moved::Unknown => (0, false),
+    };
+    let length = asked(stream, description, op, call.offset, least);
+    let failed = may_have_failed && has_failed(stream, op, call.had_failed);
+    let behind = if call.offset >= 0 { call.offset + length as i64 } else { call.offset };
+    let timer = Call::since(call.thread, call.start);
     if length > 0 || !failed {
-        timer.again().end_at(end, description.file(), op, before.offset, length);
-        if before.offset >= 0 {
-            positions::remember(stream, description, mover, before.offset + length as i64);
-        }
+        timer.again().end_at(call.end, description.file(), op, call.offset, length);
     }
     if failed {
-        let offset = if before.offset >= 0 { before.offset + length as i64 } else { before.offset };
         let error = if errno.value() == 0 { libc::EIO } else { errno.value() };
-        timer.failed_with(error, description.file(), op, offset);
+        timer.failed_with(error, description.file(), op, behind);
     }
     errno.restore();
+    behind
 }
 
 /// Whether a call that moved less than it might have has failed: one that writes has, one that reads may have found the end
 /// of the file. Either leaves a mark on the stream, which stays until it is cleared: of a failure only a new one means something.
-fn has_failed(stream: *mut FILE, op: &Op, before: &Before) -> bool {
+fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     if op.writes() {
         return true;
     }
@@ -121,8 +121,7 @@ fn has_failed(stream: *mut FILE, op: &Op, before: &Before) -> bool {
     let error = unsafe { libc::ferror(stream) } != 0;
     // SAFETY: likewise.
     let end = unsafe { libc::feof(stream) } != 0;
-    let old = before.fields.as_ref().is_some_and(Fields::has_error);
-    error && !old || !end
+    error && !had_failed || !end
 }
 
 /// Bytes read by one call that found all it wanted in the buffer.
@@ -133,14 +132,14 @@ fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u6
 }
 
 /// Bytes moved, as the position tells.
-fn asked(stream: *mut FILE, description: &Description, op: &Op, before: &Before, least: u64) -> u64 {
+fn asked(stream: *mut FILE, description: &Description, op: &Op, before: i64, least: u64) -> u64 {
     let mut length = least;
-    if before.offset >= 0 {
+    if before >= 0 {
         let after = match fields::of(stream).and_then(|now| now.position()) {
             Some(position) if !(op.writes() && description.appends()) => position,
             _ => positions::ask(stream, description, op.writes()),
         };
-        length = u64::try_from(after - before.offset).unwrap_or(least).max(least);
+        length = u64::try_from(after - before).unwrap_or(least).max(least);
     }
     length
 }
