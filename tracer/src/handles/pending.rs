@@ -161,14 +161,14 @@ pub(crate) fn take(key: Key) -> Option<Pending> {
     None
 }
 
-/// The same where the ends of some were not seen: the one that was submitted last; those before it are counted.
-pub(crate) fn take_latest(key: Key) -> Option<Pending> {
-    let mut latest = take(key)?;
-    while let Some(later) = take(key) {
-        Note::Asynchronous.count();
-        latest = later;
+/// The same where the ends of some were not seen: of several with one mark nobody can say which it is, so all are counted.
+pub(crate) fn take_only(key: Key) -> Option<Pending> {
+    let only = take(key)?;
+    let others = std::iter::from_fn(|| take(key)).count() as u64;
+    if others > 0 {
+        Note::Asynchronous.count_many(1 + others);
     }
-    Some(latest)
+    (others == 0).then_some(only)
 }
 
 /// Takes this very operation out of the table.

@@ -148,8 +148,8 @@ pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Compl
         return;
     }
     let key = Key { owner: ring.owner(), mark: completion.mark };
-    // Once completions were lost, a mark that is used again would find what its predecessor had asked for.
-    let pending = if ring.is_lossy() { pending::take_latest(key) } else { pending::take(key) };
+    // Once completions were lost, a mark that is used again may find what its predecessor had asked for.
+    let pending = if ring.is_lossy() { pending::take_only(key) } else { pending::take(key) };
     let Some(pending) = pending else { return };
     let opened = std::ptr::eq(pending.op, &POSIX_IO_URING_OPEN) && completion.result >= 0;
     let file = if opened { opened_as(completion.result) } else { pending.file };
