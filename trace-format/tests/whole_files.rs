@@ -6,8 +6,9 @@ use common::{Rank, read};
 use proptest::prelude::*;
 use trace_format::counters::Counters;
 use trace_format::meta::{
-    ClockSource, FileDef, FileKind, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mpi, Note, Process,
-    ProcessInfo, SharedName, StreamDef, ThreadDef,
+    ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeUse, FileDef, FileKind, HintDef, HintOrigin, Job,
+    JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mpi, Note, Process, ProcessInfo, SharedName, StreamDef,
+    ThreadDef,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{MAX_LENGTH, MAX_STREAMS};
@@ -82,6 +83,35 @@ prop_compose! {
 }
 
 prop_compose! {
+    /// Hints, datatypes and data sets.
+    fn any_details()(
+        hints in few((any::<u32>(), any::<bool>(), bytes(), bytes())),
+        datatypes in few((any::<u32>(), 0..4_u32, 0..Combiner::COUNT as u32, any::<u64>())),
+        data_sets in few((any::<u32>(), bytes(), any::<u32>(), few(any::<u64>()), few(any::<(u32, [u64; 6], u64)>()))),
+    ) -> Process {
+        let origin = |asked| if asked { HintOrigin::Asked } else { HintOrigin::InEffect };
+        let access = |(stream, selections, elements)| DataSetAccess { stream, selections, elements };
+        Process {
+            hints: hints.into_iter()
+                .map(|(file, asked, key, value)| HintDef { file, origin: origin(asked), key, value })
+                .collect(),
+            datatypes: datatypes.into_iter()
+                .map(|(file, role, combiner, count)| {
+                    DatatypeUse { file, role: role.into(), combiner: combiner.into(), count }
+                })
+                .collect(),
+            data_sets: data_sets.into_iter()
+                .map(|(file, path, element_bytes, extent, accesses)| {
+                    let accesses = accesses.into_iter().map(access).collect();
+                    DataSetDef { file, path, element_bytes, extent, accesses }
+                })
+                .collect(),
+            ..Process::default()
+        }
+    }
+}
+
+prop_compose! {
     fn any_process()(
         info in any_info(),
         threads in few(any::<(u32, u32)>()),
@@ -90,6 +120,7 @@ prop_compose! {
         layouts in few((any::<u32>(), any::<bool>(), any::<bool>(), bytes())),
         missing in few(any_missing()),
         notes in few(any::<(String, u64)>()),
+        details in any_details(),
     ) -> Process {
         let layout = |(file, open, lustre, bytes)| LayoutDef {
             file,
@@ -106,6 +137,7 @@ prop_compose! {
             layouts: layouts.into_iter().map(layout).collect(),
             missing,
             notes: notes.into_iter().map(|(what, count)| Note { what, count }).collect(),
+            ..details
         }
     }
 }

@@ -13,6 +13,13 @@ pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes);
 }
 
+/// As [`section`], but an empty list, which a missing section means too, takes no room.
+pub(super) fn list_section<T: Serialize>(tag: u16, list: &[T], out: &mut Vec<u8>) {
+    if !list.is_empty() {
+        section(tag, &list, out);
+    }
+}
+
 /// Decodes one section's bytes; bytes after the value are a newer writer's and are ignored.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "the writing half does not decode"))]
 pub(super) fn value<T: DeserializeOwned>(what: &'static str, bytes: &[u8], offset: u64) -> Result<T> {

@@ -2,10 +2,14 @@
 //! that new data is a new tag, and a reader skips the tags it does not know (`FORMAT.md`, "Metadata").
 
 mod codec;
+mod data_sets;
 mod job;
+mod mpi_io;
 mod process;
 
+pub use data_sets::{DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mpi, SharedName};
+pub use mpi_io::{Combiner, DatatypeRole, DatatypeUse, HintDef, HintOrigin};
 pub use process::{
     ClockSource, FileDef, FileKind, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process, ProcessInfo,
     StreamDef, ThreadDef, stream_flags,

@@ -1,6 +1,8 @@
 //! The process block: what one process says of itself, its files, its streams and what it has no segments of.
 
 use super::codec;
+use super::data_sets::DataSetDef;
+use super::mpi_io::{DatatypeUse, HintDef};
 use crate::coded::coded;
 use crate::counters::Counters;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,9 @@ mod tag {
     pub(super) const LAYOUTS: u16 = 5;
     pub(super) const MISSING: u16 = 6;
     pub(super) const NOTES: u16 = 7;
+    pub(super) const HINTS: u16 = 10;
+    pub(super) const DATATYPES: u16 = 11;
+    pub(super) const DATA_SETS: u16 = 12;
 }
 
 /// The clock behind the segments.
@@ -115,6 +120,8 @@ pub mod stream_flags {
     pub const NESTED: u8 = 1;
     /// The calls failed; [`super::StreamDef::errno`] says how.
     pub const FAILED: u8 = 2;
+    /// The calls were made inside an HDF5 call of the same thread.
+    pub const IN_HDF5: u8 = 8;
 }
 
 /// A stream.
@@ -210,6 +217,15 @@ pub struct Process {
     pub missing: Vec<Missing>,
     /// What was not recorded.
     pub notes: Vec<Note>,
+    /// Hints of files that were opened through MPI-IO.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<HintDef>,
+    /// Datatypes of MPI-IO calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub datatypes: Vec<DatatypeUse>,
+    /// Data sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub data_sets: Vec<DataSetDef>,
 }
 
 impl Process {
@@ -224,6 +240,9 @@ impl Process {
         codec::section(tag::LAYOUTS, &self.layouts, &mut out);
         codec::section(tag::MISSING, &self.missing, &mut out);
         codec::section(tag::NOTES, &self.notes, &mut out);
+        codec::list_section(tag::HINTS, &self.hints, &mut out);
+        codec::list_section(tag::DATATYPES, &self.datatypes, &mut out);
+        codec::list_section(tag::DATA_SETS, &self.data_sets, &mut out);
         out
     }
 
@@ -244,6 +263,9 @@ impl Process {
                 tag::LAYOUTS => process.layouts = codec::value("a layout table", bytes, offset)?,
                 tag::MISSING => process.missing = codec::value("counters of missing segments", bytes, offset)?,
                 tag::NOTES => process.notes = codec::value("notes", bytes, offset)?,
+                tag::HINTS => process.hints = codec::value("hints", bytes, offset)?,
+                tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset)?,
+                tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset)?,
                 _ => {}
             }
         }

@@ -1,0 +1,183 @@
+//! What an MPI-IO program asked of the library beside moving bytes: hints, and the datatypes that describe file and memory.
+
+use crate::coded::coded;
+use serde::{Deserialize, Serialize};
+
+/// Where a hint was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
+#[non_exhaustive]
+pub enum HintOrigin {
+    /// The program asked for it when it opened the file.
+    Asked,
+    /// The library told it of the open file.
+    InEffect,
+    /// One that this version does not know.
+    Other,
+}
+
+coded!(HintOrigin { Asked = 0, InEffect = 1, Other = 0xffff_ffff } else Other);
+
+impl HintOrigin {
+    /// What every output calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::InEffect => "in effect",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A hint of an open file (MPI 4.0, 14.2.8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HintDef {
+    /// Index into the process's file table.
+    pub file: u32,
+    /// Asked for, or in effect.
+    pub origin: HintOrigin,
+    /// Its key.
+    pub key: Vec<u8>,
+    /// Its value.
+    pub value: Vec<u8>,
+}
+
+/// What a datatype was used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
+#[non_exhaustive]
+pub enum DatatypeRole {
+    /// Elementary type of a view.
+    Etype,
+    /// Filetype of a view.
+    Filetype,
+    /// Memory that was read into.
+    ReadBuffer,
+    /// Memory that was written from.
+    WriteBuffer,
+    /// One that this version does not know.
+    Other,
+}
+
+coded!(DatatypeRole { Etype = 0, Filetype = 1, ReadBuffer = 2, WriteBuffer = 3, Other = 0xffff_ffff } else Other);
+
+impl DatatypeRole {
+    /// What every output calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Etype => "etype",
+            Self::Filetype => "filetype",
+            Self::ReadBuffer => "read buffer",
+            Self::WriteBuffer => "write buffer",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How a datatype was made (MPI 4.0, 5.1.13), in the numbers of this format: each MPI library has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
+#[non_exhaustive]
+pub enum Combiner {
+    /// Predefined: `MPI_BYTE`, `MPI_DOUBLE`, ...
+    Named,
+    /// `MPI_Type_dup`.
+    Dup,
+    /// `MPI_Type_contiguous`.
+    Contiguous,
+    /// `MPI_Type_vector`.
+    Vector,
+    /// `MPI_Type_create_hvector`.
+    Hvector,
+    /// `MPI_Type_indexed`.
+    Indexed,
+    /// `MPI_Type_create_hindexed`.
+    Hindexed,
+    /// `MPI_Type_create_indexed_block`.
+    IndexedBlock,
+    /// `MPI_Type_create_hindexed_block`.
+    HindexedBlock,
+    /// `MPI_Type_create_struct`.
+    Struct,
+    /// `MPI_Type_create_subarray`.
+    Subarray,
+    /// `MPI_Type_create_darray`.
+    Darray,
+    /// `MPI_Type_create_f90_integer`.
+    F90Integer,
+    /// `MPI_Type_create_f90_real`.
+    F90Real,
+    /// `MPI_Type_create_f90_complex`.
+    F90Complex,
+    /// `MPI_Type_create_resized`.
+    Resized,
+    /// `MPI_Type_get_value_index` (MPI 4.1).
+    ValueIndex,
+    /// One that this version does not know.
+    Other,
+}
+
+coded!(Combiner {
+    Named = 0, Dup = 1, Contiguous = 2, Vector = 3, Hvector = 4, Indexed = 5, Hindexed = 6, IndexedBlock = 7,
+    HindexedBlock = 8, Struct = 9, Subarray = 10, Darray = 11, F90Integer = 12, F90Real = 13, F90Complex = 14,
+    Resized = 15, ValueIndex = 16, Other = 0xffff_ffff
+} else Other);
+
+impl Combiner {
+    /// Number of combiners known.
+    pub const COUNT: usize = 17;
+
+    /// What every output calls it: MPI's name in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Named => "named",
+            Self::Dup => "dup",
+            Self::Contiguous => "contiguous",
+            Self::Vector => "vector",
+            Self::Hvector => "hvector",
+            Self::Indexed => "indexed",
+            Self::Hindexed => "hindexed",
+            Self::IndexedBlock => "indexed_block",
+            Self::HindexedBlock => "hindexed_block",
+            Self::Struct => "struct",
+            Self::Subarray => "subarray",
+            Self::Darray => "darray",
+            Self::F90Integer => "f90_integer",
+            Self::F90Real => "f90_real",
+            Self::F90Complex => "f90_complex",
+            Self::Resized => "resized",
+            Self::ValueIndex => "value_index",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How often datatypes of one kind were used on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatatypeUse {
+    /// Index into the process's file table.
+    pub file: u32,
+    /// For what.
+    pub role: DatatypeRole,
+    /// How it was made.
+    pub combiner: Combiner,
+    /// In how many calls.
+    pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combiners_keep_their_numbers_and_are_counted() {
+        for code in 0..Combiner::COUNT as u32 {
+            assert_eq!(u32::from(Combiner::from(code)), code);
+            assert_ne!(Combiner::from(code), Combiner::Other);
+        }
+        assert_eq!(Combiner::from(Combiner::COUNT as u32), Combiner::Other);
+    }
+}

@@ -1,0 +1,74 @@
+//! Sections that a process block has only where there is something to say: hints, datatypes, data sets.
+
+use trace_format::meta::{
+    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HintDef, HintOrigin, Process, Selection,
+};
+
+fn sample() -> Process {
+    let hint = |origin, key: &str, value: &str| HintDef { file: 3, origin, key: key.into(), value: value.into() };
+    let mut selections = [0; Selection::COUNT];
+    selections[Selection::RegularHyperslab as usize] = 7;
+    Process {
+        hints: vec![
+            hint(HintOrigin::Asked, "cb_nodes", "2"),
+            hint(HintOrigin::InEffect, "romio_ds_write", "automatic"),
+        ],
+        datatypes: vec![DatatypeUse {
+            file: 3,
+            role: DatatypeRole::Filetype,
+            combiner: Combiner::Subarray,
+            count: 1 << 40,
+        }],
+        data_sets: vec![
+            DataSetDef {
+                file: 1,
+                path: b"/step000/temperature".to_vec(),
+                element_bytes: 8,
+                extent: vec![1 << 33, 512],
+                accesses: vec![DataSetAccess { stream: 12, selections, elements: 7 * 4096 }],
+            },
+            DataSetDef::default(),
+        ],
+        ..Process::default()
+    }
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let process = sample();
+    assert_eq!(Process::decode(&process.encode(), 0).expect("it decodes"), process);
+}
+
+#[test]
+fn a_section_without_entries_takes_no_room() {
+    let tags = |block: &[u8]| {
+        let (mut at, mut tags) = (0, Vec::new());
+        while let Some(head) = block.get(at..at + 6) {
+            tags.push(u16::from_le_bytes([head[0], head[1]]));
+            at += 6 + u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
+        }
+        tags
+    };
+    let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
+    assert!([10, 11, 12].iter().all(|tag| with.contains(tag) && !without.contains(tag)), "{with:?} {without:?}");
+}
+
+/// As FORMAT.md says, byte by byte.
+#[test]
+fn bytes_are_those_of_the_specification() {
+    let section = |tag: u8, bytes: &[u8]| [&[tag, 0, bytes.len() as u8, 0, 0, 0][..], bytes].concat();
+    let block = [
+        section(10, &[1, 3, 1, 2, b'c', b'b', 1, b'4']),
+        section(11, &[1, 3, 3, 3, 250]),
+        section(12, &[1, 0, 2, b'/', b'x', 8, 2, 5, 251, 0, 1, 1, 9, 0, 1, 2, 0, 0, 0, 200]),
+    ];
+    let process = Process::decode(&block.concat(), 0).expect("it decodes");
+    let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
+    assert_eq!(process.hints, [hint]);
+    let (role, combiner) = (DatatypeRole::WriteBuffer, Combiner::Vector);
+    assert_eq!(process.datatypes, [DatatypeUse { file: 3, role, combiner, count: 250 }]);
+    let access = DataSetAccess { stream: 9, selections: [0, 1, 2, 0, 0, 0], elements: 200 };
+    let set =
+        DataSetDef { file: 0, path: b"/x".to_vec(), element_bytes: 8, extent: vec![5, 256], accesses: vec![access] };
+    assert_eq!(process.data_sets, [set]);
+}
