@@ -15,6 +15,7 @@ mod errno;
 mod filters;
 mod flush;
 mod handles;
+mod hdf5;
 mod hooks;
 mod job;
 mod lifecycle;

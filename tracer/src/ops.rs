@@ -201,6 +201,44 @@ ops! {
     MPIIO_PREALLOCATE = 105 Mpiio Metadata Plain "preallocate";
     /// MPI_File_delete.
     MPIIO_DELETE = 106 Mpiio Metadata Plain "delete";
+    /// H5Fopen.
+    HDF5_OPEN = 120 Hdf5 Open Plain "open";
+    /// H5Fcreate.
+    HDF5_CREATE = 121 Hdf5 Open Plain "create";
+    /// H5Fclose.
+    HDF5_CLOSE = 122 Hdf5 Close Plain "close";
+    /// H5Fflush.
+    HDF5_SYNC = 123 Hdf5 Sync Plain "sync";
+    /// H5Dopen, H5Oopen of a data set.
+    HDF5_OPEN_DATA_SET = 124 Hdf5 Open Plain "open_dataset";
+    /// H5Dcreate.
+    HDF5_CREATE_DATA_SET = 125 Hdf5 Open Plain "create_dataset";
+    /// H5Dclose, H5Oclose of a data set.
+    HDF5_CLOSE_DATA_SET = 126 Hdf5 Close Plain "close_dataset";
+    /// H5Dread; the length is the elements' size in the file.
+    HDF5_READ = 127 Hdf5 Read Plain "read";
+    /// H5Dwrite, likewise.
+    HDF5_WRITE = 128 Hdf5 Write Plain "write";
+    /// H5Dread with a property list that asks for a collective transfer.
+    HDF5_READ_ALL = 129 Hdf5 Read Collective "read";
+    /// H5Dwrite, likewise.
+    HDF5_WRITE_ALL = 130 Hdf5 Write Collective "write";
+    /// H5Dread_multi: on each data set.
+    HDF5_READ_MULTI = 131 Hdf5 Read Vectored "read";
+    /// H5Dwrite_multi, likewise.
+    HDF5_WRITE_MULTI = 132 Hdf5 Write Vectored "write";
+    /// H5Dread_multi, collective.
+    HDF5_READ_MULTI_ALL = 133 Hdf5 Read Collective "read_multi";
+    /// H5Dwrite_multi, collective.
+    HDF5_WRITE_MULTI_ALL = 134 Hdf5 Write Collective "write_multi";
+    /// H5Dread_async, H5Dread_multi_async: the call itself.
+    HDF5_READ_ASYNC = 135 Hdf5 Read Nonblocking "read";
+    /// H5Dwrite_async, H5Dwrite_multi_async, likewise.
+    HDF5_WRITE_ASYNC = 136 Hdf5 Write Nonblocking "write";
+    /// H5Dread_async, H5Dread_multi_async, collective.
+    HDF5_READ_ASYNC_ALL = 137 Hdf5 Read Nonblocking "read_all";
+    /// H5Dwrite_async, H5Dwrite_multi_async, collective.
+    HDF5_WRITE_ASYNC_ALL = 138 Hdf5 Write Nonblocking "write_all";
 }
 
 /// The table as the trace carries it.

@@ -6,7 +6,7 @@ use crate::buffer::{self, Arena};
 use crate::memory::Table;
 use crate::notes::{self, Note};
 use crate::ops::Op;
-use crate::registry::{self, File};
+use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
 use crate::tls::{self, Thread};
 use crate::{clock, errno, filters};
@@ -182,12 +182,12 @@ impl Call {
     /// As [`Self::end`], for a call that returned at `end`.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        let nested = self.thread.mpi_depth.get() != 0;
-        let Some(stream) = registry::stream_of(file, op, nested) else {
+        let within = within(self.thread);
+        let Some(stream) = registry::stream_of(file, op, within) else {
             return without_stream(self.thread, file, op, offset);
         };
         append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
-        if nested {
+        if within.mpi() {
             note_nested(self.thread, file, op, offset);
         }
     }
@@ -204,13 +204,25 @@ impl Call {
     pub(crate) fn failed_with(self, error: i32, file: &'static File, op: &'static Op, offset: i64) {
         let end = clock::now();
         let errno = errno::save();
-        let nested = self.thread.mpi_depth.get() != 0;
+        let within = within(self.thread);
         let offset = offset.max(NO_OFFSET);
-        match registry::failed_stream_of(file, op, nested, u16::try_from(error).unwrap_or(u16::MAX)) {
+        match registry::failed_stream_of(file, op, within, u16::try_from(error).unwrap_or(u16::MAX)) {
             Some(stream) => append(self.thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
             None => without_stream(self.thread, file, op, NO_OFFSET),
         }
         errno.restore();
+    }
+
+    /// Records the call as `op` on a data set, which returned at `end` and moved what `transfer` says, if anything.
+    pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
+        let within = within(self.thread);
+        let Some(stream) = set.stream_of(op, within, transfer) else {
+            Note::TablesFull.count();
+            return;
+        };
+        let length = transfer.map_or(0, |transfer| transfer.bytes);
+        let word = pack(stream, length);
+        append(self.thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
     }
 
     /// As [`Self::end`], for an operation without offset and length.
@@ -228,6 +240,12 @@ fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset:
     if thread.mpi_depth.get() != 0 {
         note_nested(thread, file, op, offset);
     }
+}
+
+/// Inside which calls the thread is.
+#[inline(always)]
+fn within(thread: &Thread) -> Within {
+    Within::new(thread.mpi_depth.get() != 0, thread.hdf5_depth.get() != 0)
 }
 
 /// Tells an MPI-IO call in progress where its bytes went: the only way to learn the offset of a shared file pointer.

@@ -29,6 +29,8 @@ pub(crate) struct Thread {
     pub(crate) sequence: Cell<u32>,
     /// Depth of wrapped functions whose own system calls, made through syscall(2), are not the program's.
     library_depth: Cell<u32>,
+    /// Depth of HDF5 calls: calls made inside are marked so.
+    pub(crate) hdf5_depth: Cell<u32>,
     /// The thread's scratch chunk once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
     /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
@@ -37,6 +39,8 @@ pub(crate) struct Thread {
     pub(crate) mpi_file: Cell<*const File>,
     /// Lowest offset of a transfer on `mpi_file` inside that call, or -1.
     pub(crate) nested_offset: Cell<i64>,
+    /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
+    pub(crate) hdf5_caller: Cell<usize>,
 }
 
 impl Thread {
@@ -52,10 +56,12 @@ impl Thread {
             chunk: Cell::new(0),
             sequence: Cell::new(0),
             library_depth: Cell::new(0),
+            hdf5_depth: Cell::new(0),
             scratch: Cell::new(0),
             waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
             nested_offset: Cell::new(0),
+            hdf5_caller: Cell::new(0),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
 use super::left_out::LeftOut;
-use super::sift;
+use super::{details, sift};
 use crate::clock;
 use crate::mpi::{self, World};
 use crate::record::{ARENA, THREADS};
@@ -51,6 +51,7 @@ impl Gathered {
             }
         }
         describe(&mut process, &used, &left_out, &calibration.scale, known.unwrap_or_default());
+        details::add_data_sets(&mut process);
         Self { process, threads, scale: calibration.scale }
     }
 

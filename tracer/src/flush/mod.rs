@@ -2,6 +2,7 @@
 //! output, errno and exit code stay as they are, whatever happens here.
 
 mod collective;
+mod details;
 mod gather;
 mod left_out;
 mod names;

@@ -1,6 +1,7 @@
 //! The wrapped functions, one table per family. A hook touches the real symbol, the re-entrancy guard, the clock, the
 //! handle table and `record`; nothing else. To wrap another function, add an entry to the table of its family.
 
+mod hdf5;
 mod mpi;
 mod posix;
 mod process;

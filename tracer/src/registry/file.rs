@@ -3,6 +3,7 @@
 
 use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity, LayoutText};
+use super::stream::Within;
 use crate::memory::{Bytes, Table};
 use crate::ops::FREQUENT;
 use crate::spool::journal;
@@ -76,7 +77,7 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
             hash,
             path,
             identity: KnownIdentity::new(identity),
-            frequent: [const { AtomicU32::new(0) }; 2 * FREQUENT],
+            frequent: [const { AtomicU32::new(0) }; Within::COUNT * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
             layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],
             gone: Gone::default(),

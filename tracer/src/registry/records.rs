@@ -3,6 +3,7 @@
 
 use super::accesses::Gone;
 use super::folded::Folded;
+use super::stream::Within;
 use crate::ops::FREQUENT;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
@@ -71,8 +72,8 @@ pub(crate) struct File {
     pub(crate) path: &'static [u8],
     /// What fstat(2) said when it was first seen.
     pub(crate) identity: KnownIdentity,
-    /// Stream ids plus one of the most frequent operations; the second half is for nested calls.
-    pub(crate) frequent: [AtomicU32; 2 * FREQUENT],
+    /// Stream ids plus one of the most frequent operations; each combination of [`Within`] has its own.
+    pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
     /// Its streams, newest first.
     pub(crate) streams: AtomicPtr<Stream>,
     /// Layout at open and at close.

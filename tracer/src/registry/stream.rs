@@ -16,6 +16,39 @@ use trace_format::segment::{MAX_STREAMS, StreamId};
 static STREAMS: Table<Stream> = Table::new();
 static FOLDED: Table<Folded> = Table::new();
 
+/// Inside calls of which libraries a call was made: bit 0 MPI-IO, bit 1 HDF5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Within(u8);
+
+impl Within {
+    /// Number of combinations.
+    pub(super) const COUNT: usize = 4;
+
+    /// From whether the thread is inside an MPI call, and inside one of HDF5.
+    #[inline(always)]
+    pub(crate) fn new(mpi: bool, hdf5: bool) -> Self {
+        Self(u8::from(mpi) | u8::from(hdf5) << 1)
+    }
+
+    /// Whether inside MPI-IO.
+    #[inline(always)]
+    pub(crate) fn mpi(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// Place of a frequent operation's stream in a file's table.
+    #[inline(always)]
+    fn place(self, place: u8) -> usize {
+        usize::from(place) + usize::from(self.0 & 3) * FREQUENT
+    }
+
+    /// The bits of [`stream_flags`].
+    pub(super) fn flags(self) -> u8 {
+        let nested = if self.mpi() { stream_flags::NESTED } else { 0 };
+        nested | if self.0 & 2 != 0 { stream_flags::IN_HDF5 } else { 0 }
+    }
+}
+
 /// Takes address space for `streams` streams.
 pub(super) fn prepare(streams: usize) {
     let streams = streams.min(MAX_STREAMS as usize);
@@ -35,31 +68,53 @@ pub(crate) fn by_id(id: StreamId) -> Option<&'static Stream> {
 
 /// Id of the stream of `op` on `file`; `None` when the table is full.
 #[inline(always)]
-pub(crate) fn id_of(file: &'static File, op: &'static Op, nested: bool) -> Option<StreamId> {
+pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Option<StreamId> {
     if let Some(place) = op.frequent() {
-        let id = file.frequent[usize::from(place) + if nested { FREQUENT } else { 0 }].load(Ordering::Relaxed);
+        let id = file.frequent[within.place(place)].load(Ordering::Relaxed);
         if id != 0 {
             return Some(StreamId(id - 1));
         }
     }
-    let id = find_or_add(file, op, if nested { stream_flags::NESTED } else { 0 }, 0)?;
+    let id = find_or_add(file, op, within.flags(), 0)?;
     if let Some(place) = op.frequent() {
-        let place = usize::from(place) + if nested { FREQUENT } else { 0 };
-        file.frequent[place].store(id.0 + 1, Ordering::Relaxed);
+        file.frequent[within.place(place)].store(id.0 + 1, Ordering::Relaxed);
     }
     Some(id)
 }
 
 /// Id of the stream of calls of `op` on `file` that failed with `errno`; `None` when the table is full.
 #[cold]
-pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, nested: bool, errno: u16) -> Option<StreamId> {
-    find_or_add(file, op, stream_flags::FAILED | if nested { stream_flags::NESTED } else { 0 }, errno)
+pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within, errno: u16) -> Option<StreamId> {
+    find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
+}
+
+/// A new stream of `op` on `file` that is not among the file's own: for a data set inside it, which keeps its streams itself.
+#[cold]
+pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<StreamId> {
+    if is_left_out(op) {
+        return None;
+    }
+    let (id, stream) = STREAMS.push(Stream {
+        id: AtomicU64::new(0),
+        file,
+        op: op.code(),
+        layer: op.layer(),
+        is_data: op.is_data(),
+        flags,
+        errno: 0,
+        used: AtomicBool::new(false),
+        counters: AtomicPtr::new(std::ptr::null_mut()),
+        next: std::ptr::null(),
+    })?;
+    stream.id.store(id as u64, Ordering::Release);
+    note(stream);
+    Some(StreamId(id as u32))
 }
 
 /// As its callers; also `None` for a layer that is left out.
 #[cold]
 fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
-    if filters::current().is_some_and(|filters| !filters.layers.contain(op.layer())) {
+    if is_left_out(op) {
         return None;
     }
     loop {
@@ -91,6 +146,11 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
         // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
         let _ = file.streams.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
     }
+}
+
+/// Whether the operation's layer is left out.
+fn is_left_out(op: &Op) -> bool {
+    filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()))
 }
 
 /// What the trace says of a stream, with the file's number in the journal.

@@ -8,6 +8,7 @@ mod failed;
 mod filters;
 mod fork;
 mod harness;
+mod hdf5;
 mod hostile;
 mod instructions;
 mod launcher;

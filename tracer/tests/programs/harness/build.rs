@@ -71,13 +71,31 @@ pub(crate) fn workload_with(name: &'static str, compiler: Compiler, flags: &[&'s
     type Key = (&'static str, Compiler, Vec<&'static str>);
     static BUILT: Mutex<BTreeMap<Key, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    built.entry((name, compiler, flags.to_vec())).or_insert_with(|| build(name, compiler, flags)).clone()
+    let build = || build(name, compiler, flags, &format!("{name}.{}{}", compiler.program(), flags.concat()));
+    built.entry((name, compiler, flags.to_vec())).or_insert_with(build).clone()
 }
 
-fn build(name: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
+/// The workload compiled with the HDF5 that pkg-config(1) calls `hdf5-<build>`; `None`, said, if there is none.
+pub(crate) fn workload_hdf5(name: &str, compiler: Compiler, hdf5: &str, flags: &[&str]) -> Option<PathBuf> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let asked = Command::new("pkg-config").args(["--cflags", "--libs", &format!("hdf5-{hdf5}")]).output();
+    let Some(output) = asked.ok().filter(|output| output.status.success()) else {
+        super::skip(&format!("no HDF5 to compile with (pkg-config hdf5-{hdf5})"));
+        return None;
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut all = vec!["-O1", "-Wl,--no-as-needed"];
+    all.extend(flags);
+    all.extend(text.split_whitespace());
+    let variant = format!("{name}.{}.{hdf5}{}", compiler.program(), flags.concat());
+    Some(build(name, compiler, &all, &variant))
+}
+
+fn build(name: &str, compiler: Compiler, flags: &[&str], variant: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     std::fs::create_dir_all(&dir).expect("failed to make a directory for programs");
-    let variant = format!("{name}.{}{}", compiler.program(), flags.concat()).replace(['-', '=', '_', '+'], "");
+    let variant = variant.replace(['-', '=', '_', '+'], "");
     let (program, unfinished) = (dir.join(&variant), dir.join(format!("{variant}.{}", std::process::id())));
     let output = Command::new(compiler.program())
         .args(compiler.flags())

@@ -8,9 +8,9 @@ mod spool;
 mod strace;
 mod trace;
 
-pub(crate) use build::{Compiler, python, workload, workload_source, workload_with};
+pub(crate) use build::{Compiler, python, workload, workload_hdf5, workload_source, workload_with};
 pub(crate) use command::{Launch, Outcome, is_root};
-pub(crate) use oplog::{Op, Order, assert_same, read_failures, read_log, read_ranks};
+pub(crate) use oplog::{Op, Order, assert_same, log_lines, read_failures, read_log, read_ranks};
 pub(crate) use scratch::Scratch;
 pub(crate) use spool::{recover, spools};
 pub(crate) use strace::{Calls, strace};

@@ -18,7 +18,8 @@ pub(crate) struct Op {
     pub(crate) errno: u16,
 }
 
-fn log_lines(scratch: &Scratch) -> Vec<String> {
+/// All lines that the programs wrote.
+pub(crate) fn log_lines(scratch: &Scratch) -> Vec<String> {
     let dir = scratch.log();
     let dir = dir.parent().expect("the log prefix has a directory");
     let mut files: Vec<_> = std::fs::read_dir(dir)

@@ -4,7 +4,7 @@ use super::{Calls, Op};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use trace_format::counters::Counters;
-use trace_format::meta::{Job, Note, Process, ProcessInfo, StreamDef, stream_flags};
+use trace_format::meta::{FileDef, Job, Note, Process, ProcessInfo, StreamDef, stream_flags};
 use trace_format::op::OpDef;
 use trace_format::read::{Decoder, Trace};
 
@@ -15,6 +15,8 @@ pub(crate) struct Seg {
     pub(crate) op: Op,
     /// Made inside an MPI-IO call.
     pub(crate) nested: bool,
+    /// Made inside an HDF5 call.
+    pub(crate) in_hdf5: bool,
     /// Nanoseconds since the process's epoch.
     pub(crate) start_ns: u64,
     /// As `start_ns`.
@@ -41,6 +43,10 @@ pub(crate) struct ProcessTrace {
     pub(crate) missing: Vec<MissingOps>,
     /// Notes.
     pub(crate) notes: Vec<Note>,
+    /// The whole block.
+    pub(crate) block: Process,
+    /// Paths of its files.
+    pub(crate) paths: Vec<String>,
 }
 
 /// All traces of a directory.
@@ -119,11 +125,12 @@ impl Traces {
                 let tid =
                     process.threads.iter().find(|thread| thread.index == block.head.thread).expect("a thread").tid;
                 for i in 0..columns.len() {
-                    let (op, nested) = meaning.of(columns.stream[i], columns.offset[i], columns.length[i], tid);
+                    let (op, nested, in_hdf5) =
+                        meaning.of(columns.stream[i], columns.offset[i], columns.length[i], tid);
                     let (start_ns, end_ns) = (columns.start[i], columns.end[i]);
                     assert!(start_ns <= end_ns && end_ns <= process.info.end_ns, "times of {op:?}");
                     let list = if op.errno == 0 { &mut self.segments } else { &mut self.failures };
-                    list.push(Seg { op, nested, start_ns, end_ns });
+                    list.push(Seg { op, nested, in_hdf5, start_ns, end_ns });
                 }
             }
             let found = self.segments.len() + self.failures.len() - first;
@@ -131,12 +138,13 @@ impl Traces {
             let folded: u64 = process.missing.iter().map(|missing| missing.counters.segments).sum();
             assert_eq!(folded, process.info.missing, "{}", file.display());
             let missing = process.missing.iter().map(|missing| {
-                let (op, nested) = meaning.of(missing.stream, 0, 0, 0);
+                let (op, nested, _) = meaning.of(missing.stream, 0, 0, 0);
                 MissingOps { op, nested, counters: missing.counters.clone() }
             });
             let missing = missing.collect();
             let (info, notes) = (process.info.clone(), process.notes.clone());
-            self.processes.push(ProcessTrace { info, missing, notes });
+            let paths = process.files.iter().map(|file| meaning.path(file)).collect();
+            self.processes.push(ProcessTrace { info, missing, notes, block: process, paths });
         }
         self.files.push(file.to_owned());
         self.jobs.push(trace.job);
@@ -209,10 +217,14 @@ struct Meaning<'a> {
 }
 
 impl Meaning<'_> {
-    fn of(&self, stream: u32, offset: i64, length: u64, tid: u32) -> (Op, bool) {
+    fn path(&self, file: &FileDef) -> String {
+        let path = file.path.as_deref().or_else(|| self.names.get(&file.hash).copied()).expect("a file has a name");
+        String::from_utf8_lossy(path).into_owned()
+    }
+
+    fn of(&self, stream: u32, offset: i64, length: u64, tid: u32) -> (Op, bool, bool) {
         let stream = self.streams.get(&stream).expect("a segment's stream is defined");
         let file = &self.process.files[stream.file as usize];
-        let path = file.path.as_deref().or_else(|| self.names.get(&file.hash).copied()).expect("a file has a name");
         let def = self.ops[&stream.op];
         let op = Op {
             pid: self.process.info.pid,
@@ -222,11 +234,11 @@ impl Meaning<'_> {
             mode: def.mode.name().into(),
             offset,
             length,
-            path: String::from_utf8_lossy(path).into_owned(),
+            path: self.path(file),
             errno: stream.errno,
         };
         assert_eq!(op.errno != 0, stream.flags & stream_flags::FAILED != 0, "{op:?}");
         assert!(op.errno == 0 || length == 0, "{op:?}");
-        (op, stream.flags & stream_flags::NESTED != 0)
+        (op, stream.flags & stream_flags::NESTED != 0, stream.flags & stream_flags::IN_HDF5 != 0)
     }
 }

@@ -1,0 +1,160 @@
+//! What the tracer asks HDF5, after a call that has succeeded. Each of these is local to the process, moves no data, and
+//! succeeds on what it is given: one that failed would print, and would leave its mark on the error stack.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::library::{Function, Library};
+use std::ffi::{c_char, c_int, c_void};
+use trace_format::meta::Selection;
+
+/// `hid_t` since HDF5 1.10. Older ones are passed on as wide as a register.
+pub(crate) type Hid = i64;
+
+/// `H5S_ALL`.
+pub(crate) const SPACE_ALL: Hid = 0;
+/// Identifiers up to here are constants with a meaning (`H5S_BLOCK`, `H5S_PLIST` of 1.14), not objects.
+const LAST_CONSTANT: Hid = 15;
+/// `H5S_MAX_RANK`.
+pub(crate) const MAX_RANK: usize = 32;
+/// `H5I_DATASET`.
+const TYPE_DATA_SET: c_int = 5;
+/// `H5FD_MPIO_COLLECTIVE`.
+const COLLECTIVE: c_int = 1;
+
+/// What is known of a data space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// What is selected.
+    pub(crate) selection: Selection,
+    /// How many elements.
+    pub(crate) elements: u64,
+    /// Number of dimensions.
+    pub(crate) rank: usize,
+    /// Their sizes.
+    pub(crate) extent: [u64; MAX_RANK],
+}
+
+macro_rules! calls {
+    ($($method:ident = $function:ident ($($arg:ident : $type:ty),*) -> $ret:ty;)+) => {
+        impl Library {
+            $(
+                fn $method(&self, $($arg: $type),*) -> $ret {
+                    let address = self.address(Function::$function);
+                    if address.is_null() {
+                        return -1;
+                    }
+                    // SAFETY: the symbol of this name has this C type since HDF5 1.10.
+                    let function = unsafe {
+                        std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
+                    };
+                    // SAFETY: called with identifiers that are open and buffers that are large enough.
+                    unsafe { function($($arg),*) }
+                }
+            )+
+        }
+    };
+}
+
+calls! {
+    h5i_get_type = H5Iget_type(id: Hid) -> c_int;
+    h5i_get_name = H5Iget_name(id: Hid, name: *mut c_char, size: usize) -> isize;
+    h5f_get_name = H5Fget_name(id: Hid, name: *mut c_char, size: usize) -> isize;
+    h5d_get_space = H5Dget_space(id: Hid) -> Hid;
+    h5d_get_type = H5Dget_type(id: Hid) -> Hid;
+    h5t_get_size = H5Tget_size(id: Hid) -> isize;
+    h5t_close = H5Tclose(id: Hid) -> c_int;
+    h5s_close = H5Sclose(id: Hid) -> c_int;
+    h5s_get_select_type = H5Sget_select_type(id: Hid) -> c_int;
+    h5s_get_select_npoints = H5Sget_select_npoints(id: Hid) -> i64;
+    h5s_is_regular_hyperslab = H5Sis_regular_hyperslab(id: Hid) -> c_int;
+    h5s_get_simple_extent_ndims = H5Sget_simple_extent_ndims(id: Hid) -> c_int;
+    h5s_get_simple_extent_dims = H5Sget_simple_extent_dims(id: Hid, dims: *mut u64, most: *mut u64) -> c_int;
+    h5s_get_simple_extent_npoints = H5Sget_simple_extent_npoints(id: Hid) -> i64;
+    h5p_get_dxpl_mpio = H5Pget_dxpl_mpio(id: Hid, mode: *mut c_int) -> c_int;
+}
+
+impl Library {
+    /// Whether an open object is a data set.
+    pub(crate) fn is_data_set(&self, id: Hid) -> bool {
+        self.h5i_get_type(id) == TYPE_DATA_SET
+    }
+
+    /// Path of an object inside its file, in `buffer`; empty if it has none.
+    pub(crate) fn path_inside<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
+        let length = self.h5i_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
+        text(buffer, length)
+    }
+
+    /// Name by which the file of an object was opened, in `buffer`.
+    pub(crate) fn file_name<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
+        let length = self.h5f_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
+        text(buffer, length)
+    }
+
+    /// Size of a data set's elements in the file in bytes, 0 if unknown.
+    pub(crate) fn element_bytes(&self, data_set: Hid) -> u32 {
+        let datatype = self.h5d_get_type(data_set);
+        if datatype < 0 {
+            return 0;
+        }
+        let size = self.type_bytes(datatype);
+        self.h5t_close(datatype);
+        size
+    }
+
+    /// Size of a datatype in bytes, 0 if unknown.
+    pub(crate) fn type_bytes(&self, datatype: Hid) -> u32 {
+        if datatype <= LAST_CONSTANT { 0 } else { u32::try_from(self.h5t_get_size(datatype)).unwrap_or(0) }
+    }
+
+    /// All of a data set.
+    pub(crate) fn whole(&self, data_set: Hid) -> Option<Shape> {
+        let space = self.h5d_get_space(data_set);
+        if space < 0 {
+            return None;
+        }
+        let elements = u64::try_from(self.h5s_get_simple_extent_npoints(space)).unwrap_or(0);
+        let shape = self.extent(space, Selection::All, elements);
+        self.h5s_close(space);
+        Some(shape)
+    }
+
+    /// What the program's data space `space` selects of the file; `None` if it is a constant that only HDF5 understands.
+    pub(crate) fn selected(&self, space: Hid) -> Option<Shape> {
+        if space <= LAST_CONSTANT {
+            return None;
+        }
+        let selection = match self.h5s_get_select_type(space) {
+            0 => Selection::None,
+            1 => Selection::Points,
+            2 if self.h5s_is_regular_hyperslab(space) > 0 => Selection::RegularHyperslab,
+            2 => Selection::IrregularHyperslab,
+            3 => Selection::All,
+            _ => Selection::Other,
+        };
+        let elements = u64::try_from(self.h5s_get_select_npoints(space)).unwrap_or(0);
+        Some(self.extent(space, selection, elements))
+    }
+
+    fn extent(&self, space: Hid, selection: Selection, elements: u64) -> Shape {
+        let mut shape = Shape { selection, elements, rank: 0, extent: [0; MAX_RANK] };
+        let rank = usize::try_from(self.h5s_get_simple_extent_ndims(space)).unwrap_or(0);
+        if (1..=MAX_RANK).contains(&rank) {
+            self.h5s_get_simple_extent_dims(space, shape.extent.as_mut_ptr(), std::ptr::null_mut());
+            shape.rank = rank;
+        }
+        shape
+    }
+
+    /// Whether a transfer with this property list is collective. Only libraries with MPI have the property.
+    pub(crate) fn is_collective(&self, properties: Hid) -> bool {
+        let mut mode = 0;
+        properties > LAST_CONSTANT && self.h5p_get_dxpl_mpio(properties, &raw mut mode) >= 0 && mode == COLLECTIVE
+    }
+}
+
+/// The string of `length` bytes that HDF5 has put into `buffer`; one that is too long is cut, and ends in NUL.
+fn text(buffer: &[u8], length: isize) -> &[u8] {
+    let length = usize::try_from(length).unwrap_or(0).min(buffer.len().saturating_sub(1));
+    let bytes = &buffer[..length];
+    &bytes[..bytes.iter().position(|&byte| byte == 0).unwrap_or(length)]
+}

@@ -1,0 +1,166 @@
+//! Data sets are opened, made and closed (HDF5 reference manual, H5D and H5O). What is asked of HDF5 about them is asked once.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::files::file_of_object;
+use super::{hooks, outermost};
+use crate::handles::{self, Hdf5Id, Hdf5Object, PATH_BYTES};
+use crate::hdf5::{Hid, Library};
+use crate::ops::{HDF5_CLOSE_DATA_SET, HDF5_CREATE_DATA_SET, HDF5_OPEN_DATA_SET, Op};
+use crate::registry::{self, DataSet};
+use crate::{mpi, tls};
+use std::ffi::{CStr, c_char, c_int, c_uint};
+
+/// Whether HDF5 can be asked about an object that was just opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    /// It is open, and knows its path, by which it was opened.
+    Named,
+    /// It is open, and has no path yet.
+    Nameless,
+    /// It may be open later; a question might wait for that.
+    Later(Hid),
+}
+
+/// Remembers the data set that `id` stands for, with all that HDF5 says of it. Not to be recorded.
+fn learn(library: &Library, id: Hid, named: bool) -> Option<&'static DataSet> {
+    let file = file_of_object(library, id)?;
+    let mut path = [0; PATH_BYTES];
+    let path = if named { library.path_inside(id, &mut path) } else { &[] };
+    let set = registry::data_set(file, path)?;
+    set.set_element_bytes(library.element_bytes(id));
+    if let Some(shape) = library.whole(id) {
+        set.set_extent(&shape.extent[..shape.rank]);
+    }
+    Hdf5Id { library: library.id(), id }.remember(Hdf5Object::DataSet(set));
+    Some(set)
+}
+
+/// The data set that `id` stands for, which may have been opened in a way that is not wrapped. An object that was found
+/// by its address has no path until HDF5 searches the file for it; that is left out where the search might be collective.
+pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
+    match (Hdf5Id { library: library.id(), id }).find() {
+        Some(Hdf5Object::DataSet(set)) => Some(set),
+        Some(Hdf5Object::File(_)) => None,
+        None => tls::current().while_away(|| learn(library, id, mpi::active().is_none())),
+    }
+}
+
+/// A data set that is opened in the background: as its caller named it.
+fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> Option<&'static DataSet> {
+    let (file, group) = match (Hdf5Id { library: library.id(), id: location }).find()? {
+        Hdf5Object::File(file) => (file, b"/"),
+        Hdf5Object::DataSet(_) => return None,
+    };
+    // SAFETY: HDF5 has taken it for a string.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let mut path = [0; PATH_BYTES];
+    let slash = usize::from(!name.starts_with(group));
+    path[0] = b'/';
+    path.get_mut(slash..slash + name.len())?.copy_from_slice(name);
+    let set = registry::data_set(file, &path[..slash + name.len()])?;
+    Hdf5Id { library: library.id(), id }.remember(Hdf5Object::DataSet(set));
+    Some(set)
+}
+
+fn opening(
+    library: &Library,
+    op: &'static Op,
+    opened: Opened,
+    (location, name): (Hid, *const c_char),
+    call: impl FnOnce() -> Hid,
+) -> Hid {
+    let (id, done) = outermost(library, call);
+    if let Some(done) = done.filter(|_| id >= 0) {
+        done.then(|thread, timer, end| {
+            let set = match opened {
+                Opened::Later(events) if events != 0 && !name.is_null() => expected(library, id, location, name),
+                Opened::Later(_) | Opened::Named => thread.while_away(|| learn(library, id, true)),
+                Opened::Nameless => thread.while_away(|| learn(library, id, false)),
+            };
+            if let Some(set) = set {
+                timer.end_on(end, set, op, None);
+            }
+            if opened == Opened::Nameless {
+                // By the time of the first transfer it may have a path.
+                Hdf5Id { library: library.id(), id }.forget();
+            }
+        });
+    }
+    id
+}
+
+/// H5Oopen opens groups and datatypes too.
+fn opening_object(library: &Library, call: impl FnOnce() -> Hid) -> Hid {
+    let (id, done) = outermost(library, call);
+    if let Some(done) = done.filter(|_| id >= 0) {
+        done.then(|thread, timer, end| {
+            let learnt = || if library.is_data_set(id) { learn(library, id, true) } else { None };
+            if let Some(set) = thread.while_away(learnt) {
+                timer.end_on(end, set, &HDF5_OPEN_DATA_SET, None);
+            }
+        });
+    }
+    id
+}
+
+fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
+    let object = Hdf5Id { library: library.id(), id };
+    let (result, done) = outermost(library, call);
+    if let Some(done) = done.filter(|_| result >= 0) {
+        done.then(|_, timer, end| {
+            if let Some(Hdf5Object::DataSet(set)) = object.find() {
+                timer.end_on(end, set, &HDF5_CLOSE_DATA_SET, None);
+                object.forget();
+            }
+        });
+    }
+    result
+}
+
+/// HDF5 starts anew after this, with the same identifiers.
+fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
+    let (result, done) = outermost(library, call);
+    handles::forget_hdf5_objects();
+    if let Some(done) = done {
+        done.then(|_, _, _| {});
+    }
+    result
+}
+
+hooks! {
+    /// H5Dopen of 1.6, which still is a symbol.
+    H5Dopen1(location: Hid, name: *const c_char) -> Hid
+        = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
+    /// H5Dopen.
+    H5Dopen2(location: Hid, name: *const c_char, access: Hid) -> Hid
+        = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
+    /// H5Dcreate of 1.6.
+    H5Dcreate1(location: Hid, name: *const c_char, datatype: Hid, space: Hid, creation: Hid) -> Hid
+        = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Named, (location, name), real);
+    /// H5Dcreate.
+    H5Dcreate2(location: Hid, name: *const c_char, datatype: Hid, space: Hid, link: Hid, creation: Hid, access: Hid) -> Hid
+        = |library, real| {
+            let opened = if name.is_null() { Opened::Nameless } else { Opened::Named };
+            opening(library, &HDF5_CREATE_DATA_SET, opened, (location, name), real)
+        };
+    /// H5Dcreate_anon: the data set gets a path later, by H5Olink.
+    H5Dcreate_anon(location: Hid, datatype: Hid, space: Hid, creation: Hid, access: Hid) -> Hid
+        = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Nameless, (location, std::ptr::null()), real);
+    /// H5Dclose.
+    H5Dclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
+    /// H5Oopen, if it opens a data set.
+    H5Oopen(location: Hid, name: *const c_char, access: Hid) -> Hid = |library, real| opening_object(library, real);
+    /// H5Oclose of a data set.
+    H5Oclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
+    /// H5close.
+    H5close() -> c_int = |library, real| ending(library, real);
+    /// H5Dopen_async (1.14).
+    H5Dopen_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, access: Hid, events: Hid) -> Hid
+        = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Later(events), (location, name), real);
+    /// H5Dcreate_async (1.14).
+    H5Dcreate_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, datatype: Hid, space: Hid, link: Hid, creation: Hid, access: Hid, events: Hid) -> Hid
+        = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Later(events), (location, name), real);
+    /// H5Dclose_async (1.14).
+    H5Dclose_async(file: *const c_char, function: *const c_char, line: c_uint, id: Hid, events: Hid) -> c_int
+        = |library, real| closing(library, id, real);
+}

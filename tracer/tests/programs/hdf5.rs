@@ -1,0 +1,143 @@
+//! HDF5: the trace tells what the program did to its files and data sets, what it selected, and which calls below were made
+//! inside; the program's error stack, identifiers and output stay as they are.
+
+use crate::harness::{
+    Compiler, Launch, Order, Scratch, Traces, assert_same, log_lines, read_log, read_ranks, workload_hdf5,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use trace_format::meta::Selection;
+
+/// What was done to a data set by one operation: calls by selection, elements; its element size and extent in the end.
+type Selected = BTreeMap<(u32, String, String, String), ([u64; Selection::COUNT], u64, u64, String)>;
+
+/// What the programs say they selected.
+fn selected(scratch: &Scratch) -> Selected {
+    let mut all = Selected::new();
+    for line in log_lines(scratch) {
+        let Some(line) = line.strip_prefix("SELECTED ") else { continue };
+        let words: Vec<&str> = line.splitn(8, ' ').collect();
+        let number = |at: usize| words[at].parse::<u64>().expect("a number");
+        let mode = words[2].trim_start_matches('-');
+        let key = (number(0) as u32, words[7].to_owned(), words[1].to_owned(), mode.to_owned());
+        let entry = all.entry(key).or_default();
+        entry.0[number(3) as usize] += 1;
+        entry.1 += number(4);
+        (entry.2, entry.3) = (number(5), words[6].trim_start_matches('-').to_owned());
+    }
+    all
+}
+
+/// What the traces say was selected of the data sets of one file.
+fn told(traces: &Traces, file: &Path) -> Selected {
+    let mut all = Selected::new();
+    for process in &traces.processes {
+        for set in process.block.data_sets.iter().filter(|set| Path::new(&process.paths[set.file as usize]) == file) {
+            for access in &set.accesses {
+                let stream = process.block.streams.iter().find(|stream| stream.id == access.stream);
+                let stream = stream.expect("a data set's stream is described");
+                assert_eq!((stream.file, stream.flags, stream.errno), (set.file, 0, 0));
+                let op = traces.jobs[0].ops.iter().find(|op| op.code == stream.op).expect("a known operation");
+                if !op.class.is_data() {
+                    assert_eq!((access.selections, access.elements), ([0; Selection::COUNT], 0));
+                    continue;
+                }
+                let path = String::from_utf8_lossy(&set.path).into_owned();
+                let extent: Vec<String> = set.extent.iter().map(u64::to_string).collect();
+                let key = (process.info.pid, path, op.name.clone(), op.mode.name().to_owned());
+                let what = (access.selections, access.elements, set.element_bytes.into(), extent.join("x"));
+                assert!(all.insert(key.clone(), what).is_none(), "{key:?} is there twice");
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn everything_that_the_program_did_to_files_and_data_sets() {
+    let Some(program) = workload_hdf5("hdf5_all", Compiler::Cc, "serial", &[]) else { return };
+    let scratch = Scratch::new();
+    let untraced = Launch::new(&scratch, &program).arg(scratch.data()).untraced();
+    let untraced = untraced.env("OPLOG", scratch.root().join("untraced")).run();
+    scratch.clear_data();
+    let outcome = Launch::new(&scratch, &program).arg(scratch.data()).run();
+    assert_eq!((outcome.code, &outcome.stdout, &outcome.stderr), (0, &untraced.stdout, &untraced.stderr));
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    assert_same(Order::Thread, &log, &traces.own_ops(&["HDF5"], &scratch.data()));
+    let mut all = told(&traces, &scratch.data().join("all.h5"));
+    let others = told(&traces, &scratch.data().join("other.h5"));
+    assert_eq!(others.len(), 1, "one data set was written in the other file");
+    // Both files have a data set of one path, which the log does not tell apart.
+    for ((pid, path, name, mode), (selections, elements, bytes, extent)) in others {
+        assert_eq!((path.as_str(), name.as_str(), bytes, extent.as_str()), ("/set", "write", 1, "8x6"));
+        let mine = all.get_mut(&(pid, path, name, mode)).expect("the same data set of the other file");
+        (0..Selection::COUNT).for_each(|kind| mine.0[kind] += selections[kind]);
+        mine.1 += elements;
+        mine.2 = bytes;
+    }
+    assert_eq!(all, selected(&scratch));
+    inside(&traces, &scratch.data());
+}
+
+/// Calls on the files that lie inside an HDF5 call of their thread are marked so, and no others.
+fn inside(traces: &Traces, data: &Path) {
+    let below: Vec<_> = traces.segments.iter().filter(|seg| Path::new(&seg.op.path).starts_with(data)).collect();
+    let spans: Vec<_> = below.iter().filter(|seg| seg.op.layer == "HDF5").collect();
+    assert!(below.iter().any(|seg| seg.in_hdf5 && seg.op.layer == "POSIX" && seg.op.name == "write"));
+    for seg in &below {
+        let lies_inside = spans.iter().any(|outer| {
+            seg.op.layer != "HDF5"
+                && (outer.op.pid, outer.op.tid) == (seg.op.pid, seg.op.tid)
+                && outer.start_ns <= seg.start_ns
+                && seg.end_ns <= outer.end_ns
+        });
+        assert_eq!(seg.in_hdf5, lies_inside, "{seg:?}");
+        assert!(!(seg.nested && seg.op.layer == "MPIIO"), "{seg:?}");
+    }
+}
+
+#[test]
+fn both_parallel_builds_tell_exactly_what_the_program_did() {
+    for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
+        if !mpi.available() {
+            continue;
+        }
+        let Some(program) = workload_hdf5("hdf5_parallel", mpi, hdf5, &[]) else { continue };
+        for ranks in [1, 3] {
+            let scratch = Scratch::new();
+            let outcome = Launch::new(&scratch, &program).arg(scratch.data()).ranks(mpi, ranks).run();
+            assert_eq!(outcome.code, 0, "{outcome:?}");
+            let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+            assert_eq!((read_ranks(&scratch).len() as u32, traces.files.len()), (ranks, 1));
+            assert_same(Order::Thread, &log, &traces.own_ops(&["HDF5"], &scratch.data()));
+            assert_eq!(told(&traces, &scratch.data().join("parallel.h5")), selected(&scratch));
+            inside(&traces, &scratch.data());
+            let below =
+                |layer: &'static str| traces.segments.iter().filter(move |seg| seg.op.layer == layer && seg.in_hdf5);
+            // Three layers: what MPI-IO did is nested in it, and it is not nested in itself.
+            assert!(below("MPIIO").any(|seg| seg.op.mode == "collective") && below("MPIIO").all(|seg| !seg.nested));
+            assert!(below("POSIX").filter(|seg| seg.op.name == "write").all(|seg| seg.nested));
+        }
+    }
+}
+
+/// Two builds of HDF5 in one process: a plugin's calls go to the plugin's own.
+#[test]
+fn several_copies_in_one_process_are_told_apart() {
+    let Some(program) = workload_hdf5("hdf5_copies", Compiler::Cc, "serial", &["-DMAIN", "-ldl"]) else { return };
+    let mut tried = BTreeSet::new();
+    for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
+        if !mpi.available() {
+            continue;
+        }
+        let Some(plugin) = workload_hdf5("hdf5_copies", mpi, hdf5, &["-shared", "-fPIC"]) else { continue };
+        for way in ["local", "global"] {
+            let scratch = Scratch::new();
+            let launch = Launch::new(&scratch, &program).arg(scratch.data()).arg(&plugin).arg(way);
+            let (log, traces) = launch.traced();
+            assert_same(Order::File, &log, &traces.own_ops(&["HDF5"], &scratch.data()));
+            tried.insert(hdf5);
+        }
+    }
+    assert!(!tried.is_empty() || !Compiler::Mpich.available(), "no plugin was tried");
+}
