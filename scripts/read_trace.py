@@ -227,7 +227,7 @@ class Process:
         self.epoch = info.signed()
         info.varint(), info.varint(), info.option(info.varint), info.varint(), info.string()
         self.segments = info.varint()
-        threads, files, streams = (found.get(tag, Values(b"\0")) for tag in (2, 3, 4))
+        threads, files, streams, sets = (found.get(tag, Values(b"\0")) for tag in (2, 3, 4, 12))
         self.tids = dict(threads.list(lambda: (threads.varint(), threads.varint())))
         self.files = []
         for _ in range(files.varint()):
@@ -239,6 +239,14 @@ class Process:
             lambda: (streams.varint(), streams.varint(), streams.varint(), streams.u8(), streams.varint())
         )
         self.streams = {stream[0]: stream[1:4] for stream in table}
+        self.data_set_of = {}
+        for _ in range(sets.varint()):
+            sets.varint()
+            path = sets.bytes().decode(errors="replace") or "?"
+            sets.varint(), sets.list(sets.varint)
+            for _ in range(sets.varint()):
+                self.data_set_of[sets.varint()] = path
+                [sets.varint() for _ in range(7)]
 
 
 def segments(raw, count, rate):
@@ -301,7 +309,8 @@ def print_process(source, process, blocks, shift, ops, out):
             layer = LAYERS[layer] if layer is not None and layer < len(LAYERS) else "OTHER"
             times = (min(start + shift, MASK), min(end + shift, MASK))
             start_of_row = (process.rank, process.node, process.pid, tid, layer, name, flags & 1)
-            out.writerow((*start_of_row, path, number, offset, length, *times))
+            inside = (flags >> 3 & 1, process.data_set_of.get(stream, ""))
+            out.writerow((*start_of_row, path, number, offset, length, *times, *inside))
     return printed
 
 
@@ -335,7 +344,7 @@ def main(path):
     found.sort(key=lambda pair: (pair[0].rank, pair[0].pid))
     start = min((process.epoch for process, _ in found), default=0)
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow("rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns".split(","))
+    out.writerow("rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set".split(","))
     for process, blocks in found:
         printed = print_process(source, process, blocks, process.epoch - start, ops, out)
         if printed != process.segments:

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -55,6 +57,17 @@ fn a_reader_written_from_the_specification_prints_the_same() {
         dxt_synth::run(arguments.chain(["-o".into(), path.clone()])).unwrap();
         assert_eq!(compare(python, &path), segments + 1, "{options:?}");
     }
+}
+
+#[test]
+fn both_know_data_sets() {
+    let Some(python) = python() else {
+        eprintln!("skipped: no python3 with the module zstandard (Debian: python3-zstandard)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = common::put(folder.path(), "hdf5.dxt", &common::hdf5());
+    assert_eq!(compare(python, Path::new(&path)), 1 + 2 * 6);
 }
 
 #[test]

@@ -66,12 +66,12 @@ fn dump_is_exact() {
     let csv = stdout(&["dump", "--format", "csv", &path], 0);
     assert_eq!(
         csv,
-        "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns\n\
-         -1,n0,77,999,POSIX,write,0,/a,0,0,4,1,2\n\
-         -1,n0,77,999,STDIO,write,0,/a,0,4,4,3,4\n\
-         -1,n0,77,999,POSIX,write,0,/a,1,8,4,5,6\n\
-         -1,n0,77,78,POSIX,open,0,/a,2,-1,0,7,8\n\
-         1,\"n,1\",1001,1001,POSIX,write,0,/b,0,5,7,1010,1020\n"
+        "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set\n\
+         -1,n0,77,999,POSIX,write,0,/a,0,0,4,1,2,0,\n\
+         -1,n0,77,999,STDIO,write,0,/a,0,4,4,3,4,0,\n\
+         -1,n0,77,999,POSIX,write,0,/a,1,8,4,5,6,0,\n\
+         -1,n0,77,78,POSIX,open,0,/a,2,-1,0,7,8,0,\n\
+         1,\"n,1\",1001,1001,POSIX,write,0,/b,0,5,7,1010,1020,0,\n"
     );
     let lines = stdout(&["dump", "--format", "json", &path], 0);
     let rows: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -217,8 +217,7 @@ impl Call {
     pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
         let within = within(self.thread);
         let Some(stream) = set.stream_of(op, within, transfer) else {
-            Note::TablesFull.count();
-            return;
+            return count_without_stream(op);
         };
         let length = transfer.map_or(0, |transfer| transfer.bytes);
         let word = pack(stream, length);
@@ -232,11 +231,17 @@ impl Call {
     }
 }
 
-/// A call has no stream: its layer is left out, or a table is full.
+/// Counts a call that has no stream: its layer is left out, or a table is full.
 #[cold]
-fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
+fn count_without_stream(op: &Op) {
     let left_out = filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()));
     if left_out { Note::Layer } else { Note::TablesFull }.count();
+}
+
+/// The same, for a call that an MPI-IO call in progress may want to know the offset of.
+#[cold]
+fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
+    count_without_stream(op);
     if thread.mpi_depth.get() != 0 {
         note_nested(thread, file, op, offset);
     }

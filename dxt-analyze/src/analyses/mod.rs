@@ -2,6 +2,7 @@
 //! It never prints and never opens a file.
 
 pub mod completeness;
+pub mod details;
 pub mod distribution;
 pub mod groups;
 pub mod outliers;

@@ -1,11 +1,12 @@
-//! The summary: who ran what, and how many operations, bytes and seconds at each layer. POSIX calls made inside MPI-IO are
+//! The summary: who ran what, and how many operations, bytes and seconds at each layer. calls made inside HDF5 or MPI-IO are
 //! shown apart: in `bytes_read` and `bytes_written` a byte counts once, at the layer that the program called.
 
 use super::completeness::Completeness;
+use super::details::{self, DataSetRow, DatatypeRow, HintRow};
 use super::groups::Group;
 use super::totals::{self, StreamTotal};
 use crate::findings::Finding;
-use crate::load::{FileLayout, Run};
+use crate::load::{FileLayout, Run, Within};
 use crate::render::units;
 use crate::scan::Lost;
 use serde::Serialize;
@@ -54,6 +55,8 @@ pub struct OperationRow {
     /// What.
     #[serde(flatten)]
     pub group: Group,
+    /// Whether HDF5 made these calls inside one of its own (and MPI-IO did not).
+    pub in_hdf5: bool,
     /// Whether these calls failed.
     pub failed: bool,
     /// Calls.
@@ -122,6 +125,12 @@ pub struct Summary {
     pub operations: Vec<OperationRow>,
     /// Files with most time.
     pub top_files: Vec<FileRow>,
+    /// Data sets with most time.
+    pub top_data_sets: Vec<DataSetRow>,
+    /// Hints of files that were opened through MPI-IO.
+    pub hints: Vec<HintRow>,
+    /// Datatypes of MPI-IO calls.
+    pub datatypes: Vec<DatatypeRow>,
     /// What is missing and why.
     pub missing: Completeness,
     /// Findings on the trace itself.
@@ -133,16 +142,16 @@ pub struct Summary {
 pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -> Summary {
     let totals = totals::with_missing(run, partial);
     let missing = Completeness::of(run, lost);
-    let mut by_op: BTreeMap<(usize, bool, bool), (Counters, u64)> = BTreeMap::new();
+    let mut by_op: BTreeMap<OpKey, (Counters, u64)> = BTreeMap::new();
     let mut by_file: BTreeMap<u32, FileSum> = BTreeMap::new();
     let (mut read, mut written, mut other) = ((0, 0), (0, 0), 0_u64);
     for total in &totals {
         let Some(process) = run.processes.get(total.process as usize) else { continue };
         let Some(stream) = process.streams.get(total.stream as usize) else { continue };
-        let sums = by_op.entry((usize::from(stream.op), stream.nested, stream.failed)).or_default();
+        let sums = by_op.entry((usize::from(stream.op), stream.within(), stream.failed)).or_default();
         sums.0.merge(&total.all);
         sums.1 = sums.1.saturating_add(total.missing);
-        if stream.nested {
+        if stream.within() != Within::Nothing {
             by_file.entry(stream.file).or_default();
             continue;
         }
@@ -172,6 +181,9 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         other_ns: other,
         operations: operations(run, by_op),
         top_files: top_files(run, by_file, top),
+        top_data_sets: details::data_sets(run, &totals, top),
+        hints: details::hints(run),
+        datatypes: details::datatypes(run),
         findings: missing.findings(),
         missing,
     }
@@ -182,15 +194,19 @@ fn add((bytes, time): &mut (u64, u64), sums: &Counters) {
     *time = time.saturating_add(sums.duration);
 }
 
-fn operations(run: &Run, sums: BTreeMap<(usize, bool, bool), (Counters, u64)>) -> Vec<OperationRow> {
+/// Index of the operation, who made the calls, whether they failed.
+type OpKey = (usize, Within, bool);
+
+fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<OperationRow> {
     let mut rows: Vec<_> = sums
         .into_iter()
-        .filter_map(|((op, nested, failed), (sums, missing))| {
+        .filter_map(|((op, within, failed), (sums, missing))| {
             let op = run.ops.get(op)?;
             let bandwidth =
                 (op.is_data() && !failed && sums.duration > 0).then(|| sums.bytes as f64 * 1e9 / sums.duration as f64);
             let row = OperationRow {
-                group: Group::new(op, nested),
+                group: Group::new(op, within == Within::Mpiio),
+                in_hdf5: within == Within::Hdf5,
                 failed,
                 count: sums.segments,
                 missing,
@@ -199,8 +215,8 @@ fn operations(run: &Run, sums: BTreeMap<(usize, bool, bool), (Counters, u64)>) -
                 max_ns: sums.max_duration,
                 bandwidth,
             };
-            // What the program called first: MPI-IO before POSIX before STDIO, then what was made inside MPI-IO.
-            Some(((nested, std::cmp::Reverse(op.layer), op.class, failed), row))
+            // What the program called first: HDF5 before MPI-IO before STDIO before POSIX, then what was made inside.
+            Some(((within, std::cmp::Reverse(op.layer), op.class, failed), row))
         })
         .collect();
     rows.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.group.cmp(&b.1.group)));

@@ -2,6 +2,7 @@
 //! files, not by which was read first.
 
 use super::clock::{self, Moment};
+use super::details::Details;
 use super::filters;
 use super::layouts::Choice;
 use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
@@ -60,7 +61,9 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         let shift_ns = epoch.saturating_sub(start_unix_ns).max(0).unsigned_abs();
         processes.push(tables.process(read, moment.node, shift_ns));
     }
-    let files = tables.finish(&mut processes);
+    let (files, place) = tables.finish(&mut processes);
+    let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
+    let (data_sets, hints, datatypes) = tables.details.finish(&place, streams);
     health.absent_ranks = absent_ranks(&info, &processes, &filters);
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
@@ -78,6 +81,9 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         ops: tables.ops,
         processes,
         files,
+        data_sets,
+        hints,
+        datatypes,
         notes: notes.into_iter().collect(),
         health,
         remarks,
@@ -177,6 +183,7 @@ struct Tables {
     layouts: Vec<Choice>,
     /// Per file: bit per layer that has a data stream, see [`layer_bit`].
     layers: Vec<u8>,
+    details: Details,
 }
 
 impl Tables {
@@ -216,6 +223,7 @@ impl Tables {
             file_of: FxHashMap::default(),
             layouts: Vec::new(),
             layers: Vec::new(),
+            details: Details::default(),
         }
     }
 
@@ -231,6 +239,7 @@ impl Tables {
         let mut streams: Vec<Stream> = process.streams.iter().map(|def| self.stream(def, &files, input)).collect();
         streams.sort_by_key(|stream| stream.id);
         streams.dedup_by_key(|stream| stream.id);
+        self.details.add(&process, &files, &mut streams, &self.ops);
         let mut blocks = region.blocks;
         blocks.sort_by_key(|block| (block.head.thread, block.offset));
         Process {
@@ -281,11 +290,13 @@ impl Tables {
             self.layers[file as usize] |= layer_bit(operation.layer);
         }
         let nested = def.flags & stream_flags::NESTED != 0;
-        Stream { id: def.id, file, op, nested, failed, errno: def.errno, storage: false }
+        let in_hdf5 = def.flags & stream_flags::IN_HDF5 != 0;
+        Stream { id: def.id, file, op, nested, in_hdf5, data_set: None, failed, errno: def.errno, storage: false }
     }
 
-    /// Names what has no name, sorts the files, and settles what depends on all processes.
-    fn finish(&mut self, processes: &mut [Process]) -> Vec<File> {
+    /// Names what has no name, sorts the files, and settles what depends on all processes. Returns the files, and the place
+    /// of each that was provisionally numbered.
+    fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<u32>) {
         let mut files = std::mem::take(&mut self.files);
         for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {
             (file.layout, file.layout_problem) = choice.take();
@@ -305,13 +316,14 @@ impl Tables {
         for stream in processes.iter_mut().flat_map(|process| &mut process.streams) {
             let op = &self.ops[usize::from(stream.op)];
             let layers = self.layers[stream.file as usize];
-            // POSIX is what reaches storage, where it was seen; otherwise whatever was called.
+            // POSIX is what reaches storage, where it was seen; otherwise whatever was called. HDF5 never tells where bytes go.
             let posix = layer_bit(Some(Layer::Posix));
-            let reaches = layers & posix == 0 && !stream.nested || op.layer == Some(Layer::Posix);
+            let other = !stream.nested && op.layer != Some(Layer::Hdf5);
+            let reaches = layers & posix == 0 && other || op.layer == Some(Layer::Posix);
             stream.storage = op.is_data() && !stream.failed && reaches;
             stream.file = place[stream.file as usize];
         }
-        order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect()
+        (order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect(), place)
     }
 }
 

@@ -2,13 +2,15 @@
 
 pub mod clock;
 pub mod content;
+mod details;
 pub mod filters;
 pub mod find;
 pub mod layouts;
 mod merge;
 pub mod model;
 
-pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream};
+pub use details::{DataSet, DatatypeSum, Hint, Selected};
+pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};
 
 use crate::exit::UsageError;
 use anyhow::{Context, Result};

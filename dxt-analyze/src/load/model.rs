@@ -2,6 +2,7 @@
 //! are read by the scan.
 
 use super::content::Content;
+use super::details::{DataSet, DatatypeSum, Hint};
 use super::filters::Filters;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -63,12 +64,40 @@ pub struct Stream {
     pub op: u16,
     /// Made inside an MPI-IO call.
     pub nested: bool,
+    /// Made inside an HDF5 call.
+    pub in_hdf5: bool,
+    /// Index into [`Run::data_sets`] of the data set that it is about.
+    pub data_set: Option<u32>,
     /// The calls failed.
     pub failed: bool,
     /// How they failed.
     pub errno: u16,
     /// Successful reads or writes of the layer that reaches storage for this file: what stripe audits look at.
     pub storage: bool,
+}
+
+/// Who made calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Within {
+    /// The program.
+    Nothing,
+    /// HDF5, inside a call of the program.
+    Hdf5,
+    /// MPI-IO, inside a call of the program or of HDF5.
+    Mpiio,
+}
+
+impl Stream {
+    /// Who made its calls.
+    #[inline]
+    #[must_use]
+    pub fn within(&self) -> Within {
+        match (self.nested, self.in_hdf5) {
+            (true, _) => Within::Mpiio,
+            (false, true) => Within::Hdf5,
+            (false, false) => Within::Nothing,
+        }
+    }
 }
 
 /// A process of the job.
@@ -213,6 +242,12 @@ pub struct Run {
     pub processes: Vec<Process>,
     /// Files by name.
     pub files: Vec<File>,
+    /// Data sets by file and path.
+    pub data_sets: Vec<DataSet>,
+    /// Hints by file and key.
+    pub hints: Vec<Hint>,
+    /// Datatypes by file, role and combiner.
+    pub datatypes: Vec<DatatypeSum>,
     /// What was seen and not recorded: (what, how often).
     pub notes: Vec<(String, u64)>,
     /// What is wrong.

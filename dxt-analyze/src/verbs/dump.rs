@@ -1,7 +1,8 @@
 //! `dump`: every segment. Processes by rank and pid, in a process thread by thread, in a thread in the order of its
 //! buffer. Blocks are decoded and formatted a few at a time, in parallel, and written in order.
 //!
-//! `errno` is why a call failed, 0 if it did not. `segment` is the running number of a segment within its process, file and layer, from 0, in this order, as in
+//! `nested` is 1 for calls that MPI-IO made inside one of its own; those that were made inside an HDF5 call have `in_hdf5`, and
+//! as text 2 more. A data set stands behind its file. `errno` is why a call failed, 0 if it did not. `segment` is the running number of a segment within its process, file and layer, from 0, in this order, as in
 //! darshan-dxt-parser.
 
 use crate::cli::{DumpArgs, DumpFormat};
@@ -18,9 +19,9 @@ use std::io::Write;
 use trace_format::read::{BlockRef, Columns, Decoder};
 
 /// The CSV header.
-pub const CSV_HEADER: [&str; 13] = [
+pub const CSV_HEADER: [&str; 15] = [
     "rank", "node", "pid", "thread", "layer", "op", "nested", "file", "segment", "offset", "length", "start_ns",
-    "end_ns",
+    "end_ns", "in_hdf5", "data_set",
 ];
 
 /// Loads and writes every segment.
@@ -107,7 +108,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
             writeln!(out, "# start {} ns since 1970; times in ns since then", run.start_unix_ns)?;
             writeln!(
                 out,
-                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<10} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
+                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<14} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
                 "rank",
                 "node",
                 "pid",
@@ -143,6 +144,14 @@ struct Names<'a> {
     shift: u64,
 }
 
+impl Names<'_> {
+    /// Path of the data set that a stream is about; empty if it is about none.
+    fn data_set(&self, stream: &Stream) -> &str {
+        let set = stream.data_set.and_then(|number| self.run.data_sets.get(number as usize));
+        set.map_or("", |set| set.path.as_str())
+    }
+}
+
 /// A row as JSON.
 #[derive(Serialize)]
 struct JsonRow<'a> {
@@ -162,6 +171,8 @@ struct JsonRow<'a> {
     length: u64,
     start_ns: u64,
     end_ns: u64,
+    in_hdf5: bool,
+    data_set: &'a str,
 }
 
 impl Decoded {
@@ -206,6 +217,8 @@ impl Decoded {
                 length: *columns.length.get(i)?,
                 start_ns: columns.start.get(i)?.saturating_add(names.shift),
                 end_ns: columns.end.get(i)?.saturating_add(names.shift),
+                in_hdf5: stream.in_hdf5,
+                data_set: names.data_set(stream),
             })
         })
     }
@@ -228,23 +241,26 @@ impl Decoded {
             }
             DumpFormat::Text => {
                 for row in self.rows(names) {
+                    let nested = u8::from(row.nested);
                     writeln!(
                         out,
-                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<10} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}",
+                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<14} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}{}{}",
                         row.rank,
                         row.node,
                         row.pid,
                         row.thread,
                         row.layer,
                         row.op,
-                        u8::from(row.nested),
+                        if row.in_hdf5 { nested + 2 } else { nested },
                         row.errno,
                         row.segment,
                         row.offset,
                         row.length,
                         row.start_ns,
                         row.end_ns,
-                        row.file.escape_debug()
+                        row.file.escape_debug(),
+                        if row.data_set.is_empty() { "" } else { ":" },
+                        row.data_set.escape_debug()
                     )?;
                 }
             }
@@ -268,6 +284,8 @@ fn csv_row(writer: &mut csv::Writer<Vec<u8>>, row: &JsonRow<'_>) -> Result<()> {
     writer.write_field(number.of(i128::from(row.length)))?;
     writer.write_field(number.of(i128::from(row.start_ns)))?;
     writer.write_field(number.of(i128::from(row.end_ns)))?;
+    writer.write_field(if row.in_hdf5 { "1" } else { "0" })?;
+    writer.write_field(row.data_set)?;
     writer.write_record(None::<&[u8]>)?;
     Ok(())
 }

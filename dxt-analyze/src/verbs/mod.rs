@@ -6,6 +6,7 @@ mod outliers;
 mod recover;
 mod stripes;
 mod summary;
+mod summary_details;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use dump::{CSV_HEADER, dump, dump_run};

@@ -35,6 +35,7 @@ impl Report for Summary {
         if !self.top_files.is_empty() {
             parts.push(Part::Table(files(self)));
         }
+        parts.extend(super::summary_details::parts(self));
         parts.extend(self.missing.parts());
         View { parts, max_width: Some(WIDTH) }
     }
@@ -96,7 +97,11 @@ fn operations(summary: &Summary) -> Table {
                 label = format!("{label} {part}");
             }
         }
-        let layer = if row.group.nested { format!("{} in MPIIO", row.group.layer) } else { row.group.layer.clone() };
+        let layer = match (row.group.nested, row.in_hdf5) {
+            (true, _) => format!("{} in MPIIO", row.group.layer),
+            (false, true) => format!("{} in HDF5", row.group.layer),
+            (false, false) => row.group.layer.clone(),
+        };
         let data = row.bandwidth.is_some() || row.bytes > 0;
         vec![
             Cell::Text(layer),
@@ -106,6 +111,7 @@ fn operations(summary: &Summary) -> Table {
             Cell::Text(row.group.mode.clone()),
             Cell::Count(u64::from(row.group.nested)),
             Cell::Count(u64::from(row.failed)),
+            Cell::Count(u64::from(row.in_hdf5)),
             Cell::Count(row.count),
             Cell::Count(row.missing),
             if data { Cell::Bytes(row.bytes) } else { Cell::None },
@@ -125,6 +131,7 @@ fn operations(summary: &Summary) -> Table {
             ("", "mode"),
             ("", "nested"),
             ("", "failed"),
+            ("", "in_hdf5"),
             ("Calls", "calls"),
             ("", "calls_without_segment"),
             ("Bytes", "bytes"),

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use trace_format::columns::TickScale;
 use trace_format::meta::{
-    FileDef, Job, JobInfo, Mpi, Process, ProcessInfo, StreamDef, ThreadDef, path_hash, stream_flags,
+    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, FileDef, HintDef, HintOrigin, Job, JobInfo, Mpi,
+    Process, ProcessInfo, Selection, StreamDef, ThreadDef, path_hash, stream_flags,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{Segment, StreamId};
@@ -20,6 +21,8 @@ pub mod op {
     pub const POSIX_CLOSE: u16 = 4;
     pub const MPIIO_WRITE_ALL: u16 = 5;
     pub const STDIO_WRITE: u16 = 6;
+    pub const HDF5_WRITE_ALL: u16 = 7;
+    pub const HDF5_READ: u16 = 8;
 }
 
 fn ops() -> Vec<OpDef> {
@@ -31,6 +34,8 @@ fn ops() -> Vec<OpDef> {
         def(op::POSIX_CLOSE, Layer::Posix, OpClass::Close, OpMode::Plain, "close"),
         def(op::MPIIO_WRITE_ALL, Layer::Mpiio, OpClass::Write, OpMode::Collective, "write"),
         def(op::STDIO_WRITE, Layer::Stdio, OpClass::Write, OpMode::Plain, "write"),
+        def(op::HDF5_WRITE_ALL, Layer::Hdf5, OpClass::Write, OpMode::Collective, "write"),
+        def(op::HDF5_READ, Layer::Hdf5, OpClass::Read, OpMode::Plain, "read"),
     ]
 }
 
@@ -180,4 +185,52 @@ pub fn small() -> (Job, Vec<Builder>) {
         })
         .collect();
     (job("job-1", 4), processes)
+}
+
+/// Two ranks that write to one of two data sets of one path in two files, through HDF5, MPI-IO and POSIX, and read it; with
+/// hints and datatypes.
+pub fn hdf5() -> Vec<u8> {
+    let processes = (0..2)
+        .map(|rank| {
+            let mut process = process(rank, "node1");
+            let (path, base) = (format!("/scratch/{}.h5", rank % 2), i64::from(rank) * 4096 + 2048);
+            let (inside, both) = (stream_flags::IN_HDF5, stream_flags::IN_HDF5 | stream_flags::NESTED);
+            process.add(&path, op::POSIX_OPEN, 0, -1, 0, 1000, 2000);
+            process.add(&path, op::POSIX_WRITE, both, base, 4096, 12_000, 15_000);
+            process.add(&path, op::MPIIO_WRITE_ALL, inside, base, 4096, 11_000, 16_000);
+            process.add(&path, op::HDF5_WRITE_ALL, 0, -1, 800, 10_000, 20_000);
+            process.add(&path, op::POSIX_READ, inside, 0, 2048, 31_000, 32_000);
+            process.add(&path, op::HDF5_READ, 0, -1, 400, 30_000, 35_000);
+            let streams = [op::HDF5_WRITE_ALL, op::HDF5_READ].map(|op| process.stream(&path, op, 0));
+            let access = |stream, kind: Selection, elements| {
+                let mut selections = [0; Selection::COUNT];
+                selections[kind as usize] = 1;
+                DataSetAccess { stream, selections, elements }
+            };
+            let file = process.file(&path);
+            process.process.data_sets.push(DataSetDef {
+                file,
+                path: b"/grid/t".to_vec(),
+                element_bytes: 8,
+                extent: vec![10 + rank as u64, 20],
+                accesses: vec![
+                    access(streams[0], Selection::RegularHyperslab, 100),
+                    access(streams[1], Selection::Points, 50),
+                ],
+            });
+            let hint = |origin, key: &str, value: &str| HintDef { file, origin, key: key.into(), value: value.into() };
+            process.process.hints = vec![
+                hint(HintOrigin::Asked, "cb_nodes", "4"),
+                hint(HintOrigin::InEffect, "cb_nodes", "1"),
+                hint(HintOrigin::InEffect, "romio_filesystem_type", "UFS:"),
+            ];
+            let used = |role, combiner, count| DatatypeUse { file, role, combiner, count };
+            process.process.datatypes = vec![
+                used(DatatypeRole::Filetype, Combiner::Subarray, 1),
+                used(DatatypeRole::WriteBuffer, Combiner::Named, 3),
+            ];
+            process
+        })
+        .collect();
+    trace(&job("job-1", 2), processes)
 }

@@ -47,7 +47,7 @@ impl Lists {
         let count = if lists.iter().any(|list| list.is_null()) { 0 } else { self.count };
         (0..count).map(move |index| {
             // SAFETY: HDF5 has just read as many identifiers of each list.
-            let [data_set, memory_type, file_space] = lists.map(|list| unsafe { list.add(index).read() });
+            let [data_set, memory_type, file_space] = lists.map(|list| unsafe { list.wrapping_add(index).read() });
             Part { data_set, memory_type, file_space }
         })
     }
