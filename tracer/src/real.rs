@@ -98,6 +98,32 @@ fn object_of(address: *const c_void) -> *const c_void {
     object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
 }
 
+/// First address of the object that holds `address`, and the one behind its last; 0 and 0 if there is none.
+pub(crate) fn object_range(address: *const c_void) -> (usize, usize) {
+    extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
+        // SAFETY: the pointer given to dl_iterate_phdr below.
+        let range = unsafe { &mut *search.cast::<(usize, usize)>() };
+        // SAFETY: dl_iterate_phdr passes a valid info.
+        let info = unsafe { &*info };
+        // SAFETY: the object's program headers, as many as it says.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let spans = loaded.map(|header| {
+            let start = info.dlpi_addr as usize + header.p_vaddr as usize;
+            (start, start + header.p_memsz as usize)
+        });
+        let whole = spans.fold((usize::MAX, 0), |whole, span| (whole.0.min(span.0), whole.1.max(span.1)));
+        if !(whole.0..whole.1).contains(&range.0) {
+            return 0;
+        }
+        *range = whole;
+        1
+    }
+    let mut range = (address as usize, 0);
+    // SAFETY: `visit` has the type asked for and `range` outlives the call.
+    if unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut range).cast()) } == 1 { range } else { (0, 0) }
+}
+
 /// Path of the object that holds `address`.
 pub(crate) fn object_path(address: *const c_void) -> Option<&'static CStr> {
     let name = object_info(address)?.dli_fname;

@@ -128,10 +128,22 @@ impl HintRow {
     /// Whether it is for people: those that say how data is moved and where it lies, and all that somebody asked for.
     #[must_use]
     pub fn matters(&self) -> bool {
-        let moves = ["romio_cb_", "romio_ds_", "romio_no_indep_rw", "cb_", "striping_", "num_io_nodes", "ind_"];
-        !self.asked.is_empty() || moves.iter().any(|prefix| self.key.starts_with(prefix))
+        !self.asked.is_empty() || THAT_MATTER.contains(&self.key.as_str())
     }
 }
+
+/// Hints that decide how ROMIO and OMPIO move data, and where file systems put it.
+const THAT_MATTER: [&str; 9] = [
+    "cb_nodes",
+    "cb_buffer_size",
+    "romio_cb_read",
+    "romio_cb_write",
+    "romio_ds_read",
+    "romio_ds_write",
+    "romio_no_indep_rw",
+    "striping_factor",
+    "striping_unit",
+];
 
 /// Hints by file and key.
 #[must_use]

@@ -1,7 +1,8 @@
 //! How data sets, hints and datatypes look in the summary; nothing is shown of what a trace does not have.
 
 use crate::analyses::summary::Summary;
-use crate::render::{Cell, Part, Table};
+use crate::render::{Cell, Part, Table, units};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most rows of hints and datatypes that people get to see; CSV has all.
 const MOST: usize = 16;
@@ -52,34 +53,67 @@ fn data_sets(summary: &Summary) -> Table {
     }
 }
 
+/// Files that have the same to say share a row.
+fn files(files: &BTreeSet<&str>) -> Cell {
+    match files.first() {
+        Some(file) if files.len() == 1 => Cell::Path((*file).into()),
+        _ => Cell::Path(format!("{} files", units::count(files.len() as u64))),
+    }
+}
+
 fn hints(summary: &Summary) -> Table {
-    let rows = summary.hints.iter().filter(|row| row.matters()).map(|row| {
-        let values = |list: &[String]| if list.is_empty() { Cell::None } else { Cell::Text(list.join(" ")) };
-        vec![Cell::Path(row.file.clone()), Cell::Text(row.key.clone()), values(&row.asked), values(&row.in_effect)]
+    let mut rows: BTreeMap<(&str, String, String), BTreeSet<&str>> = BTreeMap::new();
+    for row in summary.hints.iter().filter(|row| row.matters()) {
+        let key = (row.key.as_str(), row.asked.join(" "), row.in_effect.join(" "));
+        rows.entry(key).or_default().insert(&row.file);
+    }
+    let values = |text: String| if text.is_empty() { Cell::None } else { Cell::Text(text) };
+    let rows = rows.into_iter().map(|((key, asked, in_effect), of)| {
+        vec![files(&of), Cell::Text(key.into()), values(asked), values(in_effect), Cell::Count(of.len() as u64)]
     });
     Table {
         name: "hints",
         title: String::new(),
-        columns: vec![("File", "file"), ("Hint", "hint"), ("Asked", "asked"), ("In effect", "in_effect")],
+        columns: vec![
+            ("File", "file"),
+            ("Hint", "hint"),
+            ("Asked", "asked"),
+            ("In effect", "in_effect"),
+            ("", "files"),
+        ],
         rows: rows.collect(),
         most: MOST,
     }
 }
 
 fn datatypes(summary: &Summary) -> Table {
+    let mut rows: BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();
     // Where all is contiguous bytes there is nothing to say.
-    let rows = summary.datatypes.iter().filter(|row| row.combiner != "named").map(|row| {
+    for row in summary.datatypes.iter().filter(|row| row.combiner != "named") {
+        let (calls, of) = rows.entry((row.role, row.combiner)).or_default();
+        *calls = calls.saturating_add(row.calls);
+        of.insert(&row.file);
+    }
+    let rows = rows.into_iter().map(|((role, combiner), (calls, of))| {
+        let files_cell = files(&of);
         vec![
-            Cell::Path(row.file.clone()),
-            Cell::Text(row.role.into()),
-            Cell::Text(row.combiner.into()),
-            Cell::Count(row.calls),
+            files_cell,
+            Cell::Text(role.into()),
+            Cell::Text(combiner.into()),
+            Cell::Count(calls),
+            Cell::Count(of.len() as u64),
         ]
     });
     Table {
         name: "datatypes",
         title: String::new(),
-        columns: vec![("File", "file"), ("Datatype of", "role"), ("Made as", "combiner"), ("Calls", "calls")],
+        columns: vec![
+            ("File", "file"),
+            ("Datatype of", "role"),
+            ("Made as", "combiner"),
+            ("Calls", "calls"),
+            ("", "files"),
+        ],
         rows: rows.collect(),
         most: MOST,
     }

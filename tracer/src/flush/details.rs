@@ -1,11 +1,30 @@
-//! What the process block says beyond files and streams: data sets.
+//! What the process block says beyond files and streams: data sets, hints, datatypes.
 
-use crate::registry::{self, Use};
+use crate::registry::{self, File, Use};
 use std::collections::BTreeMap;
-use trace_format::meta::{DataSetAccess, DataSetDef, Process};
+use trace_format::StreamId;
+use trace_format::meta::{DataSetAccess, DataSetDef, DatatypeUse, HintDef, Process, StreamDef};
+
+/// Adds what is known of the files and streams that the block describes.
+pub(super) fn add(process: &mut Process) {
+    add_data_sets(process);
+    let stream = |def: &StreamDef| Some((std::ptr::from_ref(registry::stream_by_id(StreamId(def.id))?.file), def.file));
+    let number_of: BTreeMap<*const File, u32> = process.streams.iter().filter_map(stream).collect();
+    let number = |file: &'static File| number_of.get(&std::ptr::from_ref(file)).copied();
+    for hint in registry::hints() {
+        let Some(file) = number(hint.file) else { continue };
+        let (key, value) = (hint.key.to_vec(), hint.value.to_vec());
+        process.hints.push(HintDef { file, origin: hint.origin, key, value });
+    }
+    for details in registry::mpi_details() {
+        let Some(file) = number(details.file) else { continue };
+        let used = details.datatypes().map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
+        process.datatypes.extend(used);
+    }
+}
 
 /// Adds the data sets whose streams the block describes.
-pub(super) fn add_data_sets(process: &mut Process) {
+fn add_data_sets(process: &mut Process) {
     let file_of: BTreeMap<u32, u32> = process.streams.iter().map(|stream| (stream.id, stream.file)).collect();
     let access = |one: &'static Use| DataSetAccess {
         stream: one.stream(),

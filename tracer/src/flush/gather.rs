@@ -51,7 +51,7 @@ impl Gathered {
             }
         }
         describe(&mut process, &used, &left_out, &calibration.scale, known.unwrap_or_default());
-        details::add_data_sets(&mut process);
+        details::add(&mut process);
         Self { process, threads, scale: calibration.scale }
     }
 

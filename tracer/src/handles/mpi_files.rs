@@ -2,13 +2,16 @@
 //! is enough, and a file that finds no place is counted as not recorded.
 #![expect(unsafe_code, reason = "references into static memory")]
 
-use crate::registry::File;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::ops::Op;
+use crate::registry::{File, MpiDetails, mpi_details_of};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use trace_format::meta::{Combiner, DatatypeRole};
 
 /// An open MPI file.
 pub(crate) struct MpiFile {
     handle: AtomicUsize,
     file: AtomicPtr<File>,
+    details: AtomicPtr<MpiDetails>,
     /// Whether the view is still the one that MPI_File_open sets: bytes from the file's start.
     pub(crate) default_view: AtomicBool,
     /// Size of the view's etype in bytes, or 0 where it is not known.
@@ -27,6 +30,8 @@ pub(crate) struct Split {
     pub(crate) in_view: AtomicI64,
     /// Offset in the file.
     pub(crate) in_file: AtomicI64,
+    /// How the datatype of the memory was made.
+    pub(crate) combiner: AtomicU32,
 }
 
 const CAPACITY: usize = 4096;
@@ -37,10 +42,16 @@ static FILES: [MpiFile; CAPACITY] = [const {
     MpiFile {
         handle: AtomicUsize::new(0),
         file: AtomicPtr::new(std::ptr::null_mut()),
+        details: AtomicPtr::new(std::ptr::null_mut()),
         default_view: AtomicBool::new(true),
         etype_bytes: AtomicI64::new(0),
         size_seen: AtomicI64::new(0),
-        split: Split { start: AtomicU64::new(0), in_view: AtomicI64::new(0), in_file: AtomicI64::new(0) },
+        split: Split {
+            start: AtomicU64::new(0),
+            in_view: AtomicI64::new(0),
+            in_file: AtomicI64::new(0),
+            combiner: AtomicU32::new(0),
+        },
     }
 }; CAPACITY];
 
@@ -54,6 +65,22 @@ impl MpiFile {
     pub(crate) fn file(&self) -> &'static File {
         // SAFETY: set before the handle, to a record that never goes away.
         unsafe { &*self.file.load(Ordering::Acquire) }
+    }
+}
+
+impl MpiFile {
+    /// Counts a datatype of a view.
+    pub(crate) fn count_viewed(&self, role: DatatypeRole, combiner: Combiner) {
+        // SAFETY: null, or set with the handle to a record that never goes away.
+        if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
+            details.count_datatype(role, combiner);
+        }
+    }
+
+    /// Counts the datatype of the memory of a call that has moved data.
+    #[inline]
+    pub(crate) fn count_combiner(&self, op: &Op, combiner: Combiner) {
+        self.count_viewed(if op.writes() { DatatypeRole::WriteBuffer } else { DatatypeRole::ReadBuffer }, combiner);
     }
 }
 
@@ -85,6 +112,9 @@ pub(crate) fn add(handle: usize, file: &'static File) -> bool {
         // but for the race for the place itself.
         if place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Release);
+            let details =
+                mpi_details_of(file).map_or(std::ptr::null_mut(), |details| std::ptr::from_ref(details).cast_mut());
+            place.details.store(details, Ordering::Release);
             place.size_seen.store(0, Ordering::Relaxed);
             place.split.start.store(0, Ordering::Relaxed);
             place.default_view.store(true, Ordering::Release);

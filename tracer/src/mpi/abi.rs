@@ -3,8 +3,9 @@
 #![expect(unsafe_code, reason = "dlsym(3)")]
 
 use super::calls::{Handle, api};
+use super::datatypes::{Combiners, Predefined};
 use super::errors::{self, ErrorClasses};
-use crate::real::{loaded_symbol, object_path};
+use crate::real::{loaded_symbol, object_path, object_range};
 use std::ffi::CStr;
 
 /// Constants of one interface.
@@ -44,6 +45,10 @@ pub(crate) struct Abi {
     pub(crate) seek_set: i32,
     /// `MPI_MODE_CREATE | MPI_MODE_WRONLY`.
     pub(crate) create_write_only: i32,
+    /// Which datatypes are predefined.
+    pub(super) predefined: Predefined,
+    /// `MPI_COMBINER_NAMED` and the like.
+    pub(super) combiners: Combiners,
 }
 
 /// MPICH and what shares its interface: Intel MPI, MVAPICH, Cray MPICH (MPICH ABI Compatibility Initiative).
@@ -65,6 +70,8 @@ const MPICH: Abi = Abi {
     request_null: 0x2c00_0000,
     seek_set: 600,
     create_write_only: 1 | 4,
+    predefined: Predefined::ByKind,
+    combiners: Combiners::HistoricFrom(1),
 };
 
 /// The standard ABI.
@@ -86,6 +93,8 @@ const STANDARD: Abi = Abi {
     request_null: 0x180,
     seek_set: 403,
     create_write_only: 2 | 256,
+    predefined: Predefined::Small,
+    combiners: Combiners::Standard,
 };
 
 /// Open MPI: handles are addresses of the library's variables.
@@ -112,6 +121,12 @@ fn open_mpi() -> Option<Abi> {
         request_null: variable(c"ompi_request_null")?,
         seek_set: 600,
         create_write_only: 1 | 4,
+        // A program may hold copies of the library's variables (R_X86_64_COPY and its like).
+        predefined: Predefined::Within([
+            object_range(api().init_address()),
+            object_range(variable(c"ompi_mpi_byte")? as *const _),
+        ]),
+        combiners: Combiners::HistoricFrom(0),
     })
 }
 
@@ -122,6 +137,13 @@ fn find(name: &CStr) -> usize {
 }
 
 impl Abi {
+    /// Whether `info` is `MPI_INFO_NULL`.
+    pub(crate) fn is_null_info(&self, info: Handle) -> bool {
+        // Handles of MPICH are 32 bits wide; what the register holds above them means nothing.
+        let mask = if self.request_bytes == size_of::<u32>() { u32::MAX as usize } else { usize::MAX };
+        info & mask == self.info_null & mask
+    }
+
     /// The interface of the MPI library that is loaded.
     pub(crate) fn detect() -> Self {
         // A library of the standard ABI is told by its name (MPI 5.0, 20.2: libmpi_abi); one that has the function

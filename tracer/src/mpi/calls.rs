@@ -63,6 +63,20 @@ functions! {
     type_size = c"PMPI_Type_size_x"(datatype: Handle, size: *mut i64);
     /// MPI_Error_class.
     error_class = c"PMPI_Error_class"(code: c_int, class: *mut c_int);
+    /// MPI_Type_get_envelope.
+    type_get_envelope = c"PMPI_Type_get_envelope"(datatype: Handle, integers: *mut c_int, addresses: *mut c_int, types: *mut c_int, combiner: *mut c_int);
+    /// MPI_Type_get_envelope_c (MPI 4.0).
+    type_get_envelope_c = c"PMPI_Type_get_envelope_c"(datatype: Handle, integers: *mut i64, addresses: *mut i64, counts: *mut i64, types: *mut i64, combiner: *mut c_int);
+    /// MPI_Info_get_nkeys.
+    info_get_nkeys = c"PMPI_Info_get_nkeys"(info: Handle, count: *mut c_int);
+    /// MPI_Info_get_nthkey.
+    info_get_nthkey = c"PMPI_Info_get_nthkey"(info: Handle, number: c_int, key: *mut c_char);
+    /// MPI_Info_get; `room` is that for the value without its NUL.
+    info_get = c"PMPI_Info_get"(info: Handle, key: *const c_char, room: c_int, value: *mut c_char, found: *mut c_int);
+    /// MPI_Info_free.
+    info_free = c"PMPI_Info_free"(info: *mut Handle);
+    /// MPI_File_get_info.
+    file_get_info = c"PMPI_File_get_info"(file: Handle, info: *mut Handle);
     /// MPI_File_open.
     file_open = c"PMPI_File_open"(comm: Handle, name: *const c_char, mode: c_int, info: Handle, file: *mut Handle);
     /// MPI_File_close.
@@ -85,6 +99,11 @@ pub(crate) fn api() -> &'static Api {
 }
 
 impl Api {
+    /// Whether the library has the functions of MPI 4.0 with 64-bit counts.
+    pub(super) fn has_large_counts(&self) -> bool {
+        !self.type_get_envelope_c.address().is_null()
+    }
+
     /// Where the library's code is.
     pub(super) fn init_address(&self) -> *const c_void {
         self.comm_rank.address()

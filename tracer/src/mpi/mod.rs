@@ -3,6 +3,7 @@
 
 mod abi;
 mod calls;
+mod datatypes;
 mod errors;
 mod world;
 

@@ -23,6 +23,8 @@ pub(crate) struct World {
     pub(crate) size: i32,
     /// First line of MPI_Get_library_version.
     pub(crate) version: String,
+    /// Whether the library has the functions of MPI 4.0 with 64-bit counts.
+    pub(super) has_large_counts: bool,
     /// Job key of rank 0; empty if nothing was exchanged.
     key: String,
     /// Whether one program was started on all ranks, as far as the launcher tells.
@@ -77,7 +79,8 @@ pub(crate) fn started(flush: FlushMode) {
     }
     let one_program = started_alike();
     let key = if flush == FlushMode::Process || !one_program { String::new() } else { exchange(&abi) };
-    let world = World { abi, rank, size, version: library_version(), key, one_program };
+    let has_large_counts = api().has_large_counts();
+    let world = World { abi, rank, size, version: library_version(), has_large_counts, key, one_program };
     if WORLD.set(world).is_ok() {
         ACTIVE.store(true, Ordering::Release);
     }

@@ -5,6 +5,7 @@ mod accesses;
 mod data_sets;
 mod file;
 mod folded;
+mod mpi_details;
 mod paths;
 mod records;
 mod stream;
@@ -12,6 +13,7 @@ mod stream;
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
 pub(crate) use file::{definition as file_definition, files, find as find_file, find_or_add, read_layout};
+pub(crate) use mpi_details::{MpiDetails, hints, mpi_details, mpi_details_of};
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use records::{File, Identity, Stream};
 pub(crate) use stream::{Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, streams};
@@ -21,18 +23,21 @@ pub(crate) fn prepare(files: usize) {
     file::prepare(files);
     stream::prepare(files * 2);
     data_sets::prepare(files / 16);
+    mpi_details::prepare(files / 64);
 }
 
 /// Empties the counters of every stream and data set: after a flush.
 pub(crate) fn forget_counts() {
     stream::forget_counts();
     data_sets::forget_counts();
+    mpi_details::forget_counts();
 }
 
 /// In a forked child: the counters are its parent's.
 pub(crate) fn forget_counters() {
     stream::forget_counters();
     data_sets::forget_counts();
+    mpi_details::forget_counts();
 }
 
 /// Writes everything into the spool's journal, which has just been begun.

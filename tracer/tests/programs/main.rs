@@ -13,6 +13,7 @@ mod hostile;
 mod instructions;
 mod launcher;
 mod mpi;
+mod mpi_details;
 mod mpi_forms;
 mod other;
 mod posix;

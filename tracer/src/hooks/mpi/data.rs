@@ -22,6 +22,7 @@ pub(super) fn transferring(
     handle: Handle,
     op: &'static Op,
     place: Where,
+    datatype: Handle,
     status: *mut c_void,
     call: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
@@ -40,6 +41,7 @@ pub(super) fn transferring(
         if matches!(place, Where::Shared) {
             begin.in_file = thread.nested_offset.get();
         }
+        file.count_combiner(op, world.combiner(datatype));
         let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
         thread.mpi_depth.set(0);
         timer.end_at(end, file.file(), op, begin.in_file, bytes);
@@ -56,38 +58,38 @@ pub(super) fn transferring(
 hooks! { DATA, missing = ERR_OTHER;
     /// MPI_File_read_at.
     [MPI_File_read_at, PMPI_File_read_at](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_READ, Where::Explicit(offset), status, |status| real(handle, offset, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_READ, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
     /// MPI_File_read_at_all.
     [MPI_File_read_at_all, PMPI_File_read_at_all](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_READ_ALL, Where::Explicit(offset), status, |status| real(handle, offset, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_READ_ALL, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
     /// MPI_File_write_at.
     [MPI_File_write_at, PMPI_File_write_at](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_WRITE, Where::Explicit(offset), status, |status| real(handle, offset, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_WRITE, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
     /// MPI_File_write_at_all.
     [MPI_File_write_at_all, PMPI_File_write_at_all](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Explicit(offset), status, |status| real(handle, offset, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
     /// MPI_File_read.
     [MPI_File_read, PMPI_File_read](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_READ, Where::Individual, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_READ, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
     /// MPI_File_read_all.
     [MPI_File_read_all, PMPI_File_read_all](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_READ_ALL, Where::Individual, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_READ_ALL, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
     /// MPI_File_write.
     [MPI_File_write, PMPI_File_write](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_WRITE, Where::Individual, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_WRITE, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
     /// MPI_File_write_all.
     [MPI_File_write_all, PMPI_File_write_all](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Individual, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
     /// MPI_File_read_shared.
     [MPI_File_read_shared, PMPI_File_read_shared](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_READ_SHARED, Where::Shared, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_READ_SHARED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
     /// MPI_File_write_shared.
     [MPI_File_write_shared, PMPI_File_write_shared](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_WRITE_SHARED, Where::Shared, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_WRITE_SHARED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
     /// MPI_File_read_ordered.
     [MPI_File_read_ordered, PMPI_File_read_ordered](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_READ_ORDERED, Where::Shared, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_READ_ORDERED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
     /// MPI_File_write_ordered.
     [MPI_File_write_ordered, PMPI_File_write_ordered](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
-        = |real| transferring(handle, &MPIIO_WRITE_ORDERED, Where::Shared, status, |status| real(handle, buffer, count, datatype, status));
+        = |real| transferring(handle, &MPIIO_WRITE_ORDERED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
 }

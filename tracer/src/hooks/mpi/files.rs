@@ -1,6 +1,7 @@
 //! MPI_File_open, MPI_File_close, MPI_File_delete, MPI_File_set_view, MPI_File_sync.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::hints;
 use super::life::{ERR_OTHER, outermost};
 use crate::handles::{self, MpiFile, PATH_BYTES};
 use crate::mpi::{Handle, SUCCESS, api, world};
@@ -10,6 +11,7 @@ use crate::record::{self, Call};
 use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
+use trace_format::meta::DatatypeRole;
 use trace_format::segment::NO_OFFSET;
 
 /// The canonical path of what MPI calls `name`, with its length; implementations allow a file system's name before it, as
@@ -66,7 +68,12 @@ fn file_named(name: *const c_char) -> Option<&'static File> {
     handles::file_of(&path[..length], Identity::default())
 }
 
-fn opening(name: *const c_char, handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
+fn opening(
+    (comm, info): (Handle, Handle),
+    name: *const c_char,
+    handle: *mut Handle,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let timer = Call::begin(thread);
     let (result, outer) = outermost(call);
@@ -78,6 +85,7 @@ fn opening(name: *const c_char, handle: *mut Handle, call: impl FnOnce() -> c_in
             let handle = unsafe { handle.read() };
             handles::add_mpi_file(handle, file);
             timer.end_at(end, file, &MPIIO_OPEN, NO_OFFSET, 0);
+            hints::note(thread, comm, info, handle, file);
         }
         errno.restore();
     } else if outer {
@@ -148,7 +156,11 @@ pub(super) fn on_file(
 }
 
 /// The file has a view.
-fn viewed(file: &MpiFile, etype: Handle) {
+fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
+    if let Some(world) = world() {
+        file.count_viewed(DatatypeRole::Etype, world.combiner(etype));
+        file.count_viewed(DatatypeRole::Filetype, world.combiner(filetype));
+    }
     let mut bytes = 0;
     let known = api().type_size(etype, &raw mut bytes) == SUCCESS;
     file.etype_bytes.store(if known { bytes } else { 0 }, Ordering::Relaxed);
@@ -158,14 +170,14 @@ fn viewed(file: &MpiFile, etype: Handle) {
 hooks! { FILES, missing = ERR_OTHER;
     /// MPI_File_open (MPI 4.0, 14.2.1). A file system prefix in the name (`ufs:`) is not part of the path.
     [MPI_File_open, PMPI_File_open](comm: Handle, name: *const c_char, mode: c_int, info: Handle, handle: *mut Handle) -> c_int
-        = |real| opening(name, handle, || real(comm, name, mode, info, handle));
+        = |real| opening((comm, info), name, handle, || real(comm, name, mode, info, handle));
     /// MPI_File_close (MPI 4.0, 14.2.2).
     [MPI_File_close, PMPI_File_close](handle: *mut Handle) -> c_int
         = |real| closing(handle, || real(handle));
     /// MPI_File_set_view (MPI 4.0, 14.3). The segment's offset is the displacement.
     [MPI_File_set_view, PMPI_File_set_view](handle: Handle, displacement: i64, etype: Handle, filetype: Handle, representation: *const c_char, info: Handle) -> c_int
         = |real| on_file(handle, &MPIIO_SET_VIEW, || real(handle, displacement, etype, filetype, representation, info),
-            |file| { viewed(file, etype); (displacement, 0) });
+            |file| { viewed(file, etype, filetype); (displacement, 0) });
     /// MPI_File_sync (MPI 4.0, 14.6.1).
     [MPI_File_sync, PMPI_File_sync](handle: Handle) -> c_int
         = |real| on_file(handle, &MPIIO_SYNC, || real(handle), |_| (NO_OFFSET, 0));

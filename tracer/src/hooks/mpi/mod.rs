@@ -5,6 +5,7 @@ mod completion;
 mod data;
 mod extent;
 mod files;
+mod hints;
 mod large;
 mod life;
 mod nonblocking;

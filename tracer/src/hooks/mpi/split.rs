@@ -17,9 +17,15 @@ use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, the first half.
-pub(super) fn beginning(handle: Handle, op: &'static Op, place: Where, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn beginning(
+    handle: Handle,
+    op: &'static Op,
+    datatype: Handle,
+    place: Where,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
-    let Some(file) = handles::find_mpi_file(handle) else { return call() };
+    let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
     thread.mpi_depth.set(1);
     let begin = place.find(handle, file);
     thread.mpi_file.set(file.file());
@@ -30,6 +36,8 @@ pub(super) fn beginning(handle: Handle, op: &'static Op, place: Where, call: imp
         let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
+        // The program may free the datatype before the end.
+        file.split.combiner.store(world.combiner(datatype).into(), Ordering::Relaxed);
         file.split.start.store(timer.start(), Ordering::Release);
         thread.mpi_depth.set(0);
     } else {
@@ -60,6 +68,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         if begin.in_file < 0 {
             begin.in_file = thread.nested_offset.get();
         }
+        file.count_combiner(op, file.split.combiner.load(Ordering::Relaxed).into());
         let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
         thread.mpi_depth.set(0);
         Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
@@ -76,22 +85,22 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
 hooks! { SPLIT, missing = ERR_OTHER;
     /// MPI_File_read_at_all_begin.
     [MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, datatype, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
     /// MPI_File_write_at_all_begin.
     [MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, datatype, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
     /// MPI_File_read_all_begin.
     [MPI_File_read_all_begin, PMPI_File_read_all_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, Where::Individual, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, datatype, Where::Individual, || real(handle, buffer, count, datatype));
     /// MPI_File_write_all_begin.
     [MPI_File_write_all_begin, PMPI_File_write_all_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, Where::Individual, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, datatype, Where::Individual, || real(handle, buffer, count, datatype));
     /// MPI_File_read_ordered_begin.
     [MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, &MPIIO_SPLIT_READ_ORDERED, Where::Shared, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_READ_ORDERED, datatype, Where::Shared, || real(handle, buffer, count, datatype));
     /// MPI_File_write_ordered_begin.
     [MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
-        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ORDERED, Where::Shared, || real(handle, buffer, count, datatype));
+        = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ORDERED, datatype, Where::Shared, || real(handle, buffer, count, datatype));
     /// MPI_File_read_at_all_end.
     [MPI_File_read_at_all_end, PMPI_File_read_at_all_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_READ_ALL, status, |status| real(handle, buffer, status));

@@ -1,0 +1,59 @@
+//! Hints of a file that was just opened (MPI 4.0, 14.2.8): those that the program asked for, and those in effect. Asked by one
+//! process of those that opened the file together, a few times per file; each question is local to the process.
+
+use crate::mpi::{Handle, SUCCESS, api, world};
+use crate::registry::{MpiDetails, mpi_details_of};
+use crate::tls::Thread;
+use std::ffi::c_int;
+use trace_format::meta::HintOrigin;
+
+/// Room for a key: `MPI_MAX_INFO_KEY` is 255 at most.
+const KEY_BYTES: usize = 512;
+/// Room for a value: `MPI_MAX_INFO_VAL` is 1024 at most.
+const VALUE_BYTES: usize = 2048;
+/// Most hints that are taken of one info.
+const MOST_KEYS: c_int = 64;
+
+/// Keeps the hints of the open file `handle`.
+pub(super) fn note(thread: &Thread, comm: Handle, asked: Handle, handle: Handle, file: &'static crate::registry::File) {
+    let (Some(world), Some(details)) = (world(), mpi_details_of(file)) else { return };
+    thread.while_away(|| {
+        let mut rank = -1;
+        if api().comm_rank(comm, &raw mut rank) != SUCCESS || rank != 0 || !details.wants_hints() {
+            return;
+        }
+        if !world.abi.is_null_info(asked) {
+            keep(details, HintOrigin::Asked, asked);
+        }
+        let mut used = 0;
+        if api().file_get_info(handle, &raw mut used) == SUCCESS && !world.abi.is_null_info(used) {
+            keep(details, HintOrigin::InEffect, used);
+            api().info_free(&raw mut used);
+        }
+    });
+}
+
+fn keep(details: &MpiDetails, origin: HintOrigin, info: Handle) {
+    let mut count = 0;
+    if api().info_get_nkeys(info, &raw mut count) != SUCCESS {
+        return;
+    }
+    for number in 0..count.min(MOST_KEYS) {
+        let (mut key, mut value) = ([0_u8; KEY_BYTES], [0_u8; VALUE_BYTES]);
+        if api().info_get_nthkey(info, number, key.as_mut_ptr().cast()) != SUCCESS {
+            continue;
+        }
+        let mut found = 0;
+        // Without the NUL.
+        let room = VALUE_BYTES as c_int - 1;
+        let result = api().info_get(info, key.as_ptr().cast(), room, value.as_mut_ptr().cast(), &raw mut found);
+        if result == SUCCESS && found != 0 {
+            details.add_hint(origin, text(&key), text(&value));
+        }
+    }
+}
+
+/// The bytes before the NUL.
+fn text(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len())]
+}

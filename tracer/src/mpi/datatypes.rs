@@ -1,0 +1,131 @@
+//! How a datatype was made (MPI 4.0, 5.1.13). Predefined ones are told by their handle, without a call; the others are asked for
+//! each time, since handles of freed types are given again.
+
+use super::abi::Abi;
+use super::calls::{Handle, SUCCESS, api};
+use super::world::World;
+use std::ffi::c_int;
+use trace_format::meta::Combiner;
+
+/// The combiners of MPICH's mpi.h from 1 on, and those of Open MPI's from 0 on; both kept what MPI 3.0 removed in its place.
+const HISTORIC: [Combiner; 20] = [
+    Combiner::Named,
+    Combiner::Dup,
+    Combiner::Contiguous,
+    Combiner::Vector,
+    Combiner::Hvector,
+    Combiner::Hvector,
+    Combiner::Indexed,
+    Combiner::Hindexed,
+    Combiner::Hindexed,
+    Combiner::IndexedBlock,
+    Combiner::Struct,
+    Combiner::Struct,
+    Combiner::Subarray,
+    Combiner::Darray,
+    Combiner::F90Real,
+    Combiner::F90Complex,
+    Combiner::F90Integer,
+    Combiner::Resized,
+    Combiner::HindexedBlock,
+    Combiner::ValueIndex,
+];
+
+/// Those of the standard ABI, from 101 on, are in this format's own order.
+const STANDARD_FIRST: c_int = 101;
+
+/// Which handles are predefined datatypes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Predefined {
+    /// MPICH: by the two highest bits of 32. Pairs such as `MPI_FLOAT_INT` look like derived ones and are asked for.
+    ByKind,
+    /// The standard ABI: small numbers.
+    Small,
+    /// Open MPI: addresses of variables of the library, or of their copies in the program.
+    Within([(usize, usize); 2]),
+}
+
+/// How this library tells combiners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combiners {
+    /// From this number on, in the order of mpi.h that MPICH and Open MPI share.
+    HistoricFrom(c_int),
+    /// The standard ABI.
+    Standard,
+}
+
+impl Combiners {
+    fn meaning(self, value: c_int) -> Combiner {
+        let at = |first: c_int| usize::try_from(value.wrapping_sub(first)).unwrap_or(usize::MAX);
+        match self {
+            Self::HistoricFrom(first) => HISTORIC.get(at(first)).copied().unwrap_or(Combiner::Other),
+            Self::Standard => u32::try_from(at(STANDARD_FIRST)).map_or(Combiner::Other, Combiner::from),
+        }
+    }
+}
+
+impl Abi {
+    /// Whether `datatype` is known to be predefined, or is none at all.
+    fn is_predefined(&self, datatype: Handle) -> bool {
+        match self.predefined {
+            Predefined::ByKind => datatype as u32 >> 31 == 0,
+            Predefined::Small => datatype < 4096,
+            Predefined::Within(ranges) => ranges.iter().any(|&(start, end)| (start..end).contains(&datatype)),
+        }
+    }
+}
+
+impl World {
+    /// How `datatype`, which a call that succeeded was given, was made.
+    #[inline]
+    pub(crate) fn combiner(&self, datatype: Handle) -> Combiner {
+        if self.abi.is_predefined(datatype) { Combiner::Named } else { self.ask(datatype) }
+    }
+
+    #[cold]
+    fn ask(&self, datatype: Handle) -> Combiner {
+        let mut combiner = -1;
+        // A datatype that was made with 64-bit counts may only be asked about with them.
+        let result = if self.has_large_counts {
+            let [mut integers, mut addresses, mut counts, mut types] = [0; 4];
+            let [integers, addresses] = [&raw mut integers, &raw mut addresses];
+            api().type_get_envelope_c(datatype, integers, addresses, &raw mut counts, &raw mut types, &raw mut combiner)
+        } else {
+            let [mut integers, mut addresses, mut types] = [0; 3];
+            api().type_get_envelope(datatype, &raw mut integers, &raw mut addresses, &raw mut types, &raw mut combiner)
+        };
+        if result == SUCCESS { self.abi.combiners.meaning(combiner) } else { Combiner::Other }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combiners_of_each_interface() {
+        let (mpich, open_mpi) = (Combiners::HistoricFrom(1), Combiners::HistoricFrom(0));
+        for (combiner, in_mpich, in_open_mpi, in_standard) in [
+            (Combiner::Named, 1, 0, 101),
+            (Combiner::Vector, 4, 3, 104),
+            (Combiner::Hvector, 6, 5, 105),
+            (Combiner::Hindexed, 9, 8, 107),
+            (Combiner::HindexedBlock, 19, 18, 109),
+            (Combiner::Struct, 12, 11, 110),
+            (Combiner::Subarray, 13, 12, 111),
+            (Combiner::Darray, 14, 13, 112),
+            (Combiner::F90Integer, 17, 16, 113),
+            (Combiner::F90Complex, 16, 15, 115),
+            (Combiner::Resized, 18, 17, 116),
+            (Combiner::ValueIndex, 20, 19, 117),
+        ] {
+            let told =
+                [mpich.meaning(in_mpich), open_mpi.meaning(in_open_mpi), Combiners::Standard.meaning(in_standard)];
+            assert_eq!(told, [combiner; 3]);
+        }
+        for nothing in [-1, 1000, c_int::MIN, c_int::MAX] {
+            assert_eq!(mpich.meaning(nothing), Combiner::Other);
+            assert_eq!(Combiners::Standard.meaning(nothing), Combiner::Other);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Hints and datatypes of MPI-IO: the trace tells exactly those that the program sees itself, under each MPI.
+
+use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, read_ranks, workload_with};
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::meta::HintOrigin;
+
+/// (process, origin, path, key, value).
+type Hints = BTreeSet<(u32, u32, String, String, String)>;
+/// Uses by (process, role, combiner, path).
+type Datatypes = BTreeMap<(u32, String, String, String), u64>;
+
+fn logged(scratch: &Scratch) -> (Hints, Datatypes) {
+    let (mut hints, mut datatypes) = (Hints::new(), Datatypes::new());
+    for line in log_lines(scratch) {
+        let words: Vec<&str> = line.splitn(6, ' ').collect();
+        let number = |at: usize| words[at].parse::<u32>().expect("a number");
+        match words[0] {
+            "HINT" => _ = hints.insert((number(1), number(2), words[3].into(), words[4].into(), words[5].into())),
+            "DATATYPE" => {
+                let role = words[2].replace('_', " ");
+                *datatypes.entry((number(1), role, words[3].into(), words[4].into())).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+    (hints, datatypes)
+}
+
+fn told(traces: &Traces) -> (Hints, Datatypes) {
+    let (mut hints, mut datatypes) = (Hints::new(), Datatypes::new());
+    for process in &traces.processes {
+        let (pid, path) = (process.info.pid, |file: u32| process.paths[file as usize].clone());
+        for hint in &process.block.hints {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let origin = u32::from(hint.origin);
+            assert!(hints.insert((pid, origin, path(hint.file), text(&hint.key), text(&hint.value))), "{hint:?} twice");
+        }
+        for one in &process.block.datatypes {
+            let key = (pid, one.role.name().to_owned(), one.combiner.name().to_owned(), path(one.file));
+            assert!(datatypes.insert(key, one.count).is_none(), "{one:?} twice");
+        }
+    }
+    (hints, datatypes)
+}
+
+#[test]
+fn hints_and_datatypes_are_those_that_the_program_sees() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        for ranks in [1, 3] {
+            let scratch = Scratch::new();
+            let program = workload_with("mpiio_details", mpi, &["-O1"]);
+            let outcome = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, ranks).run();
+            assert_eq!(outcome.code, 0, "{outcome:?}");
+            let traces = Traces::read(&scratch.traces());
+            let ((hints, datatypes), (told_hints, told_datatypes)) = (logged(&scratch), told(&traces));
+            assert_eq!(told_hints, hints, "{mpi:?}, {ranks} ranks");
+            assert_eq!(told_datatypes, datatypes, "{mpi:?}, {ranks} ranks");
+            // The hints of a file that all open together are told by one of them.
+            let shared = scratch.data().join("hints").display().to_string();
+            let tellers: BTreeSet<u32> = hints.iter().filter(|hint| hint.2 == shared).map(|hint| hint.0).collect();
+            let ranks_of = read_ranks(&scratch);
+            assert_eq!(tellers.iter().map(|pid| ranks_of[pid]).collect::<Vec<_>>(), [0]);
+            let asked = |key: &str| hints.iter().any(|hint| hint.1 == u32::from(HintOrigin::Asked) && hint.3 == key);
+            assert!(asked("cb_nodes") && asked("romio_ds_write"));
+        }
+    }
+}
