@@ -65,6 +65,10 @@ check_packages() {
     need hmmer "a program to trace" -- have hmmsearch
     need hmmer-examples "its data" -- test -d /usr/share/doc/hmmer/examples/testsuite
     need libjemalloc2 "a library to preload beside ours" -- has_library libjemalloc.so.2
+    need pkg-config "to build HDF5 programs" -- have pkg-config
+    need libhdf5-dev "to build HDF5 programs" -- pkg-config --exists hdf5-serial
+    need libhdf5-mpich-dev "to build HDF5 programs" -- pkg-config --exists hdf5-mpich
+    need libhdf5-openmpi-dev "to build HDF5 programs" -- pkg-config --exists hdf5-openmpi
     need sqlite3 "a program to trace" -- have sqlite3
     need libaio-dev "to build a program to trace" -- test -e /usr/include/libaio.h
     need liburing-dev "to build a program to trace" -- test -e /usr/include/liburing.h

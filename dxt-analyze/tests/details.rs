@@ -1,7 +1,5 @@
 //! Three layers over each other, data sets, hints and datatypes: what the summary and the dump say of them.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod common;
 
 use common::{hdf5, json, put, stdout};

@@ -2,7 +2,8 @@
 //! inside; the program's error stack, identifiers and output stay as they are.
 
 use crate::harness::{
-    Compiler, Launch, Order, Scratch, Traces, assert_same, log_lines, read_log, read_ranks, workload_hdf5,
+    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, log_lines, python, read_log, read_ranks, skip,
+    workload_hdf5, workload_source,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -140,4 +141,26 @@ fn several_copies_in_one_process_are_told_apart() {
         }
     }
     assert!(!tried.is_empty() || !Compiler::Mpich.available(), "no plugin was tried");
+}
+
+/// h5py loads HDF5 out of reach of the global scope, and closes data sets in ways of its own.
+#[test]
+fn h5py_that_loads_its_own_hdf5() {
+    let Some(interpreter) = python() else { return skip("python3 is not installed") };
+    let scratch = Scratch::new();
+    let file = scratch.data().join("all.h5");
+    let launch = Launch::new(&scratch, interpreter).arg(workload_source("h5py_all.py")).arg(&file);
+    let outcome = launch.run();
+    if outcome.stderr.contains("ModuleNotFoundError") {
+        return skip("h5py is not installed");
+    }
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    let mut ops = traces.own_ops(&["HDF5"], &scratch.data());
+    let of_name = |ops: &[Op], name: &str| ops.iter().filter(|op| op.name == name).count();
+    assert_eq!((of_name(&ops, "create"), of_name(&ops, "open")), (1, 1));
+    assert_eq!(of_name(&ops, "create_dataset"), 3);
+    ops.retain(|op| matches!(op.name.as_str(), "read" | "write"));
+    assert_same(Order::Thread, &log, &ops);
+    assert_eq!(told(&traces, &file), selected(&scratch));
 }

@@ -17,8 +17,9 @@ enum Opened {
     Named,
     /// It is open, and has no path yet.
     Nameless,
-    /// It may be open later; a question might wait for that.
-    Later(Hid),
+    /// It may be open later, if the program waits for events; a question might wait for that. One that is made has this
+    /// datatype and space.
+    Later { events: Hid, datatype: Hid, space: Hid },
 }
 
 /// Remembers the data set that `id` stands for, with all that HDF5 says of it. Not to be recorded.
@@ -62,6 +63,16 @@ fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> O
     Some(set)
 }
 
+/// What is known of a data set that will have this datatype and space; 0 where they are not known.
+fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid) {
+    if datatype != 0 {
+        set.set_element_bytes(library.type_bytes(datatype));
+    }
+    if let Some(shape) = library.selected(space) {
+        set.set_extent(&shape.extent[..shape.rank]);
+    }
+}
+
 fn opening(
     library: &Library,
     op: &'static Op,
@@ -73,8 +84,14 @@ fn opening(
     if let Some(done) = done.filter(|_| id >= 0) {
         done.then(|thread, timer, end| {
             let set = match opened {
-                Opened::Later(events) if events != 0 && !name.is_null() => expected(library, id, location, name),
-                Opened::Later(_) | Opened::Named => thread.while_away(|| learn(library, id, true)),
+                Opened::Later { events, datatype, space } if events != 0 && !name.is_null() => {
+                    let set = expected(library, id, location, name);
+                    if let Some(set) = set {
+                        thread.while_away(|| learn_as_made(library, set, datatype, space));
+                    }
+                    set
+                }
+                Opened::Later { .. } | Opened::Named => thread.while_away(|| learn(library, id, true)),
                 Opened::Nameless => thread.while_away(|| learn(library, id, false)),
             };
             if let Some(set) = set {
@@ -156,10 +173,10 @@ hooks! {
     H5close() -> c_int = |library, real| ending(library, real);
     /// H5Dopen_async (1.14).
     H5Dopen_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, access: Hid, events: Hid) -> Hid
-        = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Later(events), (location, name), real);
+        = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Later { events, datatype: 0, space: 0 }, (location, name), real);
     /// H5Dcreate_async (1.14).
     H5Dcreate_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, datatype: Hid, space: Hid, link: Hid, creation: Hid, access: Hid, events: Hid) -> Hid
-        = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Later(events), (location, name), real);
+        = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Later { events, datatype, space }, (location, name), real);
     /// H5Dclose_async (1.14).
     H5Dclose_async(file: *const c_char, function: *const c_char, line: c_uint, id: Hid, events: Hid) -> c_int
         = |library, real| closing(library, id, real);

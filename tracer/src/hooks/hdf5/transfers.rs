@@ -29,6 +29,7 @@ const WRITE_ASYNC: Forms = [&HDF5_WRITE_ASYNC, &HDF5_WRITE_ASYNC_ALL];
 struct Part {
     data_set: Hid,
     memory_type: Hid,
+    memory_space: Hid,
     file_space: Hid,
 }
 
@@ -38,17 +39,19 @@ struct Lists {
     count: usize,
     data_sets: *const Hid,
     memory_types: *const Hid,
+    memory_spaces: *const Hid,
     file_spaces: *const Hid,
 }
 
 impl Lists {
     fn parts(self) -> impl Iterator<Item = Part> {
-        let lists = [self.data_sets, self.memory_types, self.file_spaces];
+        let lists = [self.data_sets, self.memory_types, self.memory_spaces, self.file_spaces];
         let count = if lists.iter().any(|list| list.is_null()) { 0 } else { self.count };
         (0..count).map(move |index| {
             // SAFETY: HDF5 has just read as many identifiers of each list.
-            let [data_set, memory_type, file_space] = lists.map(|list| unsafe { list.wrapping_add(index).read() });
-            Part { data_set, memory_type, file_space }
+            let [data_set, memory_type, memory_space, file_space] =
+                lists.map(|list| unsafe { list.wrapping_add(index).read() });
+            Part { data_set, memory_type, memory_space, file_space }
         })
     }
 }
@@ -70,8 +73,14 @@ impl Part {
                 set.set_extent(&shape.extent[..shape.rank]);
                 (shape.selection, shape.elements)
             }
-            None if self.file_space == SPACE_ALL => (Selection::All, set.extent().product()),
-            None => (Selection::Other, 0),
+            // All of what is known to be there, else as much as there is memory for.
+            None if self.file_space == SPACE_ALL && set.element_bytes() != 0 => {
+                (Selection::All, set.extent().product())
+            }
+            None => {
+                let selection = if self.file_space == SPACE_ALL { Selection::All } else { Selection::Other };
+                (selection, library.selected(self.memory_space).map_or(0, |shape| shape.elements))
+            }
         };
         Transfer { selection, elements, bytes: elements.saturating_mul(element_bytes.into()) }
     }
@@ -103,38 +112,38 @@ fn transferring(
 hooks! {
     /// H5Dread.
     H5Dread(data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *mut c_void) -> c_int
-        = |library, real| transferring(library, READ, properties, 0, [Part { data_set, memory_type, file_space }], real);
+        = |library, real| transferring(library, READ, properties, 0, [Part { data_set, memory_type, memory_space, file_space }], real);
     /// H5Dwrite.
     H5Dwrite(data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *const c_void) -> c_int
-        = |library, real| transferring(library, WRITE, properties, 0, [Part { data_set, memory_type, file_space }], real);
+        = |library, real| transferring(library, WRITE, properties, 0, [Part { data_set, memory_type, memory_space, file_space }], real);
     /// H5Dread_multi (1.14): a segment for each data set, over the time of the whole call.
     H5Dread_multi(count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *mut *mut c_void) -> c_int
         = |library, real| {
-            let lists = Lists { count, data_sets, memory_types, file_spaces };
+            let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, READ_MULTI, properties, 0, lists.parts(), real)
         };
     /// H5Dwrite_multi (1.14), likewise.
     H5Dwrite_multi(count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *const *const c_void) -> c_int
         = |library, real| {
-            let lists = Lists { count, data_sets, memory_types, file_spaces };
+            let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, WRITE_MULTI, properties, 0, lists.parts(), real)
         };
     /// H5Dread_async (1.14): the call itself, whose work may go on behind it.
     H5Dread_async(file: *const c_char, function: *const c_char, line: c_uint, data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *mut c_void, events: Hid) -> c_int
-        = |library, real| transferring(library, READ_ASYNC, properties, events, [Part { data_set, memory_type, file_space }], real);
+        = |library, real| transferring(library, READ_ASYNC, properties, events, [Part { data_set, memory_type, memory_space, file_space }], real);
     /// H5Dwrite_async (1.14), likewise.
     H5Dwrite_async(file: *const c_char, function: *const c_char, line: c_uint, data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *const c_void, events: Hid) -> c_int
-        = |library, real| transferring(library, WRITE_ASYNC, properties, events, [Part { data_set, memory_type, file_space }], real);
+        = |library, real| transferring(library, WRITE_ASYNC, properties, events, [Part { data_set, memory_type, memory_space, file_space }], real);
     /// H5Dread_multi_async (1.14).
     H5Dread_multi_async(file: *const c_char, function: *const c_char, line: c_uint, count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *mut *mut c_void, events: Hid) -> c_int
         = |library, real| {
-            let lists = Lists { count, data_sets, memory_types, file_spaces };
+            let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, READ_ASYNC, properties, events, lists.parts(), real)
         };
     /// H5Dwrite_multi_async (1.14).
     H5Dwrite_multi_async(file: *const c_char, function: *const c_char, line: c_uint, count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *const *const c_void, events: Hid) -> c_int
         = |library, real| {
-            let lists = Lists { count, data_sets, memory_types, file_spaces };
+            let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, WRITE_ASYNC, properties, events, lists.parts(), real)
         };
 }
