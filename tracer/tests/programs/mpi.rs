@@ -306,6 +306,14 @@ fn parallel_hdf5_from_python() {
     let fields = 2 * 4 * 32 * 64 * 8;
     assert!(sum("write", "collective") >= fields && sum("read", "collective") >= fields);
     assert!(sum("write", "") >= 2 * (4 * 1000 + 317 * 6) * 12);
+    // What the program asked HDF5 for is known to the byte.
+    let asked = traces.own_ops(&["HDF5"], &scratch.data());
+    let asked = |name: &str, mode: &str| {
+        asked.iter().filter(|op| op.name == name && op.mode == mode).map(|op| op.length).sum::<u64>()
+    };
+    let (particles, records) = (2 * (4 * 1000 + 317 * 6) * 12, 2 * 4 * 40);
+    assert_eq!([asked("write", "collective"), asked("write", "")], [fields, particles + records]);
+    assert_eq!([asked("read", "collective"), asked("read", "")], [fields, particles + records]);
     // What MPI-IO wrote in POSIX calls covers the file.
     let end = traces.segments.iter().filter(|seg| seg.nested && seg.op.name == "write");
     let end = end.map(|seg| seg.op.offset as u64 + seg.op.length).max().unwrap_or(0);
