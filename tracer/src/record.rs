@@ -182,6 +182,19 @@ impl Call {
     /// As [`Self::end`], for a call that returned at `end`.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
+        if self.thread.mpi_depth.get() | self.thread.hdf5_depth.get() != 0 {
+            return self.end_inside(end, file, op, offset, length);
+        }
+        let Some(stream) = registry::stream_of(file, op, Within::NOTHING) else {
+            Note::TablesFull.count();
+            return;
+        };
+        append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+    }
+
+    /// The same for a call that was made inside one of MPI or HDF5.
+    #[inline(never)]
+    fn end_inside(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let within = within(self.thread);
         let Some(stream) = registry::stream_of(file, op, within) else {
             return without_stream(self.thread, file, op, offset);
@@ -248,7 +261,6 @@ fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset:
 }
 
 /// Inside which calls the thread is.
-#[inline(always)]
 fn within(thread: &Thread) -> Within {
     Within::new(thread.mpi_depth.get() != 0, thread.hdf5_depth.get() != 0)
 }

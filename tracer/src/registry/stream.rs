@@ -23,15 +23,15 @@ pub(crate) struct Within(u8);
 impl Within {
     /// Number of combinations.
     pub(super) const COUNT: usize = 4;
+    /// Inside none.
+    pub(crate) const NOTHING: Self = Self(0);
 
     /// From whether the thread is inside an MPI call, and inside one of HDF5.
-    #[inline(always)]
     pub(crate) fn new(mpi: bool, hdf5: bool) -> Self {
         Self(u8::from(mpi) | u8::from(hdf5) << 1)
     }
 
     /// Whether inside MPI-IO.
-    #[inline(always)]
     pub(crate) fn mpi(self) -> bool {
         self.0 & 1 != 0
     }
