@@ -30,7 +30,7 @@ macro_rules! functions {
 functions! {
     // Wrapped.
     H5Fopen, H5Fcreate, H5Fclose, H5Fflush, H5Fopen_async, H5Fcreate_async, H5Fclose_async, H5Fflush_async,
-    H5Dopen1, H5Dopen2, H5Dcreate1, H5Dcreate2, H5Dcreate_anon, H5Dclose, H5Oopen, H5Oclose, H5close,
+    H5Dopen1, H5Dopen2, H5Dcreate1, H5Dcreate2, H5Dcreate_anon, H5Dclose, H5Oopen, H5Oclose, H5Idec_ref, H5close,
     H5Dopen_async, H5Dcreate_async, H5Dclose_async,
     H5Dread, H5Dwrite, H5Dread_multi, H5Dwrite_multi,
     H5Dread_async, H5Dwrite_async, H5Dread_multi_async, H5Dwrite_multi_async,

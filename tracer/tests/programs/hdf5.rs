@@ -159,7 +159,8 @@ fn h5py_that_loads_its_own_hdf5() {
     let mut ops = traces.own_ops(&["HDF5"], &scratch.data());
     let of_name = |ops: &[Op], name: &str| ops.iter().filter(|op| op.name == name).count();
     assert_eq!((of_name(&ops, "create"), of_name(&ops, "open")), (1, 1));
-    assert_eq!(of_name(&ops, "create_dataset"), 3);
+    assert_eq!((of_name(&ops, "create_dataset"), of_name(&ops, "close")), (3, 2));
+    assert_eq!(of_name(&ops, "close_dataset"), 3 + of_name(&ops, "open_dataset"));
     ops.retain(|op| matches!(op.name.as_str(), "read" | "write"));
     assert_same(Order::Thread, &log, &ops);
     assert_eq!(told(&traces, &file), selected(&scratch));

@@ -5,10 +5,11 @@ use super::files::file_of_object;
 use super::{hooks, outermost};
 use crate::handles::{self, Hdf5Id, Hdf5Object, PATH_BYTES};
 use crate::hdf5::{Hid, Library};
-use crate::ops::{HDF5_CLOSE_DATA_SET, HDF5_CREATE_DATA_SET, HDF5_OPEN_DATA_SET, Op};
+use crate::ops::{HDF5_CLOSE, HDF5_CLOSE_DATA_SET, HDF5_CREATE_DATA_SET, HDF5_OPEN_DATA_SET, Op};
 use crate::registry::{self, DataSet};
 use crate::{mpi, tls};
 use std::ffi::{CStr, c_char, c_int, c_uint};
+use trace_format::segment::NO_OFFSET;
 
 /// Whether HDF5 can be asked about an object that was just opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,6 +135,23 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
+/// Gives up one reference to any object; the last one closes it. h5py and others close files and data sets so.
+fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
+    let object = Hdf5Id { library: library.id(), id };
+    let (left, done) = outermost(library, call);
+    if let Some(done) = done.filter(|_| left == 0) {
+        done.then(|_, timer, end| {
+            match object.find() {
+                Some(Hdf5Object::DataSet(set)) => timer.end_on(end, set, &HDF5_CLOSE_DATA_SET, None),
+                Some(Hdf5Object::File(file)) => timer.end_at(end, file, &HDF5_CLOSE, NO_OFFSET, 0),
+                None => return,
+            }
+            object.forget();
+        });
+    }
+    left
+}
+
 /// HDF5 starts anew after this, with the same identifiers.
 fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
@@ -169,6 +187,8 @@ hooks! {
     H5Oopen(location: Hid, name: *const c_char, access: Hid) -> Hid = |library, real| opening_object(library, real);
     /// H5Oclose of a data set.
     H5Oclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
+    /// H5Idec_ref, if it closes a file or a data set.
+    H5Idec_ref(id: Hid) -> c_int = |library, real| giving_up(library, id, real);
     /// H5close.
     H5close() -> c_int = |library, real| ending(library, real);
     /// H5Dopen_async (1.14).
