@@ -106,6 +106,7 @@ prop_compose! {
             layouts: layouts.into_iter().map(layout).collect(),
             missing,
             notes: notes.into_iter().map(|(what, count)| Note { what, count }).collect(),
+            ..Process::default()
         }
     }
 }

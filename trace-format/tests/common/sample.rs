@@ -129,5 +129,6 @@ fn process(rank: i32) -> Process {
         ],
         missing: vec![Missing { stream: 1, counters }],
         notes: vec![Note { what: "calls on sockets".into(), count: 300 }],
+        ..Process::default()
     }
 }
