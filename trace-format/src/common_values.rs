@@ -32,6 +32,9 @@ pub struct CommonValues {
     used: usize,
     /// Where the last value was found: the next one is mostly the same.
     last: usize,
+    /// Where the last value gave way to another, and how often it had occurred: mostly, its neighbour is as rare.
+    hand: usize,
+    least: u64,
 }
 
 impl Default for CommonValues {
@@ -44,7 +47,7 @@ impl CommonValues {
     /// No values.
     #[must_use]
     pub const fn new() -> Self {
-        Self { values: [0; TRACKED], counts: [0; TRACKED], overs: [0; TRACKED], used: 0, last: 0 }
+        Self { values: [0; TRACKED], counts: [0; TRACKED], overs: [0; TRACKED], used: 0, last: 0, hand: 0, least: 0 }
     }
 
     /// Counts one value.
@@ -67,7 +70,7 @@ impl CommonValues {
                 used
             }
             None => {
-                let at = self.rarest();
+                let at = self.next_rarest();
                 self.values[at] = value;
                 self.overs[at] = self.counts[at];
                 at
@@ -75,6 +78,14 @@ impl CommonValues {
         };
         self.counts[at] += 1;
         self.last = at;
+    }
+
+    /// One of the rarest values, in a few steps where many are equally rare. No count is ever less than `least`.
+    fn next_rarest(&mut self) -> usize {
+        let found = (1..=TRACKED).map(|step| (self.hand + step) % TRACKED).find(|&at| self.counts[at] == self.least);
+        let at = found.unwrap_or_else(|| self.rarest());
+        (self.hand, self.least) = (at, self.counts[at]);
+        at
     }
 
     fn rarest(&self) -> usize {

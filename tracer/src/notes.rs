@@ -32,6 +32,10 @@ notes! {
     Map = "memory maps whose end was not followed";
     /// An asynchronous operation that found no place, or whose block was used again.
     Asynchronous = "asynchronous operations whose end was never asked for";
+    /// An open of a file, or a call on a name, beyond the files that have counters of their own.
+    OtherFile = "opens and calls by name beyond DXT_COUNTERS_FILES, counted as <other files>";
+    /// A read or write that is in the counters and in no profile.
+    NotProfiled = "reads and writes that are in the counters, but in no profile";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
     /// A call made while the tracer was busy on the same thread: by a signal handler.

@@ -1,5 +1,6 @@
 //! The operations this tracer records. The table travels in the trace, so adding one here is all there is to it.
 
+use crate::registry::Role;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
 /// One operation: what the trace says of it.
@@ -17,6 +18,20 @@ impl Op {
     /// Code that streams carry.
     pub(crate) const fn code(&self) -> u16 {
         self.code
+    }
+
+    /// Interface it belongs to.
+    pub(crate) const fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    /// What its calls are to a profile; those that failed are nothing.
+    pub(crate) const fn role(&self, failed: bool) -> Role {
+        match self.class {
+            OpClass::Read if !failed => Role::Reads,
+            OpClass::Write if !failed => Role::Writes,
+            _ => Role::None,
+        }
     }
 
     /// Whether it moves file data.

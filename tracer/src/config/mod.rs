@@ -6,7 +6,7 @@ mod settings;
 mod source;
 mod values;
 
-pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Overflow, Spool, read};
+pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Mode, Overflow, Spool, read};
 pub(crate) use source::Environment;
 pub(crate) use values::BadValue;
 

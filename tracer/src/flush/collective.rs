@@ -4,6 +4,7 @@
 //! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody
 //! writes alone, and no rank ever holds what grows with the number of ranks.
 
+use super::counted::Counted;
 use super::gather::Gathered;
 use super::{names, output};
 use crate::config::Config;
@@ -36,10 +37,10 @@ impl Part {
 ///
 /// # Errors
 /// Why there is none; the same decision on all ranks.
-pub(super) fn write(world: &World, config: &Config, by: &str) -> Result<(), String> {
+pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), String> {
     let shared = if world.rank == 0 { names::of_rank_0() } else { Vec::new() };
     let hashes = names::broadcast(world, &shared)?;
-    let part = encode(world, by, shared, &hashes).unwrap_or_default();
+    let part = encode(world, by, shared, &hashes, counted).unwrap_or_default();
     let length = part.bytes() as u64;
     let failed = u64::from(part.region.is_none());
     let before = scan(world, length)?;
@@ -72,9 +73,15 @@ pub(super) fn write(world: &World, config: &Config, by: &str) -> Result<(), Stri
     Ok(())
 }
 
-fn encode(world: &World, by: &str, shared: Vec<trace_format::meta::SharedName>, hashes: &[u64]) -> Option<Part> {
+fn encode(
+    world: &World,
+    by: &str,
+    shared: Vec<trace_format::meta::SharedName>,
+    hashes: &[u64],
+    counted: Option<&Counted>,
+) -> Option<Part> {
     let mut encoder = Encoder::new().ok()?;
-    let mut gathered = Gathered::new(by, Some(hashes));
+    let mut gathered = Gathered::new(by, Some(hashes), counted);
     let preamble = if world.rank == 0 {
         preamble(&mut encoder, &describe::job(shared), world.size.unsigned_abs()).ok()?
     } else {

@@ -1,6 +1,7 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
-use crate::clock;
+use super::counted::{self, Counted, in_nanoseconds};
+use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
 use crate::record::{ARENA, THREADS};
 use crate::registry::{self, File};
@@ -9,8 +10,7 @@ use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
 use trace_format::columns::TickScale;
-use trace_format::counters::Counters;
-use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Note, Process, StreamDef, ThreadDef};
+use trace_format::meta::{FileDef, Missing, Note, Process, StreamDef, ThreadDef};
 use trace_format::write::{self, Encoder, Piece, Region, ThreadSegments};
 
 /// What this process has recorded.
@@ -27,9 +27,12 @@ pub(super) fn can_be_collective() -> bool {
 }
 
 impl Gathered {
-    /// Takes stock. Paths whose hash is in `known` are left to the job block.
-    pub(super) fn new(by: &str, known: Option<&[u64]>) -> Self {
+    /// Takes stock; in counters mode of what was `counted`. Paths whose hash is in `known` are left to the job block.
+    pub(super) fn new(by: &str, known: Option<&[u64]>, counted: Option<&Counted>) -> Self {
         let calibration = clock::calibrate();
+        if let Some(counted) = counted {
+            return Self::counted(by, &calibration, known, counted, |_| false);
+        }
         let threads = segments(&calibration.scale);
         let used = used_streams(&threads);
         let mut process = Process { info: describe::process(by, &calibration), notes: notes(), ..Process::default() };
@@ -40,6 +43,19 @@ impl Gathered {
         }
         describe(&mut process, &used, &calibration.scale, known.unwrap_or_default());
         Self { process, threads, scale: calibration.scale }
+    }
+
+    /// What was counted, but for the files that `left_out` names.
+    pub(super) fn counted(
+        by: &str,
+        calibration: &Calibration,
+        known: Option<&[u64]>,
+        counted: &Counted,
+        left_out: impl Fn(&File) -> bool,
+    ) -> Self {
+        let mut process = Process { info: describe::process(by, calibration), notes: notes(), ..Process::default() };
+        counted.describe(&mut process, &calibration.scale, known.unwrap_or_default(), left_out);
+        Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
     /// Whether there is nothing to write.
@@ -162,25 +178,8 @@ fn describe(process: &mut Process, used: &[bool], scale: &TickScale, known: &[u6
     for file in all {
         let Some(&number) = number_of.get(&std::ptr::from_ref(file)) else { continue };
         let Some(place) = process.files.get_mut(number as usize) else { continue };
-        let path = known.binary_search(&file.hash).is_err().then(|| file.path.to_vec());
-        *place = FileDef { path, ..registry::file_definition(file) };
-        for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
-            if let Some(layout) = layout {
-                let bytes = layout.bytes.to_vec();
-                process.layouts.push(LayoutDef { file: number, moment, source: layout.source, bytes });
-            }
-        }
-    }
-}
-
-fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
-    let passed = |ticks: u64| scale.nanoseconds(scale.base.saturating_add(ticks));
-    Counters {
-        duration: passed(ticks.duration),
-        max_duration: passed(ticks.max_duration),
-        first_start: scale.nanoseconds(ticks.first_start),
-        last_end: scale.nanoseconds(ticks.last_end),
-        ..ticks
+        *place = counted::definition(file, known);
+        process.layouts.extend(counted::layouts(file, number));
     }
 }
 
@@ -192,5 +191,6 @@ fn notes() -> Vec<Note> {
         *count += waiting.1;
     }
     counts.retain(|(_, count)| *count > 0);
-    counts.into_iter().map(|(what, count)| Note { what: what.to_owned(), count }).collect()
+    let counts = counts.into_iter().map(|(what, count)| Note { what: what.to_owned(), count });
+    counts.chain(Counted::notes()).collect()
 }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "readlink(2), getcwd(2), access(2); a string of the program")]
 
 use super::resolve::{PATH_BYTES, link_of};
+use crate::config::Mode;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
 use libc::{c_char, c_int};
@@ -11,6 +12,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Most files that are made for names of failing calls: a search along a path must not fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
+/// In counters mode, which has room for few files, a quarter of them.
+fn most_failed_names() -> u32 {
+    match crate::config::current() {
+        Some(config) if config.mode == Mode::Counters => (config.counters_files / 4) as u32,
+        _ => MOST_FAILED_NAMES,
+    }
+}
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
 
 /// The recorded file that a call which succeeded calls `name`, relative to the directory `at`. May change errno.
@@ -34,8 +42,11 @@ pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Optio
         if let Some(file) = registry::find_file(path) {
             return Some(file);
         }
-        let room = FAILED_NAMES.load(Ordering::Relaxed) < MOST_FAILED_NAMES;
-        let file = room.then(|| registry::find_or_add(path, Identity::default())).flatten();
+        let room = FAILED_NAMES.load(Ordering::Relaxed) < most_failed_names();
+        let file = match room {
+            true => registry::find_or_add(path, Identity::default()),
+            false => registry::condensed(path),
+        };
         if file.is_some() {
             FAILED_NAMES.fetch_add(1, Ordering::Relaxed);
         } else {

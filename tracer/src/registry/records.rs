@@ -2,9 +2,11 @@
 #![expect(unsafe_code, reason = "pointers between records of reserved memory")]
 
 use super::folded::Folded;
+use super::profiles::{Profiled, Role};
 use crate::ops::FREQUENT;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
+use trace_format::op::Layer;
 
 /// What fstat(2) tells.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +75,8 @@ pub(crate) struct File {
     pub(crate) frequent: [AtomicU32; 2 * FREQUENT],
     /// Its streams, newest first.
     pub(crate) streams: AtomicPtr<Stream>,
+    /// Its profiles, in counters mode.
+    pub(super) profiles: AtomicPtr<Profiled>,
     /// Layout at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
     /// Next file of the same bucket.
@@ -102,6 +106,10 @@ pub(crate) struct Stream {
     pub(crate) flags: u8,
     /// Error number of a failed stream.
     pub(crate) errno: u16,
+    /// Layer of the operation.
+    pub(crate) layer: Layer,
+    /// What it is to a profile.
+    pub(crate) role: Role,
     /// Whether segments of it were packed: its description must go into the trace.
     pub(super) used: AtomicBool,
     /// Counters of what was folded; null while nothing was.

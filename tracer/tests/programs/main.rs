@@ -2,6 +2,7 @@
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
 mod config;
+mod counters;
 mod exits;
 mod failed;
 mod fork;

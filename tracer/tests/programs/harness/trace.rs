@@ -1,12 +1,14 @@
 //! Reads the traces of a run with the format's own reader, and checks on the way what must hold in every trace.
 
 use super::{Calls, Op};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use trace_format::counters::Counters;
 use trace_format::meta::{Job, Note, Process, ProcessInfo, stream_flags};
-use trace_format::op::OpDef;
+use trace_format::op::{Layer, OpDef};
+use trace_format::profile::Profile;
 use trace_format::read::{Decoder, Trace};
+use trace_format::spread::Spread;
 
 /// A segment with its meaning.
 #[derive(Clone, Debug)]
@@ -41,6 +43,10 @@ pub(crate) struct ProcessTrace {
     pub(crate) missing: Vec<MissingOps>,
     /// Notes.
     pub(crate) notes: Vec<Note>,
+    /// Profiles by layer and path.
+    pub(crate) profiles: BTreeMap<(String, String), Profile>,
+    /// Ranks it stands for, and spreads over them by layer and path.
+    pub(crate) reduced: (u32, BTreeMap<(String, String), Spread>),
 }
 
 /// All traces of a directory.
@@ -135,7 +141,11 @@ impl Traces {
             });
             let missing = missing.collect();
             let (info, notes) = (process.info.clone(), process.notes.clone());
-            self.processes.push(ProcessTrace { info, missing, notes });
+            let key = |layer: Layer, file: u32| (layer.name().to_owned(), meaning.path(file));
+            let profiles = process.profiles.iter().map(|def| (key(def.layer, def.file), def.profile)).collect();
+            let reduction = &process.reduction;
+            let spreads = reduction.spreads.iter().map(|def| (key(def.layer, def.file), def.spread)).collect();
+            self.processes.push(ProcessTrace { info, missing, notes, profiles, reduced: (reduction.ranks, spreads) });
         }
         self.files.push(file.to_owned());
         self.jobs.push(trace.job);
@@ -207,10 +217,14 @@ struct Meaning<'a> {
 }
 
 impl Meaning<'_> {
+    fn path(&self, file: u32) -> String {
+        let file = &self.process.files[file as usize];
+        let path = file.path.as_deref().or_else(|| self.names.get(&file.hash).copied()).expect("a file has a name");
+        String::from_utf8_lossy(path).into_owned()
+    }
+
     fn of(&self, stream: u32, offset: i64, length: u64, tid: u32) -> (Op, bool) {
         let stream = self.process.streams.iter().find(|def| def.id == stream).expect("a segment's stream is defined");
-        let file = &self.process.files[stream.file as usize];
-        let path = file.path.as_deref().or_else(|| self.names.get(&file.hash).copied()).expect("a file has a name");
         let def = self.ops[&stream.op];
         let op = Op {
             pid: self.process.info.pid,
@@ -220,7 +234,7 @@ impl Meaning<'_> {
             mode: def.mode.name().into(),
             offset,
             length,
-            path: String::from_utf8_lossy(path).into_owned(),
+            path: self.path(stream.file),
             errno: stream.errno,
         };
         assert_eq!(op.errno != 0, stream.flags & stream_flags::FAILED != 0, "{op:?}");
