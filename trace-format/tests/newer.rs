@@ -94,7 +94,7 @@ fn profiles_and_reductions_come_back_as_they_were() {
     spread.merge(&Spread::of(RankShare { rank: 8, time_ns: 1 << 40, bytes: u64::MAX }));
     let process = Process {
         profiles: vec![ProfileDef { file: 3, layer: Layer::Stdio, profile }],
-        reduction: Reduction { ranks: 9, spreads: vec![SpreadDef { file: 1, layer: Layer::Mpiio, spread }] },
+        reduction: Reduction { ranks: 9, nodes: 2, spreads: vec![SpreadDef { file: 1, layer: Layer::Mpiio, spread }] },
         ..Process::default()
     };
     assert_eq!(Process::decode(&process.encode(), 0).unwrap(), process);

@@ -5,6 +5,7 @@ pub mod completeness;
 pub mod distribution;
 pub mod groups;
 pub mod outliers;
+pub mod profiles;
 pub mod stripes;
 pub mod summary;
 pub mod targets;

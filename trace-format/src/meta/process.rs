@@ -225,6 +225,8 @@ pub struct SpreadDef {
 pub struct Reduction {
     /// Ranks that it stands for; 0 in the block of one process.
     pub ranks: u32,
+    /// Nodes on which they ran; 0 if that is not known.
+    pub nodes: u32,
     /// Per file and layer.
     pub spreads: Vec<SpreadDef>,
 }
