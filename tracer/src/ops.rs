@@ -191,6 +191,11 @@ ops! {
     MPIIO_DELETE = 106 Mpiio Metadata Plain "delete";
 }
 
+/// Layer of the operation with this code.
+pub(crate) fn layer_of(code: u16) -> Option<Layer> {
+    ALL.iter().find(|op| op.code == code).map(|op| op.layer)
+}
+
 /// The table as the trace carries it.
 pub(crate) fn table() -> Vec<OpDef> {
     ALL.iter()

@@ -88,10 +88,10 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     match (summary.counted_operations, summary.segments) {
         (0, segments) => out.push(("segments", format!("{}{missing}", units::count(segments)))),
         (_, 0) => {
-            out.push(("segments", format!("none, as asked for (DXT_ENABLE=counters): {counted} calls are counted")))
+            out.push(("segments", format!("none, as asked for (DXT_ENABLE=counters): {counted} calls are counted")));
         }
         (_, some) => {
-            out.push(("segments", format!("{}{missing}; {counted} calls counted, as asked for", units::count(some))))
+            out.push(("segments", format!("{}{missing}; {counted} calls counted, as asked for", units::count(some))));
         }
     }
     for (label, bytes, time) in

@@ -6,7 +6,7 @@ use crate::registry::{self, File, Stream};
 use std::collections::BTreeMap;
 use trace_format::columns::TickScale;
 use trace_format::counters::Counters;
-use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Note, Process, ProfileDef, StreamDef};
+use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Process, ProfileDef, StreamDef};
 use trace_format::op::Layer;
 use trace_format::profile::{Profile, Slowest};
 
@@ -53,10 +53,9 @@ impl Counted {
     }
 
     /// What only this mode notes.
-    pub(super) fn notes() -> Option<Note> {
-        let count = registry::other_files();
+    pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, within 5 %";
-        (buffer::counting::is_on() && count > 0).then(|| Note { what: what.to_owned(), count })
+        buffer::counting::is_on().then(|| (what.to_owned(), registry::other_files()))
     }
 }
 

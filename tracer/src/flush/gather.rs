@@ -1,6 +1,7 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
 use super::counted::{self, Counted, in_nanoseconds};
+use super::reduce::Reduced;
 use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
 use crate::record::{ARENA, THREADS};
@@ -31,7 +32,7 @@ impl Gathered {
     pub(super) fn new(by: &str, known: Option<&[u64]>, counted: Option<&Counted>) -> Self {
         let calibration = clock::calibrate();
         if let Some(counted) = counted {
-            return Self::counted(by, &calibration, known, counted, |_| false);
+            return Self::counted(by, &calibration, known, counted, None);
         }
         let threads = segments(&calibration.scale);
         let used = used_streams(&threads);
@@ -45,16 +46,23 @@ impl Gathered {
         Self { process, threads, scale: calibration.scale }
     }
 
-    /// What was counted, but for the files that `left_out` names.
+    /// What was counted, but for what has been `reduced`, and for notes, which then have been reduced too.
     pub(super) fn counted(
         by: &str,
         calibration: &Calibration,
         known: Option<&[u64]>,
         counted: &Counted,
-        left_out: impl Fn(&File) -> bool,
+        reduced: Option<&Reduced>,
     ) -> Self {
-        let mut process = Process { info: describe::process(by, calibration), notes: notes(), ..Process::default() };
+        let notes = if reduced.is_some() { Vec::new() } else { notes() };
+        let mut process = Process { info: describe::process(by, calibration), notes, ..Process::default() };
+        let left_out = |file: &File| reduced.is_some_and(|reduced| reduced.has(file));
         counted.describe(&mut process, &calibration.scale, known.unwrap_or_default(), left_out);
+        Self { process, threads: Vec::new(), scale: calibration.scale }
+    }
+
+    /// A record that is no process's own.
+    pub(super) const fn common(process: Process, calibration: &Calibration) -> Self {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
@@ -185,12 +193,17 @@ fn describe(process: &mut Process, used: &[bool], scale: &TickScale, known: &[u6
 
 /// What was seen and not recorded.
 fn notes() -> Vec<Note> {
+    let seen = all_notes().into_iter().filter(|(_, count)| *count > 0);
+    seen.map(|(what, count)| Note { what, count }).collect()
+}
+
+/// The same with what was not seen: the same kinds in every process.
+pub(super) fn all_notes() -> Vec<(String, u64)> {
     let waiting = (notes::Note::Asynchronous.text(), handles::pending::waiting());
     let mut counts: Vec<(&str, u64)> = notes::all().collect();
     for (_, count) in counts.iter_mut().filter(|(what, _)| *what == waiting.0) {
         *count += waiting.1;
     }
-    counts.retain(|(_, count)| *count > 0);
-    let counts = counts.into_iter().map(|(what, count)| Note { what: what.to_owned(), count });
+    let counts = counts.into_iter().map(|(what, count)| (what.to_owned(), count));
     counts.chain(Counted::notes()).collect()
 }

@@ -6,6 +6,7 @@ mod counted;
 mod gather;
 mod names;
 mod output;
+mod reduce;
 
 use crate::config::{Config, FlushMode};
 use crate::mpi::World;

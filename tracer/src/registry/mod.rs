@@ -9,9 +9,7 @@ mod profiles;
 mod records;
 mod stream;
 
-pub(crate) use file::{
-    condensed, definition as file_definition, files, find as find_file, find_or_add, read_layout,
-};
+pub(crate) use file::{condensed, definition as file_definition, files, find as find_file, find_or_add, read_layout};
 pub(crate) use others::estimate as other_files;
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;

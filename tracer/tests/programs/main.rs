@@ -3,6 +3,7 @@
 
 mod config;
 mod counters;
+mod counters_mpi;
 mod exits;
 mod failed;
 mod fork;
