@@ -2,7 +2,8 @@
  * Usage: counters_mpi DIRECTORY WAY, WAY one of
  *   shared   every rank writes 10 * 1000 bytes of one file by MPI_File_write_at_all, and 20 + rank times 100 bytes of
  *            another by pwrite, which rank 1 reads one byte of as well
- *   mixed    the same, and every rank writes 7 bytes of a file of its own, and the lower half of the ranks 3 bytes of one
+ *   own      every rank writes 7 bytes of a file of its own, and nothing else
+ *   mixed    as shared, and every rank writes 7 bytes of a file of its own, and the lower half of the ranks 3 bytes of one
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,6 +32,12 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 
+    if (strcmp(argv[2], "own") == 0) {
+        int own = opened(argv[1], "own", rank);
+        CHECK(write(own, bytes, 7) == 7 && close(own) == 0);
+        MPI_Finalize();
+        return 0;
+    }
     MPI_File file;
     snprintf(path, sizeof path, "%s/collective", argv[1]);
     CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS);

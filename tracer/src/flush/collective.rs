@@ -51,7 +51,9 @@ impl Part {
 pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), String> {
     let shared = if world.rank == 0 { names::of_rank_0() } else { Vec::new() };
     let hashes = names::broadcast(world, &shared)?;
-    let mut gathered = gather(world, by, &hashes, counted);
+    // Ranks may have been started with different settings; all must make the same calls.
+    let [tracing, _] = reduce(world, world.abi.max, [u64::from(counted.is_none()), 0])?;
+    let mut gathered = gather(world, by, &hashes, counted, tracing == 0);
     let own = gathered.len() as u64;
     let first_region = scan(world, own)?;
     let [regions, _] = reduce(world, world.abi.sum, [own, 0])?;
@@ -85,12 +87,13 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
 }
 
 /// What this rank has to write: its own record, and on rank 0 the one of files that all ranks share, if there is one. Then a
-/// rank that has nothing besides writes nothing. Collective.
-fn gather(world: &World, by: &str, hashes: &[u64], counted: Option<&Counted>) -> Vec<Gathered> {
+/// rank that has nothing besides writes nothing. Collective if `all_count`.
+fn gather(world: &World, by: &str, hashes: &[u64], counted: Option<&Counted>, all_count: bool) -> Vec<Gathered> {
     let Some(counted) = counted else { return vec![Gathered::new(by, Some(hashes), None)] };
     let calibration = clock::calibrate();
     let (notes, info) = (all_notes(), describe::process(by, &calibration));
-    let mut reduced = reduce::shared_files(world, counted, hashes, &notes, &calibration, &info);
+    let reduce = || reduce::shared_files(world, counted, hashes, &notes, &calibration, &info);
+    let mut reduced = all_count.then(reduce).flatten();
     let own = Gathered::counted(by, &calibration, Some(hashes), counted, reduced.as_ref());
     let common = reduced.as_mut().and_then(|reduced| reduced.process.take());
     let mut all: Vec<Gathered> = common.into_iter().map(|process| Gathered::common(process, &calibration)).collect();

@@ -1,6 +1,6 @@
 //! Counters mode: the same numbers as a full trace gives, of whatever a program does, in memory that does not grow with it.
 
-use crate::harness::{Launch, MissingOps, Scratch, Seg, Traces, workload};
+use crate::harness::{Launch, MissingOps, Op, Scratch, Seg, Traces, read_failures, read_log, workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace_format::counters::{Counters, Previous};
@@ -105,6 +105,55 @@ fn counters_are_what_the_full_trace_says() {
     assert!(one.slowest_write.duration > 0 && one.slowest_read.bytes == 50);
     let info = &process.info;
     assert!(one.slowest_write.start < info.end_ns && one.slowest_write.duration < info.end_ns);
+}
+
+/// Calls, bytes, first byte and end per process, layer, operation, form, path and errno.
+type Extents = BTreeMap<(u32, String, String, String, String, u16), (u64, u64, i64, i64)>;
+
+/// What the program says that it did.
+fn extents(log: &[Op]) -> Extents {
+    let mut sums = Extents::new();
+    for op in log {
+        let key = (op.pid, op.layer.clone(), op.name.clone(), op.mode.clone(), op.path.clone(), op.errno);
+        let sum = sums.entry(key).or_insert((0, 0, i64::MAX, 0));
+        (sum.0, sum.1) = (sum.0 + 1, sum.1 + op.length);
+        if op.offset >= 0 {
+            (sum.2, sum.3) = (sum.2.min(op.offset), sum.3.max(op.offset + op.length as i64));
+        }
+    }
+    sums
+}
+
+#[test]
+fn every_call_of_every_program_is_counted() {
+    let alone = ["posix_all", "failed", "metadata", "maps_locks", "copies", "aio", "threads"];
+    for (name, layers) in
+        alone.map(|name| (name, &["POSIX"][..])).into_iter().chain([("stdio", &["POSIX", "STDIO"][..])])
+    {
+        let scratch = Scratch::new();
+        let outcome = Launch::new(&scratch, workload(name)).arg(scratch.data()).env("DXT_ENABLE", "counters").run();
+        assert_eq!(outcome.code, 0, "{name}: {outcome:?}");
+        let traces = Traces::read(&scratch.traces());
+        let mut told = Extents::new();
+        let wanted = |missing: &&MissingOps| {
+            let inside = layers.len() == 1 || Path::new(&missing.op.path).starts_with(scratch.data());
+            inside && !missing.nested && layers.contains(&missing.op.layer.as_str())
+        };
+        for missing in traces.processes.iter().flat_map(|process| &process.missing).filter(wanted) {
+            let (op, c) = (missing.op.clone(), &missing.counters);
+            let key = (op.pid, op.layer, op.name, op.mode, op.path, op.errno);
+            told.insert(key, (c.segments, c.bytes, c.min_offset, c.max_end_offset));
+        }
+        let failures = read_failures(&scratch);
+        // Not all programs log what they try in vain.
+        told.retain(|key, _| key.5 == 0 || !failures.is_empty());
+        let did = extents(&[read_log(&scratch), failures].concat());
+        assert!(did.len() > 3, "{name}: {}", did.len());
+        let differ: Vec<_> = did.iter().filter(|(key, sum)| told.get(key) != Some(sum)).collect();
+        assert!(differ.is_empty(), "{name}: the program did {differ:?}");
+        let more: Vec<_> = told.iter().filter(|(key, _)| !did.contains_key(key)).collect();
+        assert!(more.is_empty(), "{name}: the program did not do {more:?}");
+    }
 }
 
 #[test]

@@ -128,6 +128,45 @@ fn files_of_some_ranks_stay_with_their_ranks() {
 }
 
 #[test]
+fn where_nothing_is_shared_nothing_is_reduced() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let (traces, _) = run(&scratch, mpi, 3, "own", "collective");
+        assert_eq!(traces.files.len(), 1);
+        // MPI itself may look at files of the user's on every rank.
+        for process in traces.processes.iter().filter(|process| process.reduced.0 > 0) {
+            assert!(process.missing.iter().all(|missing| !Path::new(&missing.op.path).starts_with(scratch.data())));
+        }
+        for rank in 0..3 {
+            let own = scratch.data().join(format!("own.{rank}"));
+            assert_eq!(calls(&traces, rank, "POSIX", "write", &own), (1, 7), "{mpi:?} rank {rank}");
+        }
+    }
+}
+
+#[test]
+fn ranks_of_different_settings_do_not_wait_for_each_other() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        // A shell that makes the odd ranks trace; the launchers name the rank in different ways.
+        let program = workload_with("counters_mpi", mpi, &["-O1"]);
+        let script = scratch.root().join("start.sh");
+        let text = "#!/bin/sh\nrank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}\n\
+                    [ $((rank % 2)) = 0 ] || DXT_ENABLE=trace\nexport DXT_ENABLE\nexec \"$@\"\n";
+        std::fs::write(&script, text).expect("failed to write a script");
+        let launch = Launch::new(&scratch, "/bin/sh").arg(&script).arg(program).arg(scratch.data()).arg("shared");
+        let outcome = launch.ranks(mpi, 2).env("DXT_ENABLE", "counters").env("OMPI_MCA_io", "^ompio").run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+        let traces = Traces::read_finished(&scratch.traces());
+        assert!(traces.processes.iter().all(|process| process.reduced.0 == 0));
+        let posix = scratch.data().join("posix.0");
+        assert_eq!(calls(&traces, 0, "POSIX", "write", &posix), (20, 2000), "{mpi:?}");
+        let traced = traces.own_ops(&["POSIX"], &scratch.data());
+        assert_eq!(traced.iter().filter(|op| op.name == "write").count(), 21, "{mpi:?}");
+    }
+}
+
+#[test]
 fn without_communication_every_rank_keeps_its_own() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
