@@ -1,7 +1,8 @@
 //! Counters mode under both MPIs: files that all ranks share become one record, exact in its sums, whose size does not depend
 //! on the number of ranks; all other files stay with their ranks.
 
-use crate::harness::{Compiler, Launch, Scratch, Traces, workload_with};
+use crate::harness::{Compiler, Launch, Scratch, Traces, read_log, workload_with};
+use std::collections::BTreeMap;
 use std::path::Path;
 use trace_format::counters::Counters;
 use trace_format::profile::Profile;
@@ -124,6 +125,33 @@ fn files_of_some_ranks_stay_with_their_ranks() {
         }
         assert_eq!(calls(&traces, -1, "POSIX", "write", &scratch.data().join("posix.0")), (86, 8600));
         assert_eq!(calls(&traces, -1, "POSIX", "write", &half), (0, 0));
+    }
+}
+
+#[test]
+fn sums_are_what_the_programs_log_whether_reduced_or_not() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let program = workload_with("mpiio", mpi, &["-O1"]);
+        let launch = Launch::new(&scratch, program).arg(scratch.data()).arg("all").ranks(mpi, 4);
+        let outcome = launch.env("DXT_ENABLE", "counters").run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let traces = Traces::read(&scratch.traces());
+        assert!(traces.processes.iter().any(|process| process.reduced.0 == 4), "{mpi:?}: something is shared");
+        let mut did: BTreeMap<(String, String, String), (u64, u64)> = BTreeMap::new();
+        for op in read_log(&scratch).into_iter().filter(|op| op.layer == "MPIIO") {
+            let sum = did.entry((op.name, op.mode, op.path)).or_default();
+            *sum = (sum.0 + 1, sum.1 + op.length);
+        }
+        let mut told: BTreeMap<(String, String, String), (u64, u64)> = BTreeMap::new();
+        let missing = traces.processes.iter().flat_map(|process| &process.missing);
+        for missing in missing.filter(|missing| missing.op.layer == "MPIIO") {
+            let op = missing.op.clone();
+            let sum = told.entry((op.name, op.mode, op.path)).or_default();
+            *sum = (sum.0 + missing.counters.segments, sum.1 + missing.counters.bytes);
+        }
+        assert!(did.len() > 10, "{did:?}");
+        assert_eq!(told, did, "{mpi:?}");
     }
 }
 
