@@ -195,6 +195,29 @@ fn ranks_of_different_settings_do_not_wait_for_each_other() {
 }
 
 #[test]
+fn where_a_rank_fails_every_rank_keeps_its_own() {
+    let shim = workload_with("failing_calls", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        for failing in ["", "PMPI_Op_create", "PMPI_Type_contiguous", "PMPI_Reduce"] {
+            let scratch = Scratch::new();
+            let program = workload_with("counters_mpi", mpi, &["-O1"]);
+            let launch =
+                Launch::new(&scratch, "/bin/sh").arg("-c").arg("LD_PRELOAD=$LD_PRELOAD:$0 exec \"$@\"").arg(&shim);
+            let launch = launch.arg(program).arg(scratch.data()).arg("shared").ranks(mpi, 3);
+            let launch = launch.env("OMPI_MCA_io", "^ompio").env("DXT_ENABLE", "counters").env("FAILING", failing);
+            let outcome = launch.run();
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{mpi:?} {failing}: {outcome:?}");
+            let traces = Traces::read(&scratch.traces());
+            let reduced = traces.processes.iter().any(|process| process.reduced.0 > 0);
+            assert_eq!(reduced, failing.is_empty(), "{mpi:?} {failing}");
+            let posix = scratch.data().join("posix.0");
+            let own = (0..3).map(|rank| calls(&traces, rank, "POSIX", "write", &posix).0).collect::<Vec<_>>();
+            assert_eq!(own, if reduced { [0, 0, 0] } else { [20, 21, 22] }, "{mpi:?} {failing}");
+        }
+    }
+}
+
+#[test]
 fn without_communication_every_rank_keeps_its_own() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();

@@ -11,7 +11,9 @@ impl Op {
     /// Makes it known to MPI as a commutative one; `None` if MPI refuses.
     pub(super) fn new(operator: Operator) -> Option<Self> {
         let mut handle: Handle = 0;
-        (api().op_create(operator as *const c_void, 1, &raw mut handle) == SUCCESS).then_some(Self(handle))
+        let made = api().op_create(operator as *const c_void, 1, &raw mut handle) == SUCCESS;
+        // Not made unless there is something to free.
+        made.then(|| Self(handle))
     }
 }
 
@@ -29,7 +31,7 @@ impl Words {
     pub(super) fn new(world: &World, words: usize) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().type_contiguous(i32::try_from(words).ok()?, world.abi.uint64, &raw mut handle) == SUCCESS;
-        let mut made = made.then_some(Self(handle))?;
+        let mut made = made.then(|| Self(handle))?;
         (api().type_commit(&raw mut made.0) == SUCCESS).then_some(made)
     }
 }
