@@ -35,7 +35,7 @@ pub enum Verb {
     Outliers(OutliersArgs),
     /// How accesses lie on stripes and storage targets; stripes that several ranks write at once
     Stripes(StripesArgs),
-    /// Every segment, as text, CSV or JSON lines
+    /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
     Check(CheckArgs),
@@ -80,6 +80,9 @@ pub struct SummaryArgs {
     /// Files to list, those with most time first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
+    /// Show common sizes, strides, switches and alignment also of a full trace, whose segments are then read once more
+    #[arg(long)]
+    pub profiles: bool,
 }
 
 /// What to compare.

@@ -15,7 +15,7 @@ fn everything(bytes: &[u8]) {
     let checks = check_sources(source());
     assert_eq!(checks.len(), 1);
     let Ok(run) = load(source(), None) else { return };
-    let summary = summary_of(&run, 10);
+    let summary = summary_of(&run, 10, true);
     let in_dump = dump_run(&run, DumpFormat::Csv, false, &mut Vec::new()).unwrap();
     assert_eq!(in_dump.segments, summary.missing.lost_segments - run.health.lost_segments);
     let outliers = Cli::parse_from(["dxt-analyze", "outliers", "t.dxt"]);

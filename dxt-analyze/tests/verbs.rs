@@ -131,6 +131,126 @@ fn what_was_folded_is_in_the_sums_and_makes_the_trace_incomplete() {
     assert_eq!(run(&["summary", "--fail-on", "high", &path]).status.code(), Some(3));
 }
 
+/// A counters trace, and the full trace of the same operations.
+fn counters_and_full() -> (Vec<u8>, Vec<u8>) {
+    use trace_format::profile::{Access, Last, Profile};
+    let mut full = process(0, "n");
+    for i in 0..200_u64 {
+        full.write("/a", (i * 5000) as i64, 100 + i % 3, 1000 + i * 100, 1040 + i * 100 + i % 7);
+    }
+    full.add("/a", op::POSIX_READ, 0, 0, 50, 90_000, 90_100);
+    full.add("/a", op::POSIX_OPEN, stream_flags::FAILED, -1, 0, 91_000, 91_100);
+    let mut counted = process(0, "n");
+    let (mut profile, mut last) = (Profile::default(), Last::default());
+    let mut sums: Vec<(Counters, Previous)> = vec![Default::default(); full.process.streams.len()];
+    for segment in &full.threads[0].1 {
+        let stream = &full.process.streams[segment.stream().0 as usize];
+        let (sum, previous) = &mut sums[segment.stream().0 as usize];
+        sum.fold(previous, segment.offset, segment.length(), segment.start, segment.end);
+        if stream.op != op::POSIX_OPEN {
+            let access = Access {
+                writes: stream.op == op::POSIX_WRITE,
+                offset: segment.offset,
+                length: segment.length(),
+                start: segment.start,
+                end: segment.end,
+                memory_unaligned: None,
+            };
+            profile.fold(&mut last, access, 4096);
+        }
+    }
+    counted.process.files = full.process.files.clone();
+    counted.process.streams = full.process.streams.clone();
+    let missing = sums.into_iter().enumerate();
+    counted.process.missing = missing.map(|(id, sum)| Missing { stream: id as u32, counters: sum.0 }).collect();
+    counted.process.profiles =
+        vec![trace_format::meta::ProfileDef { file: 0, layer: trace_format::op::Layer::Posix, profile }];
+    let mut by_design = job("k", 0);
+    by_design.settings = vec![("DXT_ENABLE".into(), "counters".into())];
+    (trace(&by_design, vec![counted]), trace(&job("k", 0), vec![full]))
+}
+
+#[test]
+fn a_counters_trace_is_complete_and_says_what_the_full_one_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let (counters, full) = counters_and_full();
+    let (counters, full) = (put(folder.path(), "c.dxt", &counters), put(folder.path(), "f.dxt", &full));
+    let found = json(&["summary", "--format", "json", &counters], 0);
+    let expected = json(&["summary", "--profiles", "--format", "json", &full], 0);
+    assert_eq!((&found["segments"], &found["counted_operations"]), (&0.into(), &202.into()));
+    assert_eq!((&found["missing"]["complete"], &found["missing_segments"]), (&true.into(), &0.into()));
+    assert_eq!(found["findings"].as_array().map(Vec::len), Some(0));
+    for key in ["bytes_read", "bytes_written", "read_ns", "write_ns", "other_ns", "top_files", "profiles"] {
+        assert_eq!(found[key], expected[key], "{key}");
+    }
+    assert_eq!(found["profiles"][0]["sizes"][0], serde_json::json!({"value": 100, "count": 67, "over": 0}));
+    assert_eq!(json(&["summary", "--format", "json", &full], 0)["profiles"].as_array().map(Vec::len), Some(0));
+    let text = stdout(&["summary", &counters], 0);
+    assert!(text.contains("none, as asked for (DXT_ENABLE=counters): 202 calls are counted"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80) && text.contains("4900 (33 %)"), "{text}");
+    let csv = stdout(&["summary", "--format", "csv", "--table", "profiles", &counters], 0);
+    assert!(csv.starts_with("file,layer,accesses,switches"), "{csv}");
+
+    let lines = stdout(&["dump", "--format", "json", &counters], 0);
+    let rows: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records: Vec<_> = rows.iter().map(|row| (&row["record"], &row["op"])).collect();
+    assert_eq!(records[0], (&"counters".into(), &"write".into()));
+    assert_eq!((records.len(), records[3].0), (4, &"profile".into()));
+    assert_eq!((&rows[0]["segments"], &rows[3]["switches"], &rows[2]["errno"]), (&200.into(), &1.into(), &28.into()));
+    let text = stdout(&["dump", &counters], 0);
+    assert!(text.contains("POSIX write calls 200 bytes 20199") && text.contains("strides 4900x67"), "{text}");
+    assert_eq!(stdout(&["dump", "--format", "csv", &counters], 0).lines().count(), 1);
+
+    assert!(stdout(&["check", &counters], 0).contains("1 complete"));
+    assert!(stdout(&["outliers", &counters], 0).contains("counters and no single operations"));
+    assert!(stdout(&["outliers", "--by", "ost", &counters], 0).contains("counters and no offsets"));
+    assert!(stdout(&["outliers", "--by", "file", &counters], 0).contains("POSIX write"));
+    assert!(stdout(&["stripes", &counters], 0).contains("202 operations were counted"));
+}
+
+#[test]
+fn ranks_reduced_to_one_record_are_still_so_many() {
+    use trace_format::meta::{Reduction, SpreadDef};
+    use trace_format::op::Layer;
+    use trace_format::spread::{RankShare, Spread};
+    let folder = tempfile::tempdir().unwrap();
+    let mut reduced = process(-1, "n");
+    let stream = reduced.stream("/shared", op::POSIX_WRITE, 0);
+    let (mut counters, mut spread) = (Counters::default(), Spread::default());
+    for rank in 0..8 {
+        counters.fold(&mut Previous::default(), rank * 100, 100, 1000, 2000 + rank as u64);
+        let time_ns = 1000 + rank as u64;
+        spread.merge(&Spread::of(RankShare { rank: rank as u32, time_ns, bytes: 100 }));
+    }
+    reduced.process.info.pid = 0;
+    reduced.process.info.sync_ns = Some(100);
+    reduced.process.missing = vec![Missing { stream, counters }];
+    reduced.process.reduction =
+        Reduction { ranks: 8, nodes: 3, spreads: vec![SpreadDef { file: 0, layer: Layer::Posix, spread }] };
+    let mut own = process(2, "n");
+    own.process.info.sync_ns = Some(100);
+    let stream = own.stream("/own", op::POSIX_WRITE, 0);
+    let mut counters = Counters::default();
+    counters.fold(&mut Previous::default(), 0, 7, 1, 2);
+    own.process.missing = vec![Missing { stream, counters }];
+    let mut by_design = job("k", 8);
+    by_design.settings = vec![("DXT_ENABLE".into(), "counters".into())];
+    let path = put(folder.path(), "r.dxt", &trace(&by_design, vec![reduced, own]));
+    let found = json(&["summary", "--format", "json", &path], 0);
+    assert_eq!((&found["ranks"], &found["processes"], &found["nodes"]), (&8.into(), &8.into(), &3.into()));
+    assert_eq!((&found["bytes_written"], &found["missing"]["absent_ranks"]), (&807.into(), &0.into()));
+    let shared = found["top_files"].as_array().unwrap().iter().find(|row| row["file"] == "/shared").unwrap();
+    assert_eq!((&shared["processes"], &shared["operations"]), (&8.into(), &8.into()));
+    let ranks = &found["profiles"][0]["ranks"];
+    assert_eq!((&ranks["fastest"]["rank"], &ranks["slowest"]["rank"]), (&0.into(), &7.into()));
+    assert_eq!((&ranks["time_variance"], &ranks["bytes_mean"]), (&5.25.into(), &100.0.into()));
+    let text = stdout(&["summary", &path], 0);
+    assert!(text.contains("8 ranks, 8 processes, 3 nodes, 2 files"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80) && text.contains("Slowest"), "{text}");
+    assert!(stdout(&["dump", &path], 0).contains("used by 8 ranks, fastest 0 (1000 ns, 100 bytes), slowest 7"));
+    assert!(stdout(&["outliers", "--by", "rank", &path], 0).contains("left out here"));
+}
+
 #[test]
 fn failed_calls_are_shown_and_left_out_of_bandwidths() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Nanoseconds that the tracer adds to small calls on /dev/shm (pwrite, pread, fputc, fgetc of 1 byte, fwrite and fread of 8):
-# off, tracing, and a peer library.
+# off, tracing, counting (DXT_ENABLE=counters), and a peer library.
 #
 # Usage: scripts/bench.sh overhead [--peer LIB] [--calls N] [--runs R] [--threads "1 2 4"]
 #        [--clock wall|cpu] [--operations "pwrite pread fwrite fread fputc fgetc"]
-# Runs alternate (nothing, off, trace, peer, nothing, ...); what is reported is the median of the differences within each
+# Runs alternate (nothing, off, trace, counters, peer, nothing, ...); what is reported is the median of the differences within each
 # round, with the least and the greatest. --peer takes a preload library with Darshan's switches.
 # --clock cpu counts the threads' processor time, which other programs on the machine disturb less.
 set -euo pipefail
@@ -41,18 +41,19 @@ one() {
     off) env DXT_ENABLE=off LD_PRELOAD="$library" "${command[@]}" ;;
     # Room for every call, 32 bytes each, so that nothing is folded.
     trace) env DXT_ENABLE=trace DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
+    counters) env DXT_ENABLE=counters DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     peer) env DARSHAN_ENABLE_NONMPI=1 DXT_ENABLE_IO_TRACE=1 DARSHAN_LOGFILE="$work/peer.log" LD_PRELOAD="$peer" "${command[@]}" ;;
     esac
     rm -rf "$work/traces" "$work/peer.log"
 }
 
-modes=(nothing off trace)
+modes=(nothing off trace counters)
 [ -z "$peer" ] || modes+=(peer)
 machine
 echo "$calls calls of 1 or 8 bytes on /dev/shm, $runs alternating runs; nanoseconds per call ($clock clock): median (least .. greatest)"
 echo "trace: DXT_BUFFER_MAX=4G, so that every call is kept as a segment; the flush is not timed here (see: bench.sh whole)"
 printf '\n%-10s %-8s %-22s' operation threads nothing
-printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|peer\) /+\1/g'
+printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|counters\|peer\) /+\1/g'
 echo
 for operation in $operations; do
     for count in $threads; do

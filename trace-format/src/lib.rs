@@ -5,7 +5,7 @@
 //!
 //! * [`segment`]: the 32-byte record of one I/O operation, as it lies in the tracer's memory.
 //! * [`op`], [`meta`]: what the ids in a segment mean: operations, files, streams, processes, the job.
-//! * [`counters`]: what stays known, exactly, of segments that are not on record.
+//! * [`counters`], [`profile`], [`spread`]: what stays known of segments that are not on record; [`common_values`] is part of it.
 //! * [`frame`], [`columns`]: the fixed structures of the file and the column encoding of a block of segments.
 //! * [`write`] (feature `write`) and [`read`] (feature `read`): the two halves, bytes in and bytes out.
 //! * [`spool`]: what a process has recorded, as a file that outlives it.
@@ -13,6 +13,7 @@
 
 mod coded;
 pub mod columns;
+pub mod common_values;
 pub mod counters;
 pub mod error;
 pub mod frame;
@@ -20,8 +21,10 @@ pub mod layout;
 pub mod limits;
 pub mod meta;
 pub mod op;
+pub mod profile;
 pub mod segment;
 pub mod spool;
+pub mod spread;
 
 #[cfg(feature = "read")]
 pub mod read;

@@ -74,6 +74,40 @@ fn unknown_sections_and_bytes_after_known_values_are_ignored() {
 }
 
 #[test]
+fn profiles_and_reductions_come_back_as_they_were() {
+    use trace_format::meta::{Process, ProfileDef, Reduction, SpreadDef};
+    use trace_format::profile::{Access, Last, Profile};
+    use trace_format::spread::{RankShare, Spread};
+    let (mut profile, mut last) = (Profile::default(), Last::default());
+    for i in 0..100_i64 {
+        let access = Access {
+            writes: i % 3 > 0,
+            offset: i * i * 7 - 1,
+            length: i as u64 % 5,
+            start: i as u64 * 10,
+            end: i as u64 * 11,
+            memory_unaligned: (i > 50).then_some(i % 2 == 0),
+        };
+        profile.fold(&mut last, access, 4096);
+    }
+    let mut spread = Spread::of(RankShare { rank: 7, time_ns: 1000, bytes: 3 });
+    spread.merge(&Spread::of(RankShare { rank: 8, time_ns: 1 << 40, bytes: u64::MAX }));
+    let process = Process {
+        profiles: vec![ProfileDef { file: 3, layer: Layer::Stdio, profile }],
+        reduction: Reduction { ranks: 9, nodes: 2, spreads: vec![SpreadDef { file: 1, layer: Layer::Mpiio, spread }] },
+        ..Process::default()
+    };
+    assert_eq!(Process::decode(&process.encode(), 0).unwrap(), process);
+    // A newer writer's longer list of common values is read to its end.
+    let one = [section(8, &[1, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 17]), Vec::new()].concat();
+    let values: Vec<u8> = (0..17).flat_map(|value| [value * 2, 20 - value, 0]).chain([0]).collect();
+    let mut bytes = [&one[6..], &values].concat();
+    bytes = section(8, &bytes);
+    let read = Process::decode(&bytes, 0).unwrap();
+    assert_eq!((read.profiles[0].profile.accesses, read.profiles[0].profile.sizes.sorted().1), (5, 16));
+}
+
+#[test]
 fn an_operation_of_an_unknown_layer_keeps_its_name() {
     // One operation: code 300, layer 9, class 77, mode 300, "warp".
     let ops = section(2, &[1, 251, 44, 1, 9, 77, 251, 44, 1, 4, b'w', b'a', b'r', b'p']);

@@ -2,7 +2,7 @@
 //! anything is recorded at all, and when the trace is written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3)")]
 
-use crate::config::{self, BadFile, BadValue, Environment, Layered, Spool};
+use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode, Spool};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
@@ -50,15 +50,23 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     config.filters.paths.follow_links(handles::real_path);
     memory::look_at_limit();
     let scale = memory::scale();
-    let (verbose, spooled) = (config.verbose, config.spool != Spool::Off);
+    // Counters are few, and are written when the process ends; what it has counted so far does not outlive a kill.
+    let spooled = config.spool != Spool::Off && config.mode == Mode::Trace;
+    let (mode, counters_files, verbose) = (config.mode, config.counters_files, config.verbose);
     config::adopt(config);
-    if !record::ARENA.prepare(begin::arena_bytes()) {
-        say(&[b"not enough address space for the buffer: not tracing"]);
-        return;
+    if mode == Mode::Counters {
+        buffer::counting::begin((1 << 15) / scale);
+        record::mark_memory();
+        registry::prepare_counters(counters_files);
+    } else {
+        if !record::ARENA.prepare(begin::arena_bytes()) {
+            say(&[b"not enough address space for the buffer: not tracing"]);
+            return;
+        }
+        record::THREADS.prepare(1 << 20);
+        buffer::SCRATCHES.prepare((1 << 15) / scale);
+        registry::prepare((1 << 20) / scale);
     }
-    record::THREADS.prepare(1 << 20);
-    buffer::SCRATCHES.prepare((1 << 15) / scale);
-    registry::prepare((1 << 20) / scale);
     handles::prepare(scale);
     threads::prepare();
     clock::start();
@@ -134,7 +142,7 @@ fn take_over() {
     tls::current().forget_chunk();
     spool::in_child();
     record::start_empty();
-    registry::forget_counters();
+    registry::start_empty();
     clock::start();
     record::set_state(State::On);
 }
@@ -200,8 +208,7 @@ pub(crate) fn becoming_another() -> bool {
         if !signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
             return false;
         }
-        buffer::set_written_until(until);
-        registry::forget_counts();
+        flush::written(until);
         spool::spill::remove();
         threads::is_single() && spool::set_aside()
     });

@@ -50,6 +50,10 @@ notes! {
     RingOperation = "operations of io_uring rings that could not be seen";
     /// A ring that the tracer could not look into: nobody knows how many operations it had.
     Ring = "io_uring rings whose operations could not be seen";
+    /// An open of a file, or a call on a name, beyond the files that have counters of their own.
+    OtherFile = "opens and calls by name beyond DXT_COUNTERS_FILES, counted as <other files>";
+    /// A read or write that is in the counters and in no profile.
+    NotProfiled = "reads and writes that are in the counters, but in no profile";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
     /// A call made while the tracer was busy on the same thread: by a signal handler.

@@ -1,5 +1,6 @@
 //! The operations this tracer records. The table travels in the trace, so adding one here is all there is to it.
 
+use crate::registry::Role;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
 /// One operation: what the trace says of it.
@@ -22,6 +23,15 @@ impl Op {
     /// The interface that it is a call of.
     pub(crate) const fn layer(&self) -> Layer {
         self.layer
+    }
+
+    /// What its calls are to a profile; those that failed are nothing.
+    pub(crate) const fn role(&self, failed: bool) -> Role {
+        match self.class {
+            OpClass::Read if !failed => Role::Reads,
+            OpClass::Write if !failed => Role::Writes,
+            _ => Role::None,
+        }
     }
 
     /// Whether it moves file data.
@@ -239,6 +249,11 @@ ops! {
     HDF5_READ_ASYNC_ALL = 137 Hdf5 Read Nonblocking "read_all";
     /// H5Dwrite_async, H5Dwrite_multi_async, collective.
     HDF5_WRITE_ASYNC_ALL = 138 Hdf5 Write Nonblocking "write_all";
+}
+
+/// Layer of the operation with this code.
+pub(crate) fn layer_of(code: u16) -> Option<Layer> {
+    ALL.iter().find(|op| op.code == code).map(|op| op.layer)
 }
 
 /// The table as the trace carries it.

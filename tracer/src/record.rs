@@ -2,6 +2,7 @@
 //! stores and a bump, with no lock, no allocation and no system call. `tests/programs/instructions.rs` counts its instructions.
 #![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
 
+use crate::buffer::counting::{MEMORY_KNOWN, MEMORY_UNALIGNED};
 use crate::buffer::{self, Arena};
 use crate::memory::Table;
 use crate::notes::{self, Note};
@@ -73,6 +74,25 @@ pub(crate) fn prepare(in_child: fn(), before_memory: fn() -> bool) -> bool {
     let page = (&raw const PAGE).cast_mut();
     // SAFETY: the page is ours alone, private and, since it is all zero in the file, anonymous.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
+}
+
+/// The bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`] in counters mode, else none: whether it is known where in memory the bytes
+/// came from or went to, and whether that is off a multiple of eight bytes.
+///
+/// Not a flag of the stream, and not in trace mode: measured on 1 M writes one after another from buffers of irregular
+/// alignment, two streams instead of one take 1.75 bytes per segment instead of 1.25, since the offset column predicts
+/// within a stream; and what is consecutive in a file would no longer be so in its streams.
+static MEMORY_WANTED: AtomicU64 = AtomicU64::new(0);
+
+/// From now on segments carry these bits.
+pub(crate) fn mark_memory() {
+    MEMORY_WANTED.store(MEMORY_KNOWN | MEMORY_UNALIGNED, Ordering::Relaxed);
+}
+
+/// Whether [`Call::with_memory`] has an effect.
+#[inline(always)]
+pub(crate) fn marks_memory() -> bool {
+    MEMORY_WANTED.load(Ordering::Relaxed) != 0
 }
 
 /// Switches recording on or off.
@@ -155,6 +175,14 @@ impl Call {
     /// A call that was submitted at `start` and is seen to be done on `thread`.
     pub(crate) fn since(thread: &'static Thread, start: u64) -> Self {
         Self { thread, start }
+    }
+
+    /// Notes the address of the memory that is read into or written from; of several, all of them or'ed.
+    #[inline(always)]
+    pub(crate) fn with_memory(self, address: usize) -> Self {
+        let unaligned = address & (trace_format::profile::MEMORY_ALIGNMENT - 1) != 0;
+        let marks = MEMORY_KNOWN | if unaligned { MEMORY_UNALIGNED } else { 0 };
+        Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed), ..self }
     }
 
     /// The same call once more: for one that concerns several files.
@@ -312,6 +340,9 @@ const _: () = {
 fn next_slot(thread: &Thread) -> usize {
     let errno = errno::save();
     let slot = thread.while_busy(|| {
+        if buffer::counting::is_on() {
+            return buffer::counting::next(thread);
+        }
         if thread.index.get() == 0 {
             if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
                 return 0;

@@ -23,7 +23,7 @@ pub(crate) fn is_single() -> bool {
 pub(crate) fn pause() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
     // SAFETY: the time is ours; the rest, should a signal come, is of no interest.
-    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
+    unsafe { crate::sys::syscall!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
 }
 
 /// Lets another thread run.

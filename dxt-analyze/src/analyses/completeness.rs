@@ -26,6 +26,8 @@ pub struct Completeness {
     pub complete: bool,
     /// Segments that the tracer folded into counters: their sums are exact, the single operations are gone.
     pub missing_segments: u64,
+    /// Operations of which counters were to be kept and no segments: nothing is missing.
+    pub counted_operations: u64,
     /// Segments that should be in the files and cannot be read.
     pub lost_segments: u64,
     /// Segment blocks that cannot be decoded.
@@ -60,6 +62,7 @@ impl Completeness {
         let mut out = Self {
             complete: false,
             missing_segments: run.missing_segments(),
+            counted_operations: run.counted_operations(),
             lost_segments: run.health.lost_segments.saturating_add(lost.segments),
             lost_blocks: lost.blocks,
             lost_processes: run.health.lost_processes,

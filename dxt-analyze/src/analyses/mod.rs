@@ -6,6 +6,7 @@ pub mod details;
 pub mod distribution;
 pub mod groups;
 pub mod outliers;
+pub mod profiles;
 pub mod stripes;
 pub mod summary;
 pub mod targets;

@@ -4,9 +4,10 @@
 use super::completeness::Completeness;
 use super::details::{self, DataSetRow, DatatypeRow, HintRow};
 use super::groups::Group;
+use super::profiles::FileProfile;
 use super::totals::{self, StreamTotal};
 use crate::findings::Finding;
-use crate::load::{FileLayout, Run, Within};
+use crate::load::{FileLayout, Process, Run, Within};
 use crate::render::units;
 use crate::scan::Lost;
 use serde::Serialize;
@@ -107,8 +108,10 @@ pub struct Summary {
     pub files: u64,
     /// Segments on record and readable.
     pub segments: u64,
-    /// Operations that were folded into counters.
+    /// Operations that were folded into counters for want of room.
     pub missing_segments: u64,
+    /// Operations of which counters were to be kept and no segments (`DXT_ENABLE=counters`).
+    pub counted_operations: u64,
     /// Segments that cannot be read.
     pub lost_segments: u64,
     /// Bytes read, each once.
@@ -131,6 +134,8 @@ pub struct Summary {
     pub hints: Vec<HintRow>,
     /// Datatypes of MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
+    /// How files were accessed, those with most time first; of a full trace only if asked for.
+    pub profiles: Vec<FileProfile>,
     /// What is missing and why.
     pub missing: Completeness,
     /// Findings on the trace itself.
@@ -157,7 +162,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         }
         // Calls that failed took time and moved nothing: they count among the operations, not in bandwidths.
         let class = run.op(stream).class.filter(|_| !stream.failed);
-        by_file.entry(stream.file).or_default().add(total, class);
+        by_file.entry(stream.file).or_default().add(run, process, total, class);
         match class {
             Some(OpClass::Read) => add(&mut read, &total.all),
             Some(OpClass::Write) => add(&mut written, &total.all),
@@ -168,11 +173,12 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
     Summary {
         job: job(run, &totals),
         ranks: run.ranks(),
-        processes: run.processes.len() as u64,
-        nodes: run.nodes.len() as u64,
+        processes: run.process_count(),
+        nodes: run.node_count(),
         files,
         segments: run.segments().saturating_sub(lost.segments),
         missing_segments: missing.missing_segments,
+        counted_operations: missing.counted_operations,
         lost_segments: missing.lost_segments,
         bytes_read: read.0,
         bytes_written: written.0,
@@ -184,6 +190,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         top_data_sets: details::data_sets(run, &totals, top),
         hints: details::hints(run),
         datatypes: details::datatypes(run),
+        profiles: Vec::new(),
         findings: missing.findings(),
         missing,
     }
@@ -226,6 +233,8 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
 #[derive(Default)]
 struct FileSum {
     processes: std::collections::BTreeSet<u32>,
+    /// Of a reduced record: the ranks that used the file through any layer.
+    ranks: u64,
     operations: u64,
     read: u64,
     written: u64,
@@ -233,8 +242,15 @@ struct FileSum {
 }
 
 impl FileSum {
-    fn add(&mut self, total: &StreamTotal, class: Option<OpClass>) {
-        self.processes.insert(total.process);
+    fn add(&mut self, run: &Run, process: &Process, total: &StreamTotal, class: Option<OpClass>) {
+        let stream = process.streams.get(total.stream as usize);
+        if process.reduction.is_none() {
+            self.processes.insert(total.process);
+        } else if let Some(stream) = stream {
+            let mut spreads = process.reduction.spreads.iter().filter(|spread| spread.file == stream.file);
+            let of_layer = spreads.find(|spread| Some(spread.layer) == run.op(stream).layer);
+            self.ranks = self.ranks.max(of_layer.map_or(0, |spread| u64::from(spread.spread.ranks)));
+        }
         self.operations = self.operations.saturating_add(total.all.segments);
         self.time_ns = self.time_ns.saturating_add(total.all.duration);
         match class {
@@ -254,7 +270,7 @@ fn top_files(run: &Run, sums: BTreeMap<u32, FileSum>, top: usize) -> Vec<FileRow
         let file = run.files.get(file as usize)?;
         Some(FileRow {
             file: file.name.clone(),
-            processes: sum.processes.len() as u64,
+            processes: sum.processes.len() as u64 + sum.ranks,
             operations: sum.operations,
             bytes_read: sum.read,
             bytes_written: sum.written,

@@ -98,6 +98,10 @@ pub fn sums(run: &Run, kind: UnitKind, groups: &[Option<Group>], totals: &[Strea
     for total in totals {
         let Some(process) = run.processes.get(total.process as usize) else { continue };
         let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        // A record that stands for several ranks is none of them.
+        if kind != UnitKind::File && !process.reduction.is_none() {
+            continue;
+        }
         let group = super::groups::group_of(groups, stream).and_then(|index| groups.get(index)?.clone());
         let Some(group) = group else { continue };
         let key = match kind {

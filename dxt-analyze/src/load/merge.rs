@@ -8,7 +8,7 @@ use super::layouts::Choice;
 use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::meta::{self, JobInfo, stream_flags};
+use trace_format::meta::{self, JobInfo, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{Region, RegionRef};
 
@@ -40,7 +40,9 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         .map(|read| {
             let info = &read.process.info;
             let node = node_of(&info.node);
-            Moment { rank: info.rank, node, epoch_unix_ns: info.epoch_unix_ns, sync_ns: info.sync_ns }
+            // A reduced record's clock is rank 0's.
+            let rank = if read.process.reduction.is_none() { info.rank } else { 0 };
+            Moment { rank, node, epoch_unix_ns: info.epoch_unix_ns, sync_ns: info.sync_ns }
         })
         .collect();
     let corrections = clock::corrections(&moments, nodes.len());
@@ -150,7 +152,9 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     let mut seen = FxHashSet::default();
     reads.retain(|read| {
         let info = &read.process.info;
-        seen.insert((info.rank, info.pid, info.epoch_unix_ns, info.node.clone(), info.segments))
+        // A process that lives on after MPI_Finalize writes a second trace, which is no copy of the first.
+        let counts = (info.segments, info.missing, info.end_ns);
+        seen.insert((info.rank, info.pid, info.epoch_unix_ns, info.node.clone(), counts))
     });
     if before > reads.len() {
         remarks.push(format!("{} process(es) are in more than one input and are read once", before - reads.len()));
@@ -168,7 +172,14 @@ fn absent_ranks(info: &JobInfo, processes: &[Process], filters: &filters::Filter
     let mut seen: Vec<i32> = processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
     seen.sort_unstable();
     seen.dedup();
-    info.mpi.as_ref().map_or(0, |mpi| filters::absent_ranks(filters, mpi.ranks, &seen))
+    let reduced = processes.iter().map(|process| u64::from(process.reduction.ranks)).max().unwrap_or_default();
+    info.mpi.as_ref().map_or(0, |mpi| {
+        filters::absent_ranks(filters, mpi.ranks, &seen).min(u64::from(mpi.ranks).saturating_sub(reduced))
+    })
+}
+
+fn is_counters_only(settings: &[(String, String)]) -> bool {
+    settings.iter().any(|(variable, value)| variable == "DXT_ENABLE" && value == "counters")
 }
 
 /// The tables while they are being filled.
@@ -184,6 +195,18 @@ struct Tables {
     /// Per file: bit per layer that has a data stream, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
+    /// Per input: whether it has no segments by design.
+    counters_only: Vec<bool>,
+}
+
+/// Gives what names a file by its position in the process's list that of the run's; drops what names none.
+fn of_files<T>(defs: Vec<T>, files: &[u32], file: impl Fn(&mut T) -> &mut u32) -> Vec<T> {
+    let renamed = |mut def: T| {
+        let place = file(&mut def);
+        *place = *files.get(*place as usize)?;
+        Some(def)
+    };
+    defs.into_iter().filter_map(renamed).collect()
 }
 
 impl Tables {
@@ -224,6 +247,7 @@ impl Tables {
             layouts: Vec::new(),
             layers: Vec::new(),
             details: Details::default(),
+            counters_only: inputs.iter().map(|input| is_counters_only(&input.trace.job.settings)).collect(),
         }
     }
 
@@ -253,6 +277,12 @@ impl Tables {
             threads: process.threads,
             streams,
             missing: process.missing,
+            profiles: of_files(process.profiles, &files, |def| &mut def.file),
+            reduction: Reduction {
+                spreads: of_files(process.reduction.spreads, &files, |def| &mut def.file),
+                ..process.reduction
+            },
+            counters_only: self.counters_only.get(input).copied().unwrap_or_default(),
             input: input as u32,
             blocks,
         }
@@ -322,6 +352,10 @@ impl Tables {
             let reaches = layers & posix == 0 && other || op.layer == Some(Layer::Posix);
             stream.storage = op.is_data() && !stream.failed && reaches;
             stream.file = place[stream.file as usize];
+        }
+        for process in processes {
+            process.profiles.iter_mut().for_each(|def| def.file = place[def.file as usize]);
+            process.reduction.spreads.iter_mut().for_each(|def| def.file = place[def.file as usize]);
         }
         (order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect(), place)
     }

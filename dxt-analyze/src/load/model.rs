@@ -7,7 +7,7 @@ use super::filters::Filters;
 use serde::Serialize;
 use std::path::PathBuf;
 use trace_format::layout::Layout;
-use trace_format::meta::{JobInfo, Missing, ThreadDef};
+use trace_format::meta::{JobInfo, Missing, ProfileDef, Reduction, ThreadDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::read::{BlockRef, Trace};
 
@@ -123,6 +123,12 @@ pub struct Process {
     pub streams: Vec<Stream>,
     /// Exact counters of what has no segment.
     pub missing: Vec<Missing>,
+    /// How files were accessed, as far as no segments say so; `file` is an index into [`Run::files`].
+    pub profiles: Vec<ProfileDef>,
+    /// What is only there if this stands for several ranks; `file` as above.
+    pub reduction: Reduction,
+    /// Whether it has no segments by design: `DXT_ENABLE=counters`.
+    pub counters_only: bool,
     /// Index into [`Run::inputs`].
     pub input: u32,
     /// Segment blocks, by thread, then in the order written.
@@ -270,11 +276,49 @@ impl Run {
         self.processes.iter().flat_map(|process| &process.blocks).map(|block| u64::from(block.head.segments)).sum()
     }
 
-    /// Segments that were folded into counters.
+    /// Segments that were folded into counters because there was no room for them.
     #[must_use]
     pub fn missing_segments(&self) -> u64 {
-        let missing = self.processes.iter().flat_map(|process| &process.missing);
+        self.folded(false)
+    }
+
+    /// Operations of which counters were to be kept and no segments: `DXT_ENABLE=counters`.
+    #[must_use]
+    pub fn counted_operations(&self) -> u64 {
+        self.folded(true)
+    }
+
+    fn folded(&self, by_design: bool) -> u64 {
+        let processes = self.processes.iter().filter(|process| process.counters_only == by_design);
+        let missing = processes.flat_map(|process| &process.missing);
         missing.fold(0, |sum, missing| sum.saturating_add(missing.counters.segments))
+    }
+
+    /// Whether there are counters by design and no segment at all.
+    #[must_use]
+    pub fn counters_only(&self) -> bool {
+        self.segments() == 0 && self.processes.iter().any(|process| process.counters_only)
+    }
+
+    /// Number of processes, with those that a reduced record stands for.
+    #[must_use]
+    pub fn process_count(&self) -> u64 {
+        let without_rank = self.processes.iter().filter(|process| process.rank < 0 && process.reduction.is_none());
+        let with_rank = self.processes.iter().filter(|process| process.rank >= 0).count() as u64;
+        without_rank.count() as u64 + with_rank.max(self.reduced_ranks())
+    }
+
+    /// Number of nodes, with those that a reduced record stands for.
+    #[must_use]
+    pub fn node_count(&self) -> u64 {
+        let reduced = self.processes.iter().map(|process| u64::from(process.reduction.nodes)).max();
+        reduced.unwrap_or_default().max(self.nodes.len() as u64)
+    }
+
+    /// Ranks that the largest reduced record stands for; 0 without one.
+    #[must_use]
+    pub fn reduced_ranks(&self) -> u64 {
+        self.processes.iter().map(|process| u64::from(process.reduction.ranks)).max().unwrap_or_default()
     }
 
     /// Number of different ranks.
@@ -283,7 +327,7 @@ impl Run {
         let mut ranks: Vec<i32> = self.processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
         ranks.sort_unstable();
         ranks.dedup();
-        ranks.len() as u64
+        (ranks.len() as u64).max(self.reduced_ranks())
     }
 
     /// Host name of a process.
@@ -297,9 +341,22 @@ impl Run {
     pub fn process_name(&self, process: u32) -> String {
         match self.processes.get(process as usize) {
             Some(process) if process.rank >= 0 => format!("rank {}", process.rank),
+            Some(process) if !process.reduction.is_none() => format!("{} ranks together", process.reduction.ranks),
             Some(process) => format!("pid {}", process.pid),
             None => "?".into(),
         }
+    }
+}
+
+impl File {
+    /// Bytes at whose multiples accesses are aligned, as profiles count it: the stripe size of the layout in the trace, or
+    /// else the preferred I/O size; 0 if neither is known.
+    #[must_use]
+    pub fn alignment(&self) -> u64 {
+        let own = self.layout.as_ref().filter(|layout| !layout.is_guess());
+        let components = own.into_iter().flat_map(|layout| &layout.layout.components);
+        let stripe = components.filter(|component| component.active && !component.on_metadata).map(|c| c.stripe_size);
+        stripe.into_iter().next().unwrap_or(u64::from(self.block_size))
     }
 }
 

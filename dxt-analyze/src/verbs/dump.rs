@@ -89,6 +89,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
             }
         }
     }
+    super::dump_counters::dump(run, format, base, out)?;
     Ok(lost)
 }
 

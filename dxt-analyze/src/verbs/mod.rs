@@ -2,6 +2,7 @@
 
 mod check;
 mod dump;
+mod dump_counters;
 mod outliers;
 mod recover;
 mod stripes;

@@ -95,7 +95,12 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
     let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
     result.findings = operation_findings(&result.operations, args.metric, io_ns);
     if result.operations.is_empty() {
-        result.nothing = Some("there are no reads or writes to compare".into());
+        result.nothing = Some(if run.counters_only() {
+            "the trace holds counters and no single operations (DXT_ENABLE=counters): --by rank, node or file compares sums"
+                .into()
+        } else {
+            "there are no reads or writes to compare".into()
+        });
     }
     Ok(result)
 }
@@ -112,14 +117,26 @@ fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
         let (partial, lost) = scan(run, &Targets { groups: &groups, layouts: &layouts }, &bar);
         let sums = targets::sums(&groups, partial);
         if sums.is_empty() {
-            nothing = Some("no file has a layout that names storage targets: give one with --layout FILE".into());
+            nothing = Some(if run.counters_only() {
+                "the trace holds counters and no offsets (DXT_ENABLE=counters): bytes cannot be assigned to storage targets"
+                    .into()
+            } else {
+                "no file has a layout that names storage targets: give one with --layout FILE".into()
+            });
         }
         (sums, lost)
     } else {
         let (partial, lost) = scan(run, &Totals, &bar);
         let totals = with_missing(run, partial);
         let sums = sums(run, kind, &groups, &totals);
-        if sums.is_empty() {
+        let reduced = kind != UnitKind::File && run.reduced_ranks() > 0;
+        if reduced {
+            nothing = Some(
+                "files that all ranks share were reduced to sums over the ranks and are left out here: `summary` shows the \
+                 fastest and the slowest rank of each"
+                    .into(),
+            );
+        } else if sums.is_empty() {
             nothing = Some("there are no reads or writes to compare".into());
         }
         (sums, lost)

@@ -119,6 +119,13 @@ impl Report for StripesReport {
 
 fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     let mut out = Vec::new();
+    if result.missing.counted_operations > 0 {
+        out.push(format!(
+            "{} operations were counted and have no offsets (DXT_ENABLE=counters): they are not in this audit. `summary` shows \
+             how many accesses begin off a stripe boundary.",
+            units::count(result.missing.counted_operations)
+        ));
+    }
     if result.files.iter().any(|file| file.layout.origin == LayoutOrigin::Guess) {
         out.push(
             "guess: the file system gave no layout; the file's preferred I/O size (st_blksize) stands in for the stripe \

@@ -1,5 +1,6 @@
-//! `summary`: one pass for the totals, and how they look within 80 columns.
+//! `summary`: one pass for the totals, another for profiles if they are asked for, and how they look within 80 columns.
 
+use crate::analyses::profiles::{self, FileProfile};
 use crate::analyses::summary::{Summary, summarize};
 use crate::analyses::totals::Totals;
 use crate::cli::SummaryArgs;
@@ -8,6 +9,7 @@ use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
 use crate::scan::scan;
 use anyhow::Result;
+use trace_format::common_values::{CommonValue, REPORTED};
 
 /// Width that the summary keeps to: that of the smallest usual terminal.
 const WIDTH: usize = 80;
@@ -18,15 +20,25 @@ const WIDTH: usize = 80;
 /// If nothing can be loaded.
 pub fn summary(args: &SummaryArgs) -> Result<Summary> {
     let run = load::load_paths(&args.inputs.traces, args.inputs.job.as_deref())?;
-    Ok(summary_of(&run, args.top))
+    Ok(summary_of(&run, args.top, args.profiles))
 }
 
-/// Sums up a run that is loaded; `top` files are listed.
+/// Sums up a run that is loaded; `top` files are listed, with the profiles of what was counted and, if `profiles`, of
+/// segments.
 #[must_use]
-pub fn summary_of(run: &Run, top: usize) -> Summary {
+pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let bar = Bar::new(run.segments(), "reading");
     let (totals, lost) = scan(run, &Totals, &bar);
-    summarize(run, totals, &lost, top)
+    drop(bar);
+    let mut summary = summarize(run, totals, &lost, top);
+    let mut all = profiles::counted(run);
+    if profiles {
+        // What cannot be read has been said already.
+        let _ = profiles::add_segments(run, &mut all, &Bar::new(run.segments(), "profiles"));
+    }
+    let names: Vec<&str> = summary.top_files.iter().map(|row| row.file.as_str()).collect();
+    summary.profiles = profiles::rows(run, all, &names);
+    summary
 }
 
 impl Report for Summary {
@@ -34,6 +46,12 @@ impl Report for Summary {
         let mut parts = vec![Part::Pairs(job(self)), Part::Table(operations(self))];
         if !self.top_files.is_empty() {
             parts.push(Part::Table(files(self)));
+        }
+        if !self.profiles.is_empty() {
+            parts.push(Part::Table(accesses(self)));
+        }
+        if self.profiles.iter().any(|row| row.ranks.is_some()) {
+            parts.push(Part::Table(ranks(self)));
         }
         parts.extend(super::summary_details::parts(self));
         parts.extend(self.missing.parts());
@@ -70,7 +88,16 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         0 => String::new(),
         missing => format!(", {} more in counters only", units::count(missing)),
     };
-    out.push(("segments", format!("{}{missing}", units::count(summary.segments))));
+    let counted = units::count(summary.counted_operations);
+    match (summary.counted_operations, summary.segments) {
+        (0, segments) => out.push(("segments", format!("{}{missing}", units::count(segments)))),
+        (_, 0) => {
+            out.push(("segments", format!("none, as asked for (DXT_ENABLE=counters): {counted} calls are counted")));
+        }
+        (_, some) => {
+            out.push(("segments", format!("{}{missing}; {counted} calls counted, as asked for", units::count(some))));
+        }
+    }
     for (label, bytes, time) in
         [("read", summary.bytes_read, summary.read_ns), ("written", summary.bytes_written, summary.write_ns)]
     {
@@ -169,6 +196,126 @@ fn files(summary: &Summary) -> Table {
             ("Stripes", "layout"),
         ],
         rows: rows.collect(),
+        most: usize::MAX,
+    }
+}
+
+/// The most common value and its share: `4096 (91 %)`.
+fn most_common(values: &[CommonValue], of: u64) -> Cell {
+    let shown = |common: &CommonValue| {
+        let share = common.count as f64 * 100.0 / of.max(1) as f64;
+        Cell::Text(format!("{} ({share:.0} %)", common.value))
+    };
+    values.first().map_or(Cell::None, shown)
+}
+
+fn accesses(summary: &Summary) -> Table {
+    let row = |row: &FileProfile| {
+        let share = |part: u64, of: u64| if of > 0 { Cell::Share(part as f64 / of as f64) } else { Cell::None };
+        let aligned_to = if row.alignment > 0 { row.accesses } else { 0 };
+        let mut cells = vec![
+            Cell::Path(row.file.clone()),
+            Cell::Text(row.layer.clone()),
+            Cell::Count(row.accesses),
+            Cell::Count(row.switches),
+            share(row.file_unaligned, aligned_to),
+            most_common(&row.sizes, row.accesses),
+            most_common(&row.strides, row.accesses),
+            Cell::Count(row.alignment),
+            Cell::Count(row.file_unaligned),
+            Cell::Count(row.memory_known),
+            Cell::Count(row.memory_unaligned),
+        ];
+        for slowest in [row.slowest_read, row.slowest_write] {
+            cells.push(slowest.map_or(Cell::None, |slowest| Cell::Duration(slowest.duration)));
+            cells.push(slowest.map_or(Cell::None, |slowest| Cell::Count(slowest.bytes)));
+        }
+        for common in [&row.sizes, &row.strides] {
+            for place in 0..REPORTED {
+                let common = common.get(place);
+                cells.push(common.map_or(Cell::None, |common| Cell::Number(common.value)));
+                cells.push(common.map_or(Cell::None, |common| Cell::Count(common.count)));
+            }
+        }
+        cells
+    };
+    Table {
+        name: "profiles",
+        title: String::new(),
+        columns: vec![
+            ("File", "file"),
+            ("Layer", "layer"),
+            ("Accesses", "accesses"),
+            ("Switches", "switches"),
+            ("Unaligned", "file_unaligned_share"),
+            ("Size", "common_size"),
+            ("Stride", "common_stride"),
+            ("", "alignment_bytes"),
+            ("", "file_unaligned"),
+            ("", "memory_known"),
+            ("", "memory_unaligned"),
+            ("", "slowest_read_s"),
+            ("", "slowest_read_bytes"),
+            ("", "slowest_write_s"),
+            ("", "slowest_write_bytes"),
+            ("", "size1_bytes"),
+            ("", "size1_count"),
+            ("", "size2_bytes"),
+            ("", "size2_count"),
+            ("", "size3_bytes"),
+            ("", "size3_count"),
+            ("", "size4_bytes"),
+            ("", "size4_count"),
+            ("", "stride1_bytes"),
+            ("", "stride1_count"),
+            ("", "stride2_bytes"),
+            ("", "stride2_count"),
+            ("", "stride3_bytes"),
+            ("", "stride3_count"),
+            ("", "stride4_bytes"),
+            ("", "stride4_count"),
+        ],
+        rows: summary.profiles.iter().map(row).collect(),
+        most: usize::MAX,
+    }
+}
+
+fn ranks(summary: &Summary) -> Table {
+    let row = |profile: &FileProfile| {
+        let ranks = profile.ranks.as_ref()?;
+        Some(vec![
+            Cell::Path(profile.file.clone()),
+            Cell::Text(profile.layer.clone()),
+            Cell::Count(u64::from(ranks.ranks)),
+            Cell::Number(i64::from(ranks.fastest.rank)),
+            Cell::Duration(ranks.fastest.time_ns),
+            Cell::Number(i64::from(ranks.slowest.rank)),
+            Cell::Duration(ranks.slowest.time_ns),
+            Cell::Duration(ranks.time_variance.max(0.0).sqrt() as u64),
+            Cell::Bytes(ranks.fastest.bytes),
+            Cell::Bytes(ranks.slowest.bytes),
+            Cell::Text(format!("{:.3}", ranks.time_variance)),
+            Cell::Text(format!("{:.3}", ranks.bytes_variance)),
+        ])
+    };
+    Table {
+        name: "ranks",
+        title: String::new(),
+        columns: vec![
+            ("File", "file"),
+            ("Layer", "layer"),
+            ("Ranks", "ranks"),
+            ("Fastest", "fastest_rank"),
+            ("Time", "fastest_time_s"),
+            ("Slowest", "slowest_rank"),
+            ("Time", "slowest_time_s"),
+            ("Deviation", "time_deviation_s"),
+            ("", "fastest_bytes"),
+            ("", "slowest_bytes"),
+            ("", "time_variance_ns2"),
+            ("", "bytes_variance"),
+        ],
+        rows: summary.profiles.iter().filter_map(row).collect(),
         most: usize::MAX,
     }
 }

@@ -29,6 +29,13 @@ pub fn parse_ceph(bytes: &[u8]) -> Result<Layout> {
     Ok(Layout { components: plain.components.into_iter().map(named).collect() })
 }
 
+/// `stripe_unit`; nothing is allocated.
+pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(bytes).ok()?.trim_end_matches('\0');
+    let unit = text.split_ascii_whitespace().find_map(|field| field.strip_prefix("stripe_unit="))?;
+    unit.parse().ok().filter(|&unit| unit > 0)
+}
+
 fn malformed(why: &str) -> Error {
     Error::Malformed { what: "a ceph.file.layout attribute", offset: 0, why: why.into() }
 }
@@ -43,6 +50,8 @@ mod tests {
         let component = &layout.components[0];
         assert_eq!((component.stripe_size, component.stripe_count), (4 << 20, 2));
         assert_eq!(component.pool, "data");
+        assert_eq!(stripe_size(b"stripe_unit=4194304 stripe_count=2\0"), Some(4 << 20));
+        assert_eq!(stripe_size(b"stripe_unit=0 stripe_count=2"), None);
         assert_eq!(layout.locate(9 << 20).unwrap().stripe, 2);
     }
 

@@ -95,6 +95,26 @@ fn composite(bytes: &[u8]) -> Result<Vec<Component>> {
     Ok(components)
 }
 
+/// Stripe size of a plain layout, or of a composite one's first component that is in use and not with the metadata;
+/// nothing is allocated.
+pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
+    let word = |bytes: &[u8], at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let plain = |bytes: &[u8]| {
+        let known = matches!(word(bytes, 0)?, V1 | V3 | SPECIFIC);
+        let on_targets = word(bytes, 4)? & PATTERN_ON_METADATA == 0;
+        word(bytes, 24).filter(|&size| known && on_targets && size > 0).map(u64::from)
+    };
+    if !matches!(word(bytes, 0)?, COMPOSITE | SELF_EXTENDING) {
+        return plain(bytes);
+    }
+    let count = usize::from(u16::from_le_bytes(*bytes.get(14..)?.first_chunk()?));
+    bytes.get(COMPOSITE_BYTES..)?.chunks_exact(ENTRY_BYTES).take(count).find_map(|entry| {
+        let flags = word(entry, 4)?;
+        let in_use = flags & FLAG_INIT != 0 && flags & FLAG_STALE == 0;
+        plain(bytes.get(word(entry, 24)? as usize..)?).filter(|_| in_use)
+    })
+}
+
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N]> {
     let part = bytes.get(at..).and_then(|rest| rest.first_chunk::<N>());
     part.copied().ok_or_else(|| malformed(&format!("it has {} bytes and needs {}", bytes.len(), at + N)))
@@ -146,6 +166,8 @@ mod tests {
         assert_eq!((there.stripe, there.target, there.stripe_start, there.stripe_end), (3, Some(9), 3 << 20, 4 << 20));
         let v3 = parse_lustre(&plain_bytes(V3, 1 << 20, &[4])).unwrap();
         assert_eq!(v3.components[0].pool, "flash");
+        assert_eq!(stripe_size(&plain_bytes(V3, 1 << 20, &[4])), Some(1 << 20));
+        assert_eq!(stripe_size(&plain_bytes(FOREIGN, 1 << 20, &[4])), None);
     }
 
     #[test]
@@ -175,6 +197,8 @@ mod tests {
         assert_eq!(layout.locate(3 << 20).unwrap().target, Some(7));
         // Byte 12 MiB is in stripe 3 of 4 MiB stripes: object 3 % 2 = 1.
         assert_eq!(layout.locate(12 << 20).unwrap().target, Some(2));
+        assert_eq!(stripe_size(&bytes), Some(1 << 20));
+        (0..bytes.len()).for_each(|cut| assert!(matches!(stripe_size(&bytes[..cut]), None | Some(0x10_0000))));
         for cut in 0..bytes.len() {
             assert!(parse_lustre(&bytes[..cut]).is_err());
         }

@@ -3,8 +3,20 @@
 mod ceph;
 mod lustre;
 
+use crate::meta::LayoutSource;
 pub use ceph::parse_ceph;
 pub use lustre::parse_lustre;
+
+/// The stripe size in bytes that an attribute's value gives to the first bytes on storage targets, without allocating;
+/// `None` if it gives none.
+#[must_use]
+pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
+    match source {
+        LayoutSource::Lustre => lustre::stripe_size(bytes),
+        LayoutSource::Ceph => ceph::stripe_size(bytes),
+        LayoutSource::Other => None,
+    }
+}
 
 /// Where one byte lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

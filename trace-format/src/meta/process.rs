@@ -5,6 +5,9 @@ use super::data_sets::DataSetDef;
 use super::mpi_io::{DatatypeUse, HintDef};
 use crate::coded::coded;
 use crate::counters::Counters;
+use crate::op::Layer;
+use crate::profile::Profile;
+use crate::spread::Spread;
 use serde::{Deserialize, Serialize};
 
 /// Section tags of the process block.
@@ -16,6 +19,8 @@ mod tag {
     pub(super) const LAYOUTS: u16 = 5;
     pub(super) const MISSING: u16 = 6;
     pub(super) const NOTES: u16 = 7;
+    pub(super) const PROFILES: u16 = 8;
+    pub(super) const SPREADS: u16 = 9;
     pub(super) const HINTS: u16 = 10;
     pub(super) const DATATYPES: u16 = 11;
     pub(super) const DATA_SETS: u16 = 12;
@@ -200,8 +205,41 @@ pub struct Note {
     pub count: u64,
 }
 
+/// How a file was accessed through one layer, over the accesses that are not on record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileDef {
+    /// Index into the process's file table.
+    pub file: u32,
+    /// Layer.
+    pub layer: Layer,
+    /// Times are in ns since the process's epoch.
+    pub profile: Profile,
+}
+
+/// How ranks differ in a file through one layer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpreadDef {
+    /// Index into the process's file table.
+    pub file: u32,
+    /// Layer.
+    pub layer: Layer,
+    /// The numbers.
+    pub spread: Spread,
+}
+
+/// What a process block says that stands for several ranks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// Ranks that it stands for; 0 in the block of one process.
+    pub ranks: u32,
+    /// Nodes on which they ran; 0 if that is not known.
+    pub nodes: u32,
+    /// Per file and layer.
+    pub spreads: Vec<SpreadDef>,
+}
+
 /// The process block.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Process {
     /// Identity and time.
     pub info: ProcessInfo,
@@ -226,6 +264,20 @@ pub struct Process {
     /// Data sets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
+    /// How files were accessed, as far as no segments say so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileDef>,
+    /// What is only there if the block stands for several ranks.
+    #[serde(skip_serializing_if = "Reduction::is_none")]
+    pub reduction: Reduction,
+}
+
+impl Reduction {
+    /// Whether the block is that of one process.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.ranks == 0
+    }
 }
 
 impl Process {
@@ -240,6 +292,12 @@ impl Process {
         codec::section(tag::LAYOUTS, &self.layouts, &mut out);
         codec::section(tag::MISSING, &self.missing, &mut out);
         codec::section(tag::NOTES, &self.notes, &mut out);
+        if !self.profiles.is_empty() {
+            codec::section(tag::PROFILES, &self.profiles, &mut out);
+        }
+        if !self.reduction.is_none() {
+            codec::section(tag::SPREADS, &self.reduction, &mut out);
+        }
         codec::list_section(tag::HINTS, &self.hints, &mut out);
         codec::list_section(tag::DATATYPES, &self.datatypes, &mut out);
         codec::list_section(tag::DATA_SETS, &self.data_sets, &mut out);
@@ -263,6 +321,8 @@ impl Process {
                 tag::LAYOUTS => process.layouts = codec::value("a layout table", bytes, offset)?,
                 tag::MISSING => process.missing = codec::value("counters of missing segments", bytes, offset)?,
                 tag::NOTES => process.notes = codec::value("notes", bytes, offset)?,
+                tag::PROFILES => process.profiles = codec::value("profiles", bytes, offset)?,
+                tag::SPREADS => process.reduction = codec::value("spreads over ranks", bytes, offset)?,
                 tag::HINTS => process.hints = codec::value("hints", bytes, offset)?,
                 tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset)?,

@@ -44,7 +44,7 @@ pub(crate) struct Block {
 }
 
 /// One region as it was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SeenRegion {
     pub(crate) number: u32,
     pub(crate) process: Option<Process>,
@@ -54,7 +54,7 @@ pub(crate) struct SeenRegion {
 }
 
 /// Everything that could be read, and how many things could not.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) job: Job,
     pub(crate) complete: bool,

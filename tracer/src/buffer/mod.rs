@@ -3,6 +3,7 @@
 
 mod arena;
 mod chunk;
+pub(crate) mod counting;
 mod encoders;
 mod landing;
 mod packed;
@@ -30,5 +31,6 @@ pub(crate) fn start_empty(arena: &Arena) {
     landing::forget();
     encoders::after_fork();
     SCRATCHES.clear();
+    counting::start_empty();
     set_written_until(0);
 }

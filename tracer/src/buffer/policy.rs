@@ -1,4 +1,4 @@
-//! What happens when a thread's chunk is full: the only place where modes differ. Trace mode takes the next chunk. At the
+//! What happens when a thread's chunk is full in trace mode (in counters mode: `counting`): it takes the next chunk. At the
 //! cap it packs (`DXT_OVERFLOW=compact`): full chunks are encoded in memory, and their places are used again. Where that
 //! gives no more room it folds: the thread gets a small scratch chunk, and each time that is full its segments go into the
 //! counters of their streams. What is on record then is the run up to there, and the last moments.

@@ -75,7 +75,7 @@ fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     // Not to wait for a writer, should it be a pipe.
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: the name ends in NUL.
-    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
     if file < 0 {
         return Err(last_error());
     }
@@ -84,7 +84,7 @@ fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     let result = loop {
         let room = &mut bytes[length..];
         // SAFETY: the buffer is ours and as long as said.
-        let got = unsafe { libc::syscall(libc::SYS_read, file, room.as_mut_ptr(), room.len()) };
+        let got = unsafe { crate::sys::syscall!(libc::SYS_read, file, room.as_mut_ptr(), room.len()) };
         match usize::try_from(got) {
             Ok(0) => break Ok(()),
             Ok(got) => length += got,
@@ -96,7 +96,7 @@ fn content(path: &[u8]) -> Result<Vec<u8>, String> {
         }
     };
     // SAFETY: opened above.
-    unsafe { libc::syscall(libc::SYS_close, file) };
+    unsafe { crate::sys::syscall!(libc::SYS_close, file) };
     bytes.truncate(length);
     result.map(|()| bytes)
 }

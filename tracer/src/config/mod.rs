@@ -9,7 +9,7 @@ mod source;
 mod values;
 
 pub(crate) use file::{BadFile, File, Layered};
-pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Overflow, Spool, is_off, read};
+pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Mode, Overflow, Spool, is_off, read};
 pub(crate) use source::Environment;
 pub(crate) use values::BadValue;
 

@@ -4,6 +4,15 @@ use super::source::Environment;
 use super::values::{BadValue, bad, size};
 use crate::filters::Filters;
 
+/// What is kept of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// A segment.
+    Trace,
+    /// Counters per file and operation, profiles per file and layer; in bounded memory.
+    Counters,
+}
+
 /// How traces are written at MPI_Finalize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FlushMode {
@@ -42,6 +51,10 @@ pub(crate) enum Spool {
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
+    /// What is kept of a call.
+    pub(crate) mode: Mode,
+    /// Files that have counters of their own, in counters mode.
+    pub(crate) counters_files: usize,
     /// Where traces are written; empty for the working directory at start.
     pub(crate) output_dir: Vec<u8>,
     /// Cap on the segment buffer of one process, in bytes.
@@ -73,11 +86,17 @@ impl Overflow {
 impl Config {
     /// The settings that shape a trace, as (variable, value).
     pub(crate) fn describe(&self) -> Vec<(String, String)> {
-        let mut all = vec![
-            ("DXT_ENABLE".to_owned(), "trace".to_owned()),
-            ("DXT_BUFFER_MAX".to_owned(), self.buffer_max.to_string()),
-            ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
-        ];
+        let mut all = match self.mode {
+            Mode::Counters => vec![
+                ("DXT_ENABLE".to_owned(), "counters".to_owned()),
+                ("DXT_COUNTERS_FILES".to_owned(), self.counters_files.to_string()),
+            ],
+            Mode::Trace => vec![
+                ("DXT_ENABLE".to_owned(), "trace".to_owned()),
+                ("DXT_BUFFER_MAX".to_owned(), self.buffer_max.to_string()),
+                ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
+            ],
+        };
         if !self.file.is_empty() {
             all.push(("DXT_CONFIG".to_owned(), String::from_utf8_lossy(&self.file).into_owned()));
         }
@@ -93,14 +112,23 @@ pub(crate) const LEAST_BUFFER_MAX: usize = 16 << 10;
 /// Largest value of `DXT_BUFFER_MAX`: 1 TiB.
 pub(crate) const LARGEST_BUFFER_MAX: usize = 1 << 40;
 
+/// Default of `DXT_COUNTERS_FILES`.
+pub(crate) const DEFAULT_COUNTERS_FILES: usize = 1024;
+/// Least and largest value of `DXT_COUNTERS_FILES`.
+pub(crate) const COUNTERS_FILES: std::ops::RangeInclusive<usize> = 64..=1 << 20;
+
 /// Reads the settings; `None` if tracing is off.
 ///
 /// # Errors
 /// The first variable whose value makes no sense.
 pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, BadValue> {
-    if !enabled(environment)? {
-        return Ok(None);
-    }
+    let Some(mode) = mode(environment)? else { return Ok(None) };
+    let counters_files = match environment.get(c"DXT_COUNTERS_FILES") {
+        None | Some(b"") => DEFAULT_COUNTERS_FILES,
+        Some(value) => size(value)
+            .filter(|files| COUNTERS_FILES.contains(files))
+            .ok_or_else(|| bad("DXT_COUNTERS_FILES", value, "a number of files from 64 to 1M"))?,
+    };
     let buffer_max = match environment.get(c"DXT_BUFFER_MAX") {
         None | Some(b"") => DEFAULT_BUFFER_MAX,
         Some(value) => size(value)
@@ -133,7 +161,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
     let file = environment.get(c"DXT_CONFIG").unwrap_or_default().to_vec();
     let filters = super::filters::read(environment)?;
-    Ok(Some(Config { output_dir, buffer_max, overflow, spool, flush, verbose, file, filters }))
+    Ok(Some(Config { mode, counters_files, output_dir, buffer_max, overflow, spool, flush, verbose, file, filters }))
 }
 
 /// Whether the environment alone turns tracing off, whatever a file says.
@@ -141,17 +169,18 @@ pub(crate) fn is_off(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"off")
 }
 
-fn enabled(environment: &impl Environment) -> Result<bool, BadValue> {
+fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
     match environment.get(c"DXT_ENABLE") {
-        Some(b"trace") => Ok(true),
-        Some(b"off") => Ok(false),
+        Some(b"trace") => Ok(Some(Mode::Trace)),
+        Some(b"counters") => Ok(Some(Mode::Counters)),
+        Some(b"off") => Ok(None),
         // Darshan's switch for the same thing.
         None | Some(b"") => match environment.get(c"DXT_ENABLE_IO_TRACE") {
-            Some(b"1") => Ok(true),
-            None | Some(b"" | b"0") => Ok(false),
+            Some(b"1") => Ok(Some(Mode::Trace)),
+            None | Some(b"" | b"0") => Ok(None),
             Some(value) => Err(bad("DXT_ENABLE_IO_TRACE", value, "1 or 0")),
         },
-        Some(value) => Err(bad("DXT_ENABLE", value, "off or trace")),
+        Some(value) => Err(bad("DXT_ENABLE", value, "off, counters or trace")),
     }
 }
 
@@ -181,6 +210,18 @@ mod tests {
         assert_eq!(buffer("20000"), Ok(20000));
         for wrong in ["1", "4X", "-4M", "M", "99999999T", "4 M"] {
             assert_eq!(buffer(wrong).unwrap_err().variable, "DXT_BUFFER_MAX", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn counters_have_a_number_of_files() {
+        let counters = |files| settings(&[(c"DXT_ENABLE", "counters"), (c"DXT_COUNTERS_FILES", files)]);
+        for (value, files) in [("", DEFAULT_COUNTERS_FILES), ("64", 64), ("4K", 4096)] {
+            let config = counters(value).unwrap().unwrap();
+            assert_eq!((config.mode, config.counters_files), (Mode::Counters, files));
+        }
+        for wrong in ["0", "63", "2M", "many"] {
+            assert_eq!(counters(wrong).unwrap_err().variable, "DXT_COUNTERS_FILES");
         }
     }
 

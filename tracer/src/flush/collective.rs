@@ -4,8 +4,10 @@
 //! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody
 //! writes alone, and no rank ever holds what grows with the number of ranks.
 
-use super::gather::Gathered;
-use super::{names, output};
+use super::counted::Counted;
+use super::gather::{Gathered, all_notes};
+use super::{names, output, reduce};
+use crate::clock;
 use crate::config::Config;
 use crate::describe;
 use crate::mpi::{Handle, SUCCESS, World, api};
@@ -13,6 +15,7 @@ use crate::record;
 use crate::say::say;
 use std::ffi::{CStr, CString};
 use trace_format::frame::{INDEX_ENTRY_BYTES, IndexEntry};
+use trace_format::meta::Job;
 use trace_format::write::{Encoder, Region, preamble, trailer};
 
 /// Most bytes of one collective write call and rank: counts are C ints.
@@ -21,15 +24,24 @@ const ROUND_BYTES: usize = 1 << 30;
 const PATH_BYTES: usize = 4096;
 
 /// What this rank contributes.
-#[derive(Default)]
 struct Part {
     preamble: Vec<u8>,
-    region: Option<Region>,
+    regions: Vec<Region>,
 }
 
 impl Part {
     fn bytes(&self) -> usize {
-        self.preamble.len() + self.region.as_ref().map_or(0, |region| region.bytes.len())
+        self.preamble.len() + self.regions.iter().map(|region| region.bytes.len()).sum::<usize>()
+    }
+
+    /// Its bytes and its index entries, for a part that begins at `before`.
+    fn laid_out(self, before: u64) -> (Vec<u8>, Vec<u8>) {
+        let (mut body, mut index) = (self.preamble, Vec::new());
+        for region in self.regions {
+            index.extend_from_slice(&IndexEntry { offset: before + body.len() as u64, ..region.entry }.encode());
+            body.extend_from_slice(&region.bytes);
+        }
+        (body, index)
     }
 }
 
@@ -37,34 +49,36 @@ impl Part {
 ///
 /// # Errors
 /// Why there is none; the same decision on all ranks.
-pub(super) fn write(world: &World, config: &Config, by: &str) -> Result<(), String> {
+pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), String> {
     let muted = record::is_muted();
     let shared = if world.rank == 0 && !muted { names::of_rank_0() } else { Vec::new() };
     let hashes = names::broadcast(world, &shared)?;
-    let part = encode(world, by, shared, &hashes).unwrap_or_default();
-    let length = part.bytes() as u64;
-    let failed = u64::from(part.region.is_none());
+    // Ranks may have been started with different settings; all must make the same calls.
+    let [tracing, _] = reduce(world, world.abi.max, [u64::from(counted.is_none()), 0])?;
+    let mut gathered = gather(world, by, &hashes, counted, tracing == 0);
+    let own = gathered.len() as u64;
+    let first_region = scan(world, own)?;
+    let [regions, _] = reduce(world, world.abi.sum, [own, 0])?;
+    let job = (world.rank == 0).then(|| describe::job(shared));
+    let part = encode(job, &mut gathered, first_region as u32, regions as u32);
+    let length = part.as_ref().map_or(0, Part::bytes) as u64;
+    let failed = u64::from(part.is_none());
     let before = scan(world, length)?;
     let [total, failures, left_out] = reduce(world, world.abi.sum, [length, failed, u64::from(muted)])?;
     if left_out == u64::from(world.size.unsigned_abs()) {
         return Ok(());
     }
-    let [largest, preamble_length] = reduce(world, world.abi.max, [length, part.preamble.len() as u64])?;
+    let [largest, _] = reduce(world, world.abi.max, [length, 0])?;
     if failures > 0 {
         return Err(format!("{failures} ranks could not encode their part"));
     }
     let path = share_path(world, config)?;
-    let Some(region) = part.region else { return Err("this rank has no part".into()) };
-    let offset = before + part.preamble.len() as u64;
-    let entry = IndexEntry { offset, ..region.entry };
-    let mut body = part.preamble;
-    body.extend_from_slice(&region.bytes);
-    let mut index = entry.encode().to_vec();
+    let Some(part) = part else { return Err("this rank has no part".into()) };
+    let (body, mut index) = part.laid_out(before);
     if world.rank + 1 == world.size {
-        index.extend_from_slice(&trailer(total, world.size.unsigned_abs()));
+        index.extend_from_slice(&trailer(total, regions as u32));
     }
-    let index_at = total + u64::from(world.rank.unsigned_abs()) * INDEX_ENTRY_BYTES as u64;
-    debug_assert!(preamble_length <= total);
+    let index_at = total + first_region * INDEX_ENTRY_BYTES as u64;
     let rounds = usize::try_from(largest).unwrap_or(0).div_ceil(ROUND_BYTES).max(1);
     put(world, &path, before, &body, rounds, index_at, &index)?;
     if world.rank == 0 {
@@ -77,16 +91,30 @@ pub(super) fn write(world: &World, config: &Config, by: &str) -> Result<(), Stri
     Ok(())
 }
 
-fn encode(world: &World, by: &str, shared: Vec<trace_format::meta::SharedName>, hashes: &[u64]) -> Option<Part> {
+/// What this rank has to write: its own record, and on rank 0 the one of files that all ranks share, if there is one. Then a
+/// rank that has nothing besides writes nothing. Collective if `all_count`.
+fn gather(world: &World, by: &str, hashes: &[u64], counted: Option<&Counted>, all_count: bool) -> Vec<Gathered> {
+    let Some(counted) = counted else { return vec![Gathered::new(by, Some(hashes), None)] };
+    let calibration = clock::calibrate();
+    let (notes, info) = (all_notes(), describe::process(by, &calibration));
+    let reduce = || reduce::shared_files(world, counted, hashes, &notes, &calibration, &info);
+    let mut reduced = all_count.then(reduce).flatten();
+    let own = Gathered::counted(by, &calibration, Some(hashes), counted, reduced.as_ref());
+    let common = reduced.as_mut().and_then(|reduced| reduced.process.take());
+    let mut all: Vec<Gathered> = common.into_iter().map(|process| Gathered::common(process, &calibration)).collect();
+    if reduced.is_none() || !own.is_empty() {
+        all.push(own);
+    }
+    all
+}
+
+fn encode(job: Option<Job>, gathered: &mut [Gathered], first_region: u32, regions: u32) -> Option<Part> {
     let mut encoder = Encoder::new().ok()?;
-    let mut gathered = Gathered::new(by, Some(hashes));
-    let preamble = if world.rank == 0 {
-        preamble(&mut encoder, &describe::job(shared), world.size.unsigned_abs()).ok()?
-    } else {
-        Vec::new()
-    };
-    let region = gathered.region(&mut encoder, world.rank.unsigned_abs()).ok()?;
-    Some(Part { preamble, region: Some(region) })
+    let preamble = job.map(|job| preamble(&mut encoder, &job, regions)).transpose().ok()?.unwrap_or_default();
+    let numbered = (first_region..).zip(gathered);
+    let regions =
+        numbered.map(|(number, gathered)| gathered.region(&mut encoder, number).ok()).collect::<Option<_>>()?;
+    Some(Part { preamble, regions })
 }
 
 /// Sum of `length` over the ranks before this one.

@@ -1,8 +1,10 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
+use super::counted::{self, Counted, in_nanoseconds};
 use super::left_out::LeftOut;
+use super::reduce::Reduced;
 use super::{details, sift};
-use crate::clock;
+use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
 use crate::record::{ARENA, THREADS};
 use crate::registry::{self, File};
@@ -11,8 +13,7 @@ use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
 use trace_format::columns::TickScale;
-use trace_format::counters::Counters;
-use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Note, Process, StreamDef, ThreadDef};
+use trace_format::meta::{FileDef, Missing, Note, Process, StreamDef, ThreadDef};
 use trace_format::write::{self, Encoder, Piece, Region, ThreadSegments};
 
 /// What this process has recorded.
@@ -29,13 +30,16 @@ pub(super) fn can_be_collective() -> bool {
 }
 
 impl Gathered {
-    /// Takes stock. Paths whose hash is in `known` are left to the job block.
-    pub(super) fn new(by: &str, known: Option<&[u64]>) -> Self {
+    /// Takes stock; in counters mode of what was `counted`. Paths whose hash is in `known` are left to the job block.
+    pub(super) fn new(by: &str, known: Option<&[u64]>, counted: Option<&Counted>) -> Self {
         let calibration = clock::calibrate();
         if record::is_muted() {
             let notes = vec![Note { what: notes::Note::LeftOut.text().to_owned(), count: 1 }];
             let process = Process { info: describe::process(by, &calibration), notes, ..Process::default() };
             return Self { process, threads: Vec::new(), scale: calibration.scale };
+        }
+        if let Some(counted) = counted {
+            return Self::counted(by, &calibration, known, counted, None);
         }
         let mut threads = segments(&calibration.scale);
         let left_out = sift::sift(&mut threads, &calibration.scale);
@@ -53,6 +57,27 @@ impl Gathered {
         describe(&mut process, &used, &left_out, &calibration.scale, known.unwrap_or_default());
         details::add(&mut process);
         Self { process, threads, scale: calibration.scale }
+    }
+
+    /// What was counted, but for what has been `reduced`, and for notes, which then have been reduced too.
+    pub(super) fn counted(
+        by: &str,
+        calibration: &Calibration,
+        known: Option<&[u64]>,
+        counted: &Counted,
+        reduced: Option<&Reduced>,
+    ) -> Self {
+        let notes = if reduced.is_some() { Vec::new() } else { notes() };
+        let mut process = Process { info: describe::process(by, calibration), notes, ..Process::default() };
+        let left_out = |file: &File| reduced.is_some_and(|reduced| reduced.has(file));
+        counted.describe(&mut process, &calibration.scale, known.unwrap_or_default(), left_out);
+        details::add(&mut process);
+        Self { process, threads: Vec::new(), scale: calibration.scale }
+    }
+
+    /// A record that is no process's own.
+    pub(super) const fn common(process: Process, calibration: &Calibration) -> Self {
+        Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
     /// Whether there is nothing to write.
@@ -181,30 +206,19 @@ fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &Ti
     for file in all {
         let Some(&number) = number_of.get(&std::ptr::from_ref(file)) else { continue };
         let Some(place) = process.files.get_mut(number as usize) else { continue };
-        let path = known.binary_search(&file.hash).is_err().then(|| file.path.to_vec());
-        *place = FileDef { path, ..registry::file_definition(file) };
-        for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
-            if let Some(layout) = layout {
-                let bytes = layout.bytes.to_vec();
-                process.layouts.push(LayoutDef { file: number, moment, source: layout.source, bytes });
-            }
-        }
-    }
-}
-
-fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
-    let passed = |ticks: u64| scale.nanoseconds(scale.base.saturating_add(ticks));
-    Counters {
-        duration: passed(ticks.duration),
-        max_duration: passed(ticks.max_duration),
-        first_start: scale.nanoseconds(ticks.first_start),
-        last_end: scale.nanoseconds(ticks.last_end),
-        ..ticks
+        *place = counted::definition(file, known);
+        process.layouts.extend(counted::layouts(file, number));
     }
 }
 
 /// What was seen and not recorded.
 fn notes() -> Vec<Note> {
+    let seen = all_notes().into_iter().filter(|(_, count)| *count > 0);
+    seen.map(|(what, count)| Note { what, count }).collect()
+}
+
+/// The same with what was not seen: the same kinds in every process.
+pub(super) fn all_notes() -> Vec<(String, u64)> {
     let until_now = [
         (notes::Note::Asynchronous.text(), handles::pending::waiting()),
         (notes::Note::RingOperation.text(), hooks::unseen_by_rings()),
@@ -213,6 +227,6 @@ fn notes() -> Vec<Note> {
     for (what, more) in until_now {
         counts.iter_mut().filter(|(text, _)| *text == what).for_each(|(_, count)| *count += more);
     }
-    counts.retain(|(_, count)| *count > 0);
-    counts.into_iter().map(|(what, count)| Note { what: what.to_owned(), count }).collect()
+    let counts = counts.into_iter().map(|(what, count)| (what.to_owned(), count));
+    counts.chain(Counted::notes()).collect()
 }

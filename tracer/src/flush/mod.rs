@@ -2,11 +2,13 @@
 //! output, errno and exit code stay as they are, whatever happens here.
 
 mod collective;
+mod counted;
 mod details;
 mod gather;
 mod left_out;
 mod names;
 mod output;
+mod reduce;
 mod sift;
 mod unpack;
 
@@ -14,6 +16,7 @@ use crate::config::{Config, FlushMode};
 use crate::mpi::World;
 use crate::say::say;
 use crate::{buffer, clock, describe, registry, spool};
+use counted::Counted;
 use gather::Gathered;
 use trace_format::write::{self, Encoder};
 
@@ -21,27 +24,39 @@ use trace_format::write::{self, Encoder};
 pub(crate) fn all_ranks(world: &'static World, config: &Config) {
     let by = "MPI_Finalize";
     let until = clock::now();
+    let counted = Counted::take();
     let together = config.flush != FlushMode::Process && gather::can_be_collective();
     if together {
-        match collective::write(world, config, by) {
+        match collective::write(world, config, by, counted.as_ref()) {
             Ok(()) => {}
             Err(why) => {
                 if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
                     say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
                 }
-                one_process(config, by);
+                alone(config, by, counted.as_ref());
             }
         }
     } else {
-        one_process(config, by);
+        alone(config, by, counted.as_ref());
     }
-    buffer::set_written_until(until);
-    registry::forget_counts();
+    written(until);
+}
+
+/// What ended before `until` is in a trace. What was counted in counters mode was taken, and is not there any more.
+pub(crate) fn written(until: u64) {
+    if !buffer::counting::is_on() {
+        buffer::set_written_until(until);
+        registry::forget_counts();
+    }
 }
 
 /// Writes this process's trace into a file of its own, unless there is nothing to write. False if it could not be written.
 pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
-    let gathered = Gathered::new(by, None);
+    alone(config, by, Counted::take().as_ref())
+}
+
+fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
+    let gathered = Gathered::new(by, None, counted);
     if gathered.is_empty() {
         return true;
     }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "readlink(2), getcwd(2), access(2); a string of the program")]
 
 use super::resolve::{PATH_BYTES, link_of};
+use crate::config::Mode;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
 use libc::{c_char, c_int};
@@ -11,6 +12,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Most files that are made for names of failing calls: a search along a path must not fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
+/// In counters mode, which has room for few files, a quarter of them.
+fn most_failed_names() -> u32 {
+    match crate::config::current() {
+        Some(config) if config.mode == Mode::Counters => (config.counters_files / 4) as u32,
+        _ => MOST_FAILED_NAMES,
+    }
+}
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
 /// Most files that are made for names of calls that open nothing.
 const MOST_NAMES: u32 = 1 << 15;
@@ -34,6 +42,9 @@ pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
 /// number of them the others of a directory are one, whose path is the directory's with a slash behind, as no file's is.
 fn new_name(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = within(&NAMES, MOST_NAMES, path) {
+        return Some(file);
+    }
+    if let Some(file) = registry::condensed(path) {
         return Some(file);
     }
     Note::MoreNames.count();
@@ -68,7 +79,7 @@ fn failed_path(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = registry::find_file(path) {
         return Some(file);
     }
-    let file = within(&FAILED_NAMES, MOST_FAILED_NAMES, path);
+    let file = within(&FAILED_NAMES, most_failed_names(), path).or_else(|| registry::condensed(path));
     if file.is_none() {
         Note::Name.count();
     }

@@ -1,6 +1,7 @@
 //! The functions of the MPI library that the tracer itself calls, under their PMPI_ names (MPI 4.0, chapter 15), so that
 //! no tool, this one included, takes its calls for the program's.
 #![expect(unsafe_code, reason = "C functions")]
+#![expect(clippy::too_many_arguments, reason = "MPI_Reduce takes seven")]
 
 use crate::real::Slot;
 use std::ffi::{c_char, c_int, c_void};
@@ -55,6 +56,18 @@ functions! {
     exscan = c"PMPI_Exscan"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
     /// MPI_Allreduce.
     allreduce = c"PMPI_Allreduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
+    /// MPI_Reduce.
+    reduce = c"PMPI_Reduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, root: c_int, comm: Handle);
+    /// MPI_Op_create, with the address of an MPI_User_function.
+    op_create = c"PMPI_Op_create"(function: *const c_void, commutes: c_int, op: *mut Handle);
+    /// MPI_Op_free.
+    op_free = c"PMPI_Op_free"(op: *mut Handle);
+    /// MPI_Type_contiguous. Where a handle is an int, only the low half of the new one is written.
+    type_contiguous = c"PMPI_Type_contiguous"(count: c_int, of: Handle, datatype: *mut Handle);
+    /// MPI_Type_commit.
+    type_commit = c"PMPI_Type_commit"(datatype: *mut Handle);
+    /// MPI_Type_free.
+    type_free = c"PMPI_Type_free"(datatype: *mut Handle);
     /// MPI_Get_library_version.
     library_version = c"PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
     /// MPI_Get_elements_x.

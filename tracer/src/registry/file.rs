@@ -4,7 +4,9 @@
 use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity, LayoutText};
 use super::stream::Within;
+use super::{others, profiles};
 use crate::memory::{Bytes, Table};
+use crate::notes::Note;
 use crate::ops::FREQUENT;
 use crate::spool::journal;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -32,6 +34,25 @@ pub(super) fn prepare(files: usize) {
     PATHS.prepare(files * 128);
 }
 
+/// As [`prepare`], for counters mode: `limit` files and the condensed record of all others.
+pub(super) fn prepare_counters(limit: usize) {
+    // A few more: threads that find the same new file at the same time may each make a record.
+    FILES.prepare(limit + 64);
+    LAYOUTS.prepare(limit * 2);
+    PATHS.prepare(limit * 256);
+    if let Some(file) = find_or_add(others::PATH, Identity::default()) {
+        others::begin(limit, file);
+    }
+}
+
+/// The condensed record, on which the file at `path` is booked; `None` in trace mode.
+pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
+    let condensed = others::condensed()?;
+    others::seen(path_hash(path));
+    Note::OtherFile.count();
+    Some(condensed)
+}
+
 /// All files, in the order in which they were first seen.
 pub(crate) fn files() -> impl Iterator<Item = &'static File> {
     FILES.iter()
@@ -55,8 +76,12 @@ pub(crate) fn find(path: &[u8]) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// The file at `path`, made if need be; `None` when the table is full.
+/// The file at `path`, made if need be. When there is no room for it, the condensed record of counters mode, or `None`.
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
+    own_record(path, identity).or_else(|| condensed(path))
+}
+
+fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
     let hash = path_hash(path);
     let bucket = &HEADS[hash as usize % BUCKETS];
     let mut made: Option<&'static File> = None;
@@ -67,6 +92,9 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
                 note(file);
             }
             return Some(file);
+        }
+        if FILES.len() > others::limit() {
+            return None;
         }
         // Two threads may make the same file; the one that loses the exchange leaves an unused record behind.
         let path = match made {
@@ -79,6 +107,7 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
             identity: KnownIdentity::new(identity),
             frequent: [const { AtomicU32::new(0) }; Within::COUNT * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
+            profiles: profiles::none(),
             layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],
             gone: Gone::default(),
             next: head,
@@ -158,6 +187,12 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
         let length =
             unsafe { crate::sys::syscall!(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
         let Some(bytes) = usize::try_from(length).ok().and_then(|length| buffer.get(..length)) else { continue };
+        // The same as before is not kept again: a file may be opened and closed without end.
+        let before = file.layouts().into_iter().flatten().find(|known| known.source == source && known.bytes == bytes);
+        if let Some(before) = before {
+            place.store(std::ptr::from_ref(before).cast_mut(), Ordering::Release);
+            return;
+        }
         let kept = PATHS.keep(bytes).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }));
         if let Some((_, layout)) = kept.filter(|_| !bytes.is_empty()) {
             place.store(std::ptr::from_ref(layout).cast_mut(), Ordering::Release);

@@ -59,11 +59,22 @@ impl Folded {
                 sum.fetch_add(more, Ordering::Relaxed);
             }
         }
-        self.max_duration.fetch_max(c.max_duration, Ordering::Relaxed);
-        self.first_start.fetch_min(c.first_start, Ordering::Relaxed);
-        self.last_end.fetch_max(c.last_end, Ordering::Relaxed);
-        self.min_offset.fetch_min(c.min_offset, Ordering::Relaxed);
-        self.max_end_offset.fetch_max(c.max_end_offset, Ordering::Relaxed);
+        // Extremes are mostly known already, and to look costs little.
+        if c.max_duration > self.max_duration.load(Ordering::Relaxed) {
+            self.max_duration.fetch_max(c.max_duration, Ordering::Relaxed);
+        }
+        if c.first_start < self.first_start.load(Ordering::Relaxed) {
+            self.first_start.fetch_min(c.first_start, Ordering::Relaxed);
+        }
+        if c.last_end > self.last_end.load(Ordering::Relaxed) {
+            self.last_end.fetch_max(c.last_end, Ordering::Relaxed);
+        }
+        if c.min_offset < self.min_offset.load(Ordering::Relaxed) {
+            self.min_offset.fetch_min(c.min_offset, Ordering::Relaxed);
+        }
+        if c.max_end_offset > self.max_end_offset.load(Ordering::Relaxed) {
+            self.max_end_offset.fetch_max(c.max_end_offset, Ordering::Relaxed);
+        }
         self.previous.store(previous.to_raw(), Ordering::Relaxed);
     }
 

@@ -6,17 +6,46 @@ mod data_sets;
 mod file;
 mod folded;
 mod mpi_details;
+mod others;
 mod paths;
+mod profiles;
 mod records;
 mod stream;
 
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
-pub(crate) use file::{definition as file_definition, files, find as find_file, find_or_add, read_layout};
+pub(crate) use file::{condensed, definition as file_definition, files, find as find_file, find_or_add, read_layout};
 pub(crate) use mpi_details::{MpiDetails, hints, mpi_details, mpi_details_of};
+pub(crate) use others::estimate as other_files;
 pub(crate) use paths::{Verdict, judge};
+pub(crate) use profiles::Role;
 pub(crate) use records::{File, Identity, Stream};
-pub(crate) use stream::{Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, streams};
+pub(crate) use stream::{
+    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, streams, take_counts,
+};
+
+/// Streams per file for which there is room in counters mode, on the average.
+const COUNTED_STREAMS_PER_FILE: usize = 8;
+/// Streams that only the condensed record may have.
+const CONDENSED_STREAMS: usize = 1024;
+/// Profiles per file for which there is room: one per layer that files are commonly used through.
+const PROFILES_PER_FILE: usize = 3;
+
+/// As [`prepare`], for counters mode: at most `files` files have records, all others share one.
+pub(crate) fn prepare_counters(files: usize) {
+    file::prepare_counters(files);
+    stream::prepare_counters(files * COUNTED_STREAMS_PER_FILE, CONDENSED_STREAMS);
+    // Twice: what is counted after a flush is counted in new ones.
+    profiles::prepare(2 * (files + 1) * PROFILES_PER_FILE);
+    data_sets::prepare(files);
+    mpi_details::prepare(files);
+}
+
+/// Forgets all counts and profiles: for a forked child, which has one thread.
+pub(crate) fn start_empty() {
+    forget_counters();
+    profiles::forget(files());
+}
 
 /// Takes address space for the tables: room for `files` files and twice as many streams.
 pub(crate) fn prepare(files: usize) {

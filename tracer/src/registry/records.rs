@@ -3,6 +3,7 @@
 
 use super::accesses::Gone;
 use super::folded::Folded;
+use super::profiles::{Profiled, Role};
 use super::stream::Within;
 use crate::ops::FREQUENT;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -76,6 +77,8 @@ pub(crate) struct File {
     pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
     /// Its streams, newest first.
     pub(crate) streams: AtomicPtr<Stream>,
+    /// Its profiles, in counters mode.
+    pub(super) profiles: AtomicPtr<Profiled>,
     /// Layout at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
     /// What triggers ask of segments that are gone.
@@ -103,14 +106,16 @@ pub(crate) struct Stream {
     pub(crate) file: &'static File,
     /// Operation code.
     pub(crate) op: u16,
-    /// Layer of the operation.
-    pub(super) layer: Layer,
     /// Whether it moves file data.
     pub(super) is_data: bool,
     /// Bits of [`stream_flags`].
     pub(crate) flags: u8,
     /// Error number of a failed stream.
     pub(crate) errno: u16,
+    /// Layer of the operation.
+    pub(crate) layer: Layer,
+    /// What it is to a profile.
+    pub(crate) role: Role,
     /// Whether segments of it were packed: its description must go into the trace.
     pub(super) used: AtomicBool,
     /// Counters of what was folded; null while nothing was.

@@ -3,12 +3,13 @@
 
 use super::file;
 use super::folded::Folded;
+use super::others;
 use super::records::{File, Stream};
 use crate::filters;
 use crate::memory::{Lent, Table};
 use crate::ops::{FREQUENT, Op};
 use crate::spool::journal;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{StreamDef, stream_flags};
 use trace_format::segment::{MAX_STREAMS, StreamId};
@@ -56,6 +57,18 @@ pub(super) fn prepare(streams: usize) {
     FOLDED.prepare(streams);
 }
 
+/// Streams from which on only the condensed record gets new ones.
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// As [`prepare`], for counters mode: `streams` of files with records, and `condensed` more of the condensed record.
+pub(super) fn prepare_counters(streams: usize, condensed: usize) {
+    let all = (streams + condensed).min(MAX_STREAMS as usize);
+    STREAMS.prepare(all);
+    // Twice: what is counted after a flush is counted in new ones.
+    FOLDED.prepare(all * 2);
+    LIMIT.store(all - condensed, Ordering::Relaxed);
+}
+
 /// All streams, by id.
 pub(crate) fn streams() -> impl Iterator<Item = (u32, &'static Stream)> {
     STREAMS.iter().enumerate().map(|(id, stream)| (id as u32, stream))
@@ -99,6 +112,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
         file,
         op: op.code(),
         layer: op.layer(),
+        role: op.role(flags & stream_flags::FAILED != 0),
         is_data: op.is_data(),
         flags,
         errno: 0,
@@ -127,14 +141,18 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
             }
             at = stream.next;
         }
+        if STREAMS.len() >= LIMIT.load(Ordering::Relaxed) && !others::is_condensed(file) {
+            return find_or_add(others::condensed()?, op, flags, errno);
+        }
         let (id, stream) = STREAMS.push(Stream {
             id: AtomicU64::new(0),
             file,
             op: op.code(),
-            layer: op.layer(),
             is_data: op.is_data(),
             flags,
             errno,
+            layer: op.layer(),
+            role: op.role(flags & stream_flags::FAILED != 0),
             used: AtomicBool::new(false),
             counters: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
@@ -172,6 +190,17 @@ pub(super) fn lend_counters(part: Lent) {
     FOLDED.lend(part);
 }
 
+/// Takes the counters of every stream away from it, in ticks: what follows is counted in new ones.
+pub(crate) fn take_counts() -> Vec<(u32, &'static Stream, Counters)> {
+    let taken = streams().filter_map(|(id, stream)| {
+        let folded = stream.counters.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: null or a record of the table.
+        let counters = unsafe { folded.as_ref() }?.read();
+        (counters.segments > 0).then_some((id, stream, counters))
+    });
+    taken.collect()
+}
+
 /// Empties the counters of every stream: in a forked child, and after a flush.
 pub(crate) fn forget_counts() {
     for (_, stream) in streams() {
@@ -187,7 +216,7 @@ pub(crate) fn forget_counts() {
 }
 
 /// In a forked child: the counters are its parent's.
-pub(crate) fn forget_counters() {
+pub(super) fn forget_counters() {
     for (_, stream) in streams() {
         stream.counters.store(std::ptr::null_mut(), Ordering::Relaxed);
         stream.used.store(false, Ordering::Relaxed);

@@ -2,6 +2,8 @@
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
 mod config;
+mod counters;
+mod counters_mpi;
 mod coverage;
 mod exits;
 mod failed;

@@ -15,8 +15,9 @@ fn output_errors_and_exit_code_are_the_same() {
     let untraced = outcome(|launch| launch.untraced());
     assert_eq!(untraced.code, 42);
     assert!(untraced.stdout.lines().count() > 100, "{}", untraced.stdout);
-    let modes: [(&str, Change); 6] = [
+    let modes: [(&str, Change); 7] = [
         ("trace", |launch| launch),
+        ("counters", |launch| launch.env("DXT_ENABLE", "counters")),
         ("off", |launch| launch.env("DXT_ENABLE", "off")),
         ("unset", |launch| launch.without("DXT_ENABLE")),
         ("small buffer", |launch| launch.env("DXT_BUFFER_MAX", "16K")),

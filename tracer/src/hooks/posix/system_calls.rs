@@ -12,11 +12,11 @@ use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
 use super::opening::{closing, duplicating, forget_range, opening, opening_as};
 use super::positions::{seeking, syncing};
-use super::transfers::{at_either, at_offset, at_position};
+use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::Slot;
 use crate::{lifecycle, sys, tls};
-use libc::{c_int, c_long, c_void, off_t};
+use libc::{c_int, c_long, c_void, iovec, off_t};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::segment::NO_OFFSET;
@@ -172,18 +172,19 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
     }
     let (whole, small) = (|| call() as isize, || call() as c_int);
     let (descriptor, offset) = (a as c_int, d as off_t);
+    let (buffer, pieces) = (pointer::<c_void>(b), Vector(pointer::<iovec>(b), c as c_int));
     match number {
-        libc::SYS_read => at_position(descriptor, &POSIX_READ, whole) as c_long,
-        libc::SYS_write => at_position(descriptor, &POSIX_WRITE, whole) as c_long,
-        libc::SYS_readv => at_position(descriptor, &POSIX_READV, whole) as c_long,
-        libc::SYS_writev => at_position(descriptor, &POSIX_WRITEV, whole) as c_long,
-        libc::SYS_pread64 => at_offset(descriptor, &POSIX_READ, offset, whole) as c_long,
-        libc::SYS_pwrite64 => at_offset(descriptor, &POSIX_WRITE, offset, whole) as c_long,
+        libc::SYS_read => at_position(descriptor, &POSIX_READ, buffer, whole) as c_long,
+        libc::SYS_write => at_position(descriptor, &POSIX_WRITE, buffer, whole) as c_long,
+        libc::SYS_readv => at_position(descriptor, &POSIX_READV, pieces, whole) as c_long,
+        libc::SYS_writev => at_position(descriptor, &POSIX_WRITEV, pieces, whole) as c_long,
+        libc::SYS_pread64 => at_offset(descriptor, &POSIX_READ, buffer, offset, whole) as c_long,
+        libc::SYS_pwrite64 => at_offset(descriptor, &POSIX_WRITE, buffer, offset, whole) as c_long,
         // The offset comes in two halves, of which the lower one holds all of it where registers have 64 bits (preadv(2)).
-        libc::SYS_preadv => at_offset(descriptor, &POSIX_READV, offset, whole) as c_long,
-        libc::SYS_pwritev => at_offset(descriptor, &POSIX_WRITEV, offset, whole) as c_long,
-        libc::SYS_preadv2 => at_either(descriptor, &POSIX_READV, offset, f as c_int, whole) as c_long,
-        libc::SYS_pwritev2 => at_either(descriptor, &POSIX_WRITEV, offset, f as c_int, whole) as c_long,
+        libc::SYS_preadv => at_offset(descriptor, &POSIX_READV, pieces, offset, whole) as c_long,
+        libc::SYS_pwritev => at_offset(descriptor, &POSIX_WRITEV, pieces, offset, whole) as c_long,
+        libc::SYS_preadv2 => at_either(descriptor, &POSIX_READV, pieces, offset, f as c_int, whole) as c_long,
+        libc::SYS_pwritev2 => at_either(descriptor, &POSIX_WRITEV, pieces, offset, f as c_int, whole) as c_long,
         libc::SYS_copy_file_range | libc::SYS_splice => {
             copying(|| [from(descriptor, pointer(b)), to(c as c_int, pointer(d))], whole) as c_long
         }

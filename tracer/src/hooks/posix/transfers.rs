@@ -10,9 +10,51 @@ use crate::record::{self, Call};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 use trace_format::segment::NO_OFFSET;
 
+/// Where in memory a call reads or writes; asked once the call has succeeded.
+pub(super) trait Memory {
+    /// The address; of several, all of them or'ed.
+    fn address(self) -> usize;
+}
+
+impl Memory for *mut c_void {
+    #[inline(always)]
+    fn address(self) -> usize {
+        self.addr()
+    }
+}
+
+impl Memory for *const c_void {
+    #[inline(always)]
+    fn address(self) -> usize {
+        self.addr()
+    }
+}
+
+/// The buffers of a vectored call and their number.
+pub(super) struct Vector(pub(super) *const iovec, pub(super) c_int);
+
+impl Memory for Vector {
+    fn address(self) -> usize {
+        let count = if record::marks_memory() { usize::try_from(self.1).unwrap_or(0) } else { 0 };
+        (0..count).fold(0, |all, at| {
+            // SAFETY: the call has succeeded, so the program's list has `count` entries.
+            let entry = unsafe { self.0.add(at) };
+            // SAFETY: as above; read by value.
+            let entry = unsafe { entry.read() };
+            all | if entry.iov_len > 0 { entry.iov_base.addr() } else { 0 }
+        })
+    }
+}
+
 /// Runs `call`, which transfers at `offset` and leaves the position alone.
 #[inline(always)]
-pub(super) fn at_offset(number: c_int, op: &'static Op, offset: off_t, call: impl FnOnce() -> ssize_t) -> ssize_t {
+pub(super) fn at_offset(
+    number: c_int,
+    op: &'static Op,
+    memory: impl Memory,
+    offset: off_t,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
@@ -20,7 +62,7 @@ pub(super) fn at_offset(number: c_int, op: &'static Op, offset: off_t, call: imp
     if result >= 0 {
         let end = crate::clock::now();
         let offset = if description.appends() { appended_at(number, op, offset, result) } else { offset };
-        timer.end_at(end, description.file(), op, offset, result as u64);
+        timer.with_memory(memory.address()).end_at(end, description.file(), op, offset, result as u64);
     } else {
         timer.failed(description.file(), op, offset);
     }
@@ -44,7 +86,12 @@ fn appended_at(number: c_int, op: &Op, offset: off_t, length: ssize_t) -> off_t 
 
 /// Runs `call`, which transfers at the descriptor's position and moves it.
 #[inline(always)]
-pub(super) fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> ssize_t {
+pub(super) fn at_position(
+    number: c_int,
+    op: &'static Op,
+    memory: impl Memory,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let mover = description.moving();
@@ -53,7 +100,7 @@ pub(super) fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() ->
     let end = crate::clock::now();
     if result >= 0 {
         let offset = description.moved(mover, number, result as i64, op.writes());
-        timer.end_at(end, description.file(), op, offset, result as u64);
+        timer.with_memory(memory.address()).end_at(end, description.file(), op, offset, result as u64);
     } else {
         let offset = description.position(op.writes());
         Description::settle(description, mover);
@@ -67,28 +114,30 @@ pub(super) fn at_position(number: c_int, op: &'static Op, call: impl FnOnce() ->
 pub(super) fn at_either(
     number: c_int,
     op: &'static Op,
+    memory: Vector,
     offset: off_t,
     flags: c_int,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     if offset != -1 {
         return match flags & libc::RWF_APPEND {
-            0 => at_offset(number, op, offset, call),
-            _ => appending(number, op, call),
+            0 => at_offset(number, op, memory, offset, call),
+            _ => appending(number, op, memory, call),
         };
     }
-    at_position(number, op, call)
+    at_position(number, op, memory, call)
 }
 
 #[cold]
-fn appending(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> ssize_t {
+fn appending(number: c_int, op: &'static Op, memory: Vector, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     if result >= 0 {
         let end = crate::clock::now();
-        timer.end_at(end, description.file(), op, appended_at(number, op, 0, result), result as u64);
+        let offset = appended_at(number, op, 0, result);
+        timer.with_memory(memory.address()).end_at(end, description.file(), op, offset, result as u64);
     } else {
         timer.failed(description.file(), op, NO_OFFSET);
     }
@@ -98,38 +147,38 @@ fn appending(number: c_int, op: &'static Op, call: impl FnOnce() -> ssize_t) -> 
 hooks! { TRANSFERS, missing = { errno::set(libc::ENOSYS); -1 };
     /// read(2).
     [read](number: c_int, buffer: *mut c_void, count: size_t) -> ssize_t
-        = |real| at_position(number, &POSIX_READ, || real(number, buffer, count));
+        = |real| at_position(number, &POSIX_READ, buffer, || real(number, buffer, count));
     /// write(2).
     [write](number: c_int, buffer: *const c_void, count: size_t) -> ssize_t
-        = |real| at_position(number, &POSIX_WRITE, || real(number, buffer, count));
+        = |real| at_position(number, &POSIX_WRITE, buffer, || real(number, buffer, count));
     /// pread(2).
     [pread, pread64](number: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t
-        = |real| at_offset(number, &POSIX_READ, offset, || real(number, buffer, count, offset));
+        = |real| at_offset(number, &POSIX_READ, buffer, offset, || real(number, buffer, count, offset));
     /// pwrite(2).
     [pwrite, pwrite64](number: c_int, buffer: *const c_void, count: size_t, offset: off_t) -> ssize_t
-        = |real| at_offset(number, &POSIX_WRITE, offset, || real(number, buffer, count, offset));
+        = |real| at_offset(number, &POSIX_WRITE, buffer, offset, || real(number, buffer, count, offset));
     /// read(2) as programs compiled with _FORTIFY_SOURCE call it (LSB, libc: __read_chk).
     [__read_chk](number: c_int, buffer: *mut c_void, count: size_t, size: size_t) -> ssize_t
-        = |real| at_position(number, &POSIX_READ, || real(number, buffer, count, size));
+        = |real| at_position(number, &POSIX_READ, buffer, || real(number, buffer, count, size));
     /// pread(2), likewise.
     [__pread_chk, __pread64_chk](number: c_int, buffer: *mut c_void, count: size_t, offset: off_t, size: size_t) -> ssize_t
-        = |real| at_offset(number, &POSIX_READ, offset, || real(number, buffer, count, offset, size));
+        = |real| at_offset(number, &POSIX_READ, buffer, offset, || real(number, buffer, count, offset, size));
     /// readv(2).
     [readv](number: c_int, list: *const iovec, count: c_int) -> ssize_t
-        = |real| at_position(number, &POSIX_READV, || real(number, list, count));
+        = |real| at_position(number, &POSIX_READV, Vector(list, count), || real(number, list, count));
     /// writev(2).
     [writev](number: c_int, list: *const iovec, count: c_int) -> ssize_t
-        = |real| at_position(number, &POSIX_WRITEV, || real(number, list, count));
+        = |real| at_position(number, &POSIX_WRITEV, Vector(list, count), || real(number, list, count));
     /// preadv(2).
     [preadv, preadv64](number: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t
-        = |real| at_offset(number, &POSIX_READV, offset, || real(number, list, count, offset));
+        = |real| at_offset(number, &POSIX_READV, Vector(list, count), offset, || real(number, list, count, offset));
     /// pwritev(2).
     [pwritev, pwritev64](number: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t
-        = |real| at_offset(number, &POSIX_WRITEV, offset, || real(number, list, count, offset));
+        = |real| at_offset(number, &POSIX_WRITEV, Vector(list, count), offset, || real(number, list, count, offset));
     /// preadv2(2).
     [preadv2, preadv64v2](number: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
-        = |real| at_either(number, &POSIX_READV, offset, flags, || real(number, list, count, offset, flags));
+        = |real| at_either(number, &POSIX_READV, Vector(list, count), offset, flags, || real(number, list, count, offset, flags));
     /// pwritev2(2).
     [pwritev2, pwritev64v2](number: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
-        = |real| at_either(number, &POSIX_WRITEV, offset, flags, || real(number, list, count, offset, flags));
+        = |real| at_either(number, &POSIX_WRITEV, Vector(list, count), offset, flags, || real(number, list, count, offset, flags));
 }

@@ -1,12 +1,14 @@
 //! Reads the traces of a run with the format's own reader, and checks on the way what must hold in every trace.
 
 use super::{Calls, Op};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use trace_format::counters::Counters;
-use trace_format::meta::{FileDef, Job, Note, Process, ProcessInfo, StreamDef, stream_flags};
-use trace_format::op::OpDef;
+use trace_format::meta::{Job, Note, Process, ProcessInfo, StreamDef, stream_flags};
+use trace_format::op::{Layer, OpDef};
+use trace_format::profile::Profile;
 use trace_format::read::{Decoder, Trace};
+use trace_format::spread::Spread;
 
 /// A segment with its meaning.
 #[derive(Clone, Debug)]
@@ -47,6 +49,10 @@ pub(crate) struct ProcessTrace {
     pub(crate) block: Process,
     /// Paths of its files.
     pub(crate) paths: Vec<String>,
+    /// Profiles by layer and path.
+    pub(crate) profiles: BTreeMap<(String, String), Profile>,
+    /// Ranks it stands for, and spreads over them by layer and path.
+    pub(crate) reduced: (u32, BTreeMap<(String, String), Spread>),
 }
 
 /// All traces of a directory.
@@ -143,8 +149,13 @@ impl Traces {
             });
             let missing = missing.collect();
             let (info, notes) = (process.info.clone(), process.notes.clone());
-            let paths = process.files.iter().map(|file| meaning.path(file)).collect();
-            self.processes.push(ProcessTrace { info, missing, notes, block: process, paths });
+            let key = |layer: Layer, file: u32| (layer.name().to_owned(), meaning.path(file));
+            let profiles = process.profiles.iter().map(|def| (key(def.layer, def.file), def.profile)).collect();
+            let reduction = &process.reduction;
+            let spreads = reduction.spreads.iter().map(|def| (key(def.layer, def.file), def.spread)).collect();
+            let reduced = (reduction.ranks, spreads);
+            let paths = (0..process.files.len() as u32).map(|file| meaning.path(file)).collect();
+            self.processes.push(ProcessTrace { info, missing, notes, block: process, paths, profiles, reduced });
         }
         self.files.push(file.to_owned());
         self.jobs.push(trace.job);
@@ -217,14 +228,14 @@ struct Meaning<'a> {
 }
 
 impl Meaning<'_> {
-    fn path(&self, file: &FileDef) -> String {
+    fn path(&self, file: u32) -> String {
+        let file = &self.process.files[file as usize];
         let path = file.path.as_deref().or_else(|| self.names.get(&file.hash).copied()).expect("a file has a name");
         String::from_utf8_lossy(path).into_owned()
     }
 
     fn of(&self, stream: u32, offset: i64, length: u64, tid: u32) -> (Op, bool, bool) {
         let stream = self.streams.get(&stream).expect("a segment's stream is defined");
-        let file = &self.process.files[stream.file as usize];
         let def = self.ops[&stream.op];
         let op = Op {
             pid: self.process.info.pid,
@@ -234,7 +245,7 @@ impl Meaning<'_> {
             mode: def.mode.name().into(),
             offset,
             length,
-            path: self.path(file),
+            path: self.path(stream.file),
             errno: stream.errno,
         };
         assert_eq!(op.errno != 0, stream.flags & stream_flags::FAILED != 0, "{op:?}");

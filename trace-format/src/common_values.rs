@@ -1,0 +1,270 @@
+//! The most common values of a sequence, in bounded memory: Metwally, Agrawal & El Abbadi, "Efficient Computation of
+//! Frequent and Top-k Elements in Data Streams" (Space-Saving), ICDT 2005. Merging: Agarwal et al., "Mergeable Summaries",
+//! PODS 2012. Nothing here allocates but the form for the file.
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Different values that are told apart. As long as there are no more, every count is exact.
+pub const TRACKED: usize = 16;
+/// How many of them reports show.
+pub const REPORTED: usize = 4;
+
+/// A value and how often it occurred: at most `count` times, and at least `count - over`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommonValue {
+    /// The value.
+    pub value: i64,
+    /// Upper bound of its occurrences.
+    pub count: u64,
+    /// By how much the count may be too high; 0: it is exact.
+    pub over: u64,
+}
+
+/// The most common values. Of a sequence of *n* values, each one that occurred more than *n* / [`TRACKED`] times is
+/// there, and no `over` is larger than *n* / [`TRACKED`]. After merging, the same holds with the sum of the lengths.
+#[derive(Clone, Copy, Debug)]
+pub struct CommonValues {
+    // Three arrays, so that a search for a value is a few vector compares.
+    values: [i64; TRACKED],
+    counts: [u64; TRACKED],
+    overs: [u64; TRACKED],
+    used: usize,
+    /// Where the last value was found: the next one is mostly the same.
+    last: usize,
+    /// Where the last value gave way to another, and how often it had occurred: mostly, its neighbour is as rare.
+    hand: usize,
+    least: u64,
+}
+
+impl Default for CommonValues {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CommonValues {
+    /// No values.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { values: [0; TRACKED], counts: [0; TRACKED], overs: [0; TRACKED], used: 0, last: 0, hand: 0, least: 0 }
+    }
+
+    /// Counts one value.
+    #[inline]
+    pub fn add(&mut self, value: i64) {
+        if self.last < self.used && self.values[self.last] == value {
+            self.counts[self.last] += 1;
+            return;
+        }
+        self.add_other(value);
+    }
+
+    fn add_other(&mut self, value: i64) {
+        let used = self.used.min(TRACKED);
+        let at = match self.values[..used].iter().position(|&known| known == value) {
+            Some(at) => at,
+            None if used < TRACKED => {
+                self.values[used] = value;
+                self.used = used + 1;
+                used
+            }
+            None => {
+                let at = self.next_rarest();
+                self.values[at] = value;
+                self.overs[at] = self.counts[at];
+                at
+            }
+        };
+        self.counts[at] += 1;
+        self.last = at;
+    }
+
+    /// One of the rarest values, in a few steps where many are equally rare. No count is ever less than `least`.
+    fn next_rarest(&mut self) -> usize {
+        let found = (1..=TRACKED).map(|step| (self.hand + step) % TRACKED).find(|&at| self.counts[at] == self.least);
+        let at = found.unwrap_or_else(|| self.rarest());
+        (self.hand, self.least) = (at, self.counts[at]);
+        at
+    }
+
+    fn rarest(&self) -> usize {
+        let mut at = 0;
+        for i in 1..TRACKED {
+            if self.counts[i] < self.counts[at] {
+                at = i;
+            }
+        }
+        at
+    }
+
+    /// The values, most common first; of equally common ones the smaller first.
+    #[must_use]
+    pub fn sorted(&self) -> ([CommonValue; TRACKED], usize) {
+        let mut all = [CommonValue::default(); TRACKED];
+        for (i, place) in all.iter_mut().enumerate().take(self.used) {
+            *place = CommonValue { value: self.values[i], count: self.counts[i], over: self.overs[i] };
+        }
+        all[..self.used].sort_unstable_by_key(|common| (std::cmp::Reverse(common.count), common.value));
+        (all, self.used)
+    }
+
+    /// The values that reports show.
+    #[must_use]
+    pub fn top(&self) -> Vec<CommonValue> {
+        let (all, used) = self.sorted();
+        all[..used.min(REPORTED)].to_vec()
+    }
+
+    /// From entries as [`Self::sorted`] gives them; those beyond [`TRACKED`] are dropped.
+    #[must_use]
+    pub fn from_entries(entries: &[CommonValue]) -> Self {
+        let mut out = Self::new();
+        for (i, entry) in entries.iter().take(TRACKED).enumerate() {
+            (out.values[i], out.counts[i], out.overs[i]) = (entry.value, entry.count, entry.over);
+            out.used = i + 1;
+        }
+        out
+    }
+
+    /// Adds what `other` counted. Exact, and the same in any order, while there are no more than [`TRACKED`] different
+    /// values in all; beyond that the bounds hold, and which rare values remain may depend on the order.
+    pub fn merge(&mut self, other: &Self) {
+        let (mine, theirs) = (self.floor(), other.floor());
+        let mut all = [CommonValue::default(); 2 * TRACKED];
+        let mut used = 0;
+        let mut put = |entry: CommonValue| {
+            all[used] = entry;
+            used += 1;
+        };
+        for i in 0..self.used {
+            // What is not in a full table may have occurred as often as its rarest.
+            let (count, over) = other.of(self.values[i]).unwrap_or((theirs, theirs));
+            put(CommonValue {
+                value: self.values[i],
+                count: self.counts[i].saturating_add(count),
+                over: self.overs[i].saturating_add(over),
+            });
+        }
+        for i in (0..other.used).filter(|&i| self.of(other.values[i]).is_none()) {
+            put(CommonValue {
+                value: other.values[i],
+                count: other.counts[i].saturating_add(mine),
+                over: other.overs[i].saturating_add(mine),
+            });
+        }
+        all[..used].sort_unstable_by_key(|common| (std::cmp::Reverse(common.count), common.value));
+        *self = Self::from_entries(&all[..used.min(TRACKED)]);
+    }
+
+    /// Most occurrences of a value that is not there.
+    fn floor(&self) -> u64 {
+        if self.used < TRACKED { 0 } else { self.counts[self.rarest()] }
+    }
+
+    fn of(&self, value: i64) -> Option<(u64, u64)> {
+        let at = self.values[..self.used].iter().position(|&known| known == value)?;
+        Some((self.counts[at], self.overs[at]))
+    }
+}
+
+impl PartialEq for CommonValues {
+    fn eq(&self, other: &Self) -> bool {
+        self.sorted() == other.sorted()
+    }
+}
+
+impl Eq for CommonValues {}
+
+impl Serialize for CommonValues {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (all, used) = self.sorted();
+        serializer.collect_seq(&all[..used])
+    }
+}
+
+impl<'de> Deserialize<'de> for CommonValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = CommonValues;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a list of common values")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CommonValues, A::Error> {
+                let (mut entries, mut used) = ([CommonValue::default(); TRACKED], 0);
+                // A newer writer's longer list is read to its end; the most common come first.
+                while let Some(entry) = list.next_element::<CommonValue>()? {
+                    if let Some(place) = entries.get_mut(used) {
+                        *place = entry;
+                        used += 1;
+                    }
+                }
+                Ok(CommonValues::from_entries(&entries[..used]))
+            }
+        }
+        deserializer.deserialize_seq(Entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = i64>) -> CommonValues {
+        let mut common = CommonValues::new();
+        values.into_iter().for_each(|value| common.add(value));
+        common
+    }
+
+    fn common(value: i64, count: u64, over: u64) -> CommonValue {
+        CommonValue { value, count, over }
+    }
+
+    #[test]
+    fn up_to_sixteen_values_are_exact() {
+        let values = of((0..16).flat_map(|value| (0..=value).map(move |_| value * 10)));
+        assert_eq!(values.top(), [common(150, 16, 0), common(140, 15, 0), common(130, 14, 0), common(120, 13, 0)]);
+        assert_eq!(of([5, -5, 5, -5]).top(), [common(-5, 2, 0), common(5, 2, 0)]);
+        assert_eq!(of([]).top(), []);
+    }
+
+    #[test]
+    fn a_frequent_value_is_found_among_many_and_within_its_bounds() {
+        // 7 makes up a fifth of the values, all others occur once.
+        let values: Vec<i64> = (0..10_000).map(|i| if i % 5 == 0 { 7 } else { 1000 + i }).collect();
+        let first = of(values.iter().copied()).top()[0];
+        assert_eq!(first.value, 7);
+        assert!((first.count - first.over..=first.count).contains(&2000), "{first:?}");
+        let (all, used) = of(values).sorted();
+        assert!(all[..used].iter().all(|common| common.over <= 10_000 / TRACKED as u64));
+    }
+
+    #[test]
+    fn halves_merge_to_the_whole_in_either_order() {
+        let (a, b) = ((0..300).map(|i| i * i % 7), (0..200).map(|i| i % 9 + 3));
+        let whole = of(a.clone().chain(b.clone()));
+        let (mut one, mut other) = (of(a.clone()), of(b.clone()));
+        one.merge(&of(b));
+        other.merge(&of(a));
+        assert_eq!((one, other), (whole, whole));
+    }
+
+    #[test]
+    fn merged_full_tables_keep_their_bounds() {
+        let lists: Vec<Vec<i64>> = (0..4)
+            .map(|part| (0..4000_i64).map(|i| if i % 3 == 0 { 1 } else { i * 7919 % 997 + part * 10_000 }).collect())
+            .collect();
+        let mut merged = CommonValues::new();
+        lists.iter().for_each(|list| merged.merge(&of(list.iter().copied())));
+        let (all, used) = merged.sorted();
+        for entry in &all[..used] {
+            let really = lists.iter().flatten().filter(|&&value| value == entry.value).count() as u64;
+            assert!((entry.count - entry.over..=entry.count).contains(&really), "{entry:?}: {really}");
+            assert!(entry.over <= 16_000 / TRACKED as u64);
+        }
+        assert_eq!(all[0].value, 1);
+    }
+}

@@ -1,0 +1,210 @@
+//! Profiles: how a file was accessed through one layer. [`Profile::fold`] is the only definition of every number here; the
+//! tracer folds what it keeps no segments of, the analyzer folds segments, and both get the same record.
+
+use crate::common_values::CommonValues;
+use serde::{Deserialize, Serialize};
+
+/// A read or write that succeeded.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Whether bytes went to the file.
+    pub writes: bool,
+    /// First byte, or negative where it is not known.
+    pub offset: i64,
+    /// Bytes moved.
+    pub length: u64,
+    /// When the call was made.
+    pub start: u64,
+    /// When it returned, in the same unit.
+    pub end: u64,
+    /// Whether the program's memory began off a multiple of [`MEMORY_ALIGNMENT`]; `None` where that is not known.
+    pub memory_unaligned: Option<bool>,
+}
+
+/// Memory counts as aligned at multiples of so many bytes.
+pub const MEMORY_ALIGNMENT: usize = 8;
+
+/// The longest of some accesses. Nothing was seen while `duration` and `end` are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slowest {
+    /// How long it took (end - start).
+    pub duration: u64,
+    /// When it began.
+    pub start: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl Slowest {
+    /// The longer of two; of equally long ones the earlier, then the larger.
+    fn offer(&mut self, other: Self) {
+        let order = |one: &Self| (one.duration, std::cmp::Reverse(one.start), one.bytes);
+        if *self == Self::default() || other != Self::default() && order(&other) > order(self) {
+            *self = other;
+        }
+    }
+}
+
+/// How a file was accessed through one layer: its reads and writes that succeeded, those made inside other layers' calls
+/// included. Times are in the unit of the accesses folded: nanoseconds since the process's epoch in a trace file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Profile {
+    /// Accesses folded.
+    pub accesses: u64,
+    /// Bytes at whose multiples an access is aligned in the file: the stripe size, or else `st_blksize`; 0 if neither is
+    /// known. Merging keeps the largest.
+    pub alignment: u64,
+    /// Accesses that begin off a multiple of the alignment.
+    pub file_unaligned: u64,
+    /// Accesses of which it is known where in memory they began.
+    pub memory_known: u64,
+    /// Those of them that began off a multiple of [`MEMORY_ALIGNMENT`].
+    pub memory_unaligned: u64,
+    /// Reads that follow a write and writes that follow a read.
+    pub switches: u64,
+    /// The longest read.
+    pub slowest_read: Slowest,
+    /// The longest write.
+    pub slowest_write: Slowest,
+    /// Lengths, in bytes.
+    pub sizes: CommonValues,
+    /// Strides, in bytes: see [`Profile::fold`].
+    pub strides: CommonValues,
+}
+
+/// What the next access is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Last {
+    /// Whether the last access wrote; `None` if there was none.
+    writes: Option<bool>,
+    /// Where the last read and the last write ended.
+    ends: [Option<i64>; 2],
+}
+
+impl Profile {
+    /// Adds one access, which follows the one that `last` tells of. `alignment` is the file's, 0 if it is not known.
+    ///
+    /// The *stride* of an access is its offset less the end (offset + length) of the previous access of the same
+    /// direction (read or write) to the file through the layer: 0 if it goes on where that ended, negative if it goes
+    /// back. The first read and the first write have none, nor do accesses whose offset is not known, and the next one
+    /// is then compared with the last one whose offset is.
+    #[inline]
+    pub fn fold(&mut self, last: &mut Last, access: Access, alignment: u64) {
+        self.switches += u64::from(last.writes.is_some_and(|writes| writes != access.writes));
+        last.writes = Some(access.writes);
+        let end = &mut last.ends[usize::from(access.writes)];
+        if access.offset >= 0 {
+            if let Some(end) = *end {
+                self.strides.add(access.offset.saturating_sub(end));
+            }
+            *end = Some(access.offset.saturating_add_unsigned(access.length));
+        }
+        self.fold_alone(access, alignment);
+    }
+
+    /// Adds one access that is not compared with any other: no switch, no stride.
+    #[inline]
+    pub fn fold_alone(&mut self, access: Access, alignment: u64) {
+        self.accesses += 1;
+        self.sizes.add(i64::try_from(access.length).unwrap_or(i64::MAX));
+        if alignment > 0 && access.offset >= 0 {
+            self.alignment = self.alignment.max(alignment);
+            let offset = access.offset.unsigned_abs();
+            // Nearly always a power of two, and a division takes long.
+            let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment };
+            self.file_unaligned += u64::from(beside != 0);
+        }
+        if let Some(unaligned) = access.memory_unaligned {
+            self.memory_known += 1;
+            self.memory_unaligned += u64::from(unaligned);
+        }
+        let duration = access.end.saturating_sub(access.start);
+        let slowest = if access.writes { &mut self.slowest_write } else { &mut self.slowest_read };
+        if duration >= slowest.duration {
+            slowest.offer(Slowest { duration, start: access.start, bytes: access.length });
+        }
+    }
+
+    /// Adds what `other` counted. Equal to folding both, but for the switch and the strides between the last access of one
+    /// and the first of the other, and see [`CommonValues::merge`].
+    pub fn merge(&mut self, other: &Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.alignment = self.alignment.max(other.alignment);
+        self.file_unaligned = self.file_unaligned.saturating_add(other.file_unaligned);
+        self.memory_known = self.memory_known.saturating_add(other.memory_known);
+        self.memory_unaligned = self.memory_unaligned.saturating_add(other.memory_unaligned);
+        self.switches = self.switches.saturating_add(other.switches);
+        self.slowest_read.offer(other.slowest_read);
+        self.slowest_write.offer(other.slowest_write);
+        self.sizes.merge(&other.sizes);
+        self.strides.merge(&other.strides);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::common_values::CommonValue;
+
+    fn access(writes: bool, offset: i64, length: u64, start: u64, took: u64) -> Access {
+        Access { writes, offset, length, start, end: start + took, memory_unaligned: Some(length % 2 == 1) }
+    }
+
+    fn common(value: i64, count: u64) -> CommonValue {
+        CommonValue { value, count, over: 0 }
+    }
+
+    #[test]
+    fn a_profile_worked_out_by_hand() {
+        let (mut profile, mut last) = (Profile::default(), Last::default());
+        for one in [
+            access(true, 0, 100, 10, 5),    // first write: no stride
+            access(true, 100, 100, 20, 9),  // stride 0
+            access(true, 4096, 101, 30, 9), // stride 3896; as slow as the one before, so that one stays
+            access(false, 0, 50, 40, 3),    // switch; first read: no stride
+            access(false, -1, 7, 50, 4),    // no offset: no stride, no alignment
+            access(false, 40, 50, 60, 1),   // stride 40 - 50 = -10
+            access(true, 8292, 100, 70, 1), // switch; stride 8292 - 4197 = 4095
+        ] {
+            profile.fold(&mut last, one, 4096);
+        }
+        assert_eq!((profile.accesses, profile.switches, profile.alignment), (7, 2, 4096));
+        // Beside a multiple of 4096: 100, 40, 8292.
+        assert_eq!(profile.file_unaligned, 3);
+        assert_eq!((profile.memory_known, profile.memory_unaligned), (7, 2));
+        assert_eq!(profile.slowest_write, Slowest { duration: 9, start: 20, bytes: 100 });
+        assert_eq!(profile.slowest_read, Slowest { duration: 4, start: 50, bytes: 7 });
+        assert_eq!(profile.sizes.top(), [common(100, 3), common(50, 2), common(7, 1), common(101, 1)]);
+        assert_eq!(profile.strides.top(), [common(-10, 1), common(0, 1), common(3896, 1), common(4095, 1)]);
+    }
+
+    #[test]
+    fn without_an_alignment_none_is_unaligned_and_alone_there_is_no_stride() {
+        let mut profile = Profile::default();
+        profile.fold(&mut Last::default(), access(true, 3, 4, 1, 0), 0);
+        profile.fold_alone(access(false, 3, 4, 1, 0), 0);
+        assert_eq!((profile.accesses, profile.file_unaligned, profile.switches), (2, 0, 0));
+        assert_eq!(profile.strides.top(), []);
+        let mut odd = Profile::default();
+        (0..6).for_each(|i| odd.fold_alone(access(true, i * 500, 4, 1, 0), 1000));
+        assert_eq!(odd.file_unaligned, 3);
+    }
+
+    #[test]
+    fn merge_of_halves_is_the_whole() {
+        let all: Vec<Access> = (0..200_i64)
+            .map(|i| access(i % 7 < 4, i * 37 % 11 * 4096, (i % 5) as u64 * 10, i as u64 * 9, (i * i % 13) as u64))
+            .collect();
+        let (mut whole, mut last) = (Profile::default(), Last::default());
+        all.iter().for_each(|one| whole.fold(&mut last, *one, 8192));
+        let (mut a, mut b, mut last) = (Profile::default(), Profile::default(), Last::default());
+        all[..77].iter().for_each(|one| a.fold(&mut last, *one, 8192));
+        all[77..].iter().for_each(|one| b.fold(&mut last, *one, 8192));
+        let mut other = b;
+        other.merge(&a);
+        a.merge(&b);
+        // There are more than sixteen strides: which rare ones remain may differ, all else may not.
+        let without = |profile: Profile| Profile { strides: CommonValues::new(), ..profile };
+        assert_eq!((without(a), without(other)), (without(whole), without(whole)));
+    }
+}

@@ -1,0 +1,118 @@
+//! What was counted in counters mode, taken once from the registry and then described: for one process, or without what
+//! the ranks have reduced to one record.
+
+use crate::buffer;
+use crate::registry::{self, File, Stream};
+use std::collections::BTreeMap;
+use trace_format::columns::TickScale;
+use trace_format::counters::Counters;
+use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Process, ProfileDef, StreamDef};
+use trace_format::op::Layer;
+use trace_format::profile::{Profile, Slowest};
+
+/// Counters and profiles up to the moment when they were taken; times in ticks.
+pub(super) struct Counted {
+    /// Streams with their ids.
+    pub(super) streams: Vec<(u32, &'static Stream, Counters)>,
+    /// Profiles by file and layer.
+    pub(super) profiles: Vec<(&'static File, Layer, Profile)>,
+}
+
+impl Counted {
+    /// Takes what there is; `None` in trace mode. What is counted from now on is not in it.
+    pub(super) fn take() -> Option<Self> {
+        if !buffer::counting::is_on() {
+            return None;
+        }
+        buffer::counting::fold_all();
+        let streams = registry::take_counts();
+        let of_file =
+            |file: &'static File| file.take_profiles().into_iter().map(move |(layer, profile)| (file, layer, profile));
+        Some(Self { streams, profiles: registry::files().flat_map(of_file).collect() })
+    }
+
+    /// Describes it in `process`, but for the files that `left_out` names. Paths whose hash is in `known` are left out.
+    pub(super) fn describe(
+        &self,
+        process: &mut Process,
+        scale: &TickScale,
+        known: &[u64],
+        left_out: impl Fn(&File) -> bool,
+    ) {
+        let mut files = Files::default();
+        for (id, stream, counters) in self.streams.iter().filter(|(_, stream, _)| !left_out(stream.file)) {
+            let file = files.number(process, stream.file, known);
+            let (op, flags, errno) = (stream.op, stream.flags, stream.errno);
+            process.streams.push(StreamDef { id: *id, file, op, flags, errno });
+            process.missing.push(Missing { stream: *id, counters: in_nanoseconds(counters.clone(), scale) });
+        }
+        for (file, layer, profile) in self.profiles.iter().filter(|(file, ..)| !left_out(file)) {
+            let file = files.number(process, file, known);
+            process.profiles.push(ProfileDef { file, layer: *layer, profile: profile_in_nanoseconds(*profile, scale) });
+        }
+    }
+
+    /// What only this mode notes.
+    pub(super) fn notes() -> Option<(String, u64)> {
+        let what = "different files among these <other files>, per process, within 5 %";
+        buffer::counting::is_on().then(|| (what.to_owned(), registry::other_files()))
+    }
+}
+
+/// Files of a process block, numbered as they come.
+#[derive(Default)]
+pub(super) struct Files(BTreeMap<*const File, u32>);
+
+impl Files {
+    /// Number of `file`, which is described in `process` if it is new.
+    pub(super) fn number(&mut self, process: &mut Process, file: &'static File, known: &[u64]) -> u32 {
+        if let Some(&number) = self.0.get(&std::ptr::from_ref(file)) {
+            return number;
+        }
+        let number = self.0.len() as u32;
+        self.0.insert(file, number);
+        process.files.push(definition(file, known));
+        process.layouts.extend(layouts(file, number));
+        number
+    }
+}
+
+/// A file as a trace describes it.
+pub(super) fn definition(file: &File, known: &[u64]) -> FileDef {
+    let path = known.binary_search(&file.hash).is_err().then(|| file.path.to_vec());
+    FileDef { path, ..registry::file_definition(file) }
+}
+
+/// A file's layouts, with its number in the process block.
+pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDef> {
+    let moments = [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts());
+    moments.filter_map(move |(moment, layout)| {
+        layout.map(|layout| LayoutDef { file: number, moment, source: layout.source, bytes: layout.bytes.to_vec() })
+    })
+}
+
+/// Counters in ticks as counters in ns since the process's epoch.
+pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
+    Counters {
+        duration: passed(ticks.duration, scale),
+        max_duration: passed(ticks.max_duration, scale),
+        first_start: scale.nanoseconds(ticks.first_start),
+        last_end: scale.nanoseconds(ticks.last_end),
+        ..ticks
+    }
+}
+
+/// The same of a profile.
+pub(super) fn profile_in_nanoseconds(ticks: Profile, scale: &TickScale) -> Profile {
+    let slowest = |slowest: Slowest| match slowest.start {
+        0 => slowest,
+        start => {
+            Slowest { duration: passed(slowest.duration, scale), start: scale.nanoseconds(start), bytes: slowest.bytes }
+        }
+    };
+    Profile { slowest_read: slowest(ticks.slowest_read), slowest_write: slowest(ticks.slowest_write), ..ticks }
+}
+
+fn passed(ticks: u64, scale: &TickScale) -> u64 {
+    scale.nanoseconds(scale.base.saturating_add(ticks))
+}

@@ -1,0 +1,132 @@
+//! Profiles per file and layer in counters mode. Unlike counters they cannot be kept in atomics: each has a lock, which a
+//! thread takes once for a run of accesses that it folds, never in the append. Nobody waits for long: what finds no turn
+//! is counted as not profiled.
+#![expect(unsafe_code, reason = "a cell guarded by a flag; references into reserved memory")]
+
+use super::others;
+use super::records::{File, Stream};
+use crate::memory::Table;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use trace_format::op::Layer;
+use trace_format::profile::{Last, Profile};
+
+/// Yields before a thread does without.
+const MOST_YIELDS: u32 = 1_000;
+
+/// A file's profile through one layer.
+pub(crate) struct Profiled {
+    layer: Layer,
+    taken: AtomicBool,
+    cell: UnsafeCell<(Profile, Last)>,
+    /// Next one of the file.
+    next: *const Self,
+}
+
+// SAFETY: the cell is touched only by whoever has set `taken`; `next` points to a record that is never changed or moved.
+unsafe impl Sync for Profiled {}
+
+static PROFILES: Table<Profiled> = Table::new();
+
+/// Takes address space for `count` profiles.
+pub(super) fn prepare(count: usize) {
+    PROFILES.prepare(count);
+}
+
+/// What a stream's operations are to a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Role {
+    /// Nothing: they move no data, or failed.
+    None = 0,
+    /// Reads.
+    Reads = 1,
+    /// Writes.
+    Writes = 2,
+}
+
+fn of(file: &'static File, layer: Layer) -> Option<&'static Profiled> {
+    loop {
+        let head = file.profiles.load(Ordering::Acquire);
+        let mut at = head.cast_const();
+        // SAFETY: null or pointers to records that were written before they were linked.
+        while let Some(profiled) = unsafe { at.as_ref() } {
+            if profiled.layer == layer {
+                return Some(profiled);
+            }
+            at = profiled.next;
+        }
+        let cell = UnsafeCell::new((Profile::default(), Last::default()));
+        let (_, new) = PROFILES.push(Profiled { layer, taken: AtomicBool::new(false), cell, next: head })?;
+        let new = std::ptr::from_ref(new).cast_mut();
+        // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
+        let _ = file.profiles.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+impl Profiled {
+    fn with<T>(&self, work: impl FnOnce(&mut (Profile, Last)) -> T) -> Option<T> {
+        let mut waited = 0;
+        while self.taken.swap(true, Ordering::Acquire) {
+            if waited >= MOST_YIELDS {
+                return None;
+            }
+            waited += 1;
+            // SAFETY: no preconditions.
+            unsafe { libc::sched_yield() };
+        }
+        // SAFETY: taken by this call alone.
+        let result = work(unsafe { &mut *self.cell.get() });
+        self.taken.store(false, Ordering::Release);
+        Some(result)
+    }
+}
+
+impl File {
+    /// Runs `work` on the file's profile through `layer`; `None` if there is no room for one or it could not be had.
+    pub(crate) fn with_profile<T>(
+        &'static self,
+        layer: Layer,
+        work: impl FnOnce(&mut Profile, &mut Last) -> T,
+    ) -> Option<T> {
+        of(self, layer)?.with(|(profile, last)| work(profile, last))
+    }
+
+    /// Bytes at whose multiples accesses are aligned: the stripe size, or else `st_blksize`; 0 if neither is known.
+    pub(crate) fn alignment(&self) -> u64 {
+        let [at_open, _] = self.layouts();
+        let stripe = at_open.and_then(|layout| trace_format::layout::stripe_size(layout.source, layout.bytes));
+        stripe.unwrap_or_else(|| u64::from(self.identity.get().block_size))
+    }
+
+    /// Takes the file's profiles away from it: what follows makes new ones.
+    pub(crate) fn take_profiles(&'static self) -> Vec<(Layer, Profile)> {
+        let mut at = self.profiles.swap(std::ptr::null_mut(), Ordering::AcqRel).cast_const();
+        let mut taken = Vec::new();
+        // SAFETY: null or records of the table.
+        while let Some(profiled) = unsafe { at.as_ref() } {
+            let profile = profiled.with(|(profile, _)| *profile);
+            taken.extend(profile.filter(|profile| profile.accesses > 0).map(|profile| (profiled.layer, profile)));
+            at = profiled.next;
+        }
+        taken
+    }
+}
+
+impl Stream {
+    /// Whether its operations follow each other in one file, so that an offset can be compared with the one before.
+    pub(crate) fn has_order(&self) -> bool {
+        !others::is_condensed(self.file)
+    }
+}
+
+/// Empties all profiles: in a forked child, which has one thread, and where nobody unlocks what another had locked.
+pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
+    files.for_each(|file| file.profiles.store(std::ptr::null_mut(), Ordering::Release));
+    PROFILES.clear();
+}
+
+/// The list of a file without profiles.
+pub(super) const fn none() -> AtomicPtr<Profiled> {
+    AtomicPtr::new(std::ptr::null_mut())
+}
