@@ -118,6 +118,7 @@ impl Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_format::Segment;
 
     #[test]
     fn chunks_double_up_to_the_cap_and_the_rest_is_used() {
@@ -148,6 +149,8 @@ mod tests {
         let chunks: Vec<Chunk> = std::iter::from_fn(|| arena.cut(64 << 10)).collect();
         assert!(arena.claim_full().is_none());
         chunks.iter().for_each(|chunk| arena.filled(*chunk));
+        assert!(arena.claim_full().is_none(), "their slots are taken, and not filled");
+        chunks.iter().for_each(|chunk| chunk.fill(Segment { end: 1, ..Segment::default() }));
         let claimed: usize = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..4).map(|_| scope.spawn(|| std::iter::from_fn(|| arena.claim_full()).count())).collect();

@@ -115,6 +115,15 @@ impl Chunk {
         self.0.state.compare_exchange(old as u32, new as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// Puts `segment` into every slot.
+    #[cfg(test)]
+    pub(super) fn fill(self, segment: Segment) {
+        for at in (self.first()..self.end()).step_by(size_of::<Segment>()) {
+            // SAFETY: a slot of the chunk, which only this test knows of.
+            unsafe { (at as *mut Segment).write(segment) };
+        }
+    }
+
     /// Whether its thread has filled it and every call in it is over. One that a signal handler has interrupted may yet have
     /// to write into the slot that it was given.
     pub(super) fn is_complete(self) -> bool {
