@@ -65,7 +65,7 @@ fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
     Some(file)
 }
 
-/// The same for a call that failed with `error`.
+/// As [`named`], for a call that failed with `error`.
 pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Option<&'static File> {
     if !is_readable(name, error) {
         Note::Name.count();
@@ -86,13 +86,19 @@ fn failed_path(path: &[u8]) -> Option<&'static File> {
     file
 }
 
-/// The same for a path that may be the system's.
+/// The same for a path that may be none that is recorded.
 pub(crate) fn failed_canonical(path: &[u8]) -> Option<&'static File> {
-    if registry::judge(path) != Verdict::Recorded {
-        Note::SystemName.count();
-        return None;
+    if is_recorded(path) { failed_path(path) } else { None }
+}
+
+/// Whether calls on this name are recorded; counts those that are not.
+fn is_recorded(path: &[u8]) -> bool {
+    match registry::judge(path) {
+        Verdict::Recorded => return true,
+        Verdict::System | Verdict::MpiInternal => Note::SystemName.count(),
+        Verdict::Excluded | Verdict::NotIncluded => Note::FilteredName.count(),
     }
-    failed_path(path)
+    false
 }
 
 /// Whether the string can be read. Only the kernel can tell; most errors say that it has read it.
@@ -125,12 +131,7 @@ fn with_path(
         return None;
     };
     let path = &path[..length];
-    match registry::judge(path) {
-        Verdict::Recorded => return find(path),
-        Verdict::System | Verdict::MpiInternal => Note::SystemName.count(),
-        Verdict::Excluded | Verdict::NotIncluded => Note::FilteredName.count(),
-    }
-    None
+    if is_recorded(path) { find(path) } else { None }
 }
 
 /// Writes `name`, made absolute, and returns its length; `None` if it is empty, too long or relative to nothing.
