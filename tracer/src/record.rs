@@ -214,8 +214,7 @@ impl Call {
             return self.end_inside(end, file, op, offset, length);
         }
         let Some(stream) = registry::stream_of(file, op, Within::NOTHING) else {
-            Note::TablesFull.count();
-            return;
+            return count_without_stream(op);
         };
         append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
     }
