@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Nanoseconds that the tracer adds to small calls on /dev/shm (pwrite, pread, fputc, fgetc of 1 byte, fwrite and fread of 8):
-# off, tracing, counting (DXT_ENABLE=counters), and a peer library.
+# Nanoseconds that the tracer adds to small calls on /dev/shm (1 byte; fwrite and fread 8; open and lock: a pair of calls):
+# off, tracing without and with a spool, counting (DXT_ENABLE=counters), and a peer library.
 #
 # Usage: scripts/bench.sh overhead [--peer LIB] [--calls N] [--runs R] [--threads "1 2 4"]
-#        [--clock wall|cpu] [--operations "pwrite pread fwrite fread fputc fgetc"]
-# Runs alternate (nothing, off, trace, counters, peer, nothing, ...); what is reported is the median of the differences within each
+#        [--clock wall|cpu] [--files shared|own] [--operations "pwrite pread write read turn open lock fwrite fread fputc fgetc"]
+# Runs alternate (nothing, off, trace, spool, counters, peer, nothing, ...); what is reported is the median of the differences within each
 # round, with the least and the greatest. --peer takes a preload library with Darshan's switches.
+# --files own gives each thread a file of its own. `turn` is pwrite on 1,000 descriptors in turn.
 # --clock cpu counts the threads' processor time, which other programs on the machine disturb less.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-peer='' calls=1000000 runs=7 threads=1 clock=wall
-operations='pwrite pread fwrite fread fputc fgetc'
+peer='' calls=1000000 runs=7 threads=1 clock=wall files=shared
+operations='pwrite pread write read turn open lock fwrite fread fputc fgetc'
 while [ $# -gt 0 ]; do
     case $1 in
     --peer) peer=$2 ;;
@@ -20,12 +21,17 @@ while [ $# -gt 0 ]; do
     --runs) runs=$2 ;;
     --threads) threads=$2 ;;
     --clock) clock=$2 ;;
+    --files) files=$2 ;;
     --operations) operations=$2 ;;
     *) die "unknown option $1" ;;
     esac
     shift 2
 done
 [ -z "$peer" ] || [ -e "$peer" ] || die "there is no $peer"
+case $files in
+shared | own) ;;
+*) die "--files is shared or own" ;;
+esac
 case $clock in
 wall) column=1 ;;
 cpu) column=2 ;;
@@ -35,25 +41,28 @@ build_all
 
 # one MODE OPERATION THREADS: nanoseconds per call.
 one() {
-    local command=("$work/bench_calls" "$2" "$calls" "$data/file" "$3")
+    local command=("$work/bench_calls" "$2" "$calls" "$data/file" "$3" "$files")
     case $1 in
     nothing) "${command[@]}" ;;
     off) env DXT_ENABLE=off LD_PRELOAD="$library" "${command[@]}" ;;
-    # Room for every call, 32 bytes each, so that nothing is folded.
-    trace) env DXT_ENABLE=trace DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
+    # Room for every call, 32 bytes each, so that nothing is packed or folded.
+    trace) env DXT_ENABLE=trace DXT_SPOOL=off DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
+    # As it is by default: what does not fit into 4 MiB is packed.
+    spool) env DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     counters) env DXT_ENABLE=counters DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     peer) env DARSHAN_ENABLE_NONMPI=1 DXT_ENABLE_IO_TRACE=1 DARSHAN_LOGFILE="$work/peer.log" LD_PRELOAD="$peer" "${command[@]}" ;;
     esac
-    rm -rf "$work/traces" "$work/peer.log"
+    rm -rf "$work/traces" "$work/peer.log" "$data"/file.*
 }
 
-modes=(nothing off trace counters)
+modes=(nothing off trace spool counters)
 [ -z "$peer" ] || modes+=(peer)
 machine
 echo "$calls calls of 1 or 8 bytes on /dev/shm, $runs alternating runs; nanoseconds per call ($clock clock): median (least .. greatest)"
-echo "trace: DXT_BUFFER_MAX=4G, so that every call is kept as a segment; the flush is not timed here (see: bench.sh whole)"
+echo "trace: DXT_SPOOL=off DXT_BUFFER_MAX=4G: every call is kept as a segment; spool: the defaults, a spool and 4 MiB, beyond which it packs"
+echo "The flush is not timed here (see: bench.sh whole). Threads: files $files"
 printf '\n%-10s %-8s %-22s' operation threads nothing
-printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|counters\|peer\) /+\1/g'
+printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|spool\|counters\|peer\) /+\1/g'
 echo
 for operation in $operations; do
     for count in $threads; do

@@ -1,8 +1,13 @@
 /* Times a loop of small calls and prints nanoseconds per call, by the wall clock and of processor time; the benchmark
  * runs it with and without the tracer.
- * Usage: bench_calls OPERATION COUNT FILE [THREADS]; all threads use one descriptor or stream.
- *   random          the same as pwrite at offsets anywhere in 256 MiB; FILE may be /dev/zero
+ * Usage: bench_calls OPERATION COUNT FILE [THREADS [own]]; all threads use one descriptor or stream, or (own) each a descriptor
+ * of a file of its own, FILE.<thread>.
  *   pwrite, pread   of 1 byte: warms up, then times COUNT calls per thread, prints what a thread waits for a call and uses
+ *   write, read     the same at the position
+ *   random          the same as pwrite at offsets anywhere in 256 MiB; FILE may be /dev/zero
+ *   turn            pwrite on 1,000 descriptors in turn, each of a file of its own
+ *   open            open and close, a pair for a call
+ *   lock            fcntl F_SETLK, lock and unlock of a byte, a pair for a call
  *   fwrite, fread   the same of 8 bytes on a C stream; fputc, fgetc of 1 byte
  *   whole           COUNT pwrites, nothing else, prints nothing: its caller times the whole process
  *   whole-OPERATION the same with another operation
@@ -14,15 +19,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 64, WARM_UP = 20000 };
 
-enum operation { PWRITE, PREAD, RANDOM, FWRITE, FREAD, FPUTC, FGETC };
-static const char *const names[] = {"pwrite", "pread", "random", "fwrite", "fread", "fputc", "fgetc"};
+enum operation { PWRITE, PREAD, RANDOM, WRITE, READ, TURN, OPEN, LOCK, FWRITE, FREAD, FPUTC, FGETC };
+static const char *const names[] = {"pwrite", "pread", "random", "write", "read", "turn", "open", "lock", "fwrite", "fread", "fputc", "fgetc"};
 
-static int fd, threads = 1;
+enum { TURNS = 1000 };
+static int fds[MOST_THREADS], turns[TURNS], threads = 1;
+static const char *path;
 static enum operation operation;
 static FILE *stream;
 static long count;
@@ -32,6 +40,17 @@ static struct timespec begun[MOST_THREADS], ended[MOST_THREADS], used[MOST_THREA
 static void failed(void) {
     perror("bench_calls");
     exit(1);
+}
+
+/* Opens FILE, or FILE.<number>. */
+static int open_file(int number) {
+    char name[4200];
+    snprintf(name, sizeof name, number < 0 ? "%s" : "%s.%d", path, number);
+    int fd = open(name, O_RDWR | O_CREAT, 0644);
+    if (fd < 0) {
+        failed();
+    }
+    return fd;
 }
 
 /* Anywhere in 256 MiB. Marsaglia, "Xorshift RNGs". */
@@ -44,14 +63,29 @@ static off_t next_random(void) {
 }
 
 /* Offsets go round a megabyte, so that the file stays small and in memory. By its name, callgrind can count this alone. */
-__attribute__((noinline)) static void calls(long number) {
+__attribute__((noinline)) static void calls(long number, int fd) {
     char bytes[8] = "xxxxxxx";
+    struct flock lock = {.l_whence = SEEK_SET, .l_len = 1};
     for (long i = 0; i < number; i++) {
         int done = 0;
         switch (operation) {
         case PWRITE: done = pwrite(fd, bytes, 1, i & 0xfffff) == 1; break;
         case PREAD: done = pread(fd, bytes, 1, i & 0xfffff) == 1; break;
         case RANDOM: done = pwrite(fd, bytes, 1, next_random()) == 1; break;
+        case WRITE: done = write(fd, bytes, 1) == 1; break;
+        case READ: done = read(fd, bytes, 1) == 1; break;
+        case TURN: done = pwrite(turns[i % TURNS], bytes, 1, i & 0xfff) == 1; break;
+        case OPEN: {
+            int opened = open(path, O_RDONLY);
+            done = opened >= 0 && close(opened) == 0;
+            break;
+        }
+        case LOCK:
+            lock.l_type = F_WRLCK;
+            done = fcntl(fd, F_SETLK, &lock) == 0;
+            lock.l_type = F_UNLCK;
+            done = done && fcntl(fd, F_SETLK, &lock) == 0;
+            break;
         case FWRITE: done = fwrite(bytes, 8, 1, stream) == 1; break;
         case FREAD: done = fread(bytes, 8, 1, stream) == 1; break;
         case FPUTC: done = fputc('x', stream) == 'x'; break;
@@ -65,11 +99,11 @@ __attribute__((noinline)) static void calls(long number) {
 
 static void *run(void *argument) {
     long self = (long)argument;
-    calls(WARM_UP);
+    calls(WARM_UP, fds[self]);
     pthread_barrier_wait(&together);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used[self][0]);
     clock_gettime(CLOCK_MONOTONIC, &begun[self]);
-    calls(count);
+    calls(count, fds[self]);
     clock_gettime(CLOCK_MONOTONIC, &ended[self]);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used[self][1]);
     return NULL;
@@ -79,7 +113,7 @@ static double seconds(const struct timespec *t) { return (double)t->tv_sec + (do
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|random|fwrite|fread|fputc|fgetc COUNT FILE [THREADS]\n");
+        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|random|write|read|turn|open|lock|fwrite|fread|fputc|fgetc COUNT FILE [THREADS [own]]\n");
         return 2;
     }
     int whole = strncmp(argv[1], "whole", 5) == 0;
@@ -89,17 +123,37 @@ int main(int argc, char **argv) {
     }
     count = atol(argv[2]);
     threads = argc > 4 ? atoi(argv[4]) : 1;
-    fd = open(argv[3], O_RDWR | O_CREAT, 0644);
+    path = argv[3];
+    int own = argc > 5 && strcmp(argv[5], "own") == 0;
     /* Streams read what they want of it, without going round. */
-    off_t size = operation >= FREAD ? 8 * (count + WARM_UP) * threads : 1 << 20;
-    if (fd < 0 || count < 1 || threads < 1 || threads > MOST_THREADS || (operation != RANDOM && ftruncate(fd, size) != 0)) {
+    off_t size = operation >= FREAD || operation == READ ? 8 * (count + WARM_UP) * threads : 1 << 20;
+    if (count < 1 || threads < 1 || threads > MOST_THREADS) {
         failed();
+    }
+    for (int i = 0; i < threads; i++) {
+        fds[i] = i > 0 && !own ? fds[0] : open_file(own ? i : -1);
+        if (operation != RANDOM && ftruncate(fds[i], size) != 0) {
+            failed();
+        }
+    }
+    if (operation == OPEN) {
+        close(open_file(-1));
+    }
+    if (operation == TURN) {
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+            limit.rlim_cur = limit.rlim_max;
+            setrlimit(RLIMIT_NOFILE, &limit);
+        }
+        for (int i = 0; i < TURNS; i++) {
+            turns[i] = open_file(i);
+        }
     }
     if (operation >= FWRITE && (stream = fopen(argv[3], operation == FREAD || operation == FGETC ? "r" : "w")) == NULL) {
         failed();
     }
     if (whole) {
-        calls(count);
+        calls(count, fds[0]);
         return 0;
     }
     pthread_t handles[MOST_THREADS];

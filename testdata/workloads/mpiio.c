@@ -7,10 +7,15 @@
  *   threads     MPI_THREAD_MULTIPLE, two threads of each rank write files of their own
  *   abort       rank 1 (or the only one) calls MPI_Abort with code 3 after the independent part
  *   nofinalize  every rank ends by exit(0) without MPI_Finalize, after the independent part
+ *   straggler   rank 1 is killed while the others wait for it in MPI_Finalize
+ *   twice       MPI_Finalize, and once more
+ *   forked      every rank forks a child that ends, before MPI_Finalize
  *   nothing     MPI_Init and MPI_Finalize only
  * Log: oplog.h, set OPLOG. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "mpiio.h"
+#include <signal.h>
+#include <sys/wait.h>
 #include <stdint.h>
 
 enum { BLOCK = 1000, BLOCKS = 8, INTS = 250, RECORDS = 10 };
@@ -329,6 +334,25 @@ int main(int argc, char **argv) {
         }
         MPI(MPI_Barrier(MPI_COMM_WORLD));
         sleep(10);
+    } else if (strcmp(variant, "straggler") == 0) {
+        independent(MPI_COMM_SELF, rank == 0 ? "self.0" : rank == 1 ? "self.1" : "self.2");
+        oplog_write();
+        MPI(MPI_Barrier(MPI_COMM_WORLD));
+        if (rank == 1) {
+            kill(getpid(), SIGKILL);
+        }
+    } else if (strcmp(variant, "twice") == 0) {
+        independent(MPI_COMM_SELF, rank == 0 ? "self.0" : "self.1");
+        oplog_write();
+        MPI(MPI_Finalize());
+    } else if (strcmp(variant, "forked") == 0) {
+        independent(MPI_COMM_SELF, rank == 0 ? "self.0" : "self.1");
+        pid_t pid = fork();
+        if (pid == 0) {
+            exit(5);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 5);
     } else if (strcmp(variant, "nofinalize") == 0) {
         oplog_write();
         MPI(MPI_Barrier(MPI_COMM_WORLD));

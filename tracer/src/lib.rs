@@ -30,6 +30,7 @@ mod registry;
 mod say;
 mod signals;
 mod spool;
+mod state;
 mod sys;
 mod threads;
 mod tls;

@@ -6,7 +6,8 @@ use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode, Spool};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    begin, buffer, clock, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool, threads, tls,
+    begin, buffer, clock, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool, state,
+    threads, tls,
 };
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,8 +77,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     unsafe { libc::pthread_atfork(None, Some(forked_parent), Some(forked_child)) };
     // SAFETY: registers a function of this library, which is never unloaded.
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
+    record::prepare(begin::begin);
     // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
-    if record::prepare(take_over, begin::begin) && spooled {
+    if state::prepare(take_over) && spooled {
         spool::want();
     }
     let chosen = is_chosen(job::identity().map_or(-1, |identity| identity.rank));

@@ -9,49 +9,24 @@ use crate::notes::{self, Note};
 use crate::ops::Op;
 use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
+pub(crate) use crate::state::{
+    State, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
+};
 use crate::tls::{self, Thread};
 use crate::{clock, errno, filters};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{NO_OFFSET, pack};
 
-/// Whether calls are recorded.
-#[repr(u8)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Not started yet; or this is a forked child, in which the kernel has zeroed the page that the state lies in.
-    Unset = 0,
-    /// Calls are recorded.
-    On = 1,
-    /// Off, or over: calls pass through.
-    Off = 2,
-    /// This process is left out: calls pass through, but it takes part in what all ranks do together.
-    Muted = 3,
-}
-
-/// Size of the page that the state has to itself; a page is no larger than this on any Linux of the processor.
-const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
-
-#[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
-#[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
-struct StatePage {
-    state: AtomicU8,
-    unused: [AtomicU8; PAGE_BYTES - 1],
-}
-
-/// Alone in its page, which a forked child gets zeroed however it was forked: what the parent records lies in memory that
-/// both see if there is a spool, and a child must never write there.
-static PAGE: StatePage =
-    StatePage { state: AtomicU8::new(State::Unset as u8), unused: [const { AtomicU8::new(0) }; PAGE_BYTES - 1] };
-
-/// Whether recording has begun in this process or the one it was forked from.
-static BEGUN: AtomicBool = AtomicBool::new(false);
-/// What a forked child does first.
-static IN_CHILD: OnceLock<fn()> = OnceLock::new();
 /// What is done before a thread gets its first memory.
 static BEFORE_MEMORY: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Says what is done before a thread gets its first memory for segments; false: there is none yet. For the constructor.
+pub(crate) fn prepare(before_memory: fn() -> bool) {
+    let _ = BEFORE_MEMORY.set(before_memory);
+}
 
 /// The process's segments.
 pub(crate) static ARENA: Arena = Arena::new();
@@ -63,17 +38,6 @@ pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 pub(crate) struct ThreadRecord {
     /// Kernel thread id.
     pub(crate) tid: AtomicU32,
-}
-
-/// Has the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot.
-/// `in_child` is what such a child does before its first call is recorded, `before_memory` what is done before a thread
-/// gets its first memory for segments. For the constructor.
-pub(crate) fn prepare(in_child: fn(), before_memory: fn() -> bool) -> bool {
-    let _ = IN_CHILD.set(in_child);
-    let _ = BEFORE_MEMORY.set(before_memory);
-    let page = (&raw const PAGE).cast_mut();
-    // SAFETY: the page is ours alone, private and, since it is all zero in the file, anonymous.
-    unsafe { crate::sys::syscall!(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
 }
 
 /// The bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`] in counters mode, else none: whether it is known where in memory the bytes
@@ -93,69 +57,6 @@ pub(crate) fn mark_memory() {
 #[inline(always)]
 pub(crate) fn marks_memory() -> bool {
     MEMORY_WANTED.load(Ordering::Relaxed) != 0
-}
-
-/// Switches recording on or off.
-pub(crate) fn set_state(state: State) {
-    BEGUN.store(state == State::On, Ordering::Relaxed);
-    PAGE.state.store(state as u8, Ordering::Release);
-}
-
-/// Whether recording is on.
-#[inline(always)]
-pub(crate) fn is_on() -> bool {
-    PAGE.state.load(Ordering::Relaxed) == State::On as u8
-}
-
-/// Whether this is a forked child that has not taken over yet.
-pub(crate) fn is_unadopted_child() -> bool {
-    BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8
-}
-
-/// Whether this process is left out.
-pub(crate) fn is_muted() -> bool {
-    PAGE.state.load(Ordering::Relaxed) == State::Muted as u8
-}
-
-/// This thread's state if it is the program's turn, whether its calls are recorded or not.
-pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
-    thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && thread.busy.get() == 0))
-}
-
-/// This thread's state if calls of it are to be recorded now.
-#[inline(always)]
-pub(crate) fn thread() -> Option<&'static Thread> {
-    let state = PAGE.state.load(Ordering::Relaxed);
-    if state != State::On as u8 && (state >= State::Off as u8 || !taken_over()) {
-        return None;
-    }
-    let thread = tls::current();
-    if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
-}
-
-/// The same, for functions that the tracer's own allocator calls too: while the tracer is busy, nothing is counted.
-pub(crate) fn thread_of_program() -> Option<&'static Thread> {
-    if tls::current().busy.get() == 0 { thread() } else { None }
-}
-
-/// Called while the state is not set: before the start, or in a child forked past fork(3)'s handlers, which takes over now.
-#[cold]
-#[inline(never)]
-fn taken_over() -> bool {
-    if is_unadopted_child()
-        && let Some(in_child) = IN_CHILD.get()
-    {
-        in_child();
-    }
-    is_on()
-}
-
-#[cold]
-fn while_busy(thread: &Thread) -> Option<&'static Thread> {
-    if thread.is_interrupted() {
-        Note::DuringTracer.count();
-    }
-    None
 }
 
 /// A call that is being recorded.

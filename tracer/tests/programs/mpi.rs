@@ -2,8 +2,8 @@
 //! same of the same program.
 
 use crate::harness::{
-    Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, python, read_log, read_ranks, skip, workload,
-    workload_source, workload_with,
+    Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, python, read_log, read_ranks, recover, skip,
+    workload, workload_source, workload_with,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -206,7 +206,49 @@ fn abort_of_one_rank() {
             let (pid, _) = aborting.expect("a rank aborts");
             traces.process(pid);
             exact_for_those_present(&scratch, &traces);
+            every_rank_is_there(&scratch, ranks);
         }
+    }
+}
+
+/// Whoever wrote no trace left a spool: together they tell of all that every rank did, up to its last line of log.
+fn every_rank_is_there(scratch: &Scratch, ranks: u32) {
+    for unfinished in Traces::read_finished(&scratch.traces()).unfinished {
+        std::fs::remove_file(unfinished).expect("failed to remove an unfinished trace");
+    }
+    assert_eq!(recover(scratch), 0);
+    let traces = Traces::read(&scratch.traces());
+    let told: BTreeSet<i32> = traces.processes.iter().map(|process| process.info.rank).collect();
+    assert_eq!(told, (0..ranks as i32).collect(), "{:?}", traces.processes);
+    assert_same(Order::File, &read_log(scratch), &traces.own_ops(&["MPIIO"], &scratch.data()));
+}
+
+#[test]
+fn a_rank_that_is_killed_while_the_others_wait_for_it() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let outcome = ends_as_untraced(&scratch, mpi, 3, "straggler");
+        assert_ne!(outcome.code, 0, "{outcome:?}");
+        every_rank_is_there(&scratch, 3);
+    }
+}
+
+#[test]
+fn finalize_twice() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        ends_as_untraced(&scratch, mpi, 2, "twice");
+        every_rank_is_there(&scratch, 2);
+    }
+}
+
+#[test]
+fn a_child_that_is_forked_between_init_and_finalize() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let outcome = ends_as_untraced(&scratch, mpi, 2, "forked");
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        whole_job(&scratch, 2);
     }
 }
 
