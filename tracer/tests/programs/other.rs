@@ -1,7 +1,7 @@
 //! Real programs that are not ours: Python, SQLite, the shell's tools. They must do the same under the tracer, and what
 //! the trace says must be what the kernel saw.
 
-use crate::harness::{Launch, Scratch, Traces, have, python, skip, strace, workload_source};
+use crate::harness::{Launch, Scratch, Traces, have, python, recover, skip, strace, workload_source};
 use std::path::Path;
 
 /// Runs a command under strace and then under the tracer; both must succeed, say the same, and agree on every file.
@@ -27,6 +27,30 @@ fn python_with_threads_and_a_child() {
     let Some(traces) = agrees_with_strace(&scratch, &command) else { return };
     // The interpreter and the child that it forked.
     assert_eq!(traces.processes.len(), 2, "{:?}", traces.processes);
+}
+
+#[test]
+fn python_workers_however_they_are_made_and_ended() {
+    let Some(interpreter) = python() else { return skip("python3 is not installed") };
+    let scratch = Scratch::new();
+    let script = workload_source("workers.py");
+    let launch = || Launch::new(&scratch, &interpreter).arg(&script).arg(scratch.data());
+    let untraced = launch().untraced().run();
+    scratch.clear_data();
+    let traced = launch().run();
+    assert_eq!((traced.code, &traced.stdout, &traced.stderr), (untraced.code, &untraced.stdout, &untraced.stderr));
+    // Whoever was killed rather than terminated has left a spool.
+    recover(&scratch);
+    let traces = Traces::read(&scratch.traces());
+    let data = scratch.data();
+    // Twelve jobs of 40 parts for each of the three ways; the file was written once.
+    assert_eq!(traces.totals(&["POSIX"], "read", &data.join("data")), (3 * 12 * 40, 3 * 12 * 40_000));
+    assert_eq!(traces.totals(&["POSIX"], "write", &data.join("data")).0, 120);
+    for entry in std::fs::read_dir(&data).expect("a directory").map(|entry| entry.expect("an entry").path()) {
+        let (calls, bytes) = traces.totals(&["POSIX"], "write", &entry);
+        assert_eq!(bytes, std::fs::metadata(&entry).expect("a file").len(), "{}: {calls} calls", entry.display());
+    }
+    assert!(traces.processes.len() > 9, "{}", traces.processes.len());
 }
 
 #[test]
