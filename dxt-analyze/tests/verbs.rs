@@ -50,6 +50,24 @@ fn summary_counts_each_byte_once() {
 }
 
 #[test]
+fn ten_thousand_files_are_one_job() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..10_000 {
+        let mut one = process(number, &format!("n{:03}", number / 100));
+        one.process.info.pid = 1000 + number as u32;
+        one.write("/shared", i64::from(number) * 100, 100, 10, 20);
+        put(folder.path(), &format!("{number:05}.dxt"), &trace(&job("many", 10_000), vec![one]));
+    }
+    let path = folder.path().to_str().unwrap();
+    let found = json(&["summary", "--format", "json", path], 0);
+    for (key, expected) in [("processes", 10_000), ("nodes", 100), ("files", 1), ("bytes_written", 1_000_000)] {
+        assert_eq!(found[key], expected, "{key}");
+    }
+    let checked = json(&["check", "--format", "json", path], 0);
+    assert_eq!(checked["files"].as_array().unwrap().len(), 10_000);
+}
+
+#[test]
 fn dump_is_exact() {
     let folder = tempfile::tempdir().unwrap();
     let mut second = process(1, "n,1");
