@@ -137,3 +137,25 @@ fn fio_with_libaio() {
     });
     assert_eq!(found, told);
 }
+
+#[test]
+fn fio_with_system_calls() {
+    for engine in ["sync", "psync", "pvsync", "pvsync2"] {
+        let Some((told, traces)) = fio(engine) else { return };
+        let found = ["read", "write"].map(|name| {
+            let of_job = traces.segments.iter().map(|seg| &seg.op).filter(|op| op.layer == "POSIX" && op.name == name);
+            let lengths = of_job.filter(|op| op.length == 4096).map(|op| op.length);
+            (lengths.clone().count() as u64, lengths.sum::<u64>())
+        });
+        assert_eq!(found[0], told[0], "{engine}");
+        // It fills the file first.
+        assert_eq!(found[1], (told[1].0 + 2048, told[1].1 + (8 << 20)), "{engine}");
+    }
+}
+
+#[test]
+fn fio_with_a_memory_map() {
+    let Some((_, traces)) = fio("mmap") else { return };
+    let mapped = traces.segments.iter().filter(|seg| seg.op.name == "mmap" && seg.op.path.ends_with("/data/file"));
+    assert!(mapped.map(|seg| seg.op.length).sum::<u64>() >= 8 << 20);
+}
