@@ -225,7 +225,7 @@ pub struct RecoverArgs {
     /// Spools (*.spool), or directories with them
     #[arg(required = true, value_name = "SPOOL")]
     pub spools: Vec<PathBuf>,
-    /// Trace to write, or a directory for traces named after their programs
+    /// Trace to write (*.dxt), or a directory for traces named after their programs, made if absent
     #[arg(short, long, default_value = ".", value_name = "FILE")]
     pub output: PathBuf,
     /// Remove spools of ended processes once their trace is written

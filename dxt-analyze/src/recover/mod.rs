@@ -94,8 +94,13 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Puts the processes of `spools` together, one trace per job, in `output`: a file, or a directory, in which traces are
-/// named as the tracer would. With `remove`, spools of processes that have ended are removed once their trace is written.
+/// Whether `--output` means a directory: one that exists, or a name that is no trace's.
+fn is_directory(output: &Path) -> bool {
+    output.is_dir() || output.extension().is_none_or(|extension| extension != "dxt")
+}
+
+/// Puts the processes of `spools` together, one trace per job, in `output`: a file, if it is named `*.dxt`, or a directory,
+/// made if it is absent, in which traces are named as the tracer would. With `remove`, spools of processes that have ended are removed once their trace is written.
 ///
 /// # Errors
 /// If no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
@@ -121,7 +126,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recove
             None => jobs.push(vec![one]),
         }
     }
-    if jobs.len() > 1 && !output.is_dir() {
+    if jobs.len() > 1 && !is_directory(output) {
         let keys: Vec<&str> = jobs.iter().filter_map(|job| job.first()).map(|one| one.about.job.as_str()).collect();
         let why = format!("the spools are of {} jobs ({}): give --output a directory", jobs.len(), keys.join(", "));
         return Err(UsageError(why).into());
@@ -192,7 +197,13 @@ fn read(path: &Path) -> Result<Option<Found>> {
 fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)> {
     let mut encoder = Encoder::new()?;
     let (mut regions, mut about) = (Vec::new(), Vec::new());
-    let path = if output.is_dir() { output.join(file_name(&job)) } else { output.to_owned() };
+    let path = if is_directory(output) {
+        std::fs::create_dir_all(output)
+            .with_context(|| format!("failed to make the directory {}", output.display()))?;
+        output.join(file_name(&job))
+    } else {
+        output.to_owned()
+    };
     // The process that knows of MPI knows most of the job.
     let best = job.iter().find(|one| one.recovered.job.info.mpi.is_some()).or(job.first());
     let block = best.map(|one| one.recovered.job.clone()).unwrap_or_default();
