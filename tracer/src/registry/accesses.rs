@@ -62,11 +62,13 @@ pub(crate) struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    /// Of `stream`; `None` if its calls are none that count: those that moved no data, and those of other layers than POSIX
-    /// inside MPI-IO.
+    /// Of `stream`; `None` if its calls are none that count: those that moved no data, those of HDF5, and
+    /// those of other layers than POSIX inside MPI-IO.
     pub(crate) fn of(stream: &Stream, triggers: &'a Triggers) -> Option<Self> {
         let is_posix = stream.layer == Layer::Posix;
-        let counts = stream.moves_data() && (is_posix || stream.flags & stream_flags::NESTED == 0);
+        // HDF5 does not say where its bytes go; the calls that it makes do.
+        let is_own = stream.layer != Layer::Hdf5 && stream.flags & stream_flags::NESTED == 0;
+        let counts = stream.moves_data() && (is_posix || is_own);
         let boundaries =
             || if triggers.unaligned.is_some() { Boundaries::of(stream.file) } else { Boundaries::Unknown };
         counts.then(|| Self { triggers, boundaries: boundaries(), is_posix, sums: Accesses::default() })

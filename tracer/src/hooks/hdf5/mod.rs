@@ -6,11 +6,13 @@ mod data_sets;
 mod files;
 mod transfers;
 
-use crate::clock;
 use crate::errno::{self, Errno};
 use crate::hdf5::Library;
+use crate::notes::Note;
 use crate::record::{self, Call};
 use crate::tls::Thread;
+use crate::{clock, filters};
+use trace_format::op::Layer;
 
 /// What functions answer where there is no HDF5 after all.
 const MISSING: i32 = -1;
@@ -28,6 +30,11 @@ fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>
     let Some(thread) = record::thread().filter(|thread| thread.hdf5_depth.get() == 0 && library.is_recorded()) else {
         return (call(), None);
     };
+    if filters::current().is_some_and(|filters| !filters.layers.contain(Layer::Hdf5)) {
+        // What is called inside is the program's then.
+        Note::Layer.count();
+        return (call(), None);
+    }
     thread.hdf5_depth.set(1);
     let timer = Call::begin(thread);
     let result = call();
