@@ -1,6 +1,6 @@
 //! What the process block says beyond files and streams: data sets, hints, datatypes.
 
-use crate::registry::{self, File, Use};
+use crate::registry::{self, File, Hint, Use};
 use std::collections::BTreeMap;
 use trace_format::StreamId;
 use trace_format::meta::{DataSetAccess, DataSetDef, DatatypeUse, HintDef, Process, StreamDef};
@@ -11,16 +11,21 @@ pub(super) fn add(process: &mut Process) {
     let stream = |def: &StreamDef| Some((std::ptr::from_ref(registry::stream_by_id(StreamId(def.id))?.file), def.file));
     let number_of: BTreeMap<*const File, u32> = process.streams.iter().filter_map(stream).collect();
     let number = |file: &'static File| number_of.get(&std::ptr::from_ref(file)).copied();
-    for hint in registry::hints() {
-        let Some(file) = number(hint.file) else { continue };
-        let (key, value) = (hint.key.to_vec(), hint.value.to_vec());
-        process.hints.push(HintDef { file, origin: hint.origin, key, value });
-    }
+    process.hints = hints(number);
     for details in registry::mpi_details() {
         let Some(file) = number(details.file) else { continue };
         let used = details.datatypes().map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
         process.datatypes.extend(used);
     }
+}
+
+/// The hints of the files that have a `number`.
+pub(super) fn hints(mut number: impl FnMut(&'static File) -> Option<u32>) -> Vec<HintDef> {
+    let of_file = |hint: &'static Hint| {
+        let (file, origin) = (number(hint.file)?, hint.origin);
+        Some(HintDef { file, origin, key: hint.key.to_vec(), value: hint.value.to_vec() })
+    };
+    registry::hints().filter_map(of_file).collect()
 }
 
 /// Adds the data sets whose streams the block describes.

@@ -122,6 +122,39 @@ fn both_parallel_builds_tell_exactly_what_the_program_did() {
     }
 }
 
+/// In counters mode the ranks' sums of a shared file become one record, in which its data sets are not told apart.
+#[test]
+fn counters_of_all_data_sets_are_in_the_common_record() {
+    for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
+        if !mpi.available() {
+            continue;
+        }
+        let Some(program) = workload_hdf5("hdf5_parallel", mpi, hdf5, &[]) else { continue };
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, &program).arg(scratch.data()).ranks(mpi, 3).env("DXT_ENABLE", "counters");
+        let (log, traces) = launch.traced();
+        for name in ["create", "create_dataset", "write", "read", "sync", "close_dataset", "close"] {
+            let did = log.iter().filter(|op| op.name == name).fold((0, 0), |sum, op| (sum.0 + 1, sum.1 + op.length));
+            assert_eq!(traces.totals(&["HDF5"], name, &scratch.data()), did, "{name}");
+        }
+        // Open MPI's own MPI-IO has none that nobody has asked for.
+        let hints = traces.processes.iter().any(|process| !process.block.hints.is_empty());
+        assert_eq!(hints, mpi == Compiler::Mpich);
+    }
+}
+
+/// Without the layer, what HDF5 calls is the program's.
+#[test]
+fn a_filter_that_leaves_hdf5_out() {
+    let Some(program) = workload_hdf5("hdf5_all", Compiler::Cc, "serial", &[]) else { return };
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, &program).arg(scratch.data()).env("DXT_LAYERS", "posix,stdio,mpiio");
+    let (_, traces) = launch.traced();
+    assert!(traces.own_ops(&["POSIX"], &scratch.data()).iter().any(|op| op.name == "write"));
+    assert!(traces.segments.iter().all(|seg| seg.op.layer == "POSIX" && !seg.in_hdf5), "HDF5 is on record");
+    assert!(traces.processes.iter().all(|process| process.block.data_sets.is_empty()));
+}
+
 /// Two builds of HDF5 in one process: a plugin's calls go to the plugin's own.
 #[test]
 fn several_copies_in_one_process_are_told_apart() {

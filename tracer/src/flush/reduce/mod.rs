@@ -9,6 +9,7 @@ mod operators;
 mod words;
 
 use super::counted::{Counted, Files, in_nanoseconds, profile_in_nanoseconds};
+use super::details;
 use crate::clock::Calibration;
 use crate::mpi::World;
 use crate::ops;
@@ -180,7 +181,10 @@ impl Mine {
             let first_start = words::aligned(ns.first_start, sync_ns);
             let last_end = words::aligned(ns.last_end, sync_ns);
             mine.files.insert(file, stream.file);
-            mine.streams.insert(key(file, stream), (stream, Counters { first_start, last_end, ..ns }));
+            let counters = Counters { first_start, last_end, ..ns };
+            // Data sets of a file have streams of their own, which the common record does not tell apart.
+            let known = mine.streams.entry(key(file, stream)).and_modify(|(_, known)| known.merge(&counters));
+            known.or_insert((stream, counters));
         }
         for (file, layer, profile) in &counted.profiles {
             let Ok(file) = hashes.binary_search(&file.hash) else { continue };
@@ -269,4 +273,11 @@ fn describe(
         }
         process.reduction.spreads.push(SpreadDef { file, layer, spread });
     }
+    let reduced: BTreeSet<usize> = keys.iter().map(|&key| file_of(key)).collect();
+    let number = |file: &'static File| {
+        let shared = mine.files.iter().any(|(place, mine)| std::ptr::eq(*mine, file) && reduced.contains(place));
+        shared.then(|| numbers.number(process, file, &known))
+    };
+    let hints = details::hints(number);
+    process.hints = hints;
 }
