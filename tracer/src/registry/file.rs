@@ -5,11 +5,12 @@ use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity, LayoutText};
 use super::stream::Within;
 use super::{others, profiles};
+use crate::errno;
 use crate::memory::{Bytes, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
 use crate::spool::journal;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileDef, FileKind, LayoutDef, LayoutMoment, LayoutSource, path_hash};
 
 impl File {
@@ -26,6 +27,9 @@ static FILES: Table<File> = Table::new();
 static LAYOUTS: Table<LayoutText> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
+
+/// Devices whose file system knows neither attribute (EOPNOTSUPP, not merely a file without one): not asked again.
+static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 /// Takes address space for `files` files.
 pub(super) fn prepare(files: usize) {
@@ -181,12 +185,19 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     if moment == LayoutMoment::Close && file.layouts[0].load(Ordering::Relaxed).is_null() {
         return;
     }
-    let mut buffer = [0_u8; 8192];
+    let device = file.identity.get().device;
+    if WITHOUT_LAYOUTS.iter().any(|known| known.load(Ordering::Relaxed) == device + 1) {
+        return;
+    }
+    let (mut buffer, mut knows_none) = ([0_u8; 8192], true);
     for (name, source) in attributes {
         // SAFETY: the buffer is ours and its size is given; the name ends in NUL.
         let length =
             unsafe { crate::sys::syscall!(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
-        let Some(bytes) = usize::try_from(length).ok().and_then(|length| buffer.get(..length)) else { continue };
+        let Some(bytes) = usize::try_from(length).ok().and_then(|length| buffer.get(..length)) else {
+            knows_none &= errno::save().value() == libc::EOPNOTSUPP;
+            continue;
+        };
         // The same as before is not kept again: a file may be opened and closed without end.
         let before = file.layouts().into_iter().flatten().find(|known| known.source == source && known.bytes == bytes);
         if let Some(before) = before {
@@ -199,6 +210,13 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
             note_layout(file, moment, layout);
         }
         return;
+    }
+    if knows_none {
+        // A device number plus one, where there is a place left.
+        let free = |place: &&AtomicU64| place.load(Ordering::Relaxed) == 0;
+        if let Some(place) = WITHOUT_LAYOUTS.iter().find(free) {
+            place.store(device + 1, Ordering::Relaxed);
+        }
     }
 }
 
