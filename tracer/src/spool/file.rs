@@ -17,6 +17,9 @@ static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
 
+/// Pieces of this many bytes and less are not populated.
+const LEAST_POPULATED: usize = 64 << 10;
+
 /// madvise(2): MADV_POPULATE_WRITE (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
@@ -132,7 +135,13 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
             0_i64
         )
     };
-    if address == -1 { Err(errno::save().value()) } else { Ok(address as *mut u8) }
+    if address == -1 {
+        return Err(errno::save().value());
+    }
+    // There is nothing to read ahead: the file is all zeros, and a page of it is wanted, not megabytes.
+    // SAFETY: our own mapping; advice changes nothing that can be seen.
+    unsafe { crate::sys::syscall!(libc::SYS_madvise, address, length, libc::MADV_RANDOM) };
+    Ok(address as *mut u8)
 }
 
 /// Has the file system take room for a range that nobody has written to.
@@ -169,7 +178,8 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
 pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
     let saved = errno::save();
     let done = allocate_at(address, bytes);
-    if done {
+    // What a short process may never touch is left alone: some file systems take milliseconds to make its pages.
+    if done && bytes > LEAST_POPULATED {
         // Many page faults less. Where the kernel does not know it, they happen one by one.
         // SAFETY: the range is ours and backed.
         unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) };
