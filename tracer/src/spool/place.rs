@@ -7,7 +7,7 @@ use std::ffi::CString;
 
 /// File systems that other nodes see too (statfs(2), and the file systems' own sources): NFS, CIFS, SMB2, Lustre, GPFS, Ceph,
 /// BeeGFS, Panasas, AFS, 9P, FUSE. A mapped file there is slow, and may fail in ways that a program cannot survive.
-const SHARED: [u32; 12] = [
+const SHARED: [u32; 11] = [
     0x6969,
     0xff53_4d42,
     0xfe53_4d42,
@@ -19,7 +19,6 @@ const SHARED: [u32; 12] = [
     0x5346_414f,
     0x0102_1997,
     0x6573_5546,
-    0x6173_7067,
 ];
 
 /// Directory for the spool.

@@ -211,8 +211,8 @@ fn nobody_may_write_the_trace() {
 fn little_address_space() {
     for megabytes in [2000, 400, 120, 40, 16] {
         let scratch = Scratch::new();
-        let (_, hard) = (megabytes, megabytes << 20);
-        let launch = Launch::new(&scratch, "/usr/bin/prlimit").arg(format!("--as={hard}")).arg(workload("exits"));
+        let limit = format!("--as={}", megabytes << 20);
+        let launch = Launch::new(&scratch, "/usr/bin/prlimit").arg(limit).arg(workload("exits"));
         let outcome = launch.arg(scratch.data()).arg("return").arg("3000").run();
         assert_eq!(outcome.code, 7, "{megabytes} MiB: {outcome:?}");
         let traces = Traces::read(&scratch.traces());

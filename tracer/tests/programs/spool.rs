@@ -160,9 +160,9 @@ fn a_trace_that_cannot_be_written_can_be_recovered() {
 fn without_a_spool_all_is_as_before() {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("exit").arg("300");
-    let (log, traces) = { (launch.env("DXT_SPOOL", "off").run(), read_log(&scratch)) };
-    assert_eq!(log.code, 7);
-    assert_same(Order::Thread, &traces, &Traces::read(&scratch.traces()).own_ops(&["POSIX", "STDIO"], &scratch.data()));
+    assert_eq!(launch.env("DXT_SPOOL", "off").run().code, 7);
+    let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+    assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
     assert!(!scratch.spools().exists());
 }
 
