@@ -15,7 +15,8 @@ fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush: &str) -> 
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
     let launch = Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks);
     // Open MPI's own MPI-IO makes a file per rank to test locks with, which rightly stays with its rank; ROMIO does not.
-    let launch = launch.env("OMPI_MCA_io", "^ompio");
+    // Open MPI's ranks race to make the directory of their job, and only those that are late ask for its parents.
+    let launch = launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data());
     let outcome = launch.env("DXT_ENABLE", "counters").env("DXT_FLUSH", flush).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     let traces = Traces::read(&scratch.traces());
