@@ -39,6 +39,8 @@ pub enum Verb {
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
     Check(CheckArgs),
+    /// What a finding means, how it is computed, and what to do about it
+    Explain(ExplainArgs),
     /// Makes a trace from the spools of processes that were killed, or that still run
     Recover(RecoverArgs),
 }
@@ -52,6 +54,21 @@ pub struct Inputs {
     /// Read only the files of the job with this key
     #[arg(long, value_name = "KEY")]
     pub job: Option<String>,
+    /// Look at these ranks only, as in 0,4:7,12:
+    #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
+    pub ranks: Option<String>,
+    /// Look at files that match only; a pattern without a slash is compared with the last part of a path
+    #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
+    pub files: Vec<String>,
+    /// Look at these layers only
+    #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
+    pub layer: Vec<LayerName>,
+    /// Look at calls within a span of time only, in seconds since the job's start, as in 1.5:3
+    #[arg(long, value_name = "FROM:UNTIL", help_heading = "What to look at")]
+    pub time: Option<String>,
+    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
 }
 
 /// How to write a report.
@@ -148,9 +165,6 @@ pub struct OutliersArgs {
     /// Compare bytes per second or seconds
     #[arg(long, value_enum, default_value_t)]
     pub metric: Metric,
-    /// Look at one layer only
-    #[arg(long, value_enum, ignore_case = true)]
-    pub layer: Option<LayerName>,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
@@ -217,6 +231,17 @@ pub struct CheckArgs {
     /// Which of the report's tables to write as CSV (default: the first)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
+}
+
+/// `explain`.
+#[derive(Clone, Debug, Args)]
+pub struct ExplainArgs {
+    /// Code of a finding, as DXT-O001 or o001; without one, all codes are listed
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// `recover`.

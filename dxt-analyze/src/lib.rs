@@ -13,6 +13,7 @@ pub mod findings;
 pub mod layouts;
 pub mod limits;
 pub mod load;
+pub mod pattern;
 pub mod progress;
 pub mod recover;
 pub mod render;

@@ -2,6 +2,7 @@
 //! thread; partials merge into the same result whatever the threads did, because they hold whole numbers, sets and
 //! bounded lists with a total order only.
 
+use crate::load::select::overlaps;
 use crate::load::{Problem, Process, Run};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +11,8 @@ use trace_format::read::{Columns, Decoder};
 
 /// Stands in [`Block::streams`] for a stream that the process's table lacks.
 pub const NO_STREAM: u32 = u32::MAX;
+/// Stands there for a segment that is not looked at: see [`crate::load::select`]. No table has either index.
+pub const LEFT_OUT: u32 = u32::MAX - 1;
 /// Blocks that a thread takes from the queue at a time: neighbours, which are mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
 /// Problems that are kept; more are counted.
@@ -24,16 +27,18 @@ pub struct Block<'a> {
     pub number: u32,
     /// The process.
     pub process: &'a Process,
+    /// Index of its thread in the process's table.
+    pub thread: u32,
     /// Its segments; times in ns since the process's epoch.
     pub columns: &'a Columns,
-    /// Per segment: index into the process's streams, or [`NO_STREAM`].
+    /// Per segment: index into the process's streams, [`NO_STREAM`] or [`LEFT_OUT`].
     pub streams: &'a [u32],
 }
 
 /// One segment of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Index into the process's streams, or [`NO_STREAM`].
+    /// Index into the process's streams, [`NO_STREAM`] or [`LEFT_OUT`].
     pub stream: u32,
     /// Byte offset, or -1.
     pub offset: i64,
@@ -81,6 +86,11 @@ pub trait Analysis: Sync {
     fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
         true
     }
+    /// Whether it must see the blocks of a process one after another: thread by thread, each in the order of its buffer,
+    /// none given to another partial. Then a process is read by one thread.
+    fn ordered(&self) -> bool {
+        false
+    }
     /// Adds a block.
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>);
     /// Adds what another thread found.
@@ -97,6 +107,10 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
 
     fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
         self.0.wants(run, process, head) || self.1.wants(run, process, head)
+    }
+
+    fn ordered(&self) -> bool {
+        self.0.ordered() || self.1.ordered()
     }
 
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
@@ -120,6 +134,10 @@ impl<A: Analysis> Analysis for Option<A> {
 
     fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
         self.as_ref().is_some_and(|analysis| analysis.wants(run, process, head))
+    }
+
+    fn ordered(&self) -> bool {
+        self.as_ref().is_some_and(Analysis::ordered)
     }
 
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
@@ -175,21 +193,17 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
             wanted.map(move |(index, _)| (number as u32, index as u32))
         })
         .collect();
+    let items = if analysis.ordered() { by_process(&queue) } else { queue.chunks(BLOCKS_AT_A_TIME).collect() };
     let next = AtomicUsize::new(0);
-    let workers = rayon::current_num_threads().min(queue.len().div_ceil(BLOCKS_AT_A_TIME)).max(1);
+    let workers = rayon::current_num_threads().min(items.len()).max(1);
     let parts: Vec<(A::Partial, Lost)> = (0..workers)
         .into_par_iter()
         .with_max_len(1)
         .map(|_| {
             let mut worker = Worker::new();
             let (mut partial, mut lost) = (analysis.start(), Lost::default());
-            loop {
-                let from = next.fetch_add(BLOCKS_AT_A_TIME, Ordering::Relaxed);
-                let Some(items) = queue.get(from..queue.len().min(from + BLOCKS_AT_A_TIME)) else { break };
-                if items.is_empty() {
-                    break;
-                }
-                for &(process, block) in items {
+            while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for &(process, block) in *item {
                     worker.block(run, process, block, analysis, &mut partial, &mut lost, progress);
                 }
             }
@@ -204,6 +218,13 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
     lost.problems.sort();
     lost.problems.truncate(MAX_PROBLEMS);
     (total, lost)
+}
+
+/// One item per process, those with most blocks first, so that no long one is left for the end.
+fn by_process(queue: &[(u32, u32)]) -> Vec<&[(u32, u32)]> {
+    let mut items: Vec<&[(u32, u32)]> = queue.chunk_by(|a, b| a.0 == b.0).collect();
+    items.sort_by_key(|item| std::cmp::Reverse(item.len()));
+    items
 }
 
 /// What a thread keeps between blocks.
@@ -233,8 +254,9 @@ impl Worker {
         let Some(input) = run.inputs.get(process.input as usize) else { return };
         match self.decoder.block(input.trace.source(), block) {
             Ok(columns) => {
-                lost.without_stream += resolve(process, &columns.stream, &mut self.streams);
-                analysis.block(partial, &Block { run, number, process, columns, streams: &self.streams });
+                lost.without_stream += resolve(run, process, columns, &mut self.streams);
+                let (thread, streams) = (block.head.thread, self.streams.as_slice());
+                analysis.block(partial, &Block { run, number, process, thread, columns, streams });
             }
             Err(error) => {
                 lost.segments += u64::from(block.head.segments);
@@ -249,18 +271,29 @@ impl Worker {
     }
 }
 
-/// Stream ids to indices in the process's table; returns how many are not in it.
-pub fn resolve(process: &Process, ids: &[u32], into: &mut Vec<u32>) -> u64 {
+/// The indices in the process's table that a block's segments have: [`Block::streams`]. Returns how many are not in it.
+pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<u32>) -> u64 {
     into.clear();
-    into.reserve(ids.len());
+    into.reserve(columns.stream.len());
     let (mut last, mut index, mut unknown) = (None, NO_STREAM, 0);
-    for &id in ids {
+    for &id in &columns.stream {
         if last != Some(id) {
             index = process.stream_index(id).map_or(NO_STREAM, |index| index as u32);
+            if process.streams.get(index as usize).is_some_and(|stream| !stream.chosen) {
+                index = LEFT_OUT;
+            }
             last = Some(id);
         }
         unknown += u64::from(index == NO_STREAM);
         into.push(index);
+    }
+    if let Some(window) = run.window {
+        let place = |time: u64| time.saturating_add(process.shift_ns);
+        for (index, (&start, &end)) in into.iter_mut().zip(columns.start.iter().zip(&columns.end)) {
+            if !overlaps(place(start), place(end), window) {
+                *index = LEFT_OUT;
+            }
+        }
     }
     unknown
 }

@@ -7,7 +7,6 @@
 //!   statistical packages", The American Statistician 50, 1996 (the default of R and NumPy).
 //! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
 
-use crate::thresholds::FENCE_IQR;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -116,9 +115,9 @@ impl Sample {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Box plot; `None` while empty.
+    /// Box plot with fences `fence_iqr` interquartile ranges outside the quartiles; `None` while empty.
     #[must_use]
-    pub fn box_plot(&self) -> Option<BoxPlot> {
+    pub fn box_plot(&self, fence_iqr: f64) -> Option<BoxPlot> {
         let mean = self.mean()?;
         let (exact, quartiles) = match &self.values {
             Values::Exact(values) => {
@@ -131,7 +130,7 @@ impl Sample {
             }
         };
         let [q1, median, q3] = quartiles;
-        let reach = FENCE_IQR * (q3 - q1);
+        let reach = fence_iqr * (q3 - q1);
         let (min, max) = (self.min as f64, self.max as f64);
         Some(BoxPlot { mean, min, q1, median, q3, max, low_fence: q1 - reach, high_fence: q3 + reach, exact })
     }
@@ -152,9 +151,9 @@ pub struct BoxPlot {
     pub q3: f64,
     /// Largest value.
     pub max: f64,
-    /// Q1 less [`FENCE_IQR`] interquartile ranges.
+    /// Q1 less so many interquartile ranges.
     pub low_fence: f64,
-    /// Q3 plus [`FENCE_IQR`] interquartile ranges.
+    /// Q3 plus so many interquartile ranges.
     pub high_fence: f64,
     /// Whether the quartiles are exact; else they are within 0.1 %.
     pub exact: bool,
@@ -242,10 +241,10 @@ mod tests {
         // numpy.quantile([1, 2, 4, 8, 16, 32], [.25, .5, .75]) = [2.5, 6, 14]
         let mut sample = Sample::default();
         [32, 1, 16, 2, 8, 4].into_iter().for_each(|value| sample.add(value));
-        let plot = sample.box_plot().unwrap();
+        let plot = sample.box_plot(1.5).unwrap();
         assert_eq!((plot.q1, plot.median, plot.q3, plot.mean), (2.5, 6.0, 14.0, 10.5));
         assert_eq!((plot.low_fence, plot.high_fence), (2.5 - 17.25, 14.0 + 17.25));
-        assert!(plot.exact && Sample::default().box_plot().is_none());
+        assert!(plot.exact && Sample::default().box_plot(1.5).is_none());
     }
 
     #[test]
@@ -258,7 +257,7 @@ mod tests {
             part.iter().for_each(|&value| sample.add(value));
             sample
         };
-        let whole = sample_of(&values).box_plot().unwrap();
+        let whole = sample_of(&values).box_plot(1.5).unwrap();
         assert!(!whole.exact);
         for (q, found) in [(0.25, whole.q1), (0.5, whole.median), (0.75, whole.q3)] {
             let exact = quantile_of_sorted(&sorted, q);
@@ -268,7 +267,7 @@ mod tests {
         for (first, second) in [(a, b), (b, a)] {
             let mut merged = sample_of(first);
             merged.merge(sample_of(second));
-            assert_eq!(merged.box_plot().unwrap(), whole);
+            assert_eq!(merged.box_plot(1.5).unwrap(), whole);
         }
     }
 

@@ -1,83 +1,129 @@
-//! Every threshold of every verdict: name, unit, default, source. `docs/analyses.md` shows the same list; a test keeps
-//! the two together.
+//! Every threshold of every verdict: name, unit, default, source, and a file that changes them (`--thresholds FILE`, TOML).
+//! `docs/analyses.md` shows the same list; a test keeps the two together.
 
-/// Fences of a box plot lie this many interquartile ranges outside the quartiles. Unit: IQR.
-/// Source: Tukey, Exploratory Data Analysis, 1977; used on bandwidths by Xu et al., "DXT: Darshan eXtended Tracing",
-/// CUG 2017, section IV.
-pub const FENCE_IQR: f64 = 1.5;
+use crate::exit::UsageError;
+use serde::{Deserialize, Serialize};
 
-/// Fewest operations that a box plot gives a verdict on. Unit: operations.
-/// Source: Hoaglin, Iglewicz & Tukey, "Performance of some resistant rules for outlier labeling", JASA 81, 1986: below
-/// about 20 values the fences label good data too often.
-pub const BOX_MIN_SAMPLE: u64 = 20;
+/// A threshold, for reports and documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Threshold {
+    /// Name, as in the TOML file.
+    pub name: &'static str,
+    /// Value that counts.
+    pub value: f64,
+    /// Unit.
+    pub unit: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
 
-/// Modified z-score from which a rank, node, storage target or file is an outlier. Unit: robust standard deviations.
-/// Source: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
-pub const MODIFIED_Z: f64 = 3.5;
+macro_rules! thresholds {
+    ($($name:ident: $type:ty = $default:literal, $unit:literal, $doc:literal, $source:literal;)+) => {
+        /// The thresholds that count for a run.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Thresholds {
+            $(#[doc = concat!($doc, " Unit: ", $unit, ". Source: ", $source, ".")] pub $name: $type,)+
+        }
 
-/// Fewest ranks, nodes, storage targets or files that are compared. Unit: members of the group.
-/// Source: ours; with fewer, a median absolute deviation rests on two or three values.
-pub const UNITS_MIN_SAMPLE: usize = 8;
+        impl Default for Thresholds {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
 
-/// Least slowdown against the median that is called an outlier, however regular the rest is. Unit: ratio.
-/// Source: the 15 % that Drishti takes for stragglers.
-pub const MIN_SLOWDOWN: f64 = 1.15;
+        impl Thresholds {
+            /// All, in the order of the documentation.
+            #[must_use]
+            #[expect(clippy::cast_lossless, trivial_numeric_casts, reason = "some are whole numbers")]
+            pub fn all(&self) -> Vec<Threshold> {
+                vec![$(Threshold {
+                    name: stringify!($name),
+                    value: self.$name as f64,
+                    unit: $unit,
+                    source: $source,
+                },)+]
+            }
+        }
+    };
+}
 
-/// Share of operations that begin or end off a stripe boundary, from which it is a finding. Unit: ratio.
-/// Source: Drishti's 10 % for misaligned requests.
-pub const UNALIGNED_SHARE: f64 = 0.10;
+thresholds! {
+    fence_iqr: f64 = 1.5, "IQR",
+        "Fences of a box plot lie this many interquartile ranges outside the quartiles.",
+        "Tukey, Exploratory Data Analysis, 1977; on bandwidths: Xu et al., DXT, CUG 2017, section IV";
+    box_min_sample: u64 = 20, "operations",
+        "Fewest operations that a box plot gives a verdict on.",
+        "Hoaglin, Iglewicz & Tukey, JASA 81, 1986: below about 20 values the fences label good data too often";
+    modified_z: f64 = 3.5, "robust standard deviations",
+        "Modified z-score from which a rank, node, storage target or file is an outlier.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+    units_min_sample: u64 = 8, "members",
+        "Fewest ranks, nodes, storage targets or files that are compared.",
+        "ours: with fewer, a median absolute deviation rests on two or three values";
+    min_slowdown: f64 = 1.15, "ratio",
+        "Least slowdown against the median that is called an outlier, however regular the rest is.",
+        "the 15 % that Drishti takes for stragglers";
+    unaligned_share: f64 = 0.1, "ratio",
+        "Share of operations that begin or end off a stripe boundary, from which it is a finding.",
+        "Drishti's 10 % for misaligned requests";
+    crossing_share: f64 = 0.1, "ratio",
+        "Share of operations that cross a stripe boundary though they would fit in one stripe, from which it is a finding.",
+        "as for unaligned_share";
+    alignment_min_operations: u64 = 10, "operations",
+        "Fewest operations on a file that alignment is judged on.",
+        "ours: a header or two written at odd places is no pattern";
+    target_imbalance: f64 = 1.3, "ratio",
+        "Bytes on the busiest storage target against the mean over the file's targets, from which it is a finding.",
+        "the 30 % that Drishti takes for imbalance";
+    imbalance_min_stripes: u64 = 4, "stripes per target",
+        "Fewest stripes' worth of bytes that balance over targets is judged on, per target.",
+        "ours: with fewer, some targets must get one stripe more than others";
+    high_cost_share: f64 = 0.1, "ratio",
+        "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
+        "ours";
+    warn_cost_share: f64 = 0.01, "ratio",
+        "The same for `warn`; below it a finding is `info`.",
+        "ours";
+}
 
-/// Share of operations that cross a stripe boundary though they would fit in one stripe, from which it is a finding.
-/// Unit: ratio. Source: as for [`UNALIGNED_SHARE`].
-pub const CROSSING_SHARE: f64 = 0.10;
-
-/// Fewest operations on a file that alignment is judged on. Unit: operations.
-/// Source: ours; a header or two written at odd places is no pattern.
-pub const ALIGNMENT_MIN_OPERATIONS: u64 = 10;
-
-/// Bytes on the busiest storage target against the mean over the file's targets, from which it is a finding. Unit: ratio.
-/// Source: the 30 % that Drishti takes for imbalance.
-pub const TARGET_IMBALANCE: f64 = 1.30;
-
-/// Fewest stripes' worth of bytes that balance over targets is judged on, per target. Unit: stripes per target.
-/// Source: ours; with fewer, some targets must get one stripe more than others.
-pub const IMBALANCE_MIN_STRIPES: u64 = 4;
-
-/// Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.
-/// Unit: ratio. Source: ours.
-pub const HIGH_COST_SHARE: f64 = 0.10;
-
-/// The same for `warn`; below it a finding is `info`. Unit: ratio. Source: ours.
-pub const WARN_COST_SHARE: f64 = 0.01;
-
-/// Name, default and unit of each, for reports and documentation.
-#[must_use]
-pub fn all() -> Vec<(&'static str, f64, &'static str)> {
-    vec![
-        ("FENCE_IQR", FENCE_IQR, "IQR"),
-        ("BOX_MIN_SAMPLE", BOX_MIN_SAMPLE as f64, "operations"),
-        ("MODIFIED_Z", MODIFIED_Z, "robust standard deviations"),
-        ("UNITS_MIN_SAMPLE", UNITS_MIN_SAMPLE as f64, "members"),
-        ("MIN_SLOWDOWN", MIN_SLOWDOWN, "ratio"),
-        ("UNALIGNED_SHARE", UNALIGNED_SHARE, "ratio"),
-        ("CROSSING_SHARE", CROSSING_SHARE, "ratio"),
-        ("ALIGNMENT_MIN_OPERATIONS", ALIGNMENT_MIN_OPERATIONS as f64, "operations"),
-        ("TARGET_IMBALANCE", TARGET_IMBALANCE, "ratio"),
-        ("IMBALANCE_MIN_STRIPES", IMBALANCE_MIN_STRIPES as f64, "stripes per target"),
-        ("HIGH_COST_SHARE", HIGH_COST_SHARE, "ratio"),
-        ("WARN_COST_SHARE", WARN_COST_SHARE, "ratio"),
-    ]
+impl Thresholds {
+    /// The defaults, changed by what a TOML text sets.
+    ///
+    /// # Errors
+    /// [`UsageError`] with the place in the text: no TOML, a name that does not exist, a value that is none.
+    pub fn parse(text: &str) -> Result<Self, UsageError> {
+        let parsed: Self = toml::from_str(text).map_err(|error| UsageError(error.to_string().trim_end().to_owned()))?;
+        match parsed.all().into_iter().find(|threshold| !(threshold.value.is_finite() && threshold.value >= 0.0)) {
+            Some(bad) => Err(UsageError(format!("{} = {}: it must be a number from 0 up", bad.name, bad.value))),
+            None => Ok(parsed),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn the_documentation_lists_every_threshold_with_its_value() {
         let text = include_str!("../../docs/analyses.md");
-        for (name, value, _) in super::all() {
+        for Threshold { name, value, .. } in Thresholds::default().all() {
             let row = text.lines().find(|line| line.starts_with(&format!("| `{name}` ")));
             let row = row.unwrap_or_else(|| panic!("{name} is not in docs/analyses.md"));
             assert!(row.contains(&format!("| {value} |")), "docs/analyses.md has another value for {name}: {row}");
+        }
+    }
+
+    #[test]
+    fn a_file_changes_what_it_names_and_only_what_exists() {
+        let changed = Thresholds::parse("modified_z = 5\nbox_min_sample = 7\n").unwrap();
+        assert_eq!(changed, Thresholds { modified_z: 5.0, box_min_sample: 7, ..Thresholds::default() });
+        assert_eq!(Thresholds::parse("").unwrap(), Thresholds::default());
+        for wrong in
+            ["modified_y = 5", "modified_z = \"a\"", "modified_z = -1", "box_min_sample = 1.5", "modified_z = nan", "="]
+        {
+            assert!(Thresholds::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

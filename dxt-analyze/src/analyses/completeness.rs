@@ -6,6 +6,7 @@ use crate::load::{Problem, Run};
 use crate::render::{Part, units};
 use crate::scan::Lost;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Problems that a report lists; more are counted.
 const LISTED: usize = 100;
@@ -48,6 +49,8 @@ pub struct Completeness {
     pub remarks: Vec<String>,
     /// Filters that were set when the trace was made: variable and value.
     pub filters: Filters,
+    /// What of the job is looked at, as the user wrote it: option and value; empty for everything.
+    pub selection: BTreeMap<String, String>,
 }
 
 impl Completeness {
@@ -73,6 +76,7 @@ impl Completeness {
             notes: run.notes.iter().map(|(what, count)| Note { what: what.clone(), count: *count }).collect(),
             remarks: run.remarks.clone(),
             filters: run.filters.clone(),
+            selection: run.selection.iter().map(|(option, value)| ((*option).into(), value.clone())).collect(),
         };
         out.complete = out.missing_segments == 0 && !out.damaged();
         out
@@ -120,16 +124,24 @@ impl Completeness {
         out
     }
 
-    /// The filters that were set, in one line; `None` if there were none.
+    /// What was chosen to be looked at, in one line; `None` if it is everything.
     #[must_use]
-    pub fn filter_line(&self) -> Option<String> {
-        filters::line(&self.filters).map(|line| format!("filters: {line}"))
+    pub fn selection_line(&self) -> Option<String> {
+        let words = self.selection.iter().map(|(option, value)| format!("{option} {}", value.escape_debug()));
+        (!self.selection.is_empty()).then(|| words.collect::<Vec<String>>().join("  "))
     }
 
-    /// The same as a part of a view, to stand in front of all others.
+    /// The filters that were set, and what is looked at, a line each.
     #[must_use]
-    pub fn filter_part(&self) -> Option<Part> {
-        self.filter_line().map(|line| Part::Lines(vec![line]))
+    pub fn scope_lines(&self) -> Vec<String> {
+        let filters = filters::line(&self.filters).map(|line| format!("filters: {line}"));
+        filters.into_iter().chain(self.selection_line().map(|line| format!("only: {line}"))).collect()
+    }
+
+    /// The same as a part of a view, to stand in front of all others; `None` if there is nothing to say.
+    #[must_use]
+    pub fn scope_part(&self) -> Option<Part> {
+        Some(self.scope_lines()).filter(|lines| !lines.is_empty()).map(Part::Lines)
     }
 
     /// What is missing as a part of a view; nothing if nothing is.

@@ -3,7 +3,6 @@
 
 use crate::load::{Op, Run, Stream};
 use serde::Serialize;
-use trace_format::op::Layer;
 
 /// A group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -41,12 +40,11 @@ pub fn group_index(op: u16, nested: bool) -> usize {
     usize::from(op) * 2 + usize::from(nested)
 }
 
-/// The groups of data operations (reads and writes), of one layer if that is asked for: `Some` at [`group_index`].
+/// The groups of data operations (reads and writes): `Some` at [`group_index`].
 #[must_use]
-pub fn data_groups(run: &Run, layer: Option<Layer>) -> Vec<Option<Group>> {
+pub fn data_groups(run: &Run) -> Vec<Option<Group>> {
     let both = |op| [false, true].map(|nested| (op, nested));
-    let wanted = |op: &Op| op.is_data() && (layer.is_none() || op.layer == layer);
-    run.ops.iter().flat_map(both).map(|(op, nested)| wanted(op).then(|| Group::new(op, nested))).collect()
+    run.ops.iter().flat_map(both).map(|(op, nested)| op.is_data().then(|| Group::new(op, nested))).collect()
 }
 
 /// Where `stream`'s operations belong among `groups`; failed ones belong nowhere.

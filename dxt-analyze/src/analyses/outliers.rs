@@ -11,7 +11,7 @@ use crate::findings::{Code, Finding, Severity};
 use crate::load::{FileLayout, Run};
 use crate::render::units as show;
 use crate::stats::BoxPlot;
-use crate::thresholds::BOX_MIN_SAMPLE;
+use crate::thresholds::Thresholds;
 use serde::Serialize;
 
 /// Findings of one kind that are listed; more are summed up in the last.
@@ -71,9 +71,9 @@ pub struct OperationGroup {
 
 /// Groups whose operations are compared one by one: which are large enough to judge, and their fences.
 #[must_use]
-pub fn fences(samples: &[GroupSample], metric: Metric) -> Vec<Option<Fence>> {
+pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Vec<Option<Fence>> {
     let fence = |group: &GroupSample| {
-        let plot = group.sample.box_plot().filter(|_| group.sample.count() >= BOX_MIN_SAMPLE)?;
+        let plot = group.sample.box_plot(least.fence_iqr).filter(|_| group.sample.count() >= least.box_min_sample)?;
         let (limit, beyond) = match metric {
             Metric::Bandwidth => (plot.low_fence, plot.min < plot.low_fence),
             Metric::Duration => (plot.high_fence, plot.max > plot.high_fence),
@@ -97,8 +97,8 @@ pub fn operation_groups(
         .zip(samples)
         .zip(worst)
         .filter_map(|((group, sample), worst)| {
-            let (group, plot) = (group.clone()?, sample.sample.box_plot()?);
-            let verdict = match (sample.sample.count() >= BOX_MIN_SAMPLE, worst.count) {
+            let (group, plot) = (group.clone()?, sample.sample.box_plot(run.thresholds.fence_iqr)?);
+            let verdict = match (sample.sample.count() >= run.thresholds.box_min_sample, worst.count) {
                 (false, _) => Verdict::TooFew,
                 (true, 0) => Verdict::None,
                 (true, _) => Verdict::Outliers,
@@ -165,7 +165,7 @@ pub struct Outliers {
 
 /// Findings on operations; `io_ns` is the time that all processes spent in the operations compared.
 #[must_use]
-pub fn operation_findings(groups: &[OperationGroup], metric: Metric, io_ns: u64) -> Vec<Finding> {
+pub fn operation_findings(groups: &[OperationGroup], metric: Metric, io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     let finding = |group: &OperationGroup| {
         if group.outliers == 0 {
             return None;
@@ -189,7 +189,7 @@ pub fn operation_findings(groups: &[OperationGroup], metric: Metric, io_ns: u64)
         };
         Some(Finding {
             code: Code::SlowOperations,
-            severity: Severity::of_cost(group.extra_ns, io_ns),
+            severity: Severity::of_cost(group.extra_ns, io_ns, least),
             title: format!(
                 "{} of {} {} operations are {beyond}",
                 show::count(group.outliers),
@@ -208,7 +208,7 @@ pub fn operation_findings(groups: &[OperationGroup], metric: Metric, io_ns: u64)
 
 /// Findings on units.
 #[must_use]
-pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64) -> Vec<Finding> {
+pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     let (code, hint) = match kind {
         UnitKind::Rank => (
             Code::SlowRank,
@@ -240,7 +240,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64) -> Vec<Fi
             let cost = u64::try_from(row.extra_ns).unwrap_or(0);
             out.push(Finding {
                 code,
-                severity: Severity::of_cost(cost, io_ns),
+                severity: Severity::of_cost(cost, io_ns, least),
                 title: title(row),
                 evidence: vec![format!(
                     "{} operations, {} in {}, modified z-score {:.1}",

@@ -2,7 +2,7 @@
 //! by the same code.
 
 use crate::load::{Problem, Process, Run};
-use crate::scan::{Lost, NO_STREAM, Progress, resolve};
+use crate::scan::{Lost, Progress, resolve};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -120,10 +120,10 @@ fn of_process(run: &Run, process: &Process, progress: &dyn Progress) -> (Profile
                 continue;
             }
         };
-        resolve(process, &columns.stream, &mut streams);
+        resolve(run, process, columns, &mut streams);
         let rows = streams.iter().zip(&columns.offset).zip(&columns.length).zip(columns.start.iter().zip(&columns.end));
         for (((&stream, &offset), &length), (&start, &end)) in rows {
-            let stream = process.streams.get(stream as usize).filter(|_| stream != NO_STREAM);
+            let stream = process.streams.get(stream as usize);
             let Some(stream) = stream.filter(|stream| !stream.failed) else { continue };
             let op = run.op(stream);
             let (Some(layer), Some(class @ (OpClass::Read | OpClass::Write))) = (op.layer, op.class) else { continue };

@@ -176,7 +176,8 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         processes: run.process_count(),
         nodes: run.node_count(),
         files,
-        segments: run.segments().saturating_sub(lost.segments),
+        segments: totals.iter().map(|total| total.all.segments.saturating_sub(total.missing)).sum::<u64>()
+            + missing.segments_without_stream,
         missing_segments: missing.missing_segments,
         counted_operations: missing.counted_operations,
         lost_segments: missing.lost_segments,

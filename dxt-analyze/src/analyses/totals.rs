@@ -1,7 +1,7 @@
 //! Sums per process and stream: the base of everything that is counted by rank, node, file or operation.
 
 use crate::load::Run;
-use crate::scan::{Analysis, Block, NO_STREAM};
+use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::counters::{Counters, Previous};
 
@@ -24,9 +24,6 @@ impl Analysis for Totals {
         let streams = block.process.streams.len();
         let counters = partial.entry(block.number).or_insert_with(|| vec![Counters::default(); streams]);
         for row in block.rows() {
-            if row.stream == NO_STREAM {
-                continue;
-            }
             if let Some(counters) = counters.get_mut(row.stream as usize) {
                 counters.fold(&mut Previous::default(), row.offset, row.length, row.start, row.end);
             }

@@ -6,7 +6,6 @@ use super::groups::Group;
 use super::totals::StreamTotal;
 use crate::load::Run;
 use crate::stats::{Robust, Scale};
-use crate::thresholds::{MIN_SLOWDOWN, MODIFIED_Z, UNITS_MIN_SAMPLE};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -192,7 +191,8 @@ fn one(
         units.into_iter().filter_map(|(key, sum)| Some((key, sum, sum.value(metric)?))).collect();
     let values: Vec<f64> = valued.iter().map(|(_, _, value)| *value).collect();
     let robust = Robust::of(&values)?;
-    let enough = values.len() >= UNITS_MIN_SAMPLE;
+    let least = &run.thresholds;
+    let enough = values.len() as u64 >= least.units_min_sample;
     let mut rows: Vec<(u64, UnitSum, UnitRow)> = valued
         .into_iter()
         .map(|(key, sum, value)| {
@@ -209,7 +209,7 @@ fn one(
                 slower,
                 z: enough.then_some(z),
                 extra_ns: (sum.time_ns as f64 - sum.usual_ns(metric, robust.median)) as i64,
-                outlier: enough && z >= MODIFIED_Z && slower >= MIN_SLOWDOWN,
+                outlier: enough && z >= least.modified_z && slower >= least.min_slowdown,
             };
             (key, sum, row)
         })

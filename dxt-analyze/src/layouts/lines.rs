@@ -1,8 +1,8 @@
 //! Our own form, a line per rule: `GLOB size=4M count=8 [osts=0,1,2,...] [start=0]`. `#` begins a comment.
 
 use super::{Rule, Target};
+use crate::pattern::Pattern;
 use anyhow::{Context, Result, bail, ensure};
-use globset::Glob;
 use trace_format::layout::Layout;
 
 /// Most stripes of a rule: Lustre's own limit (`LOV_MAX_STRIPE_COUNT`).
@@ -59,8 +59,8 @@ fn rule(line: &str) -> Result<Rule> {
     ensure!(start.is_none() || osts.is_none(), "start and osts exclude each other");
     let first = start.unwrap_or(0);
     let osts = osts.unwrap_or_else(|| (0..count).map(|object| first.saturating_add(object)).collect());
-    let glob = Glob::new(&glob.join(" ")).context("the file pattern is no glob")?;
-    Ok(Rule { target: Target::Glob(glob.compile_matcher()), layout: Layout::plain(size, count, osts) })
+    let pattern = Pattern::new(&glob.join(" ")).context("the file pattern is no glob")?;
+    Ok(Rule { target: Target::Glob(pattern), layout: Layout::plain(size, count, osts) })
 }
 
 fn number(text: &str) -> Result<u32> {

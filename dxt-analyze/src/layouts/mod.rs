@@ -6,8 +6,8 @@ pub mod spread;
 mod yaml;
 
 use crate::load::{File, FileLayout, LayoutOrigin};
+use crate::pattern::Pattern;
 use anyhow::Result;
-use globset::GlobMatcher;
 use trace_format::layout::Layout;
 
 /// Which files a rule is for.
@@ -17,8 +17,8 @@ pub enum Target {
     Every,
     /// The file of this path.
     Path(String),
-    /// Files whose whole path matches or, if the pattern has no `/`, whose last part does.
-    Glob(GlobMatcher),
+    /// Files that match.
+    Glob(Pattern),
 }
 
 impl Target {
@@ -26,8 +26,7 @@ impl Target {
         match self {
             Self::Every => true,
             Self::Path(wanted) => wanted == path,
-            Self::Glob(glob) if glob.glob().glob().contains('/') => glob.is_match(path),
-            Self::Glob(glob) => glob.is_match(path.rsplit('/').next().unwrap_or(path)),
+            Self::Glob(pattern) => pattern.matches(path),
         }
     }
 }

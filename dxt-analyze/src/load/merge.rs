@@ -6,6 +6,7 @@ use super::details::Details;
 use super::filters;
 use super::layouts::Choice;
 use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
+use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::meta::{self, JobInfo, Reduction, stream_flags};
@@ -89,6 +90,9 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         notes: notes.into_iter().collect(),
         health,
         remarks,
+        selection: Vec::new(),
+        window: None,
+        thresholds: Thresholds::default(),
         inputs,
     }
 }
@@ -321,7 +325,18 @@ impl Tables {
         }
         let nested = def.flags & stream_flags::NESTED != 0;
         let in_hdf5 = def.flags & stream_flags::IN_HDF5 != 0;
-        Stream { id: def.id, file, op, nested, in_hdf5, data_set: None, failed, errno: def.errno, storage: false }
+        Stream {
+            id: def.id,
+            file,
+            op,
+            nested,
+            in_hdf5,
+            data_set: None,
+            failed,
+            errno: def.errno,
+            storage: false,
+            chosen: true,
+        }
     }
 
     /// Names what has no name, sorts the files, and settles what depends on all processes. Returns the files, and the place

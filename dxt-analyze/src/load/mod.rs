@@ -8,6 +8,7 @@ pub mod find;
 pub mod layouts;
 mod merge;
 pub mod model;
+pub mod select;
 
 pub use details::{DataSet, DatatypeSum, Hint, Selected};
 pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};

@@ -4,6 +4,7 @@
 use super::content::Content;
 use super::details::{DataSet, DatatypeSum, Hint};
 use super::filters::Filters;
+use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::path::PathBuf;
 use trace_format::layout::Layout;
@@ -74,6 +75,8 @@ pub struct Stream {
     pub errno: u16,
     /// Successful reads or writes of the layer that reaches storage for this file: what stripe audits look at.
     pub storage: bool,
+    /// Whether it is looked at: see [`super::select`].
+    pub chosen: bool,
 }
 
 /// Who made calls.
@@ -260,6 +263,12 @@ pub struct Run {
     pub health: Health,
     /// Remarks on the inputs for the user.
     pub remarks: Vec<String>,
+    /// What of the job is looked at, as the user wrote it; empty for everything.
+    pub selection: Vec<(&'static str, String)>,
+    /// The span of time that is looked at, ns since the job's start.
+    pub window: Option<(u64, u64)>,
+    /// What verdicts are measured by.
+    pub thresholds: Thresholds,
 }
 
 impl Run {

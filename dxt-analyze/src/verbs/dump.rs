@@ -9,7 +9,7 @@ use crate::cli::{DumpArgs, DumpFormat};
 use crate::exit::Exit;
 use crate::load::{self, Process, Run};
 use crate::progress::Bar;
-use crate::scan::{Lost, NO_STREAM, Progress, resolve};
+use crate::scan::{Lost, Progress, resolve};
 use crate::{analyses::completeness::Completeness, load::Stream};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
@@ -29,10 +29,10 @@ pub const CSV_HEADER: [&str; 15] = [
 /// # Errors
 /// If nothing can be loaded or `out` cannot be written.
 pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<Exit> {
-    let run = load::load_paths(&args.inputs.traces, args.inputs.job.as_deref())?;
+    let run = super::open(&args.inputs)?;
     let lost = dump_run(&run, args.format, args.absolute, out)?;
     let missing = Completeness::of(&run, &lost);
-    for line in missing.filter_line().into_iter().chain(missing.sentences()) {
+    for line in missing.scope_lines().into_iter().chain(missing.sentences()) {
         eprintln!("dxt-analyze: {line}");
     }
     Ok(if missing.complete { Exit::Fine } else { Exit::Incomplete })
@@ -56,7 +56,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
                 .par_iter()
                 .map_init(Decoder::default, |decoder, block| {
                     let decoded =
-                        decoder.block(input.trace.source(), block).map(|columns| Decoded::new(process, columns));
+                        decoder.block(input.trace.source(), block).map(|columns| Decoded::new(run, process, columns));
                     (block, decoded)
                 })
                 .collect();
@@ -177,9 +177,9 @@ struct JsonRow<'a> {
 }
 
 impl Decoded {
-    fn new(process: &Process, columns: &Columns) -> Self {
+    fn new(run: &Run, process: &Process, columns: &Columns) -> Self {
         let mut streams = Vec::new();
-        let unknown = resolve(process, &columns.stream, &mut streams);
+        let unknown = resolve(run, process, columns, &mut streams);
         Self { columns: columns.clone(), streams, numbers: Vec::new(), unknown }
     }
 
@@ -198,7 +198,7 @@ impl Decoded {
 
     fn rows<'a>(&'a self, names: &'a Names<'a>) -> impl Iterator<Item = JsonRow<'a>> {
         let columns = &self.columns;
-        self.streams.iter().enumerate().filter(|(_, stream)| **stream != NO_STREAM).filter_map(move |(i, &stream)| {
+        self.streams.iter().enumerate().filter_map(move |(i, &stream)| {
             let stream = names.process.streams.get(stream as usize)?;
             let op = names.run.op(stream);
             Some(JsonRow {

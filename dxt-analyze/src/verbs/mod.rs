@@ -3,6 +3,7 @@
 mod check;
 mod dump;
 mod dump_counters;
+mod explain;
 mod outliers;
 mod recover;
 mod stripes;
@@ -11,20 +12,25 @@ mod summary_details;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use dump::{CSV_HEADER, dump, dump_run};
+pub use explain::{Explained, explain};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
 pub use stripes::{StripesReport, stripes, stripes_of};
 pub use summary::{summary, summary_of};
 
-use crate::cli::{Cli, Output, Verb};
+use crate::cli::{Cli, Inputs, Output, Verb};
 use crate::exit::{Exit, UsageError};
 use crate::findings::Finding;
 use crate::layouts::Rules;
-use crate::load::{FileLayout, Run};
+use crate::load::select::{self, Selection};
+use crate::load::{self, FileLayout, Run};
+use crate::pattern::Pattern;
 use crate::render::{self, Format, Report, Style};
+use crate::thresholds::Thresholds;
 use anyhow::{Context, Result};
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
+use trace_format::op::Layer;
 
 /// Runs what the command line says, with results on standard output.
 ///
@@ -51,6 +57,10 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
         }
         Verb::Dump(args) => dump(args, &mut out),
+        Verb::Explain(args) => {
+            let style = style(args.format, None, color);
+            render::write(&explain(args)?, &style, &mut out).map(|()| Exit::Fine)
+        }
         Verb::Check(args) => {
             let report = check(args)?;
             let style = style(args.format, args.table.clone(), color);
@@ -92,6 +102,40 @@ fn finish(
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Fine,
+    })
+}
+
+/// Loads the job that the options name and narrows it down to what they choose.
+fn open(inputs: &Inputs) -> Result<Run> {
+    let thresholds = match &inputs.thresholds {
+        None => Thresholds::default(),
+        Some(path) => {
+            let place = || format!("failed to read the thresholds in {}", path.display());
+            Thresholds::parse(&std::fs::read_to_string(path).with_context(place)?).with_context(place)?
+        }
+    };
+    let chosen = selection(inputs)?;
+    let mut run = load::load_paths(&inputs.traces, inputs.job.as_deref())?;
+    run.thresholds = thresholds;
+    run.select(chosen);
+    Ok(run)
+}
+
+fn selection(inputs: &Inputs) -> Result<Selection> {
+    let pattern = |glob: &String| Pattern::new(glob).map_err(|error| UsageError(format!("--files {glob}: {error}")));
+    let mut words = Vec::new();
+    let mut said = |option, values: &[String]| words.extend((!values.is_empty()).then(|| (option, values.join(" "))));
+    said("--ranks", inputs.ranks.as_slice());
+    said("--files", &inputs.files);
+    let layers: Vec<Layer> = inputs.layer.iter().map(|name| Layer::from(*name)).collect();
+    said("--layer", &layers.iter().map(|layer| layer.name().to_owned()).collect::<Vec<String>>());
+    said("--time", inputs.time.as_slice());
+    Ok(Selection {
+        ranks: inputs.ranks.as_deref().map(select::ranks).transpose()?.unwrap_or_default(),
+        files: inputs.files.iter().map(pattern).collect::<Result<_, _>>()?,
+        layers,
+        window: inputs.time.as_deref().map(select::window).transpose()?,
+        words,
     })
 }
 

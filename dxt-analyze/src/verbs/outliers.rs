@@ -12,11 +12,11 @@ use crate::analyses::units::{UnitGroup, UnitKind, UnitSums, Verdict, compare, su
 use crate::analyses::worst::{GroupWorst, Worst};
 use crate::cli::{By, OutliersArgs};
 use crate::findings;
-use crate::load::{self, Run};
+use crate::load::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
 use crate::scan::{Lost, scan};
-use crate::thresholds::{BOX_MIN_SAMPLE, UNITS_MIN_SAMPLE};
+use crate::thresholds::Thresholds;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -29,6 +29,8 @@ pub struct OutliersReport {
     pub result: Outliers,
     /// Whether times are since 1970.
     pub absolute: bool,
+    /// What verdicts were measured by.
+    pub thresholds: Thresholds,
 }
 
 /// Loads and compares.
@@ -36,7 +38,7 @@ pub struct OutliersReport {
 /// # Errors
 /// If nothing can be loaded or the layouts make no sense.
 pub fn outliers(args: &OutliersArgs) -> Result<OutliersReport> {
-    let run = load::load_paths(&args.inputs.traces, args.inputs.job.as_deref())?;
+    let run = super::open(&args.inputs)?;
     outliers_of(&run, args)
 }
 
@@ -61,7 +63,7 @@ pub fn outliers_of(run: &Run, args: &OutliersArgs) -> Result<OutliersReport> {
             row.end_ns = row.end_ns.saturating_add(start);
         }
     }
-    Ok(OutliersReport { result, absolute: args.absolute })
+    Ok(OutliersReport { result, absolute: args.absolute, thresholds: run.thresholds.clone() })
 }
 
 fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
@@ -79,11 +81,11 @@ fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
 /// Two passes: the distributions, then what lies beyond their fences. The second reads only blocks that can matter.
 fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
     let layouts = super::layouts(run, args.layout.as_deref())?;
-    let groups = data_groups(run, args.layer.map(Into::into));
+    let groups = data_groups(run);
     let bar = Bar::new(run.segments(), "distributions");
     let (samples, lost) = scan(run, &Distribution { groups: &groups, metric: args.metric }, &bar);
     drop(bar);
-    let fences = fences(&samples, args.metric);
+    let fences = fences(&samples, args.metric, &run.thresholds);
     let worst = if fences.iter().any(Option::is_some) {
         let bar = Bar::new(run.segments(), "outliers");
         scan(run, &Worst { fences: &fences, metric: args.metric, keep: args.top }, &bar).0
@@ -93,7 +95,7 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
     let mut result = empty(run, args, &lost);
     result.operations = operation_groups(run, &groups, &samples, worst, &layouts);
     let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
-    result.findings = operation_findings(&result.operations, args.metric, io_ns);
+    result.findings = operation_findings(&result.operations, args.metric, io_ns, &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
             "the trace holds counters and no single operations (DXT_ENABLE=counters): --by rank, node or file compares sums"
@@ -106,7 +108,7 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
 }
 
 fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
-    let groups = data_groups(run, args.layer.map(Into::into));
+    let groups = data_groups(run);
     let bar = Bar::new(run.segments(), "reading");
     let mut nothing = None;
     let (sums, lost): (UnitSums, Lost) = if kind == UnitKind::Target {
@@ -145,7 +147,7 @@ fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
         sums.values().flat_map(|units| units.values()).fold(0_u64, |sum, unit| sum.saturating_add(unit.time_ns));
     let mut result = empty(run, args, &lost);
     result.units = compare(run, kind, args.metric, sums, args.top);
-    result.findings = unit_findings(kind, &result.units, io_ns);
+    result.findings = unit_findings(kind, &result.units, io_ns, &run.thresholds);
     result.nothing = nothing;
     Ok(result)
 }
@@ -153,13 +155,13 @@ fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
 impl Report for OutliersReport {
     fn view(&self) -> View {
         let result = &self.result;
-        let mut parts: Vec<Part> = result.missing.filter_part().into_iter().collect();
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
         for group in &result.operations {
-            parts.push(Part::Lines(vec![operation_heading(group, result.metric)]));
+            parts.push(Part::Lines(vec![operation_heading(group, result.metric, &self.thresholds)]));
             parts.push(Part::Table(operation_table(group, self.absolute)));
         }
         for group in &result.units {
-            parts.push(Part::Lines(vec![unit_heading(group, &result.by, result.metric)]));
+            parts.push(Part::Lines(vec![unit_heading(group, &result.by, result.metric, &self.thresholds)]));
             parts.push(Part::Table(unit_table(group, &result.by, result.metric)));
         }
         parts.retain(|part| !matches!(part, Part::Table(table) if table.rows.is_empty()));
@@ -173,7 +175,7 @@ impl Report for OutliersReport {
 }
 
 /// As above the paper's Figure 4: what is usual, then how many are not.
-fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
+fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),
         Metric::Duration => units::duration(value.max(0.0) as u64),
@@ -188,7 +190,7 @@ fn operation_heading(group: &OperationGroup, metric: Metric) -> String {
         if plot.exact { "" } else { " (quartiles within 0.1 %)" }
     );
     if group.verdict == Verdict::TooFew {
-        return format!("{about}; too few to judge (at least {BOX_MIN_SAMPLE})");
+        return format!("{about}; too few to judge (at least {})", least.box_min_sample);
     }
     let fence = match metric {
         Metric::Bandwidth if plot.low_fence <= 0.0 => {
@@ -267,7 +269,7 @@ fn operation_table(group: &OperationGroup, absolute: bool) -> Table {
     }
 }
 
-fn unit_heading(group: &UnitGroup, by: &str, metric: Metric) -> String {
+fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),
         Metric::Duration => units::duration(value.max(0.0) as u64),
@@ -280,7 +282,7 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric) -> String {
         show(group.sigma)
     );
     match group.verdict {
-        Verdict::TooFew => format!("{about}; too few for a verdict (at least {UNITS_MIN_SAMPLE})"),
+        Verdict::TooFew => format!("{about}; too few for a verdict (at least {})", least.units_min_sample),
         Verdict::None => format!("{about}; none stands out"),
         Verdict::Outliers => format!("{about}; outliers: {}", units::count(group.outliers)),
     }

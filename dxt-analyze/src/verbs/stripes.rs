@@ -6,7 +6,7 @@ use crate::analyses::stripes::report::{FilePart, Found, LayoutPart, Stripes, fil
 use crate::analyses::stripes::{advice, overlap};
 use crate::cli::StripesArgs;
 use crate::findings;
-use crate::load::{self, LayoutOrigin, Run};
+use crate::load::{LayoutOrigin, Run};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
 use crate::scan::scan;
@@ -32,7 +32,7 @@ pub struct StripesReport {
 /// # Errors
 /// If nothing can be loaded or the layouts make no sense.
 pub fn stripes(args: &StripesArgs) -> Result<StripesReport> {
-    let run = load::load_paths(&args.inputs.traces, args.inputs.job.as_deref())?;
+    let run = super::open(&args.inputs)?;
     stripes_of(&run, args)
 }
 
@@ -77,7 +77,7 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
         missing: Completeness::of(run, &lost),
         findings: Vec::new(),
     };
-    result.findings = advice::findings(&result);
+    result.findings = advice::findings(&result, &run.thresholds);
     result.findings.extend(result.missing.findings());
     findings::sort(&mut result.findings);
     Ok(StripesReport { result, top: args.top })
@@ -87,7 +87,7 @@ impl Report for StripesReport {
     fn view(&self) -> View {
         let result = &self.result;
         let shown = || result.files.iter().take(self.top);
-        let mut parts: Vec<Part> = result.missing.filter_part().into_iter().collect();
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
         parts.push(Part::Table(file_table(&result.files, self.top)));
         let stripes = stripe_table(shown());
         if !stripes.rows.is_empty() {

@@ -4,7 +4,7 @@ use crate::analyses::profiles::{self, FileProfile};
 use crate::analyses::summary::{Summary, summarize};
 use crate::analyses::totals::Totals;
 use crate::cli::SummaryArgs;
-use crate::load::{self, Run, filters};
+use crate::load::{Run, filters};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
 use crate::scan::scan;
@@ -19,7 +19,7 @@ const WIDTH: usize = 80;
 /// # Errors
 /// If nothing can be loaded.
 pub fn summary(args: &SummaryArgs) -> Result<Summary> {
-    let run = load::load_paths(&args.inputs.traces, args.inputs.job.as_deref())?;
+    let run = super::open(&args.inputs)?;
     Ok(summary_of(&run, args.top, args.profiles))
 }
 
@@ -71,6 +71,9 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     ));
     if let Some(line) = filters::line(&summary.missing.filters) {
         out.push(("filters", line));
+    }
+    if let Some(line) = summary.missing.selection_line() {
+        out.push(("only", line));
     }
     out.push(("started", format!("{}, ran {}", job.start, units::duration(job.runtime_ns))));
     if !job.mpi.is_empty() {

@@ -5,9 +5,7 @@ use super::parts::{FilePart, Stripes};
 use crate::findings::{Code, Finding, Severity};
 use crate::load::LayoutOrigin;
 use crate::render::units;
-use crate::thresholds::{
-    ALIGNMENT_MIN_OPERATIONS, CROSSING_SHARE, IMBALANCE_MIN_STRIPES, TARGET_IMBALANCE, UNALIGNED_SHARE,
-};
+use crate::thresholds::Thresholds;
 
 /// Findings of one code that are given; the rest is counted.
 const PER_CODE: usize = 10;
@@ -22,39 +20,40 @@ fn share(part: u64, whole: u64) -> f64 {
 
 /// Enough operations to judge alignment by. Where the stripe size is a guess, files that are only read are left alone: most
 /// such reads are whole small files that the page cache serves.
-fn can_judge(file: &FilePart) -> bool {
-    file.placed() >= ALIGNMENT_MIN_OPERATIONS && (!file.is_guess() || file.writes > 0)
+fn can_judge(file: &FilePart, least: &Thresholds) -> bool {
+    file.placed() >= least.alignment_min_operations && (!file.is_guess() || file.writes > 0)
 }
 
-fn is_unaligned(file: &FilePart) -> bool {
-    can_judge(file) && share(file.unaligned, file.placed()) >= UNALIGNED_SHARE
+fn is_unaligned(file: &FilePart, least: &Thresholds) -> bool {
+    can_judge(file, least) && share(file.unaligned, file.placed()) >= least.unaligned_share
 }
 
-fn is_crossing(file: &FilePart) -> bool {
-    can_judge(file) && share(file.crossing_needlessly, file.placed()) >= CROSSING_SHARE
+fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
+    can_judge(file, least) && share(file.crossing_needlessly, file.placed()) >= least.crossing_share
 }
 
-fn is_shared(file: &FilePart) -> bool {
+fn is_shared(file: &FilePart, _least: &Thresholds) -> bool {
     file.sharing.shared_stripes > 0
 }
 
-fn is_imbalanced(file: &FilePart) -> bool {
+fn is_imbalanced(file: &FilePart, least: &Thresholds) -> bool {
     let targets = file.targets.iter().filter(|target| target.ost.is_some()).count() as u64;
-    let enough = file.bytes >= file.layout.main_stripe_size().saturating_mul(IMBALANCE_MIN_STRIPES * targets.max(1));
-    enough && file.imbalance.is_some_and(|ratio| ratio >= TARGET_IMBALANCE)
+    let enough =
+        file.bytes >= file.layout.main_stripe_size().saturating_mul(least.imbalance_min_stripes * targets.max(1));
+    enough && file.imbalance.is_some_and(|ratio| ratio >= least.target_imbalance)
 }
 
 /// A code and whether a file is a case of it.
-type Kind = (Code, fn(&FilePart) -> bool);
+type Kind = (Code, fn(&FilePart, &Thresholds) -> bool);
 
 /// What to change for one file; nothing if nothing is wrong.
 #[must_use]
-pub fn advice(file: &FilePart) -> Vec<String> {
+pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     let mut out = Vec::new();
     let stripe = file.layout.main_stripe_size();
     let count = file.layout.components.iter().map(|component| component.stripe_count).max().unwrap_or(1);
     let lustre = matches!(file.layout.origin, LayoutOrigin::Lustre | LayoutOrigin::Given);
-    if is_crossing(file) && lustre {
+    if is_crossing(file, least) && lustre {
         let size = file.max_length.next_power_of_two().clamp(STRIPE_GRAIN, LARGEST_STRIPE);
         if size != stripe {
             out.push(format!(
@@ -64,10 +63,10 @@ pub fn advice(file: &FilePart) -> Vec<String> {
             ));
         }
     }
-    if is_shared(file) || is_crossing(file) || is_unaligned(file) {
-        let threshold = if is_shared(file) { 1 } else { stripe.min(file.max_length.max(1)) };
+    if is_shared(file, least) || is_crossing(file, least) || is_unaligned(file, least) {
+        let threshold = if is_shared(file, least) { 1 } else { stripe.min(file.max_length.max(1)) };
         out.push(format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries"));
-        if is_shared(file) || is_crossing(file) {
+        if is_shared(file, least) || is_crossing(file, least) {
             out.push(format!(
                 "MPI-IO: hints striping_unit={stripe}, romio_cb_write=enable, cb_nodes={count} with collective writes: \
                  each aggregator then writes whole stripes"
@@ -77,7 +76,7 @@ pub fn advice(file: &FilePart) -> Vec<String> {
             "the program itself: give each rank a part that begins and ends at a multiple of {stripe} bytes"
         ));
     }
-    if is_imbalanced(file) && lustre {
+    if is_imbalanced(file, least) && lustre {
         out.push(format!(
             "lfs setstripe -S {} -c {count} DIR with a smaller -S or another -c: the accesses stride over the targets",
             units::size_option(stripe)
@@ -88,7 +87,7 @@ pub fn advice(file: &FilePart) -> Vec<String> {
 
 /// Findings of all files.
 #[must_use]
-pub fn findings(report: &Stripes) -> Vec<Finding> {
+pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     let io_ns = report.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.time_ns));
     let mut out = Vec::new();
     let kinds: [Kind; 4] = [
@@ -98,10 +97,11 @@ pub fn findings(report: &Stripes) -> Vec<Finding> {
         (Code::Imbalance, is_imbalanced),
     ];
     for (code, applies) in kinds {
-        let mut files: Vec<&FilePart> = report.files.iter().filter(|file| applies(file)).collect();
+        let mut files: Vec<&FilePart> = report.files.iter().filter(|file| applies(file, least)).collect();
         files.sort_by_key(|file| std::cmp::Reverse(file.sharing.time_ns));
         let more = files.len().saturating_sub(PER_CODE);
-        let mut found: Vec<Finding> = files.into_iter().take(PER_CODE).map(|file| one(code, file, io_ns)).collect();
+        let mut found: Vec<Finding> =
+            files.into_iter().take(PER_CODE).map(|file| one(code, file, io_ns, least)).collect();
         if let (Some(last), true) = (found.last_mut(), more > 0) {
             last.evidence.push(format!("and the same for {more} more files"));
         }
@@ -110,7 +110,7 @@ pub fn findings(report: &Stripes) -> Vec<Finding> {
     out
 }
 
-fn one(code: Code, file: &FilePart, io_ns: u64) -> Finding {
+fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     let guess = file.is_guess();
     let stripe = file.layout.main_stripe_size();
     let (all, unit) = (file.placed(), if guess { "block (a guess)" } else { "stripe" });
@@ -120,7 +120,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64) -> Finding {
         Code::FalseSharing => {
             let sharing = &file.sharing;
             cost_ns = Some(sharing.time_ns);
-            severity = if guess { Severity::Info } else { Severity::of_cost(sharing.time_ns, io_ns) };
+            severity = if guess { Severity::Info } else { Severity::of_cost(sharing.time_ns, io_ns, least) };
             let stripes = file.stripes.iter().take(4).map(|stripe| {
                 format!(
                     "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}) at overlapping times, {}",

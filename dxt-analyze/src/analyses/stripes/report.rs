@@ -56,7 +56,9 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
             stripes.sort_by_key(|part| (std::cmp::Reverse(part.time_ns), part.start));
             stripes.truncate(top);
             stripes.sort_by_key(|part| part.start);
-            Some(file_part(name, layout, audit, sharing.remove(&file).unwrap_or_default(), stripes))
+            let mut part = file_part(name, layout, audit, sharing.remove(&file).unwrap_or_default(), stripes);
+            part.advice = super::advice::advice(&part, &run.thresholds);
+            Some(part)
         })
         .collect();
     out.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| a.file.cmp(&b.file)));
@@ -96,7 +98,7 @@ fn file_part(
     targets.sort_by_key(|target| target.ost);
     let imbalance = imbalance(layout, &targets);
     let layout = LayoutPart::of(layout);
-    let mut part = FilePart {
+    FilePart {
         file: name.to_owned(),
         layout,
         reads: audit.reads,
@@ -117,9 +119,7 @@ fn file_part(
         sharing,
         stripes,
         advice: Vec::new(),
-    };
-    part.advice = super::advice::advice(&part);
-    part
+    }
 }
 
 /// Bytes of the busiest target against the mean over all targets of active components, used or not.

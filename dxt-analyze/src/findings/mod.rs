@@ -1,0 +1,85 @@
+//! Findings: what an analysis concludes. A code never changes its meaning; new meanings get new codes. `docs/analyses.md`
+//! describes each, and `explain` prints it.
+
+mod codes;
+
+pub use codes::{Code, Explanation};
+
+use crate::thresholds::Thresholds;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Costs time.
+    Warn,
+    /// Costs much time, or makes the analysis itself doubtful.
+    High,
+}
+
+impl Severity {
+    /// Its name, as in `--fail-on`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::High => "high",
+        }
+    }
+
+    /// By the share of all time in reads and writes that `cost_ns` is.
+    #[must_use]
+    pub fn of_cost(cost_ns: u64, io_ns: u64, thresholds: &Thresholds) -> Self {
+        let share = if io_ns > 0 { cost_ns as f64 / io_ns as f64 } else { 0.0 };
+        if share >= thresholds.high_cost_share {
+            Self::High
+        } else if share >= thresholds.warn_cost_share {
+            Self::Warn
+        } else {
+            Self::Info
+        }
+    }
+}
+
+/// A conclusion.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What kind.
+    pub code: Code,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence: what, where, how much.
+    pub title: String,
+    /// What it rests on: ranks, files, offsets, times, sample.
+    pub evidence: Vec<String>,
+    /// Time it cost, ns summed over processes, where that can be told.
+    pub cost_ns: Option<u64>,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// Orders findings: the most severe first, then the most costly, then by code and title.
+pub fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| {
+        let rank = |f: &Finding| (std::cmp::Reverse(f.severity), std::cmp::Reverse(f.cost_ns), f.code);
+        rank(a).cmp(&rank(b)).then_with(|| a.title.cmp(&b.title))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severity_follows_the_share_of_time() {
+        assert_eq!(Severity::of_cost(10, 100, &Thresholds::default()), Severity::High);
+        assert_eq!(Severity::of_cost(1, 100, &Thresholds::default()), Severity::Warn);
+        assert_eq!(Severity::of_cost(1, 1000, &Thresholds::default()), Severity::Info);
+        assert_eq!(Severity::of_cost(1, 0, &Thresholds::default()), Severity::Info);
+    }
+}
