@@ -35,7 +35,6 @@ macro_rules! thresholds {
         impl Thresholds {
             /// All, in the order of the documentation.
             #[must_use]
-            #[expect(clippy::cast_lossless, trivial_numeric_casts, reason = "some are whole numbers")]
             pub fn all(&self) -> Vec<Threshold> {
                 vec![$(Threshold {
                     name: stringify!($name),

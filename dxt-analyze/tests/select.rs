@@ -1,6 +1,5 @@
 //! `--ranks`, `--files`, `--layer` and `--time` on every verb: what is left is what the whole says of it. Thresholds from a
 //! file, and `explain`.
-#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 mod common;
 
