@@ -168,6 +168,9 @@ pub struct OutliersArgs {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
+    /// Compare ranks, nodes, OSTs or files in each of N spans of time apart
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub windows: Option<u32>,
     /// Outliers to list per group, the slowest; all are counted
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,

@@ -60,6 +60,9 @@ thresholds! {
     units_min_sample: u64 = 8, "members",
         "Fewest ranks, nodes, storage targets or files that are compared.",
         "ours: with fewer, a median absolute deviation rests on two or three values";
+    false_discovery_rate: f64 = 0.05, "ratio",
+        "Share of false alarms among all alarms, in the mean, when ranks, nodes, storage targets or files are compared.",
+        "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
     min_slowdown: f64 = 1.15, "ratio",
         "Least slowdown against the median that is called an outlier, however regular the rest is.",
         "the 15 % that Drishti takes for stragglers";

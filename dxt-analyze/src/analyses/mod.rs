@@ -7,6 +7,7 @@ pub mod distribution;
 pub mod groups;
 pub mod outliers;
 pub mod profiles;
+pub mod shared_traits;
 pub mod stripes;
 pub mod summary;
 pub mod targets;

@@ -66,25 +66,26 @@ codes! {
         "Xu et al., DXT: Darshan eXtended Tracing, CUG 2017, section IV; Tukey, Exploratory Data Analysis, 1977";
     SlowRank = "DXT-O002",
         "A rank is slower than the others at the same operations.",
-        "Modified z-score of its bandwidth (or mean duration) over all ranks at least modified_z, and at least min_slowdown times slower \
-         than the median; at least units_min_sample ranks. Cost: its time beyond the same work at the median.",
+        "Its time over the usual time of requests of the same sizes, on a logarithmic scale: robust score over all ranks at least modified_z, \
+         kept by Benjamini & Hochberg's procedure at false_discovery_rate, and at least min_slowdown times slower than the median; at least \
+         units_min_sample ranks. Cost: its time beyond the same work at the median.",
         "Compare its node, its offsets and its sizes with the others' (`outliers --by node`, `stripes`).",
-        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SlowNode = "DXT-O003",
         "A node is slower than the others at the same operations.",
         "As DXT-O002, over nodes.",
         "Have the node checked: its network link, its file system client, what else runs there.",
-        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SlowTarget = "DXT-O004",
         "A storage target (OST) is slower than the others at the same operations.",
         "As DXT-O002, over storage targets; an operation over several targets counts on each, with its time shared out by bytes.",
         "Report it to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`.",
-        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SlowFile = "DXT-O005",
         "A file is slower than the others at the same operations.",
         "As DXT-O002, over files.",
         "See how it is accessed: `stripes --files`, `outliers --by op --files`.",
-        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     Unaligned = "DXT-S001",
         "Many operations on a file begin or end inside a stripe.",
         "Share of reads and writes at the layer that reaches storage that do not begin and end at stripe boundaries: at least unaligned_share \

@@ -303,6 +303,26 @@ impl Run {
         missing.fold(0, |sum, missing| sum.saturating_add(missing.counters.segments))
     }
 
+    /// First start and last end of what is on record, ns since the job's start; both 0 of nothing. A part that is looked at
+    /// is as long as what it was cut to, but no longer than what is on record.
+    #[must_use]
+    pub fn span(&self) -> (u64, u64) {
+        let mut span = (u64::MAX, 0);
+        for process in &self.processes {
+            let blocks = process.blocks.iter().map(|block| (block.head.min_start, block.head.max_end));
+            let missing =
+                process.missing.iter().map(|missing| (missing.counters.first_start, missing.counters.last_end));
+            for (start, end) in blocks.chain(missing) {
+                span.0 = span.0.min(start.saturating_add(process.shift_ns));
+                span.1 = span.1.max(end.saturating_add(process.shift_ns));
+            }
+        }
+        if let Some((from, until)) = self.window {
+            span = (span.0.max(from), span.1.min(until));
+        }
+        if span.0 <= span.1 { span } else { (0, 0) }
+    }
+
     /// Whether there are counters by design and no segment at all.
     #[must_use]
     pub fn counters_only(&self) -> bool {
