@@ -247,7 +247,7 @@ pub fn benjamini_hochberg(all: &[f64], rate: f64) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len() as f64;
     let passes = |(place, p): &(usize, &f64)| **p <= rate * (*place + 1) as f64 / count;
-    sorted.iter().enumerate().filter(passes).last().map_or(-1.0, |(_, p)| *p)
+    sorted.iter().enumerate().rfind(passes).map_or(-1.0, |(_, p)| *p)
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ mod tests {
         let rows: Vec<OutlierRow> =
             (0..8).map(|i| row(i, if i < 4 { "a" } else { "b" }, 3, i as u64 * 100_000_000)).collect();
         assert_eq!(shared_traits(&rows, &all), ["8 of the 8 slowest: OST 3"]);
-        let rows: Vec<OutlierRow> = (0..8).map(|i| row(5, "b", i, 400_000_000 + i as u64)).collect();
+        let rows: Vec<OutlierRow> = (0..8).map(|i| row(5, "b", i, 400_000_000 + u64::from(i))).collect();
         let said = shared_traits(&rows, &all);
         assert_eq!(said[..2], ["8 of the 8 slowest: rank 5", "8 of the 8 slowest: node b"]);
         assert!(said[2].contains("4 of the 8 slowest began between 0.4"), "{said:?}");

@@ -13,7 +13,7 @@
 
 use super::UnitKind;
 use super::windows::Windows;
-use super::work::{UnitWork, WHOLE};
+use super::work::{Grouped, UnitWork, WHOLE};
 use crate::analyses::distribution::Metric;
 use crate::analyses::groups::Group;
 use crate::load::Run;
@@ -121,7 +121,7 @@ pub fn compare(
     kind: UnitKind,
     metric: Metric,
     windows: &Windows,
-    work: &BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>,
+    work: &Grouped,
     top: usize,
 ) -> Vec<UnitGroup> {
     let mut groups: Vec<Judged> = work

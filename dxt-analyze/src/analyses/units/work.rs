@@ -58,6 +58,9 @@ pub fn size_class(length: u64) -> u8 {
 /// What a unit did, by size class, in order.
 pub type UnitWork = BTreeMap<u8, Cell>;
 
+/// Work by group, window and unit, in order.
+pub type Grouped = BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>;
+
 /// Group, window, unit, size class.
 type Key = (u32, u32, u64, u8);
 
@@ -151,11 +154,7 @@ impl Analysis for Work<'_> {
 /// Work by group, window and unit, with what the tracer folded added; and the operations that could not be added, because
 /// it is not known in which window they lie. A folded operation counts in the class of its stream's mean size.
 #[must_use]
-pub fn with_missing(
-    run: &Run,
-    analysis: &Work<'_>,
-    mut partial: Partial,
-) -> (BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>, u64) {
+pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, u64) {
     let mut unsure = 0_u64;
     for (number, process) in run.processes.iter().enumerate() {
         for missing in &process.missing {
@@ -182,7 +181,7 @@ pub fn with_missing(
             partial.entry((group as u32, window, unit, class)).or_default().merge(&cell);
         }
     }
-    let mut out: BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>> = BTreeMap::new();
+    let mut out = Grouped::new();
     for ((group, window, unit, class), cell) in partial {
         if let Some(Some(group)) = analysis.groups.get(group as usize) {
             let unit = out.entry((group.clone(), window)).or_default().entry(unit).or_default();
