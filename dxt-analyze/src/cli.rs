@@ -35,6 +35,8 @@ pub enum Verb {
     Outliers(OutliersArgs),
     /// How accesses lie on stripes and storage targets; stripes that several ranks write at once
     Stripes(StripesArgs),
+    /// How files and the job used I/O: sizes, patterns, times per process, kinds of files
+    Counters(CountersArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
@@ -192,6 +194,20 @@ pub struct StripesArgs {
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
     /// Files, and stripes per file, to list, those with most time first
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+}
+
+/// `counters`.
+#[derive(Clone, Debug, Args)]
+pub struct CountersArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Files to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
 }

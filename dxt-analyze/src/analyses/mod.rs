@@ -2,6 +2,7 @@
 //! It never prints and never opens a file.
 
 pub mod completeness;
+pub mod counters;
 pub mod details;
 pub mod distribution;
 pub mod groups;

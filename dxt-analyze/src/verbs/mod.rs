@@ -1,6 +1,7 @@
 //! The verbs, one file each. A verb loads, scans, calls analyses and renders; what it found decides the exit code.
 
 mod check;
+mod counters;
 mod dump;
 mod dump_counters;
 mod explain;
@@ -11,6 +12,7 @@ mod summary;
 mod summary_details;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
+pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
 pub use outliers::{OutliersReport, outliers, outliers_of};
@@ -55,6 +57,10 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let report = stripes(args)?;
             let result = &report.result;
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Counters(args) => {
+            let report = counters(args)?;
+            finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
         }
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {
