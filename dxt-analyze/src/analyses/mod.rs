@@ -5,6 +5,7 @@ pub mod completeness;
 pub mod details;
 pub mod distribution;
 pub mod groups;
+pub mod layers;
 pub mod outliers;
 pub mod profiles;
 pub mod stripes;

@@ -4,6 +4,8 @@ mod check;
 mod dump;
 mod dump_counters;
 mod explain;
+mod layers;
+mod layers_tables;
 mod outliers;
 mod recover;
 mod stripes;
@@ -13,6 +15,7 @@ mod summary_details;
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
+pub use layers::{LayersReport, layers, layers_of};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
 pub use stripes::{StripesReport, stripes, stripes_of};
@@ -53,6 +56,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         }
         Verb::Stripes(args) => {
             let report = stripes(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Layers(args) => {
+            let report = layers(args)?;
             let result = &report.result;
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
         }
