@@ -57,6 +57,7 @@ impl Report for LayersReport {
             tables::concurrency(&result.concurrency),
         ];
         parts.extend(all.into_iter().filter(|table: &Table| !table.rows.is_empty()).map(Part::Table));
+        parts.extend(collectives_line(result));
         let series = tables::series(&result.series, &result.concurrency);
         parts.extend((!series.rows.is_empty()).then_some(Part::Table(series)));
         let remarks = remarks(result);
@@ -65,6 +66,22 @@ impl Report for LayersReport {
         parts.extend(result.missing.parts());
         View { parts, max_width: None }
     }
+}
+
+/// All collective operations in one sentence.
+fn collectives_line(result: &Layers) -> Option<Part> {
+    let all = &result.collectives;
+    let line = format!(
+        "{} collective operations took {} of wall-clock time: {} until the last rank began, {} in system calls of the busiest \
+         rank, {} in neither. All ranks together waited {} for the last to begin.",
+        units::count(all.followed),
+        units::duration(all.wall_ns),
+        units::duration(all.skew_ns),
+        units::duration(all.storage_ns),
+        units::duration(all.rest_ns),
+        units::duration(all.wait_ns)
+    );
+    (all.followed > 0).then(|| Part::Lines(vec![line]))
 }
 
 fn remarks(result: &Layers) -> Vec<String> {

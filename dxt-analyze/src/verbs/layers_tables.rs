@@ -6,7 +6,7 @@ use crate::analyses::layers::buffering::{BufferingRow, Collectives};
 use crate::analyses::layers::concurrency::{Concurrency, Series};
 use crate::analyses::layers::dissection::{CallRow, RankRow};
 use crate::analyses::layers::parts::{Form, Made, Sum};
-use crate::render::{Cell, Table};
+use crate::render::{Cell, Column, Table};
 
 fn share(part: u64, whole: u64) -> Cell {
     if whole > 0 { Cell::Share(part as f64 / whole as f64) } else { Cell::None }
@@ -78,11 +78,20 @@ fn dissected(made: &Made, rest_ns: u64) -> Vec<Cell> {
         share(data.time_ns, all),
         share(inside.locking().time_ns, all),
         share(inside.others.time_ns, all),
-        share(rest_ns.saturating_add(inside.mpiio_rest_ns), all),
+        share(inside.mpiio_rest_ns, all),
+        share(rest_ns, all),
     ]
 }
 
-const DISSECTED: [(&str, &str); 18] = [
+/// The columns of [`dissected`]; what MPI-IO itself takes is shown where HDF5 calls it.
+fn dissected_columns(hdf5: bool) -> Vec<Column> {
+    let mut columns = DISSECTED.to_vec();
+    columns.push((if hdf5 { "MPI-IO %" } else { "" }, "mpiio_rest_share"));
+    columns.push(("Rest %", "rest_share"));
+    columns
+}
+
+const DISSECTED: [Column; 17] = [
     ("Calls", "calls"),
     ("Bytes", "bytes"),
     ("Time", "time_s"),
@@ -100,7 +109,6 @@ const DISSECTED: [(&str, &str); 18] = [
     ("Data %", "posix_data_share"),
     ("Lock %", "lock_share"),
     ("Other %", "posix_other_share"),
-    ("Rest %", "rest_share"),
 ];
 
 /// What calls are made of, by kind of call.
@@ -115,7 +123,7 @@ pub(super) fn calls(rows: &[CallRow]) -> Table {
         cells
     };
     let mut columns = vec![("Layer", "layer"), ("Operation", "op"), ("Form", "form")];
-    columns.extend(DISSECTED);
+    columns.extend(dissected_columns(rows.iter().any(|row| row.made.inside.mpiio.calls > 0)));
     Table {
         name: "calls",
         title: "What calls are made of: system calls inside them, and shares of their time in those and in none".into(),
@@ -147,7 +155,7 @@ pub(super) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
         cells
     };
     let mut columns = vec![("Rank", "rank"), ("", "node"), ("", "pid")];
-    columns.extend(DISSECTED);
+    columns.extend(dissected_columns(hdf5));
     columns.extend([
         ("", "effective_bytes_per_s"),
         ("", "posix_effective_bytes_per_s"),

@@ -147,16 +147,15 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
         return None;
     }
     let cost = all.wait_ns.saturating_mul(all.followed_one_in.max(1));
-    let mut evidence: Vec<String> = all
-        .late
-        .iter()
-        .take(3)
+    let those_that_matter = all.late.iter().take(3).filter(|row| share(row.wait_ns, all.wait_ns) >= 0.1);
+    let mut evidence: Vec<String> = those_that_matter
         .map(|row| {
             format!(
-                "{} on {} came last {} times; the others waited {} for it",
+                "{} on {} came last in {} of {} operations; the others waited {} for it",
                 row.process,
                 row.node,
                 units::count(row.times),
+                units::count(all.followed),
                 units::duration(row.wait_ns)
             )
         })

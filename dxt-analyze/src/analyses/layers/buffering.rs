@@ -149,9 +149,9 @@ pub struct CollectiveRow {
     pub start_ns: u64,
     /// From the first start to the last end.
     pub wall_ns: u64,
-    /// From the first start to the last one; 0 if a rank had left before the last came.
+    /// From the first start to the last one.
     pub skew_ns: u64,
-    /// Time that all calls together waited for the last to begin.
+    /// Time that all calls together waited for the last to begin; 0 if one had ended before, so did not wait.
     pub wait_ns: u64,
     /// Who began last.
     pub last: String,
@@ -207,7 +207,7 @@ pub struct Collectives {
     pub rest_ns: u64,
     /// The same, times the ranks that took part, ns.
     pub rest_of_all_ns: u64,
-    /// Time that ranks waited for the last one, summed, ns.
+    /// Time that ranks waited for the last one, summed, ns; of operations in which none had left before.
     pub wait_ns: u64,
     /// The slowest, slowest first.
     pub slowest: Vec<CollectiveRow>,

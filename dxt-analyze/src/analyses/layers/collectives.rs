@@ -141,17 +141,22 @@ impl Collective {
         self.last_end.ns.saturating_sub(self.first_start)
     }
 
-    /// From the first start to the last one, ns; 0 if a call had ended before the last began, so that nobody waited for
-    /// all to arrive.
+    /// From the first start to the last one, ns.
     #[must_use]
     pub fn skew_ns(&self) -> u64 {
-        if self.first_end < self.last_start.ns { 0 } else { self.last_start.ns.saturating_sub(self.first_start) }
+        self.last_start.ns.saturating_sub(self.first_start)
     }
 
-    /// Time that the calls waited for the last one to begin, summed, ns; 0 as above.
+    /// Whether no call had ended before the last one began: then the others can have waited for it.
+    #[must_use]
+    pub fn is_together(&self) -> bool {
+        self.first_end >= self.last_start.ns
+    }
+
+    /// Time that the calls waited for the last one to begin, summed, ns; 0 if one did not wait.
     #[must_use]
     pub fn wait_ns(&self) -> u64 {
-        if self.first_end < self.last_start.ns {
+        if !self.is_together() {
             return 0;
         }
         let all = u128::from(self.last_start.ns).saturating_mul(self.calls.into()).saturating_sub(self.starts);
@@ -279,7 +284,9 @@ mod tests {
     fn who_has_gone_has_not_waited() {
         let mut found = Collective::of(&call(0, 0, 10, 5));
         found.add(&Collective::of(&call(1, 20, 30, 5)));
-        assert_eq!((found.wall_ns(), found.skew_ns(), found.wait_ns()), (30, 0, 0));
+        assert_eq!((found.wall_ns(), found.skew_ns(), found.wait_ns()), (30, 20, 0));
+        assert!(!found.is_together());
+        assert_eq!((found.storage_ns(), found.rest_ns()), (5, 5));
     }
 
     #[test]
