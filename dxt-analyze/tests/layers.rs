@@ -38,11 +38,13 @@ fn sieved(process: &mut Builder, start: u64) {
     process.add(FILE, WRITE, 0, 0, 100, us(0), us(100));
 }
 
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn layers(bytes: &[u8], code: i32) -> Value {
     let folder = tempfile::tempdir().unwrap();
     json(&["layers", "--format", "json", &put(folder.path(), "a.dxt", bytes)], code)
 }
 
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn finding<'a>(found: &'a Value, code: &str) -> Option<&'a Value> {
     found["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code)
 }
@@ -146,6 +148,10 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     let late = finding(&found, "DXT-L003").unwrap();
     assert!(late["title"].as_str().unwrap().contains("rank 2") && late["cost_ns"] == 15_000, "{late}");
+    // 12 us of 30 without system calls, of four ranks.
+    let strict = put(folder.path(), "strict.toml", b"communication_share = 0.4\n");
+    let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
+    assert_eq!(finding(&found, "DXT-L004").unwrap()["cost_ns"], 48_000);
     assert_eq!(run(&["layers", "--fail-on", "high", &path]).status.code(), Some(4));
     let text = stdout(&["layers", &path], 0);
     assert!(text.contains("3 collective operations took 35.0 us") && text.contains("DXT-L005"), "{text}");
@@ -309,6 +315,7 @@ fn more_aggregators_than_stripes() {
     assert_eq!(many["severity"], "info");
 }
 
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 /// Runs the generator and `layers` on what it made, with one thread and with several.
 fn synthetic(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -324,7 +331,7 @@ fn synthetic(arguments: &[&str]) -> Value {
 #[test]
 fn thousands_of_ranks_with_an_aggregator_per_node() {
     let found = synthetic(&["ior-strided", "--layer", "mpiio", "-n", "2048", "--nodes", "64", "--segments", "8"]);
-    let bytes = 2048_u64 * 8 << 20;
+    let bytes = (2048_u64 * 8) << 20;
     let (job, buffering) = (&found["job"]["mpiio"], &found["collective_files"][0]);
     assert_eq!((&job["calls"], &job["bytes"]), (&(2048 * 8).into(), &bytes.into()));
     assert_eq!(

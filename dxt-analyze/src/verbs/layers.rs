@@ -1,6 +1,6 @@
 //! `layers`: one pass, and how its result looks.
 
-use super::layers_tables as tables;
+use super::{layers_tables as tables, layers_together as together};
 use crate::analyses::layers::pass::Pass;
 use crate::analyses::layers::report::Layers;
 use crate::analyses::totals::Totals;
@@ -50,15 +50,15 @@ impl Report for LayersReport {
             tables::calls(&result.calls),
             tables::ranks(&result.ranks, &result.job, top),
             tables::files(&result.files, top),
-            tables::collective_files(&result.collective_files, top),
-            tables::aggregators(&result.collective_files, top),
-            tables::collectives(&result.collectives),
-            tables::late(&result.collectives),
-            tables::concurrency(&result.concurrency),
+            together::collective_files(&result.collective_files, top),
+            together::aggregators(&result.collective_files, top),
+            together::collectives(&result.collectives),
+            together::late(&result.collectives),
+            together::concurrency(&result.concurrency),
         ];
         parts.extend(all.into_iter().filter(|table: &Table| !table.rows.is_empty()).map(Part::Table));
         parts.extend(collectives_line(result));
-        let series = tables::series(&result.series, &result.concurrency);
+        let series = together::series(&result.series, &result.concurrency);
         parts.extend((!series.rows.is_empty()).then_some(Part::Table(series)));
         let remarks = remarks(result);
         parts.extend((!remarks.is_empty()).then_some(Part::Lines(remarks)));

@@ -6,6 +6,7 @@ mod dump_counters;
 mod explain;
 mod layers;
 mod layers_tables;
+mod layers_together;
 mod outliers;
 mod recover;
 mod stripes;

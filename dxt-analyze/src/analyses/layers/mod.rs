@@ -4,7 +4,7 @@
 //! * [`parts`]: sums of calls, and of the calls inside them.
 //! * [`nesting`]: which call lies inside which other one of its thread.
 //! * [`collectives`]: the calls of all ranks that belong to one collective operation.
-//! * [`concurrency`]: how many calls are in flight at once.
+//! * [`in_flight`], [`concurrency`]: how many calls are in flight at once.
 //! * [`pass`]: all of that in one pass over the segments.
 //! * [`bandwidth`], [`dissection`], [`amplification`], [`buffering`]: results, by layer, rank, file.
 //! * [`report`]: the whole result; [`advice`]: the findings.
@@ -16,6 +16,8 @@ pub mod buffering;
 pub mod collectives;
 pub mod concurrency;
 pub mod dissection;
+mod file_advice;
+pub mod in_flight;
 pub mod nesting;
 pub mod parts;
 pub mod pass;

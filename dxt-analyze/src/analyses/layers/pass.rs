@@ -2,7 +2,7 @@
 //! collective operation, and how many were in flight.
 
 use super::collectives::{Call, Followed, Key};
-use super::concurrency::{InFlight, Span, What};
+use super::in_flight::{InFlight, Span, What};
 use super::nesting::Thread;
 use super::parts::{Form, Inside, Made, Part};
 use crate::load::{Process, Run};
