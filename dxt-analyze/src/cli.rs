@@ -37,6 +37,8 @@ pub enum Verb {
     Stripes(StripesArgs),
     /// How files and the job used I/O: sizes, patterns, times per process, kinds of files
     Counters(CountersArgs),
+    /// What MPI-IO and HDF5 calls are made of: system calls, locks, communication; aggregators, late ranks, concurrency
+    Layers(LayersArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
@@ -209,6 +211,20 @@ pub struct CountersArgs {
     pub output: Output,
     /// Files to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+}
+
+/// `layers`.
+#[derive(Clone, Debug, Args)]
+pub struct LayersArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Rows to list per table: ranks and collective operations, the slowest; files, those with most time
+    #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
 }
 

@@ -11,3 +11,9 @@ pub const SHARING_PASSES: usize = 8;
 pub const NAMED_PROCESSES: usize = 16;
 /// Components that a layout may have.
 pub const LAYOUT_COMPONENTS: usize = 1024;
+/// Collective calls that are followed per thread. Beyond it a sample by hash is followed, see
+/// [`crate::analyses::layers::collectives`].
+pub const FOLLOWED_COLLECTIVES: usize = 1 << 17;
+/// Segments of a run whose starts and ends are held to know exactly how many calls were in flight; of longer runs none is,
+/// see [`crate::analyses::layers::concurrency`].
+pub const HELD_CALLS: u64 = 1 << 21;

@@ -81,6 +81,36 @@ thresholds! {
     imbalance_min_stripes: u64 = 4, "stripes per target",
         "Fewest stripes' worth of bytes that balance over targets is judged on, per target.",
         "ours: with fewer, some targets must get one stripe more than others";
+    lock_share: f64 = 0.1, "ratio",
+        "Share of the time in MPI-IO's reads and writes that goes into file locks, from which it is a finding.",
+        "ours; RIOT found nearly 30 % in FLASH-IO on GPFS (Wright et al., The Computer Journal 56, 2013)";
+    sieving_amplification: f64 = 1.5, "ratio",
+        "Bytes that POSIX moves per byte asked of MPI-IO, from which it is a finding.",
+        "ours";
+    arrival_wait_share: f64 = 0.15, "ratio",
+        "Share of the time in collective calls spent waiting for the last rank to begin, from which it is a finding.",
+        "the 15 % that Drishti takes for stragglers";
+    communication_share: f64 = 0.5, "ratio",
+        "Share of collective operations' time behind the last rank's arrival outside of system calls, from which it is a finding.",
+        "ours: more than storage itself takes";
+    storage_share: f64 = 0.25, "ratio",
+        "Share of collective calls' time that the busiest aggregator's system calls take, from which few aggregators are a finding.",
+        "ours: with less, storage is not what the ranks wait for";
+    collective_share: f64 = 0.5, "ratio",
+        "Share of blocking calls on a shared file that are collective, below which independent ones are a finding.",
+        "the 50 % that Drishti takes for collective operations";
+    independent_min_operations: u64 = 1000, "operations",
+        "Blocking calls on a file that must be exceeded for that.",
+        "the 1,000 that Drishti takes";
+    small_request_bytes: u64 = 1_048_576, "bytes",
+        "Mean size below which calls are small enough for collective buffering to pay.",
+        "Drishti's 1 MiB for small requests";
+    serial_share: f64 = 0.5, "ratio",
+        "Share of the time in POSIX reads and writes with one call in flight, from which it is a finding.",
+        "ours";
+    serial_min_ranks: u64 = 4, "ranks",
+        "Fewest ranks for that.",
+        "ours: of two or three ranks one often works alone";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";

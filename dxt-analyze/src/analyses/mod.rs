@@ -6,6 +6,7 @@ pub mod counters;
 pub mod details;
 pub mod distribution;
 pub mod groups;
+pub mod layers;
 pub mod outliers;
 pub mod profiles;
 pub mod shared_traits;

@@ -18,7 +18,8 @@ const MIN_PATH: usize = 12;
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let terminal = style.width.unwrap_or(DEFAULT_WIDTH);
     let width = view.max_width.map_or(terminal, |most| most.min(terminal));
-    for (number, part) in view.parts.iter().enumerate() {
+    let for_csv = |part: &&Part| matches!(part, Part::Table(table) if table.most == 0);
+    for (number, part) in view.parts.iter().filter(|part| !for_csv(part)).enumerate() {
         if number > 0 {
             writeln!(out)?;
         }

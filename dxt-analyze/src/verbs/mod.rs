@@ -5,6 +5,9 @@ mod counters;
 mod dump;
 mod dump_counters;
 mod explain;
+mod layers;
+mod layers_tables;
+mod layers_together;
 mod outliers;
 mod recover;
 mod stripes;
@@ -15,6 +18,7 @@ pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
+pub use layers::{LayersReport, layers, layers_of};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
 pub use stripes::{StripesReport, stripes, stripes_of};
@@ -61,6 +65,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         Verb::Counters(args) => {
             let report = counters(args)?;
             finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
+        }
+        Verb::Layers(args) => {
+            let report = layers(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
         }
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {

@@ -6,6 +6,7 @@
 mod harness;
 
 mod counters;
+mod layers;
 mod sums;
 
 use harness::Scratch;
