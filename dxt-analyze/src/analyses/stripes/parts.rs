@@ -22,8 +22,14 @@ pub struct ComponentPart {
     pub pool: String,
     /// Whether it has its objects.
     pub active: bool,
+    /// `in use`, or why it takes no part: `not initialized`, `stale`, `offline`, `extension`, `parity`, `foreign`, `released`.
+    pub standing: &'static str,
     /// Whether it lies with the metadata.
     pub on_metadata: bool,
+    /// Mirror that it belongs to; 0 without mirrors.
+    pub mirror: u16,
+    /// Whether a target has several of its objects.
+    pub overstriped: bool,
 }
 
 /// A layout.
@@ -33,6 +39,8 @@ pub struct LayoutPart {
     pub origin: LayoutOrigin,
     /// Components; one for a plain file.
     pub components: Vec<ComponentPart>,
+    /// Mirrors with current data. More than one: reads may have gone to any; they are put on the preferred or first one.
+    pub mirrors_in_use: Vec<u16>,
 }
 
 impl FilePart {
@@ -59,9 +67,16 @@ impl LayoutPart {
             osts: component.targets.clone(),
             pool: component.pool.clone(),
             active: component.active,
+            standing: component.standing().name(),
             on_metadata: component.on_metadata,
+            mirror: component.mirror,
+            overstriped: component.is_overstriped(),
         });
-        Self { origin: layout.origin, components: components.collect() }
+        Self {
+            origin: layout.origin,
+            components: components.collect(),
+            mirrors_in_use: layout.layout.mirrors_in_use(),
+        }
     }
 
     /// Stripe size of the last active component on storage targets: that of most bytes of a large file.
