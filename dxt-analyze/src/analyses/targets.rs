@@ -3,7 +3,7 @@
 
 use super::groups::{Group, group_of};
 use super::units::{UnitSum, UnitSums};
-use crate::layouts::spread::spread;
+use crate::layouts::spread::Parts;
 use crate::load::FileLayout;
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
@@ -28,17 +28,18 @@ impl Analysis for Targets<'_> {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let mut parts = Parts::default();
         for row in block.rows() {
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
             let (Ok(offset), true) = (u64::try_from(row.offset), stream.storage && row.length > 0) else { continue };
             let Some(group) = group_of(self.groups, stream) else { continue };
             let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
             let duration = row.duration_ns();
-            spread(&layout.layout, offset, row.length, |target, bytes| {
-                let Some(target) = target else { return };
+            for &(target, bytes) in parts.of(&layout.layout, offset, row.length) {
+                let Some(target) = target else { continue };
                 let sum = partial.entry((group, target)).or_default();
                 sum.merge(&UnitSum { operations: 1, bytes, time_ns: share_ns(duration, bytes, row.length) });
-            });
+            }
         }
     }
 

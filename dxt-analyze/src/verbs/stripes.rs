@@ -133,6 +133,17 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
                 .into(),
         );
     }
+    if let Some((file, why)) = result.files.iter().find_map(|file| Some((file, file.layout_problem.as_ref()?))) {
+        out.push(format!("the layout of {} in the trace is of no use: {why}", file.file));
+    }
+    if let Some(file) = result.files.iter().find(|file| file.reads > 0 && file.layout.mirrors_in_use.len() > 1) {
+        out.push(format!(
+            "{} has {} mirrors with current data: reads may have gone to any of them; they are put on the one that reads \
+             shall prefer, or the first",
+            file.file,
+            file.layout.mirrors_in_use.len()
+        ));
+    }
     if result.files.len() > top {
         out.push(format!("{} more files: --top N, or --format json", result.files.len() - top));
     }

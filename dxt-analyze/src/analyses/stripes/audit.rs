@@ -2,7 +2,7 @@
 
 use super::sharing::{Followed, StripeKey};
 use crate::analyses::targets::share_ns;
-use crate::layouts::spread::spread;
+use crate::layouts::spread::Parts;
 use crate::load::FileLayout;
 use crate::scan::{Analysis, Block, Row};
 use rustc_hash::FxHashMap;
@@ -112,6 +112,7 @@ impl Analysis for Audit<'_> {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         // Neighbours are mostly of one file: its counts are taken out of the map while they are added to.
         let mut current: Option<(u32, FileAudit)> = None;
+        let mut parts = Parts::default();
         for row in block.rows() {
             let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
                 continue;
@@ -125,7 +126,8 @@ impl Analysis for Audit<'_> {
                 current = Some((stream.file, partial.files.remove(&stream.file).unwrap_or_default()));
             }
             if let Some((file, counts)) = &mut current {
-                one(counts, &layout.layout, row, is_write, *file, block.number, &mut partial.followed);
+                let common = Common { layout: &layout.layout, is_write, file: *file, process: block.number };
+                one(counts, row, &common, &mut parts, &mut partial.followed);
             }
         }
         if let Some((file, counts)) = current {
@@ -141,29 +143,38 @@ impl Analysis for Audit<'_> {
     }
 }
 
-fn one(
-    counts: &mut FileAudit,
-    layout: &Layout,
-    row: Row,
+/// What the segments of a stream have in common.
+struct Common<'a> {
+    layout: &'a Layout,
     is_write: bool,
     file: u32,
     process: u32,
-    followed: &mut Followed,
-) {
+}
+
+fn one(counts: &mut FileAudit, row: Row, common: &Common<'_>, parts: &mut Parts, followed: &mut Followed) {
+    let &Common { layout, is_write, file, process } = common;
     let duration = row.duration_ns();
     counts.reads += u64::from(!is_write);
     counts.writes += u64::from(is_write);
     counts.bytes = counts.bytes.saturating_add(row.length);
     counts.time_ns = counts.time_ns.saturating_add(duration);
     counts.max_length = counts.max_length.max(row.length);
-    let Some(place) = Place::of(layout, row.offset, row.length) else {
-        counts.not_placed += 1;
+    let place = Place::of(layout, row.offset, row.length);
+    let on_targets = place.filter(|place| !place.on_metadata);
+    if let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) {
+        // What begins elsewhere may still reach a storage target; the rest of it is none's.
+        for &(target, bytes) in parts.of(layout, offset, row.length) {
+            if target.is_some() || on_targets.is_some() {
+                let time_ns = share_ns(duration, bytes, row.length);
+                counts.target(target, &TargetSum { operations: 1, bytes, time_ns });
+            }
+        }
+    }
+    let Some(place) = on_targets else {
+        counts.on_metadata += u64::from(place.is_some());
+        counts.not_placed += u64::from(place.is_none());
         return;
     };
-    if place.on_metadata {
-        counts.on_metadata += 1;
-        return;
-    }
     counts.unaligned_start += u64::from(!place.start_aligned);
     counts.unaligned_end += u64::from(!place.end_aligned);
     if !(place.start_aligned && place.end_aligned) {
@@ -174,9 +185,6 @@ fn one(
         counts.crossing += 1;
         counts.crossing_needlessly += u64::from(row.length <= place.stripe_size);
     }
-    spread(layout, place.offset, row.length, |target, bytes| {
-        counts.target(target, &TargetSum { operations: 1, bytes, time_ns: share_ns(duration, bytes, row.length) });
-    });
     if is_write {
         for stripe in place.partly_covered() {
             followed.add(StripeKey { file, start: stripe }, process, duration);

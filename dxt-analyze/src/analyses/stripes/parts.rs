@@ -72,11 +72,7 @@ impl LayoutPart {
             mirror: component.mirror,
             overstriped: component.is_overstriped(),
         });
-        Self {
-            origin: layout.origin,
-            components: components.collect(),
-            mirrors_in_use: layout.layout.mirrors_in_use(),
-        }
+        Self { origin: layout.origin, components: components.collect(), mirrors_in_use: layout.layout.mirrors_in_use() }
     }
 
     /// Stripe size of the last active component on storage targets: that of most bytes of a large file.
@@ -164,6 +160,8 @@ pub struct FilePart {
     pub file: String,
     /// Layout.
     pub layout: LayoutPart,
+    /// Why a layout in the trace is not the one above.
+    pub layout_problem: Option<String>,
     /// Reads.
     pub reads: u64,
     /// Writes.

@@ -4,7 +4,7 @@ use super::audit::FileAudit;
 use super::overlap::Conflict;
 pub use super::parts::{ComponentPart, FilePart, LayoutPart, SharingPart, StripePart, Stripes, TargetPart};
 use super::sharing::{StripeKey, Writers};
-use crate::load::{FileLayout, Run};
+use crate::load::{File, FileLayout, LayoutOrigin, Run};
 use rustc_hash::FxHashMap;
 
 /// What the passes found.
@@ -51,12 +51,12 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
         .files
         .into_iter()
         .filter_map(|(file, audit)| {
-            let (name, layout) = (&run.files.get(file as usize)?.name, layouts.get(file as usize)?.as_ref()?);
+            let (about, layout) = (run.files.get(file as usize)?, layouts.get(file as usize)?.as_ref()?);
             let mut stripes = stripes.remove(&file).unwrap_or_default();
             stripes.sort_by_key(|part| (std::cmp::Reverse(part.time_ns), part.start));
             stripes.truncate(top);
             stripes.sort_by_key(|part| part.start);
-            let mut part = file_part(name, layout, audit, sharing.remove(&file).unwrap_or_default(), stripes);
+            let mut part = file_part(about, layout, audit, sharing.remove(&file).unwrap_or_default(), stripes);
             part.advice = super::advice::advice(&part, &run.thresholds);
             Some(part)
         })
@@ -84,7 +84,7 @@ fn stripe_part(run: &Run, layout: &FileLayout, conflict: &Conflict) -> StripePar
 }
 
 fn file_part(
-    name: &str,
+    about: &File,
     layout: &FileLayout,
     audit: FileAudit,
     sharing: SharingPart,
@@ -99,7 +99,8 @@ fn file_part(
     let imbalance = imbalance(layout, &targets);
     let layout = LayoutPart::of(layout);
     FilePart {
-        file: name.to_owned(),
+        file: about.name.clone(),
+        layout_problem: about.layout_problem.clone().filter(|_| layout.origin == LayoutOrigin::Guess),
         layout,
         reads: audit.reads,
         writes: audit.writes,
