@@ -113,7 +113,7 @@ fn a_guess_is_said_to_be_one() {
     let found = json(&["stripes", "--format", "json", &path], 0);
     assert_eq!(found["files"][0]["layout"]["origin"], "guess");
     assert!(found["findings"].as_array().unwrap().iter().all(|finding| finding["severity"] == "info"));
-    assert!(codes(&found).contains(&"DXT-S003"));
+    assert!(codes(&found).contains(&"DXT-S005"));
     assert!(stdout(&["stripes", &path], 0).contains("guess"));
 }
 

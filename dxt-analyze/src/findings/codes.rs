@@ -97,8 +97,9 @@ codes! {
         "Align them, or choose a stripe size that is a multiple of the request size.",
         "Lustre Operations Manual, chapter on striping";
     FalseSharing = "DXT-S003",
-        "Stripes of a file are written by several processes at once: the file system passes each stripe's lock between them.",
-        "Stripes of which two processes each wrote a part, and not the whole, at overlapping times. Cost: time of the writes that overlap.",
+        "Stripes of a file are written from several nodes at once: the file system passes each stripe's lock between them.",
+        "Stripes of which processes on two nodes each wrote a part, and not the whole, at overlapping times. Cost: time of the writes \
+         that overlap with one from another node.",
         "Let each stripe have one writer: align the parts of ranks, or let collective buffering write whole stripes.",
         "Lustre's extent locks; Xu et al., CUG 2017, section V";
     Imbalance = "DXT-S004",
@@ -107,6 +108,12 @@ codes! {
          imbalance_min_stripes stripes' worth of bytes per target.",
         "Choose another stripe size or count: the accesses stride over the targets (`stripes --what-if`).",
         "Drishti's 30 % for imbalance; Yin et al., IOSIG, Figure 2";
+    LocalSharing = "DXT-S005",
+        "Stripes of a file are written by several processes of one node at once: they wait for each other in the node's file system client.",
+        "As DXT-S003, but the writes that overlap are all of one node, whose client holds the stripe's lock for all. Cost: time of these writes. \
+         Never more severe than warn.",
+        "As for DXT-S003; it matters less, and soon more if the job is spread over more nodes.",
+        "Lustre's extent locks belong to a client, which is a node";
 }
 
 impl Code {

@@ -2,7 +2,7 @@
 
 use crate::analyses::completeness::Completeness;
 use crate::analyses::stripes::audit::Audit;
-use crate::analyses::stripes::report::{FilePart, Found, LayoutPart, Stripes, files};
+use crate::analyses::stripes::report::{FilePart, Found, LayoutPart, StripePart, Stripes, files};
 use crate::analyses::stripes::{advice, overlap};
 use crate::cli::StripesArgs;
 use crate::findings;
@@ -53,11 +53,12 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     };
     let followed_one_in = found.followed_one_in;
     drop(partial.followed);
+    let nodes: Vec<u32> = run.processes.iter().map(|process| process.node).collect();
     let plan = overlap::plan(&found.contested);
     for batch in &plan.batches {
         let bar = Bar::new(run.segments(), "shared stripes");
         let (writes, _) = scan(run, &overlap::Collect::new(&layouts, batch), &bar);
-        found.conflicts.extend(overlap::conflicts(batch, writes));
+        found.conflicts.extend(overlap::conflicts(batch, writes, &nodes));
     }
     found.left_over = plan.left_over;
     let mut with_data: Vec<u32> = run
@@ -195,8 +196,10 @@ fn file_table(files: &[FilePart], top: usize) -> Table {
             Cell::Count(file.unaligned_bytes),
             share(file.crossing),
             Cell::Count(file.crossing),
-            Cell::Count(file.sharing.shared_stripes),
-            Cell::Duration(file.sharing.time_ns),
+            Cell::Count(file.sharing.stripes_between_nodes),
+            Cell::Duration(file.sharing.time_between_nodes_ns),
+            Cell::Count(file.sharing.stripes_on_one_node()),
+            Cell::Duration(file.sharing.time_on_one_node_ns()),
             file.imbalance.map_or(Cell::None, Cell::Times),
         ]
     });
@@ -216,8 +219,10 @@ fn file_table(files: &[FilePart], top: usize) -> Table {
             ("", "unaligned_bytes"),
             ("Crossing", "crossing_share"),
             ("", "crossing_operations"),
-            ("Shared", "shared_stripes"),
-            ("Shared time", "shared_time_s"),
+            ("Shared", "stripes_shared_between_nodes"),
+            ("Time", "time_shared_between_nodes_s"),
+            ("On a node", "stripes_shared_on_one_node"),
+            ("Time", "time_shared_on_one_node_s"),
             ("Max/mean", "busiest_ost_to_mean"),
         ],
         rows: rows.collect(),
@@ -239,7 +244,9 @@ fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
                 Cell::Count(stripe.writes),
                 Cell::Duration(stripe.time_ns),
                 Cell::Duration(stripe.wall_ns),
+                Cell::Duration(stripe.time_between_nodes_ns),
                 Cell::Text(format!("{}{more}", stripe.ranks.join(" "))),
+                Cell::Text(nodes(stripe)),
             ]
         })
     });
@@ -254,10 +261,20 @@ fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
             ("Writes", "writes"),
             ("Time", "time_s"),
             ("Together", "wall_s"),
+            ("Of nodes", "time_between_nodes_s"),
             ("Ranks", "ranks"),
+            ("Nodes", "nodes"),
         ],
         rows: rows.collect(),
         most: usize::MAX,
+    }
+}
+
+fn nodes(stripe: &StripePart) -> String {
+    match stripe.node_count.saturating_sub(stripe.nodes.len() as u64) {
+        _ if stripe.node_count == 0 => "one".into(),
+        0 => stripe.nodes.join(" "),
+        more => format!("{} and {more} more", stripe.nodes.join(" ")),
     }
 }
 

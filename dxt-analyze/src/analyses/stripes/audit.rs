@@ -126,7 +126,13 @@ impl Analysis for Audit<'_> {
                 current = Some((stream.file, partial.files.remove(&stream.file).unwrap_or_default()));
             }
             if let Some((file, counts)) = &mut current {
-                let common = Common { layout: &layout.layout, is_write, file: *file, process: block.number };
+                let common = Common {
+                    layout: &layout.layout,
+                    is_write,
+                    file: *file,
+                    process: block.number,
+                    node: block.process.node,
+                };
                 one(counts, row, &common, &mut parts, &mut partial.followed);
             }
         }
@@ -149,10 +155,11 @@ struct Common<'a> {
     is_write: bool,
     file: u32,
     process: u32,
+    node: u32,
 }
 
 fn one(counts: &mut FileAudit, row: Row, common: &Common<'_>, parts: &mut Parts, followed: &mut Followed) {
-    let &Common { layout, is_write, file, process } = common;
+    let &Common { layout, is_write, file, process, node } = common;
     let duration = row.duration_ns();
     counts.reads += u64::from(!is_write);
     counts.writes += u64::from(is_write);
@@ -187,7 +194,7 @@ fn one(counts: &mut FileAudit, row: Row, common: &Common<'_>, parts: &mut Parts,
     }
     if is_write {
         for stripe in place.partly_covered() {
-            followed.add(StripeKey { file, start: stripe }, process, duration);
+            followed.add(StripeKey { file, start: stripe }, process, node, duration);
         }
     }
 }

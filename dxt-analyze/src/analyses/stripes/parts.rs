@@ -115,6 +115,17 @@ pub struct StripePart {
     pub process_count: u64,
     /// The first of them, as ranks; a process without a rank as `pid N`.
     pub ranks: Vec<String>,
+    /// Writes that overlap in time with one from another node: those for which the file system passes the lock. 0: all are of
+    /// one node.
+    pub writes_between_nodes: u64,
+    /// Their durations together, ns.
+    pub time_between_nodes_ns: u64,
+    /// Wall-clock time during which at least two nodes were writing, ns.
+    pub wall_between_nodes_ns: u64,
+    /// Number of nodes in conflict with another.
+    pub node_count: u64,
+    /// The first of them.
+    pub nodes: Vec<String>,
 }
 
 /// Sums over the shared stripes of a file. Estimates if not all stripes could be followed.
@@ -128,6 +139,12 @@ pub struct SharingPart {
     pub writes: u64,
     /// Their durations together, ns.
     pub time_ns: u64,
+    /// Of the shared stripes, those written from several nodes at overlapping times.
+    pub stripes_between_nodes: u64,
+    /// Writes that overlap in time with one from another node.
+    pub writes_between_nodes: u64,
+    /// Their durations together, ns.
+    pub time_between_nodes_ns: u64,
     /// Where only a sample of the stripes was followed: all numbers above are of the sample, times this.
     pub estimated_times: u64,
     /// Contested stripes that were too many to examine.
@@ -137,6 +154,18 @@ pub struct SharingPart {
 }
 
 impl SharingPart {
+    /// Shared stripes whose writers at any moment are of one node.
+    #[must_use]
+    pub fn stripes_on_one_node(&self) -> u64 {
+        self.shared_stripes.saturating_sub(self.stripes_between_nodes)
+    }
+
+    /// Time of writes that overlap with writes of the same node only, ns.
+    #[must_use]
+    pub fn time_on_one_node_ns(&self) -> u64 {
+        self.time_ns.saturating_sub(self.time_between_nodes_ns)
+    }
+
     /// From the sums over a sample of one in `times` stripes to an estimate for all.
     pub(super) fn scale(&mut self, times: u64) {
         self.estimated_times = times;
@@ -145,6 +174,9 @@ impl SharingPart {
             &mut self.shared_stripes,
             &mut self.writes,
             &mut self.time_ns,
+            &mut self.stripes_between_nodes,
+            &mut self.writes_between_nodes,
+            &mut self.time_between_nodes_ns,
             &mut self.not_examined,
             &mut self.not_examined_ns,
         ] {

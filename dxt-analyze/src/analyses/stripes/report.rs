@@ -42,6 +42,11 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
         part.shared_stripes += 1;
         part.writes = part.writes.saturating_add(conflict.writes);
         part.time_ns = part.time_ns.saturating_add(conflict.time_ns);
+        if let Some(between) = &conflict.between_nodes {
+            part.stripes_between_nodes += 1;
+            part.writes_between_nodes = part.writes_between_nodes.saturating_add(between.writes);
+            part.time_between_nodes_ns = part.time_between_nodes_ns.saturating_add(between.time_ns);
+        }
         if let Some(Some(layout)) = layouts.get(file as usize) {
             stripes.entry(file).or_default().push(stripe_part(run, layout, conflict));
         }
@@ -71,6 +76,8 @@ fn stripe_part(run: &Run, layout: &FileLayout, conflict: &Conflict) -> StripePar
         Some(process) if process.rank >= 0 => process.rank.to_string(),
         _ => run.process_name(*process),
     };
+    let between = conflict.between_nodes.as_ref();
+    let node = |node: &u32| run.nodes.get(*node as usize).cloned().unwrap_or_else(|| "?".into());
     StripePart {
         stripe: place.map_or(0, |place| place.stripe),
         start: conflict.stripe.start,
@@ -80,6 +87,11 @@ fn stripe_part(run: &Run, layout: &FileLayout, conflict: &Conflict) -> StripePar
         wall_ns: conflict.wall_ns,
         process_count: conflict.process_count,
         ranks: conflict.processes.iter().map(name).collect(),
+        writes_between_nodes: between.map_or(0, |between| between.writes),
+        time_between_nodes_ns: between.map_or(0, |between| between.time_ns),
+        wall_between_nodes_ns: between.map_or(0, |between| between.wall_ns),
+        node_count: between.map_or(0, |between| between.node_count),
+        nodes: between.map(|between| between.nodes.iter().map(node).collect()).unwrap_or_default(),
     }
 }
 
