@@ -11,3 +11,9 @@ pub const SHARING_PASSES: usize = 8;
 pub const NAMED_PROCESSES: usize = 16;
 /// Components that a layout may have.
 pub const LAYOUT_COMPONENTS: usize = 1024;
+/// Bins of time in which the load of storage targets is counted.
+pub const LOAD_BINS: usize = 200;
+/// Storage targets whose load is counted one by one; others are together.
+pub const LOAD_TARGETS: usize = 2048;
+/// Storage targets whose load is reported one by one, those with most bytes; others are summed.
+pub const LOAD_SHOWN: usize = 256;

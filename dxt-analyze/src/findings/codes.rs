@@ -88,7 +88,8 @@ codes! {
     Unaligned = "DXT-S001",
         "Many operations on a file begin or end inside a stripe.",
         "Share of reads and writes at the layer that reaches storage that do not begin and end at stripe boundaries: at least unaligned_share \
-         of at least alignment_min_operations.",
+         of at least alignment_min_operations. Cost, an estimate: how much longer they took on the average than aligned ones of like size \
+         (pace_min_sample of each, a difference of pace_clear_errors), times their number.",
         "Align data sets or the parts of ranks to stripes: H5Pset_alignment, the MPI-IO hint striping_unit, or the program's own offsets.",
         "Drishti's check of misaligned requests";
     Crossing = "DXT-S002",

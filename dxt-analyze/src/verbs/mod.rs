@@ -7,6 +7,7 @@ mod explain;
 mod outliers;
 mod recover;
 mod stripes;
+mod stripes_tables;
 mod summary;
 mod summary_details;
 

@@ -1,6 +1,7 @@
 //! What to change, from what the audit found. Three places can be changed: the layout (`lfs setstripe`), the library
 //! between program and file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
 
+use super::pace::PacePart;
 use super::parts::{FilePart, StripePart, Stripes};
 use crate::findings::{Code, Finding, Severity};
 use crate::load::LayoutOrigin;
@@ -119,6 +120,20 @@ pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     out
 }
 
+fn pace_words(part: &PacePart) -> String {
+    format!(
+        "{}s of {} to {}: {} unaligned ones took {} on the average, {} aligned ones {} (an estimate of {} in all)",
+        part.op,
+        units::bytes(part.from_bytes),
+        units::bytes(part.from_bytes.saturating_mul(2)),
+        units::count(part.unaligned),
+        units::duration(part.unaligned_mean_ns),
+        units::count(part.aligned),
+        units::duration(part.aligned_mean_ns),
+        units::duration(part.cost_ns)
+    )
+}
+
 fn shared_words(stripe: &StripePart, unit: &str) -> String {
     let nodes = match stripe.node_count {
         0 => "one node".into(),
@@ -188,6 +203,11 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
         }
         _ => {
             severity = Severity::Info;
+            let (misaligned_ns, estimated) = file.misalignment();
+            if estimated > 0 {
+                cost_ns = Some(misaligned_ns);
+                severity = if guess { Severity::Info } else { Severity::of_cost(misaligned_ns, io_ns, least) };
+            }
             let title = format!(
                 "{:.0} % of the operations on {} begin or end inside a {unit}",
                 share(file.unaligned, all) * 100.0,
@@ -200,7 +220,8 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 units::bytes(file.unaligned_bytes),
                 units::bytes(stripe)
             );
-            (title, vec![evidence])
+            let clear = file.alignment_cost.iter().filter(|part| part.is_clear).take(4);
+            (title, std::iter::once(evidence).chain(clear.map(pace_words)).collect())
         }
     };
     let hint = match code {

@@ -1,5 +1,7 @@
 //! The parts of a stripe audit's result, as they are serialised.
 
+use super::load::LoadPart;
+use super::pace::PacePart;
 use crate::analyses::completeness::Completeness;
 use crate::findings::Finding;
 use crate::load::{FileLayout, LayoutOrigin};
@@ -48,6 +50,14 @@ impl FilePart {
     #[must_use]
     pub fn placed(&self) -> u64 {
         (self.reads + self.writes).saturating_sub(self.not_placed).saturating_sub(self.on_metadata)
+    }
+
+    /// Time that unaligned operations took beyond aligned ones of like size, ns, and how many the estimate is of.
+    #[must_use]
+    pub fn misalignment(&self) -> (u64, u64) {
+        self.alignment_cost.iter().filter(|part| part.is_clear).fold((0, 0), |(cost, count), part| {
+            (u64::saturating_add(cost, part.cost_ns), u64::saturating_add(count, part.unaligned))
+        })
     }
 
     /// Whether the layout is a guess.
@@ -224,6 +234,8 @@ pub struct FilePart {
     pub targets: Vec<TargetPart>,
     /// Bytes of the busiest target against the mean over the layout's targets; `None` if there are none.
     pub imbalance: Option<f64>,
+    /// Durations of aligned and unaligned operations of like size, where there are enough of both.
+    pub alignment_cost: Vec<PacePart>,
     /// Sums over shared stripes.
     pub sharing: SharingPart,
     /// Shared stripes with most time.
@@ -241,6 +253,8 @@ pub struct Stripes {
     pub without_layout: Vec<String>,
     /// Of the partly written stripes, one in this many was followed (1: all).
     pub followed_one_in: u64,
+    /// Storage targets over time; `None` if no layout names any.
+    pub ost_load: Option<LoadPart>,
     /// What is missing.
     pub missing: Completeness,
     /// Findings.

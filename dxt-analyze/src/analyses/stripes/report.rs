@@ -61,7 +61,9 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
             stripes.sort_by_key(|part| (std::cmp::Reverse(part.time_ns), part.start));
             stripes.truncate(top);
             stripes.sort_by_key(|part| part.start);
+            let pace = audit.pace.clone();
             let mut part = file_part(about, layout, audit, sharing.remove(&file).unwrap_or_default(), stripes);
+            part.alignment_cost = pace.comparisons(&run.thresholds);
             part.advice = super::advice::advice(&part, &run.thresholds);
             Some(part)
         })
@@ -129,6 +131,7 @@ fn file_part(
         not_placed: audit.not_placed,
         targets,
         imbalance,
+        alignment_cost: Vec::new(),
         sharing,
         stripes,
         advice: Vec::new(),
