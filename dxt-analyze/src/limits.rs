@@ -17,3 +17,9 @@ pub const FOLLOWED_COLLECTIVES: usize = 1 << 17;
 /// Segments of a run whose starts and ends are held to know exactly how many calls were in flight; of longer runs none is,
 /// see [`crate::analyses::layers::concurrency`].
 pub const HELD_CALLS: u64 = 1 << 21;
+/// Bins of time in which the load of storage targets is counted.
+pub const LOAD_BINS: usize = 200;
+/// Storage targets whose load is counted one by one; others are together.
+pub const LOAD_TARGETS: usize = 2048;
+/// Storage targets whose load is reported one by one, those with most bytes; others are summed.
+pub const LOAD_SHOWN: usize = 256;

@@ -111,6 +111,12 @@ thresholds! {
     serial_min_ranks: u64 = 4, "ranks",
         "Fewest ranks for that.",
         "ours: of two or three ranks one often works alone";
+    pace_min_sample: u64 = 20, "operations",
+        "Fewest aligned and fewest unaligned operations of like size whose durations are compared.",
+        "as box_min_sample";
+    pace_clear_errors: f64 = 2.0, "standard errors",
+        "Difference of two mean durations from which it is no chance.",
+        "Welch, Biometrika 34, 1947: 5 % for large samples";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";

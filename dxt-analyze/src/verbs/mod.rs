@@ -11,6 +11,7 @@ mod layers_together;
 mod outliers;
 mod recover;
 mod stripes;
+mod stripes_tables;
 mod summary;
 mod summary_details;
 

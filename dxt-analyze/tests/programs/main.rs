@@ -7,6 +7,7 @@ mod harness;
 
 mod counters;
 mod layers;
+mod layouts;
 mod sums;
 
 use harness::Scratch;
