@@ -35,6 +35,8 @@ pub enum Verb {
     Outliers(OutliersArgs),
     /// How accesses lie on stripes and storage targets; stripes that several ranks write at once
     Stripes(StripesArgs),
+    /// Rules of thumb (Drishti's) and what only single operations prove: needless traffic, small requests, idle ranks
+    Checks(ChecksArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
@@ -191,6 +193,20 @@ pub struct StripesArgs {
     /// Files, and stripes per file, to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
+}
+
+/// `checks`.
+#[derive(Clone, Debug, Args)]
+pub struct ChecksArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Show also the checks that had nothing to look at, and why
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Output forms of `dump`.

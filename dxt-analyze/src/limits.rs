@@ -11,3 +11,9 @@ pub const SHARING_PASSES: usize = 8;
 pub const NAMED_PROCESSES: usize = 16;
 /// Components that a layout may have.
 pub const LAYOUT_COMPONENTS: usize = 1024;
+/// Ranges of bytes of a process's files that are held at once, see [`crate::analyses::checks::walk`].
+pub const HELD_RANGES: usize = 1 << 18;
+/// Cells of files that are followed for bytes that several processes read.
+pub const FOLLOWED_CELLS: usize = 1 << 18;
+/// Files, ranks or places that a finding of `checks` or `compare` names.
+pub const NAMED_EXAMPLES: usize = 3;

@@ -1,6 +1,7 @@
 //! The verbs, one file each. A verb loads, scans, calls analyses and renders; what it found decides the exit code.
 
 mod check;
+mod checks;
 mod dump;
 mod dump_counters;
 mod explain;
@@ -11,6 +12,7 @@ mod summary;
 mod summary_details;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
+pub use checks::{ChecksReport, checks, checks_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
 pub use outliers::{OutliersReport, outliers, outliers_of};
@@ -53,6 +55,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         }
         Verb::Stripes(args) => {
             let report = stripes(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Checks(args) => {
+            let report = checks(args)?;
             let result = &report.result;
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
         }
