@@ -192,6 +192,18 @@ thresholds! {
     phases_min_ns: u64 = 1_000_000_000, "ns",
         "Shortest time that phases are judged on.",
         "ours: a second";
+    compare_q: f64 = 0.01, "ratio",
+        "False discovery rate up to which a difference between two runs counts.",
+        "Benjamini & Hochberg, 1995; ours: stricter than the usual 0.05, as calls of one run are not independent";
+    compare_min_sample: u64 = 8, "operations",
+        "Fewest calls of an operation in each run that are compared.",
+        "ours: from here on the normal approximation of the rank-sum test is good";
+    growth_share: f64 = 0.1, "ratio",
+        "Growth of calls or bytes between two runs, beyond which it is a finding.",
+        "ours";
+    growth_min_calls: u64 = 10, "operations",
+        "Least growth of calls that is a finding.",
+        "ours";
 }
 
 impl Thresholds {

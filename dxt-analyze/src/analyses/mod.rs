@@ -2,6 +2,7 @@
 //! It never prints and never opens a file.
 
 pub mod checks;
+pub mod compare;
 pub mod completeness;
 pub mod details;
 pub mod distribution;

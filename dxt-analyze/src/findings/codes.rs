@@ -19,7 +19,7 @@ pub struct Explanation {
 
 macro_rules! codes {
     ($($variant:ident = $code:literal, $meaning:literal, $computed:literal, $remedy:literal, $source:literal;)+) => {
-        /// Stable codes. T: the trace itself; O: outliers; S: stripes; C: checks.
+        /// Stable codes. T: the trace itself; O: outliers; S: stripes; C: checks; D: two runs compared.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
         pub enum Code {
             $(#[doc = $meaning] #[serde(rename = $code)] $variant,)+
@@ -302,6 +302,51 @@ codes! {
         "Slots of 1/65,536 of the trace in which exactly one process reads or writes, over those in which any does: at least serial_share, together at least phases_min_ns.",
         "Let ranks move their parts at the same time.",
         "ours";
+    SlowerOperation = "DXT-D001",
+        "An operation got slower between two runs.",
+        "Single calls by a rank-sum test, or each rank's mean by a signed-rank test: false discovery rate at most compare_q, and slower by min_slowdown; at least compare_min_sample calls or units_min_sample ranks in both runs. Cost: time beyond the same calls or bytes at the first run's mean.",
+        "Compare layouts, hints and sizes; repeat both runs.",
+        "Mann & Whitney, 1947; Wilcoxon, 1945; Benjamini & Hochberg, 1995";
+    MoreCalls = "DXT-D002",
+        "The second run makes more calls of an operation.",
+        "More by growth_share and growth_min_calls; per rank if the number of ranks changed.",
+        "See on which file; `checks` says whether they could be fewer.",
+        "ours";
+    MoreBytes = "DXT-D003",
+        "The second run moves more bytes by an operation.",
+        "More by growth_share and traffic_min_bytes; per rank if the number of ranks changed.",
+        "See on which file; `checks` finds bytes that move twice.",
+        "ours";
+    FilesDiffer = "DXT-D004",
+        "Files that move bytes are in one run only.",
+        "By path, then below different folders, then with numbers left open.",
+        "Compare with --files that match both.",
+        "ours";
+    LayoutChanged = "DXT-D005",
+        "A file has another stripe layout.",
+        "Stripe sizes, counts and extents of files in both runs.",
+        "Lay both out alike.",
+        "ours";
+    HintsChanged = "DXT-D006",
+        "MPI-IO hints differ.",
+        "Hints asked for and in effect, of files in both runs.",
+        "Set the same hints.",
+        "ours";
+    RanksChanged = "DXT-D007",
+        "The number of ranks differs.",
+        "Ranks in the traces.",
+        "Run both with as many ranks.",
+        "ours";
+    RankGotSlower = "DXT-D008",
+        "A rank got slower against the others.",
+        "Modified z-score of the logarithm of the ratio of its times per byte at least modified_z, and slower by min_slowdown, both than before and than the rest; at least units_min_sample ranks.",
+        "See `outliers --by rank` of the second run.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+    FileGotSlower = "DXT-D009",
+        "A file got slower against the others.",
+        "As DXT-D008, over files.",
+        "See `outliers --by file` of the second run.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
 }
 
 impl Code {

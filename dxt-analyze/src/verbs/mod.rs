@@ -2,6 +2,7 @@
 
 mod check;
 mod checks;
+mod compare;
 mod dump;
 mod dump_counters;
 mod explain;
@@ -13,6 +14,7 @@ mod summary_details;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use checks::{ChecksReport, checks, checks_of};
+pub use compare::{CompareReport, compare, compare_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
 pub use outliers::{OutliersReport, outliers, outliers_of};
@@ -62,6 +64,10 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let report = checks(args)?;
             let result = &report.result;
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Compare(args) => {
+            let report = compare(args)?;
+            finish(&report, &args.output, color, &mut out, &report.result.findings, report.complete())
         }
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {
