@@ -146,7 +146,7 @@ fn operation_table(rows: &[OperationRow]) -> Table {
             ]);
         }
         let ratio = |of: Option<f64>| of.map_or(Cell::None, Cell::Times);
-        let chance = |of: Option<f64>| of.map_or(Cell::None, |q| Cell::Text(format!("{q:.1e}")));
+        let chance = |of: Option<f64>| of.map_or(Cell::None, |q| Cell::Text(verdict::chance(q)));
         cells.extend([
             ratio(row.calls.map(|over| over.slower)),
             chance(row.calls.map(|over| over.q)),
@@ -166,10 +166,10 @@ fn operation_table(rows: &[OperationRow]) -> Table {
             ("Time", "time_before_s"),
             ("Mean", "mean_before_s"),
             ("", "bandwidth_before_bytes_per_s"),
-            ("Calls", "calls_after"),
+            ("Calls now", "calls_after"),
             ("", "bytes_after"),
-            ("Time", "time_after_s"),
-            ("Mean", "mean_after_s"),
+            ("Time now", "time_after_s"),
+            ("Mean now", "mean_after_s"),
             ("", "bandwidth_after_bytes_per_s"),
             ("Slower", "slower_calls"),
             ("q", "q_calls"),
@@ -202,10 +202,8 @@ fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table
         ]
     });
     let test = all.test.map_or(String::new(), |over| {
-        format!(
-            ", {:.2} x slower in the median of {} pairs, signed-rank q = {:.1e}",
-            over.slower, over.sample.0, over.q
-        )
+        let (slower, pairs, q) = (over.slower, over.sample.0, verdict::chance(over.q));
+        format!(", {slower:.2} x slower in the median of {pairs} pairs, signed-rank q = {q}")
     });
     Table {
         name,
@@ -217,9 +215,9 @@ fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table
             ("Calls", "calls_before"),
             ("Bytes", "bytes_before"),
             ("Time", "time_before_s"),
-            ("Calls", "calls_after"),
-            ("Bytes", "bytes_after"),
-            ("Time", "time_after_s"),
+            ("Calls now", "calls_after"),
+            ("Bytes now", "bytes_after"),
+            ("Time now", "time_after_s"),
             ("Slower", "slower"),
             ("", "verdict"),
         ],

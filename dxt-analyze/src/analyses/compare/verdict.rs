@@ -51,6 +51,12 @@ fn verdict(row: &OperationRow, least: &Thresholds) -> Judged {
     }
 }
 
+/// A rate in words: `3.1e-4`, or below what a number can hold.
+#[must_use]
+pub fn chance(q: f64) -> String {
+    if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }
+}
+
 fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option<Finding> {
     if row.verdict != Judged::Slower {
         return None;
@@ -63,24 +69,24 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     let mut evidence = Vec::new();
     if let Some(over) = row.calls {
         evidence.push(format!(
-            "single calls: median {} -> {}, {:.2} x slower; {:.0} % likely that a call is slower than before; rank-sum q = {:.1e}, \
+            "single calls: median {} -> {}, {:.2} x slower; {:.0} % likely that a call is slower than before; rank-sum q = {}, \
              {} and {} calls",
             show(over.before),
             show(over.after),
             over.slower,
             over.likelier * 100.0,
-            over.q,
+            chance(over.q),
             units::count(over.sample.0),
             units::count(over.sample.1)
         ));
     }
     if let Some(over) = row.ranks {
         evidence.push(format!(
-            "ranks' means: {:.2} x slower in the median, slower on {:.0} % of {} ranks; signed-rank q = {:.1e}",
+            "ranks' means: {:.2} x slower in the median, slower on {:.0} % of {} ranks; signed-rank q = {}",
             over.slower,
             over.likelier * 100.0,
             units::count(over.sample.0),
-            over.q
+            chance(over.q)
         ));
     }
     let cost = u64::try_from(row.extra_ns).ok();
