@@ -39,6 +39,10 @@ pub enum Verb {
     Counters(CountersArgs),
     /// What MPI-IO and HDF5 calls are made of: system calls, locks, communication; aggregators, late ranks, concurrency
     Layers(LayersArgs),
+    /// Rules of thumb (Drishti's) and what only single operations prove: needless traffic, small requests, idle ranks
+    Checks(ChecksArgs),
+    /// What changed between two runs of a program, and what of it is more than chance
+    Compare(CompareArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
@@ -224,6 +228,49 @@ pub struct LayersArgs {
     #[command(flatten)]
     pub output: Output,
     /// Rows to list per table: ranks and collective operations, the slowest; files, those with most time
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub top: usize,
+}
+
+/// `checks`.
+#[derive(Clone, Debug, Args)]
+pub struct ChecksArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Show also the checks that had nothing to look at, and why
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `compare`.
+#[derive(Clone, Debug, Args)]
+pub struct CompareArgs {
+    /// Trace of the first run: a file, or a directory with its *.dxt files
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// Trace of the second run, likewise
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+    /// Look at these ranks only, as in 0,4:7,12:
+    #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
+    pub ranks: Option<String>,
+    /// Look at files that match only; a pattern without a slash is compared with the last part of a path
+    #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
+    pub files: Vec<String>,
+    /// Look at these layers only
+    #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
+    pub layer: Vec<LayerName>,
+    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Ranks and files to show, those that changed most first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
 }

@@ -23,3 +23,9 @@ pub const LOAD_BINS: usize = 200;
 pub const LOAD_TARGETS: usize = 2048;
 /// Storage targets whose load is reported one by one, those with most bytes; others are summed.
 pub const LOAD_SHOWN: usize = 256;
+/// Ranges of bytes of a process's files that are held at once, see [`crate::analyses::checks::walk`].
+pub const HELD_RANGES: usize = 1 << 18;
+/// Cells of files that are followed for bytes that several processes read.
+pub const FOLLOWED_CELLS: usize = 1 << 18;
+/// Files, ranks or places that a finding of `checks` or `compare` names.
+pub const NAMED_EXAMPLES: usize = 3;

@@ -123,6 +123,117 @@ thresholds! {
     warn_cost_share: f64 = 0.01, "ratio",
         "The same for `warn`; below it a finding is `info`.",
         "ours";
+    stdio_share: f64 = 0.1, "ratio",
+        "Share of bytes through C streams, beyond which it is a finding.",
+        "Drishti's 10 % for STDIO";
+    intensive_share: f64 = 0.1, "ratio",
+        "Difference of reads and writes over their sum, beyond which it is noted.",
+        "Drishti's 10 %";
+    small_share: f64 = 0.1, "ratio",
+        "Share of small requests, beyond which it is a finding.",
+        "Drishti's 10 %";
+    small_min: u64 = 1_000, "operations",
+        "Number of small requests, beyond which it is a finding.",
+        "Drishti's 1,000";
+    random_share: f64 = 0.2, "ratio",
+        "Share of requests that go backwards, beyond which it is a finding.",
+        "Drishti's 20 %";
+    random_min: u64 = 1_000, "operations",
+        "Number of requests that go backwards, beyond which it is a finding.",
+        "Drishti's 1,000";
+    metadata_rank_s: f64 = 30.0, "seconds",
+        "Time of one rank in metadata calls, beyond which it is a finding.",
+        "Drishti's 30 s";
+    metadata_share: f64 = 0.3, "ratio",
+        "Share of metadata calls in the time of all calls, from which it is a finding.",
+        "ours";
+    metadata_min: u64 = 1_000, "operations",
+        "Fewest metadata calls, or opens, that such shares are judged on.",
+        "ours";
+    straggler_imbalance: f64 = 0.15, "ratio",
+        "Imbalance over ranks, beyond which it is a finding.",
+        "Drishti's 15 % for stragglers";
+    shared_file_imbalance: f64 = 0.3, "ratio",
+        "Imbalance over the ranks of a shared file, beyond which it is a finding.",
+        "Drishti's 30 %";
+    imbalance_min_ns: u64 = 1_000_000_000, "ns",
+        "Least time of the slowest rank that imbalance of time is judged on.",
+        "ours: a second";
+    one_rank_share: f64 = 0.9, "ratio",
+        "Share of bytes that one rank moves, from which it is a finding.",
+        "ours";
+    collective_min: u64 = 1_000, "operations",
+        "Number of MPI-IO calls, or of calls on a shared file, beyond which it is a finding.",
+        "Drishti's 1,000";
+    aggregator_nodes_share: f64 = 0.5, "ratio",
+        "Share of nodes that move bytes for collective calls, below which it is a finding.",
+        "ours; ROMIO's default is one per node";
+    memory_unaligned_share: f64 = 0.1, "ratio",
+        "Share of accesses unaligned in memory, beyond which it is a finding.",
+        "Drishti's 10 % for misaligned requests";
+    traffic_share: f64 = 0.1, "ratio",
+        "Share of bytes that move needlessly, from which it is a finding.",
+        "ours, as Drishti's 10 %";
+    traffic_min_bytes: u64 = 1_048_576, "bytes",
+        "Fewest bytes that traffic and balance are judged on.",
+        "ours: 1 MiB";
+    common_readers_min: u64 = 4, "processes",
+        "Fewest readers of the same bytes that count as many.",
+        "ours";
+    saved_calls_min: u64 = 1_000, "operations",
+        "Calls that joining runs of small requests would save, from which it is a finding.",
+        "ours, as Drishti's 1,000";
+    slow_small_ns: u64 = 1_000_000, "ns",
+        "Small writes that take so long wait for storage.",
+        "ours: copying 1 MiB to the page cache takes a tenth of it";
+    slow_small_share: f64 = 0.5, "ratio",
+        "Share of small writes that wait for storage, from which it is a finding.",
+        "ours";
+    sync_share: f64 = 0.5, "ratio",
+        "Syncs per write of a file, from which it is a finding.",
+        "ours";
+    sync_min: u64 = 100, "operations",
+        "Fewest syncs, or slow small writes, that are judged.",
+        "ours";
+    seek_share: f64 = 0.5, "ratio",
+        "Seeks per read or write, from which it is a finding.",
+        "ours";
+    seek_min: u64 = 1_000, "operations",
+        "Fewest seeks that are judged.",
+        "ours";
+    opens_per_file: u64 = 100, "operations",
+        "Opens of a file by one process, from which it is a finding.",
+        "ours";
+    accesses_per_open: f64 = 2.0, "operations",
+        "Reads and writes per open, up to which it is a finding.",
+        "ours";
+    failed_opens_share: f64 = 0.5, "ratio",
+        "Share of opens that fail, from which it is a finding.",
+        "ours";
+    failed_opens_min: u64 = 100, "operations",
+        "Fewest failed opens that are judged.",
+        "ours";
+    metadata_rate: f64 = 10000.0, "operations per second",
+        "Metadata calls per second, from which it is a finding.",
+        "ours: a file system's metadata server answers some ten thousand a second for all jobs together";
+    idle_share: f64 = 0.5, "ratio",
+        "Share of time without I/O, from which it is noted.",
+        "ours";
+    phases_min_ns: u64 = 1_000_000_000, "ns",
+        "Shortest time that phases are judged on.",
+        "ours: a second";
+    compare_q: f64 = 0.01, "ratio",
+        "False discovery rate up to which a difference between two runs counts.",
+        "Benjamini & Hochberg, 1995; ours: stricter than the usual 0.05, as calls of one run are not independent";
+    compare_min_sample: u64 = 8, "operations",
+        "Fewest calls of an operation in each run that are compared.",
+        "ours: from here on the normal approximation of the rank-sum test is good";
+    growth_share: f64 = 0.1, "ratio",
+        "Growth of calls or bytes between two runs, beyond which it is a finding.",
+        "ours";
+    growth_min_calls: u64 = 10, "operations",
+        "Least growth of calls that is a finding.",
+        "ours";
 }
 
 impl Thresholds {

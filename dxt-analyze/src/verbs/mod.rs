@@ -1,6 +1,8 @@
 //! The verbs, one file each. A verb loads, scans, calls analyses and renders; what it found decides the exit code.
 
 mod check;
+mod checks;
+mod compare;
 mod counters;
 mod dump;
 mod dump_counters;
@@ -16,6 +18,8 @@ mod summary;
 mod summary_details;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
+pub use checks::{ChecksReport, checks, checks_of};
+pub use compare::{CompareReport, compare, compare_of};
 pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
@@ -71,6 +75,15 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let report = layers(args)?;
             let result = &report.result;
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Checks(args) => {
+            let report = checks(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Compare(args) => {
+            let report = compare(args)?;
+            finish(&report, &args.output, color, &mut out, &report.result.findings, report.complete())
         }
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {
