@@ -5,8 +5,9 @@ mod common;
 use common::{Builder, hdf5, job, json, op, process, put, run, stdout, trace};
 use serde_json::{Value, json as value};
 use trace_format::counters::{Counters, Previous};
-use trace_format::meta::{Job, LayoutDef, LayoutMoment, LayoutSource, Missing, stream_flags};
+use trace_format::meta::{Job, LayoutDef, LayoutMoment, LayoutSource, Missing, ThreadDef, stream_flags};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::segment::{Segment, StreamId};
 
 const LOCK: u16 = 20;
 const UNLOCK: u16 = 21;
@@ -169,13 +170,7 @@ fn a_collective_call_that_failed_has_its_place() {
         first.add(FILE, op::MPIIO_WRITE_ALL, failed, 0, 100, 1000, 2000);
         let stream = process.stream(FILE, op::MPIIO_WRITE_ALL, failed);
         let mut segment = first.threads[0].1[0];
-        segment = trace_format::segment::Segment::new(
-            trace_format::segment::StreamId(stream),
-            0,
-            segment.length(),
-            segment.start,
-            segment.end,
-        );
+        segment = Segment::new(StreamId(stream), 0, segment.length(), segment.start, segment.end);
         process.threads[0].1.insert(0, segment);
     }
     let found = layers(&trace(&layered(4), ranks), 0);
@@ -224,6 +219,43 @@ fn nonblocking_writes_stand_apart() {
         (&row["mpiio_unfinished"]["calls"], &row["mpiio_unfinished"]["inside"]["writes"]["bytes"]),
         (&1.into(), &50.into())
     );
+}
+
+#[test]
+fn a_call_has_what_its_own_thread_did() {
+    let mut process = process(0, "n");
+    process.process.threads.push(ThreadDef { index: 1, tid: 7 });
+    process.add(FILE, op::POSIX_WRITE, NESTED, 0, 10, 1100, 1200);
+    process.add(FILE, WRITE, 0, 0, 10, 1000, 3000);
+    // Nothing is around this one in its thread, though the other thread has a call at that time.
+    process.add(FILE, op::POSIX_WRITE, NESTED, 0, 7, 5000, 5100);
+    let (inner, outer) = (process.stream(FILE, op::POSIX_WRITE, NESTED), process.stream(FILE, WRITE, 0));
+    let segments = vec![
+        Segment::new(StreamId(inner), 50, 20, 1150, 1250),
+        Segment::new(StreamId(inner), 70, 30, 1300, 1400),
+        Segment::new(StreamId(outer), 50, 50, 1050, 6000),
+    ];
+    process.threads.push((1, segments));
+    let found = layers(&trace(&layered(1), vec![process]), 0);
+    let job = &found["job"]["mpiio"];
+    assert_eq!((&job["inside"]["writes"]["calls"], &job["inside"]["writes"]["bytes"]), (&3.into(), &60.into()));
+    assert_eq!(found["job"]["mpiio_rest_ns"], 2000 + 4950 - 300);
+    assert_eq!(found["elsewhere"]["writes"]["bytes"], 7);
+}
+
+#[test]
+fn a_call_can_have_more_inside_than_a_block_holds() {
+    let mut process = process(0, "n");
+    let pieces = 150_000_u64;
+    for i in 0..pieces {
+        process.add(FILE, op::POSIX_WRITE, NESTED, i as i64 * 20, 10, 1000 + i * 10, 1006 + i * 10);
+    }
+    process.add(FILE, WRITE, 0, 0, pieces * 10, 500, 1000 + pieces * 10 + 500);
+    sieved(&mut process, 5_000_000);
+    let found = layers(&trace(&layered(1), vec![process]), 0);
+    let writes = &found["job"]["mpiio"]["inside"]["writes"];
+    assert_eq!((&writes["calls"], &writes["bytes"]), (&(pieces + 1).into(), &(pieces * 10 + 400).into()));
+    assert_eq!((&writes["time_ns"], &found["unsure"]), (&(pieces * 6 + 30_000).into(), &0.into()));
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn remarks(result: &Layers) -> Vec<String> {
     }
     if result.concurrency.iter().any(|row| !row.exact) {
         out.push(
-            "numbers in flight are estimates from their means within 16,384 bins of time; the most is a lower bound"
+            "numbers in flight are estimates from their means within short bins of time; the most is a lower bound"
                 .into(),
         );
     }

@@ -30,7 +30,7 @@ pub struct Concurrency {
     /// Share of the busy time with 1, 2-3, 4-7, ... in flight.
     pub shares: Vec<f64>,
     /// Whether the busy time, the most and the shares are exact; otherwise they are estimates from the mean numbers of
-    /// 16,384 bins of time, so that the most is a lower bound.
+    /// bins of time, so that the most is a lower bound.
     pub exact: bool,
     /// Mean number in flight, by bin of [`Series`].
     pub series: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Calls in flight, collected in bounded memory. The span from the first call to the last is cut into [`BINS`] bins; how long
+//! Calls in flight, collected in bounded memory. The span from the first call to the last is cut into at most [`BINS`] bins; how long
 //! calls were in flight within each is exact whatever the trace's length. In runs of at most [`HELD_CALLS`] segments every
 //! start and end is held as well.
 
@@ -62,6 +62,8 @@ impl What {
 pub struct Span {
     pub(super) start: u64,
     pub(super) width: u64,
+    /// Its logarithm.
+    shift: u32,
 }
 
 impl Span {
@@ -81,15 +83,17 @@ impl Span {
     /// From `start` to `end`.
     #[must_use]
     pub fn new(start: u64, end: u64) -> Self {
-        Self { start, width: (end.saturating_sub(start) / BINS as u64).saturating_add(1) }
+        // A power of two, so that the bin of a moment is found without a division.
+        let shift = u64::BITS - (end.saturating_sub(start) / BINS as u64).leading_zeros();
+        Self { start, width: 1_u64.checked_shl(shift).unwrap_or(u64::MAX), shift }
     }
 
     /// The bin of a moment, and how far into it the moment is.
     #[inline]
     fn place(self, at: u64) -> (usize, u64) {
         let at = at.saturating_sub(self.start);
-        let bin = (at / self.width).min(BINS as u64 - 1);
-        (bin as usize, (at - bin * self.width).min(self.width))
+        let bin = (at >> self.shift).min(BINS as u64 - 1);
+        (bin as usize, (at - (bin << self.shift)).min(self.width))
     }
 }
 

@@ -11,14 +11,43 @@ use super::parts::{Inside, Kind, Made, Part, Sum};
 /// Calls, or groups of them, that may wait for the call around them.
 pub const WAITING: usize = 4096;
 
-/// One call, or several neighbours that were put together because too many wait.
-#[derive(Clone, Copy, Debug)]
+/// A system call; or a call of MPI-IO, or several neighbours that were put together because too many wait.
+#[derive(Clone, Debug)]
 struct Waiting {
     /// Index into the run's files.
     file: u32,
+    kind: Kind,
     start: u64,
     end: u64,
-    inside: Inside,
+    length: u64,
+    /// What it is in place of a system call.
+    group: Option<Box<Inside>>,
+}
+
+impl Waiting {
+    /// Adds it to `inside`; `own` says whether its file is that of the call around it.
+    #[inline]
+    fn add_to(&self, inside: &mut Inside, own: bool) {
+        match &self.group {
+            None => {
+                let is_data = matches!(self.kind, Kind::Read | Kind::Write);
+                let kind = if own || !is_data { self.kind } else { Kind::Other };
+                inside.add_kind(kind, &Sum::call(self.length, self.end.saturating_sub(self.start)));
+            }
+            Some(group) if own => inside.add(group),
+            Some(group) => {
+                let mut group = **group;
+                group.others.add(&std::mem::take(&mut group.reads));
+                group.others.add(&std::mem::take(&mut group.writes));
+                inside.add(&group);
+            }
+        }
+    }
+
+    /// System calls that it stands for.
+    fn calls(&self) -> u64 {
+        self.group.as_ref().map_or(1, |group| group.system_calls())
+    }
 }
 
 /// What waits of one thread.
@@ -34,11 +63,10 @@ impl Thread {
     /// A call of the system inside a call that is yet to come.
     #[inline]
     pub fn inner(&mut self, kind: Kind, file: u32, length: u64, start: u64, end: u64) {
-        let mut inside = Inside::default();
-        inside.add_kind(kind, &Sum::call(length, end.saturating_sub(start)));
-        self.wait(Waiting { file, start, end, inside });
+        self.wait(Waiting { file, kind, start, end, length, group: None });
     }
 
+    #[inline]
     fn wait(&mut self, one: Waiting) {
         if self.waiting.len() >= WAITING {
             self.halve();
@@ -49,12 +77,14 @@ impl Thread {
     /// Puts neighbours together, two by two.
     fn halve(&mut self) {
         let pairs = self.waiting.chunks(2).filter_map(|pair| {
-            let mut all = *pair.first()?;
-            for other in pair.iter().skip(1) {
-                all.start = all.start.min(other.start);
-                all.end = all.end.max(other.end);
-                all.inside.add(&other.inside);
+            let mut all = pair.first()?.clone();
+            let mut inside = Inside::default();
+            for one in pair {
+                one.add_to(&mut inside, true);
+                all.start = all.start.min(one.start);
+                all.end = all.end.max(one.end);
             }
+            all.group = Some(Box::new(inside));
             Some(all)
         });
         self.waiting = pairs.collect();
@@ -65,19 +95,12 @@ impl Thread {
     pub fn outer(&mut self, part: Part, file: u32, length: u64, start: u64, end: u64) -> Made {
         let mut made = Made { of: Sum::call(length, end.saturating_sub(start)), inside: Inside::default() };
         let Part::Outer { hdf5, unfinished, in_hdf5, failed } = part else { return made };
-        let own = |one: &Waiting| {
-            let mut inside = one.inside;
-            if one.file != file && !hdf5 {
-                inside.others.add(&std::mem::take(&mut inside.reads));
-                inside.others.add(&std::mem::take(&mut inside.writes));
-            }
-            inside
-        };
+        let own = |one: &Waiting| one.file == file || hdf5;
         if unfinished {
             self.waiting.retain(|one| {
                 let inside = one.start >= start;
                 if inside {
-                    made.inside.add(&own(one));
+                    one.add_to(&mut made.inside, own(one));
                 }
                 !inside
             });
@@ -86,9 +109,9 @@ impl Thread {
             let is_before = |one: &Waiting| one.start < start && one.end <= start;
             let first = self.waiting.iter().rposition(is_before).map_or(0, |before| before + 1);
             for one in self.waiting.get(first..).unwrap_or_default() {
-                made.inside.add(&own(one));
+                one.add_to(&mut made.inside, own(one));
                 if one.start < start {
-                    self.unsure = self.unsure.saturating_add(one.inside.system_calls());
+                    self.unsure = self.unsure.saturating_add(one.calls());
                 }
             }
             self.waiting.truncate(first);
@@ -97,7 +120,7 @@ impl Thread {
             let mut inside = made.inside;
             inside.mpiio_rest_ns = made.rest_ns();
             inside.mpiio = made.of;
-            self.wait(Waiting { file, start, end, inside });
+            self.wait(Waiting { file, kind: Kind::Other, start, end, length, group: Some(Box::new(inside)) });
         }
         made
     }
@@ -106,8 +129,9 @@ impl Thread {
     /// (`MPI_Init` may read files). Calls of MPI-IO are not meant, nor those inside them. Forgets it.
     pub fn left_over(&mut self) -> Inside {
         let mut all = Inside::default();
-        for one in self.waiting.drain(..).filter(|one| one.inside.mpiio.calls == 0) {
-            all.add(&one.inside);
+        let is_system = |one: &Waiting| one.group.as_ref().is_none_or(|group| group.mpiio.calls == 0);
+        for one in self.waiting.drain(..).filter(is_system) {
+            one.add_to(&mut all, true);
         }
         all
     }
