@@ -27,13 +27,13 @@ fn with_more_ops(mut job: Job) -> Job {
 
 /// Checks of a trace, by code; the exit code must be 0.
 fn checked(processes: Vec<Builder>, ranks: u32) -> Value {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a directory");
     let path = put(folder.path(), "a.dxt", &trace(&with_more_ops(job("k", ranks)), processes));
     json(&["checks", "--format", "json", &path], 0)
 }
 
 fn row<'a>(found: &'a Value, code: &str) -> &'a Value {
-    let rows = found["checks"].as_array().unwrap();
+    let rows = found["checks"].as_array().expect("a list");
     rows.iter().find(|row| row["code"] == code).unwrap_or_else(|| panic!("no check {code}"))
 }
 
@@ -42,7 +42,7 @@ fn value(found: &Value, code: &str) -> f64 {
 }
 
 fn finding<'a>(found: &'a Value, code: &str) -> Option<&'a Value> {
-    found["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code)
+    found["findings"].as_array().expect("a list").iter().find(|finding| finding["code"] == code)
 }
 
 /// Reads `length` bytes at `offset` at `time` in 1,000 ns.
@@ -140,8 +140,8 @@ fn mpi_io_that_reads_more_than_asked() {
         one
     });
     let found = checked(processes.collect(), 2);
-    let (unasked, moved) = (2 * (3 + 2), 2 * (4 + 2 + 2) + 6);
-    assert!((value(&found, "DXT-C028") - unasked as f64 / moved as f64).abs() < 1e-9);
+    let (unasked, moved) = (f64::from(2 * (3 + 2)), f64::from(2 * (4 + 2 + 2) + 6));
+    assert!((value(&found, "DXT-C028") - unasked / moved).abs() < 1e-9);
     let said = finding(&found, "DXT-C028").unwrap();
     assert_eq!(said["cost_ns"].as_u64(), Some(2 * (80 + 40)));
     // Of one rank alone it is not known what the aggregator read for others.
@@ -234,8 +234,8 @@ fn a_file_opened_again_and_again() {
 
 /// A synthetic trace of many ranks.
 fn synthetic(folder: &tempfile::TempDir, args: &[&str]) -> String {
-    let path = folder.path().join("synth.dxt").to_str().unwrap().to_owned();
-    dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).unwrap();
+    let path = folder.path().join("synth.dxt").to_str().expect("text").to_owned();
+    dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).expect("a trace");
     path
 }
 

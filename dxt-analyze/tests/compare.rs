@@ -6,13 +6,18 @@ use common::{job, json, op, process, put, stdout, trace};
 use serde_json::Value;
 
 fn synthetic(folder: &tempfile::TempDir, name: &str, args: &[&str]) -> String {
-    let path = folder.path().join(name).to_str().unwrap().to_owned();
-    dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).unwrap();
+    let path = folder.path().join(name).to_str().expect("text").to_owned();
+    dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).expect("a trace");
     path
 }
 
 fn codes(found: &Value) -> Vec<&str> {
-    found["findings"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap()).collect()
+    found["findings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|finding| finding["code"].as_str().expect("a code"))
+        .collect()
 }
 
 fn compare(one: &str, two: &str) -> Value {

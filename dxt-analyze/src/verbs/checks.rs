@@ -3,7 +3,7 @@
 use crate::analyses::checks::report::{Amount, Checks, Verdict};
 use crate::analyses::checks::timeline::{Gap, Timeline, phases};
 use crate::analyses::checks::walk::Walk;
-use crate::analyses::checks::{Measured, calls, judge};
+use crate::analyses::checks::{Measured, calls, counted, judge};
 use crate::analyses::completeness::Completeness;
 use crate::analyses::profiles;
 use crate::analyses::totals::{Totals, with_missing};
@@ -51,7 +51,7 @@ pub fn checks_of(run: &Run, args: &ChecksArgs) -> ChecksReport {
     let ((totals, (mut walked, slots)), lost) = scan(run, &analysis, &bar);
     drop(bar);
     walked.finish(least);
-    calls::add_counters(run, &mut walked.files, least);
+    counted::add_counters(run, &mut walked.files, least);
     let counted = profiles::counted(run);
     let memory = counted.values().fold((0_u64, 0_u64), |sum, profile| {
         (sum.0.saturating_add(profile.memory_known), sum.1.saturating_add(profile.memory_unaligned))

@@ -8,6 +8,7 @@ mod harness;
 mod counters;
 mod layers;
 mod layouts;
+mod checks;
 mod sums;
 
 use harness::Scratch;

@@ -128,7 +128,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
         (
             "bytes read of a shared file over its ranks",
             Code::SharedReadImbalance,
-            (|file| &file.read_by) as fn(&super::calls::FileCalls) -> &BTreeMap<u32, u64>,
+            (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<u32, u64>,
         ),
         ("bytes written to a shared file over its ranks", Code::SharedWriteImbalance, |file| &file.written_by),
     ] {
@@ -136,7 +136,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
             out.skip(check, code, Amount::Ratio(least), why);
             continue;
         }
-        let enough = |file: &&super::calls::FileCalls| {
+        let enough = |file: &&super::file_calls::FileCalls| {
             let sum = of(file).values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
             of(file).len() > 1 && sum >= m.least.traffic_min_bytes
         };
@@ -190,7 +190,7 @@ fn independent(m: &Measured<'_>, out: &mut Verdicts) {
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, least, why);
     }
-    let alone = |file: &super::calls::FileCalls| {
+    let alone = |file: &super::file_calls::FileCalls| {
         let shared = file.read_by.len() > 1 || file.written_by.len() > 1;
         if shared && file.collective_by == 0 { file.alone.count } else { 0 }
     };

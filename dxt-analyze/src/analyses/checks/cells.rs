@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 /// Bytes of a cell: small against what is worth a broadcast, large enough that a terabyte has few.
 pub const CELL_BYTES: u64 = 1 << 20;
-/// Cells of one range that are looked at: four tebibytes.
-const CELLS_OF_A_RANGE: u64 = 1 << 22;
+/// Cells of a file that are looked at per process: what it reads beyond four tebibytes of one file is left out.
+const CELLS_OF_A_PROCESS: u64 = 1 << 22;
 
 /// What the processes read of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +57,11 @@ impl Cells {
     /// Adds what one process read of `file`: disjoint ranges in order. Called once per process and file.
     pub fn add(&mut self, file: u32, ranges: impl Iterator<Item = (u64, u64)>) {
         // Ranges are in order, so those of one cell follow each other and their reader counts once.
-        let mut counted = None;
+        let (mut counted, mut left) = (None, CELLS_OF_A_PROCESS);
         for (start, end) in ranges {
             let first = start / CELL_BYTES;
-            let last = (end.saturating_sub(1) / CELL_BYTES).min(first.saturating_add(CELLS_OF_A_RANGE));
+            let last = (end.saturating_sub(1) / CELL_BYTES).min(first.saturating_add(left));
+            left -= last.saturating_sub(first).min(left);
             for number in first..=last {
                 let (from, until) =
                     (number.saturating_mul(CELL_BYTES), number.saturating_add(1).saturating_mul(CELL_BYTES));

@@ -57,12 +57,11 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, least, "the program has fewer than two MPI ranks");
     }
     // Files of one rank each gain nothing from MPI-IO.
-    let by_hand = |file: &super::calls::FileCalls| {
+    let by_hand = |file: &super::file_calls::FileCalls| {
         let several = file.read_by.len() > 1 || file.written_by.len() > 1;
         if several { file.alone.bytes } else { 0 }
     };
-    let count = m.calls.mpi_reads.collective.count + m.calls.mpi_reads.independent.count;
-    let count = count + m.calls.mpi_writes.collective.count + m.calls.mpi_writes.independent.count;
+    let count = m.calls.mpi_reads.count().saturating_add(m.calls.mpi_writes.count());
     let shared = m.most(&m.calls.files, by_hand);
     let said = (count == 0 && !shared.is_empty()).then(|| Said {
         severity: Severity::Info,
@@ -87,7 +86,7 @@ fn collective(
     call: &'static str,
 ) {
     let least = Amount::Ratio(m.least.collective_share);
-    let all = forms.collective.count.saturating_add(forms.independent.count);
+    let all = forms.count();
     if all == 0 {
         return out.skip(check, code, least, "no such MPI-IO calls");
     }
@@ -111,9 +110,9 @@ fn collective(
 
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("nonblocking MPI-IO", Code::BlockingOnly, Amount::Ratio(m.least.idle_share));
-    let forms = [&m.calls.mpi_reads, &m.calls.mpi_writes];
-    let all: u64 = forms.iter().map(|forms| forms.collective.count + forms.independent.count).sum();
-    let nonblocking: u64 = forms.iter().map(|forms| forms.nonblocking.count).sum();
+    let (reads, writes) = (&m.calls.mpi_reads, &m.calls.mpi_writes);
+    let all = reads.count().saturating_add(writes.count());
+    let nonblocking = reads.nonblocking.count.saturating_add(writes.nonblocking.count);
     if all == 0 {
         return out.skip(check, code, least, "no MPI-IO reads or writes");
     }

@@ -1,20 +1,25 @@
 //! The checks: what a list of rules of thumb asks of a run, and what only the single operations can tell. One ordered pass
 //! serves all of them. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `ranges`, `runs`, `cells`, `sums`: the pass, and what it keeps.
-//! * `timeline`: when processes are in calls; `calls`: what counts alone tell.
+//! * `walk`, `roles`, `slot`, `ranges`, `runs`, `cells`, `sums`: the pass, and what it keeps.
+//! * `timeline`: when processes are in calls.
+//! * `calls`, `file_calls`, `counted`: what counts alone tell.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
 
 mod balance;
 pub mod calls;
 pub mod cells;
+pub mod counted;
+pub mod file_calls;
 mod interface;
 mod metadata;
 mod phases;
 pub mod ranges;
 pub mod report;
 mod requests;
+mod roles;
 pub mod runs;
+mod slot;
 pub mod sums;
 pub mod timeline;
 mod traffic;

@@ -74,18 +74,7 @@ fn mix(m: &Measured<'_>, out: &mut Verdicts) {
 
 fn sum(m: &Measured<'_>, which: &Which, only: impl Fn(&u32) -> bool) -> Direction {
     let mut all = Direction::default();
-    for (_, sums) in m.files.iter().filter(|(file, _)| only(file)) {
-        let one = (which.of)(sums);
-        for (mine, theirs) in [(&mut all.all, &one.all), (&mut all.small, &one.small), (&mut all.random, &one.random)] {
-            mine.merge(theirs);
-        }
-        all.placed += one.placed;
-        all.runs += one.runs;
-        all.saved += one.saved;
-        all.saved_ns = all.saved_ns.saturating_add(one.saved_ns);
-        all.in_runs.merge(&one.in_runs);
-        all.slow_small.merge(&one.slow_small);
-    }
+    m.files.iter().filter(|(file, _)| only(file)).for_each(|(_, sums)| all.merge((which.of)(sums)));
     all
 }
 
@@ -244,7 +233,7 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
     let worst = files().max_by_key(|(file, calls)| (calls.syncs.count, std::cmp::Reverse(**file)));
     let Some((&file, calls)) = worst else { return out.skip(check, code, Amount::Ratio(least), "no syncs") };
     let ratio = calls.syncs.count as f64 / calls.writes.count.max(1) as f64;
-    let bad = |calls: &super::calls::FileCalls| {
+    let bad = |calls: &super::file_calls::FileCalls| {
         calls.syncs.count >= m.least.sync_min && calls.syncs.count as f64 >= least * calls.writes.count as f64
     };
     let found: Vec<_> = files().filter(|(_, calls)| bad(calls)).collect();
@@ -278,9 +267,9 @@ fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("seeks per read or write", Code::SeekPerAccess, m.least.seek_share);
     let (mut count, mut time, mut data) = (0_u64, 0_u64, 0_u64);
     for file in m.calls.files.values().filter(|file| file.seeks.count > 0) {
-        count += file.seeks.count;
+        count = count.saturating_add(file.seeks.count);
         time = time.saturating_add(file.seeks.time_ns);
-        data += file.reads.count + file.writes.count;
+        data = data.saturating_add(file.reads.count).saturating_add(file.writes.count);
     }
     if count == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no seeks");

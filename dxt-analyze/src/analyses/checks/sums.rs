@@ -73,7 +73,8 @@ pub struct Direction {
 }
 
 impl Direction {
-    fn merge(&mut self, other: &Self) {
+    /// Adds what another process or file has.
+    pub fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.small.merge(&other.small);
         self.random.merge(&other.random);
@@ -157,10 +158,14 @@ impl Sieve {
 /// What is kept of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSums {
-    /// Reads.
+    /// Reads, as requests: those of C streams are not among them.
     pub reads: Direction,
-    /// Writes.
+    /// Writes, likewise.
     pub writes: Direction,
+    /// All reads that reach storage and have segments.
+    pub read: Calls,
+    /// All such writes.
+    pub written: Calls,
     /// Bytes that a process read again, unchanged by itself since.
     pub reread: Again,
     /// Bytes that a process read back after it wrote them.
@@ -183,10 +188,17 @@ pub struct FileSums {
 }
 
 impl FileSums {
+    /// Reads or writes.
+    pub fn direction(&mut self, writes: bool) -> &mut Direction {
+        if writes { &mut self.writes } else { &mut self.reads }
+    }
+
     /// Adds what another process did.
     pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
+        self.read.merge(&other.read);
+        self.written.merge(&other.written);
         self.reread.merge(&other.reread);
         self.read_back.merge(&other.read_back);
         self.overwritten.merge(&other.overwritten);

@@ -172,7 +172,7 @@ pub fn phases(timeline: &Timeline, slots: &[Slot]) -> Phases {
         }
         idle = false;
         last_end = last_end.max((slot.last > 0).then_some(slot.last));
-        let moves = |ns: &mut u64, counts: bool| *ns += if counts { timeline.width } else { 0 };
+        let moves = |ns: &mut u64, counts: bool| *ns = ns.saturating_add(if counts { timeline.width } else { 0 });
         moves(&mut out.alone_ns, slot.moving == 1);
         moves(&mut out.moving_ns, slot.moving > 0);
     }

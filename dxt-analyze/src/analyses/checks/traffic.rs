@@ -45,7 +45,7 @@ static REREAD: Kind = Kind {
     check: "bytes that a process reads again",
     code: Code::Reread,
     of: |sums| &sums.reread,
-    all: |sums| sums.reads.all.bytes,
+    all: |sums| sums.read.bytes,
     needs_own_file: true,
     costs: true,
     title: "of the bytes read had been read before by the same process",
@@ -56,7 +56,7 @@ static READ_BACK: Kind = Kind {
     check: "bytes that a process reads back",
     code: Code::ReadBack,
     of: |sums| &sums.read_back,
-    all: |sums| sums.reads.all.bytes,
+    all: |sums| sums.read.bytes,
     needs_own_file: true,
     costs: true,
     title: "of the bytes read had been written by the same process",
@@ -68,7 +68,7 @@ static OVERWRITTEN: Kind = Kind {
     check: "bytes that a process writes again",
     code: Code::Overwritten,
     of: |sums| &sums.overwritten,
-    all: |sums| sums.writes.all.bytes,
+    all: |sums| sums.written.bytes,
     needs_own_file: false,
     costs: true,
     title: "of the bytes written went over bytes that the same process had written",
@@ -139,7 +139,7 @@ fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
 
 fn common(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("bytes that several ranks read", Code::CommonReads, m.least.traffic_share);
-    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.reads.all.bytes));
+    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.read.bytes));
     if all == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no such bytes with segments");
     }
@@ -153,7 +153,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
     let moved = files.iter().fold(0_u64, |sum, (bytes, ..)| sum.saturating_add(*bytes)).min(all);
     let part = share(moved, all);
     let cost = files.iter().fold(0_u64, |sum, (bytes, _, file)| {
-        let reads = m.files.get(file).map(|sums| sums.reads.all).unwrap_or_default();
+        let reads = m.files.get(file).map(|sums| sums.read).unwrap_or_default();
         let time = u128::from(reads.time_ns) * u128::from(*bytes) / u128::from(reads.bytes.max(1));
         sum.saturating_add(u64::try_from(time).unwrap_or(u64::MAX).min(reads.time_ns))
     });
@@ -186,12 +186,10 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         }
         sieve.unasked()
     };
-    let calls = m.calls.mpi_reads.collective.count + m.calls.mpi_reads.independent.count;
-    let calls = calls + m.calls.mpi_writes.collective.count + m.calls.mpi_writes.independent.count;
-    if calls == 0 {
+    if m.calls.mpi_reads.count().saturating_add(m.calls.mpi_writes.count()) == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no MPI-IO reads or writes");
     }
-    let bytes = |sums: &FileSums| sums.reads.all.bytes.saturating_add(sums.writes.all.bytes);
+    let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
     let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(unasked(file)));
     // Of the files that MPI-IO moved bytes of.
     let files = m.files.iter().filter(|(file, _)| {
