@@ -17,3 +17,13 @@ pub const LOAD_BINS: usize = 200;
 pub const LOAD_TARGETS: usize = 2048;
 /// Storage targets whose load is reported one by one, those with most bytes; others are summed.
 pub const LOAD_SHOWN: usize = 256;
+/// Files, those with most time, for which other layouts are tried.
+pub const TRIAL_FILES: usize = 8;
+/// Moments that servers' work is looked at in, for each layout that is tried; fewer if there is no room.
+pub const TRIAL_MOMENTS: usize = 64;
+/// Fewest operations per moment and object: with few, chance makes some targets busier than others.
+pub const TRIAL_OPERATIONS: u64 = 128;
+/// Bytes that moments may take, per thread.
+pub const TRIAL_BYTES: usize = 64 << 20;
+/// Partly written stripes that are followed, per file and stripe size that is tried.
+pub const TRIAL_STRIPES: usize = 1 << 12;
