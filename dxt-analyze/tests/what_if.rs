@@ -107,7 +107,7 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
             "--what-if",
             "size=64K,count=3",
             "--what-if",
-            "size=1M,osts=9,2",
+            "size=256K,osts=9,2",
             &path,
         ],
         0,
