@@ -29,3 +29,13 @@ pub const HELD_RANGES: usize = 1 << 18;
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Files, ranks or places that a finding of `checks` or `compare` names.
 pub const NAMED_EXAMPLES: usize = 3;
+/// Files, those with most time, for which other layouts are tried.
+pub const TRIAL_FILES: usize = 8;
+/// Moments that servers' work is looked at in, for each layout that is tried; fewer if there is no room.
+pub const TRIAL_MOMENTS: usize = 64;
+/// Fewest operations per moment and object: with few, chance makes some targets busier than others.
+pub const TRIAL_OPERATIONS: u64 = 128;
+/// Bytes that moments may take, per thread.
+pub const TRIAL_BYTES: usize = 64 << 20;
+/// Partly written stripes that are followed, per file and stripe size that is tried.
+pub const TRIAL_STRIPES: usize = 1 << 12;

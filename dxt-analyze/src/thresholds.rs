@@ -117,6 +117,15 @@ thresholds! {
     pace_clear_errors: f64 = 2.0, "standard errors",
         "Difference of two mean durations from which it is no chance.",
         "Welch, Biometrika 34, 1947: 5 % for large samples";
+    request_bytes: u64 = 262144, "bytes",
+        "What a request to a storage target costs in the model of other layouts: as much as the transfer of so many bytes.",
+        "ours: some 0.1 ms at 2.5 GB/s";
+    handover_bytes: u64 = 1048576, "bytes",
+        "The same for a lock that is handed to another node.",
+        "ours: a few requests, one after another";
+    recommend_gain: f64 = 0.1, "ratio",
+        "How much less another layout must cost by the model to be recommended.",
+        "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";

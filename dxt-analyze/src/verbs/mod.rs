@@ -14,6 +14,7 @@ mod outliers;
 mod recover;
 mod stripes;
 mod stripes_tables;
+mod stripes_trials;
 mod summary;
 mod summary_details;
 

@@ -1,18 +1,25 @@
 //! `stripes`: the passes of the audit, and how its result looks.
 
 use super::stripes_tables::{file_table, load_part, moment_table, pace_table, stripe_table, target_table};
+use super::stripes_trials::{trial_lines, trial_table};
 use crate::analyses::completeness::Completeness;
-use crate::analyses::stripes::audit::Audit;
+use crate::analyses::stripes::audit::{Audit, FileAudit};
 use crate::analyses::stripes::load::Rows;
 use crate::analyses::stripes::report::{Found, Stripes, files};
+use crate::analyses::stripes::trials::plan::{self, Candidate, Plan};
+use crate::analyses::stripes::trials::replay::Replay;
+use crate::analyses::stripes::trials::result::{FileTrials, results};
 use crate::analyses::stripes::{advice, overlap};
 use crate::cli::StripesArgs;
+use crate::exit::UsageError;
 use crate::findings;
-use crate::load::{LayoutOrigin, Run};
+use crate::limits::TRIAL_FILES;
+use crate::load::{FileLayout, LayoutOrigin, Run};
 use crate::progress::Bar;
 use crate::render::{Part, Report, View, units};
 use crate::scan::scan;
 use anyhow::Result;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// The result and how many files to show.
@@ -62,6 +69,7 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
         found.conflicts.extend(overlap::conflicts(batch, writes, &nodes));
     }
     found.left_over = plan.left_over;
+    let what_if = trials(run, &layouts, &found.files, args)?;
     let mut with_data: Vec<u32> = run
         .processes
         .iter()
@@ -76,6 +84,7 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
         files: files(run, &layouts, found, args.top),
         without_layout: names.map(|file| file.name.clone()).collect(),
         followed_one_in,
+        what_if,
         ost_load,
         missing: Completeness::of(run, &lost),
         findings: Vec::new(),
@@ -84,6 +93,37 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     result.findings.extend(result.missing.findings());
     findings::sort(&mut result.findings);
     Ok(StripesReport { result, top: args.top })
+}
+
+/// Tries other layouts on the files with most time, if that is asked for.
+fn trials(
+    run: &Run,
+    layouts: &[Option<FileLayout>],
+    files: &FxHashMap<u32, FileAudit>,
+    args: &StripesArgs,
+) -> Result<Vec<FileTrials>> {
+    let asked = args.what_if.iter().map(|text| plan::parse(text).map_err(|error| UsageError(format!("{error:#}"))));
+    let mut candidates = asked.collect::<Result<Vec<Candidate>, UsageError>>()?;
+    if args.recommend {
+        let mut osts = plan::known_osts(layouts);
+        osts.extend(candidates.iter().flat_map(|candidate| candidate.osts.iter().copied()));
+        osts.sort_unstable();
+        osts.dedup();
+        candidates.extend(plan::grid(&osts));
+    }
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut by_time: Vec<(&u32, &FileAudit)> = files.iter().collect();
+    by_time.sort_unstable_by_key(|(file, audit)| (std::cmp::Reverse(audit.time_ns), **file));
+    let chosen = by_time.into_iter().take(TRIAL_FILES);
+    let chosen: Vec<(u32, u64)> =
+        chosen.map(|(file, audit)| (*file, audit.reads.saturating_add(audit.writes))).collect();
+    let plan = Plan::new(candidates);
+    let replay = Replay::new(run, layouts, &plan, &chosen);
+    let bar = Bar::new(run.segments(), "other layouts");
+    let (tallies, _) = scan(run, &replay, &bar);
+    Ok(results(run, layouts, &replay, tallies, args.recommend))
 }
 
 impl Report for StripesReport {
@@ -99,6 +139,10 @@ impl Report for StripesReport {
         let targets = target_table(shown());
         if !targets.rows.is_empty() {
             parts.push(Part::Table(targets));
+        }
+        if !result.what_if.is_empty() {
+            parts.push(Part::Table(trial_table(&result.what_if)));
+            parts.push(Part::Lines(trial_lines(&result.what_if)));
         }
         if let Some(load) = &result.ost_load {
             parts.push(Part::Table(moment_table(load)));

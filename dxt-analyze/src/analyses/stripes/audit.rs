@@ -257,6 +257,24 @@ impl Place {
         })
     }
 
+    /// Whether it begins and ends at stripe boundaries.
+    #[must_use]
+    pub fn is_aligned(&self) -> bool {
+        self.start_aligned && self.end_aligned
+    }
+
+    /// Whether it touches more than one stripe.
+    #[must_use]
+    pub fn is_crossing(&self) -> bool {
+        self.crosses
+    }
+
+    /// Whether it begins on the metadata target.
+    #[must_use]
+    pub fn is_on_metadata(&self) -> bool {
+        self.on_metadata
+    }
+
     /// Starts of the stripes of which the segment covers a part and not the whole: its first or its last, at most.
     #[inline]
     pub fn partly_covered(self) -> impl Iterator<Item = u64> {

@@ -5,6 +5,7 @@
 //! * [`overlap`]: whether they did so at the same time.
 //! * [`pace`]: how much longer unaligned operations take than aligned ones.
 //! * [`load`]: what each storage target gets over time.
+//! * [`trials`]: the same accesses on other layouts, and which would be the best.
 //! * [`report`]: the result, per file.
 //! * [`advice`]: what to change, and the findings.
 
@@ -16,3 +17,4 @@ pub mod pace;
 pub mod parts;
 pub mod report;
 pub mod sharing;
+pub mod trials;

@@ -2,6 +2,7 @@
 
 use super::load::LoadPart;
 use super::pace::PacePart;
+use super::trials::result::FileTrials;
 use crate::analyses::completeness::Completeness;
 use crate::findings::Finding;
 use crate::load::{FileLayout, LayoutOrigin};
@@ -253,6 +254,8 @@ pub struct Stripes {
     pub without_layout: Vec<String>,
     /// Of the partly written stripes, one in this many was followed (1: all).
     pub followed_one_in: u64,
+    /// The files with most time on other layouts; empty if that was not asked for.
+    pub what_if: Vec<FileTrials>,
     /// Storage targets over time; `None` if no layout names any.
     pub ost_load: Option<LoadPart>,
     /// What is missing.

@@ -48,6 +48,17 @@ pub struct Writers {
     pub time_ns: u64,
 }
 
+/// Sums over contested stripes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContestedSums {
+    /// Written in part by more than one process.
+    pub stripes: u64,
+    /// Of these, by processes of more than one node.
+    pub between_nodes: u64,
+    /// Writes to the latter.
+    pub writes_between_nodes: u64,
+}
+
 /// The stripes that are followed.
 #[derive(Clone, Debug)]
 pub struct Followed {
@@ -126,12 +137,18 @@ impl Followed {
         1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
     }
 
-    /// Stripes written in part by more than one process, and those of them by processes on more than one node.
+    /// How many stripes that are followed were written in part by more than one process, and how often.
     #[must_use]
-    pub fn contested_counts(&self) -> (u64, u64) {
-        let count =
-            |wanted: fn(&Writers) -> bool| self.stripes.values().filter(|writers| wanted(writers)).count() as u64;
-        (count(|writers| writers.several), count(|writers| writers.several_nodes))
+    pub fn contested_sums(&self) -> ContestedSums {
+        let mut out = ContestedSums::default();
+        for writers in self.stripes.values().filter(|writers| writers.several) {
+            out.stripes += 1;
+            if writers.several_nodes {
+                out.between_nodes += 1;
+                out.writes_between_nodes = out.writes_between_nodes.saturating_add(writers.writes);
+            }
+        }
+        out
     }
 
     /// Stripes written in part by more than one process: the most written-to time first.
@@ -159,10 +176,10 @@ mod tests {
         followed.add(key(0), 1, 0, 10);
         followed.add(key(100), 1, 0, 5);
         followed.add(key(100), 2, 0, 7);
-        assert_eq!(followed.contested_counts(), (1, 0));
+        assert_eq!(followed.contested_sums(), ContestedSums { stripes: 1, between_nodes: 0, writes_between_nodes: 0 });
         followed.add(key(200), 1, 0, 1);
         followed.add(key(200), 3, 1, 1);
-        assert_eq!(followed.contested_counts(), (2, 1));
+        assert_eq!(followed.contested_sums(), ContestedSums { stripes: 2, between_nodes: 1, writes_between_nodes: 2 });
         followed.stripes.remove(&key(200));
         let contested = followed.contested();
         assert_eq!(contested.len(), 1);
