@@ -35,6 +35,10 @@ pub enum Verb {
     Outliers(OutliersArgs),
     /// How accesses lie on stripes and storage targets; stripes that several ranks write at once
     Stripes(StripesArgs),
+    /// Bandwidth, request sizes and calls in flight over time; I/O phases
+    Timeline(TimelineArgs),
+    /// One self-contained HTML page: what costs most, timelines, heatmaps, box plots, and every table
+    Report(ReportArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
@@ -191,6 +195,40 @@ pub struct StripesArgs {
     /// Files, and stripes per file, to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
+}
+
+/// `timeline`.
+#[derive(Clone, Debug, Args)]
+pub struct TimelineArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Most bins of time; their width is 1, 2 or 5 times a power of ten
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub bins: u32,
+}
+
+/// `report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Page to write
+    #[arg(short, long, default_value = "report.html", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Rows of lists, those that matter most
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub top: usize,
+    /// Exit with 4 if a finding is at least this severe
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
 }
 
 /// Output forms of `dump`.

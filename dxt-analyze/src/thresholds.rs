@@ -78,6 +78,9 @@ thresholds! {
     imbalance_min_stripes: u64 = 4, "stripes per target",
         "Fewest stripes' worth of bytes that balance over targets is judged on, per target.",
         "ours: with fewer, some targets must get one stripe more than others";
+    phase_quiet_share: f64 = 0.01, "ratio",
+        "Share of the time from the first call to the last that no call is in flight, from which an I/O phase ends.",
+        "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";

@@ -6,17 +6,22 @@ mod dump_counters;
 mod explain;
 mod outliers;
 mod recover;
+mod report;
+mod spark;
 mod stripes;
 mod summary;
 mod summary_details;
+mod timeline;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
+pub use report::{Page, page_of, report};
 pub use stripes::{StripesReport, stripes, stripes_of};
 pub use summary::{summary, summary_of};
+pub use timeline::{TimelineReport, timeline, timeline_of};
 
 use crate::cli::{Cli, Inputs, Output, Verb};
 use crate::exit::{Exit, UsageError};
@@ -56,6 +61,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let result = &report.result;
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
         }
+        Verb::Timeline(args) => {
+            let report = timeline(args)?;
+            finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
+        }
+        Verb::Report(args) => report(args),
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {
             let style = style(args.format, None, color);
