@@ -39,6 +39,8 @@ pub enum Verb {
     Timeline(TimelineArgs),
     /// One self-contained HTML page: what costs most, timelines, heatmaps, box plots, and every table
     Report(ReportArgs),
+    /// The report page from a server on this machine, which shows single calls wherever the page is zoomed in
+    Serve(ServeArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
@@ -229,6 +231,23 @@ pub struct ReportArgs {
     /// Exit with 4 if a finding is at least this severe
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<Severity>,
+}
+
+/// `serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Port on 127.0.0.1; 0: any that is free
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    pub port: u16,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Rows of lists, those that matter most
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub top: usize,
 }
 
 /// Output forms of `dump`.

@@ -25,7 +25,7 @@
       xAxis: { type: "log", name: "bandwidth of one call", nameLocation: "middle", nameGap: 28, nameTextStyle: { color: soft }, axisLabel: { color: soft, formatter: units.rate, hideOverlap: true }, splitLine: { lineStyle: { color: dxt.theme.color("line") } } },
       yAxis: { type: "category", inverse: true, data: groups.map(title), axisLabel: { color: soft, lineHeight: 15 }, axisTick: { show: false } },
       series: [
-        { type: "boxplot", layout: "horizontal", encode: { y: "none" }, data: groups.map(whiskers), boxWidth: [12, 26], itemStyle: { color: dxt.theme.color("card"), borderColor: "#0072b2", borderWidth: 1.6 }, emphasis: { disabled: true } },
+        { type: "boxplot", data: groups.map(whiskers), boxWidth: [12, 26], itemStyle: { color: dxt.theme.color("card"), borderColor: "#0072b2", borderWidth: 1.6 }, emphasis: { disabled: true } },
         { type: "scatter", data: points, symbolSize: 10, cursor: "pointer", itemStyle: { color: "#d55e00", opacity: 0.75, borderColor: dxt.theme.color("back"), borderWidth: 1 } },
       ],
     };

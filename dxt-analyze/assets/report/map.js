@@ -67,8 +67,10 @@
       const width = Math.max(1.5, x(calls.start_ns[i] + calls.duration_ns[i]) - left);
       const down = Math.max(1.5, y(tall) - y(0));
       context.fillStyle = dxt.theme.kinds[data.slices[calls.slice[i]].kind];
+      context.globalAlpha = height(calls, i) > heights.STDIO ? 0.45 : 1;
       context.fillRect(left, top, width, down);
-      if (width > 4 && down > 4) context.strokeRect(left + 0.5, top + 0.5, width - 1, down - 1);
+      context.globalAlpha = 1;
+      if (width > 12 && down > 6) context.strokeRect(left + 0.5, top + 0.5, width - 1, down - 1);
     }
   };
 
@@ -112,7 +114,7 @@
 
   dxt.timeAxis = (extra = {}) => ({
     type: "value", min: whole.from, max: whole.until, splitLine: { show: false },
-    axisLine: { show: true, lineStyle: { color: dxt.theme.color("soft") } },
+    axisLine: { show: true, onZero: false, lineStyle: { color: dxt.theme.color("soft") } },
     axisLabel: { color: dxt.theme.color("soft"), hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (value) => units.moment(value, (state.until - state.from) / 8) },
     name: "time since the job's start", nameLocation: "middle", nameGap: 24, nameTextStyle: { color: dxt.theme.color("soft") }, ...extra,
   });
@@ -171,7 +173,7 @@
       mark.style.background = color;
       key.append(mark, document.createTextNode(kind));
       return key;
-    }), document.createTextNode("Calls of libraries are tall; the system calls inside them lie on them, low."));
+    }), document.createTextNode("Pale and tall: calls of MPI-IO and HDF5. On them, full: the system calls that they made."));
   };
 
   const callAt = (time, row) => {

@@ -31,12 +31,12 @@
     const used = job.size_bounds.concat([0]).map((_, at) => at).filter((at) => job.sizes.some((sizes) => sizes[at] > 0));
     const totals = job.sizes.map((sizes) => sizes.reduce((sum, count) => sum + count, 0));
     const sizes = used.map((at) => line(sizeName(at), 2, dxt.theme.sizes[at], step(job.sizes.map((sizes, bin) => (totals[bin] ? sizes[at] / totals[bin] : 0))), "sizes"));
-    const axis = (at, name, formatter, more = {}) => ({ gridIndex: at, type: "value", min: 0, splitNumber: 3, name, nameLocation: "end", nameGap: 7, nameTextStyle: { color: dxt.theme.color("text"), align: "left", padding: [0, 0, 0, -88] },
+    const axis = (at, name, formatter, more = {}) => ({ gridIndex: at, type: "value", min: 0, splitNumber: 3, name, nameLocation: "end", nameGap: 11, nameTextStyle: { color: dxt.theme.color("text"), align: "left", padding: [0, 0, 0, -88] },
       axisLabel: { color: soft, formatter }, splitLine: { lineStyle: { color: dxt.theme.color("line") } }, ...more });
     const grid = (top, height) => ({ left: 112, right: 18, top, height });
     return {
       animation: false,
-      grid: [grid(26, 90), grid(150, 75), grid(262, 75)],
+      grid: [grid(30, 90), grid(158, 75), grid(274, 75)],
       legend: [
         { top: 0, right: 18, data: ["read", "write", "metadata"], textStyle: { color: soft }, icon: "roundRect", itemWidth: 14, itemHeight: 10, selectedMode: false },
         { bottom: 0, left: 112, right: 18, data: used.map(sizeName), textStyle: { color: soft }, icon: "roundRect", itemWidth: 14, itemHeight: 10, selectedMode: false, type: "scroll" },

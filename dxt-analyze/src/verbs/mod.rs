@@ -7,6 +7,7 @@ mod explain;
 mod outliers;
 mod recover;
 mod report;
+mod serve;
 mod spark;
 mod stripes;
 mod summary;
@@ -19,6 +20,7 @@ pub use explain::{Explained, explain};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
 pub use report::{Page, page_of, report};
+pub use serve::serve;
 pub use stripes::{StripesReport, stripes, stripes_of};
 pub use summary::{summary, summary_of};
 pub use timeline::{TimelineReport, timeline, timeline_of};
@@ -66,6 +68,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
         }
         Verb::Report(args) => report(args),
+        Verb::Serve(args) => serve(args),
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {
             let style = style(args.format, None, color);

@@ -22,6 +22,9 @@ pub(super) fn verdict(verdict: &Verdict) -> Markup {
         ol.verdict {
             @for costly in &verdict.top { (card(costly)) }
         }
+        @if verdict.top.len() > 1 {
+            p.overlap { "Costs are summed over all processes. They can be the same time, seen from several sides." }
+        }
         @if verdict.more > 0 {
             p.more { (verdict.more) " more " (if verdict.more == 1 { "finding" } else { "findings" }) " below, each with its section." }
         }
@@ -40,7 +43,7 @@ fn card(costly: &Costly) -> Markup {
             }
             h3 { a href={ "#" (anchor(finding)) } { (sentence(&finding.title)) } }
             @if let Some(first) = finding.evidence.first() { p.evidence { (first) } }
-            p.hint { strong { "Do: " } (finding.hint) }
+            p.hint { strong { "Do: " } (prose(&finding.hint)) }
             p.code { (finding.code.name()) }
         }
     }
@@ -69,8 +72,36 @@ pub(super) fn section(section: &Section) -> Markup {
         section id=(section.id) aria-labelledby=(heading) {
             h2 id=(heading) { (section.title) }
             p.about { (section.about) }
-            @for finding in &section.findings { (one_finding(finding)) }
+            (all_findings(&section.findings))
             @for part in &section.view.parts { (one_part(section.id, part, &mut tables)) }
+        }
+    }
+}
+
+/// Findings; of several with one code and one remedy the later ones are folded away.
+fn all_findings(findings: &[Finding]) -> Markup {
+    let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
+    html! {
+        @for group in findings.chunk_by(alike) {
+            @if let Some((first, others)) = group.split_first() {
+                (one_finding(first))
+                @if !others.is_empty() {
+                    details.alike {
+                        summary { (others.len()) " more like it" }
+                        @for finding in others { (one_finding(finding)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Text of ours, in which what a user types stands between backticks.
+fn prose(text: &str) -> Markup {
+    // A name with a backtick of its own only changes what looks like code.
+    html! {
+        @for (number, piece) in text.split('`').enumerate() {
+            @if number % 2 == 1 { code { (piece) } } @else { (piece) }
         }
     }
 }
@@ -84,7 +115,7 @@ fn one_finding(finding: &Finding) -> Markup {
                 @if let Some(cost) = finding.cost_ns { span.price { " costs " (units::duration(cost)) } }
             }
             @if !finding.evidence.is_empty() { ul { @for line in &finding.evidence { li { (line) } } } }
-            p.hint { strong { "Do: " } (finding.hint) " " span.code { (finding.code.name()) } }
+            p.hint { strong { "Do: " } (prose(&finding.hint)) " " span.code { (finding.code.name()) } }
         }
     }
 }
@@ -103,7 +134,7 @@ fn one_part(section: &str, part: &Part, tables: &mut usize) -> Markup {
             *tables += usize::from(table.columns.iter().any(|(title, _)| !title.is_empty()));
             markup
         }
-        Part::Findings(findings) => html! { @for finding in findings { (one_finding(finding)) } },
+        Part::Findings(findings) => all_findings(findings),
     }
 }
 
