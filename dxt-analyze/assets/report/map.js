@@ -148,7 +148,7 @@
   const describe = () => {
     const rows = embedded().rows.length;
     const per = grid.per_row > 1 ? `, ${grid.per_row} to a row` : "";
-    const total = grid.rows.reduce((sum, row) => sum + row.members, 0);
+    const total = embedded().units;
     const what = names[state.rows] + (total === 1 ? "" : "s");
     const span = `${units.moment(state.from, (state.until - state.from) / 100)} to ${units.moment(state.until, (state.until - state.from) / 100)}`;
     const filter = dxt.filterWords();

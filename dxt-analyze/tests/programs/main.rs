@@ -6,6 +6,7 @@
 mod harness;
 
 mod sums;
+mod timeline;
 
 use harness::Scratch;
 use std::process::Command;

@@ -35,6 +35,8 @@ pub struct Axis {
     pub first: u32,
     /// Units to a row.
     pub per_row: u32,
+    /// Units in all rows.
+    pub units: u32,
 }
 
 impl Axis {
@@ -70,7 +72,7 @@ pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
         let start = first + number * per_row;
         row_of.iter_mut().skip(start).take(chunk.len()).for_each(|row| *row = number as u32);
     }
-    Axis { rows, row_of, first: first as u32, per_row: per_row as u32 }
+    Axis { rows, row_of, first: first as u32, per_row: per_row as u32, units: (end - first) as u32 }
 }
 
 /// Nodes; the unit is the process.
@@ -95,7 +97,7 @@ pub fn nodes(run: &Run) -> Axis {
             row.members += 1;
         }
     }
-    Axis { rows, row_of, first: 0, per_row: per_row as u32 }
+    Axis { rows, row_of, first: 0, per_row: per_row as u32, units: run.nodes.len() as u32 }
 }
 
 /// Files, those with most time first; the last row is for all others.
@@ -118,7 +120,7 @@ pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
             }
         }
     }
-    Axis { rows, row_of, first: 0, per_row: 1 }
+    Axis { rows, row_of, first: 0, per_row: 1, units: ranked.len() as u32 }
 }
 
 /// Storage targets that layouts name. The unit is the target's place in the list, which `number` finds.
@@ -148,9 +150,10 @@ pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
         Row { label, members: chunk.len() as u64 }
     });
     let rows = rows.collect();
+    let units = numbers.len() as u32;
     let row_of = (0..numbers.len()).map(|place| (place / per_row) as u32).collect();
     let place = numbers.into_iter().enumerate().map(|(place, number)| (number, place as u32)).collect();
-    Targets { axis: Axis { rows, row_of, first: 0, per_row: per_row as u32 }, place }
+    Targets { axis: Axis { rows, row_of, first: 0, per_row: per_row as u32, units }, place }
 }
 
 /// Offsets of one file in rows of equal size.

@@ -4,7 +4,7 @@ use super::axes::{self, Axis, Offsets, Targets};
 use super::grid::{Cell, Grid};
 use super::series::Moments;
 use super::slices::{Kind, Slices};
-use super::span::{Piece, Span};
+use super::span::{Piece, Span, last_moment};
 use crate::analyses::targets::share_ns;
 use crate::layouts::spread::spread;
 use crate::load::{FileLayout, Run};
@@ -229,7 +229,7 @@ fn own(job: &Span, grids: &mut Grids, kind: Kind, start: u64, end: u64, length: 
     if let Some(moments) = grids.moments.get_mut(bin(start)) {
         moments.first_ns = moments.first_ns.min(start);
     }
-    if let Some(moments) = grids.moments.get_mut(bin(end.min(job.until_ns))) {
+    if let Some(moments) = grids.moments.get_mut(bin(last_moment(start, end).min(job.until_ns))) {
         moments.last_ns = moments.last_ns.max(end);
     }
     let at = match kind {

@@ -16,6 +16,8 @@ pub struct GridView {
     pub first: u32,
     /// Units to a row.
     pub per_row: u32,
+    /// Units in all rows.
+    pub units: u32,
     /// Start of the first bin, ns since the job's start.
     pub from_ns: u64,
     /// Width of a bin, ns.
@@ -35,6 +37,7 @@ impl GridView {
             rows: axis.rows.clone(),
             first: axis.first,
             per_row: axis.per_row,
+            units: axis.units,
             from_ns: span.from_ns,
             width_ns,
             bins: grid.bins(),

@@ -1,6 +1,7 @@
 //! `serve`: the report page from a server on this machine, which gives finer grids and single calls where the page is zoomed in. It
 //! listens on 127.0.0.1 only, and answers only requests that were sent to that address by name, so that no web page can read
-//! a trace by giving its own name this address (DNS rebinding).
+//! a trace by giving its own name this address (DNS rebinding). Its paths begin with a random word, so that other users of the
+//! machine cannot read a trace by trying ports.
 
 mod tiles;
 
@@ -52,21 +53,30 @@ fn served(run: Run, args: &ServeArgs) -> Result<Served> {
 }
 
 async fn listen(served: Arc<Served>, port: u16) -> Result<()> {
+    let word = random_word()?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     let port = listener.local_addr().context("failed to learn the port")?.port();
     let mut out = std::io::stdout();
-    writeln!(out, "http://127.0.0.1:{port}/").and_then(|()| out.flush()).context("failed to print the address")?;
+    writeln!(out, "http://127.0.0.1:{port}/{word}/").and_then(|()| out.flush()).context("failed to print the address")?;
     eprintln!("Ctrl-C ends it");
     let app = Router::new()
-        .route("/", get(page))
-        .route("/tile", get(tile))
+        .route(&format!("/{word}/"), get(page))
+        .route(&format!("/{word}/tile"), get(tile))
         .with_state(served)
         .layer(middleware::from_fn(move |request, next| guarded(port, request, next)));
     tokio::select! {
         ended = axum::serve(listener, app) => ended.context("failed to serve"),
         interrupted = tokio::signal::ctrl_c() => interrupted.context("failed to wait for Ctrl-C"),
     }
+}
+
+/// 128 random bits in hexadecimal digits.
+fn random_word() -> Result<String> {
+    let mut bits = [0; 16];
+    let got = rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty());
+    anyhow::ensure!(got.context("failed to get random bits")? == bits.len(), "failed to get random bits");
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Refuses what was not meant for this server, and says how answers may be used.
