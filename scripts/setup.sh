@@ -75,6 +75,8 @@ check_packages() {
     need fio "a program to trace" -- have fio
     need strace "to compare traces with" -- have strace
     need valgrind "to count instructions" -- have valgrind
+    need chromium "to test the report page" -- have chromium
+    need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
 }

@@ -39,7 +39,10 @@ fn bytes_and_times_fall_into_their_bins() {
     assert_eq!((sum(bins, "writes"), sum(bins, "reads")), (20, 20));
     assert_eq!((sum(bins, "write_ns"), sum(bins, "read_ns")), (100 * MS, 200 * MS));
     for bin in &bins[..10] {
-        assert_eq!((&bin["bytes_written"], &bin["write_ns"], &bin["writes"]), (&20_480.into(), &(10 * MS).into(), &2.into()));
+        assert_eq!(
+            (&bin["bytes_written"], &bin["write_ns"], &bin["writes"]),
+            (&20_480.into(), &(10 * MS).into(), &2.into())
+        );
         assert_eq!(bin["write_sizes"], serde_json::json!([0, 0, 2, 0, 0, 0, 0, 0, 0, 0]));
     }
     assert!(bins[10..60].iter().all(|bin| bin["bytes_read"] == 0 && bin["bytes_written"] == 0));
@@ -55,7 +58,9 @@ fn phases_are_separated_by_quiet_and_named_by_what_they_do() {
         ("write", 0, 95 * MS, 0, 204_800, 20, "MPIIO write collective"),
         ("read", 600 * MS, 700 * MS, 102_400, 0, 20, "POSIX read"),
     ];
-    for (phase, (kind, start, end, read, written, calls, operation)) in phases.as_array().expect("phases").iter().zip(expected) {
+    for (phase, (kind, start, end, read, written, calls, operation)) in
+        phases.as_array().expect("phases").iter().zip(expected)
+    {
         assert_eq!((&phase["kind"], &phase["operation"]), (&kind.into(), &operation.into()));
         assert_eq!((&phase["start_ns"], &phase["end_ns"]), (&start.into(), &end.into()));
         assert_eq!((&phase["bytes_read"], &phase["bytes_written"]), (&read.into(), &written.into()));

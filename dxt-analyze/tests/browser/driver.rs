@@ -118,7 +118,9 @@ impl Browser {
         panic!("never true: {script}");
     }
 
+    /// Clicks on an element, in the middle of the window, where nothing lies above it.
     pub(crate) async fn click(&self, css: &str) {
+        self.js(&format!("document.querySelector({css:?}).scrollIntoView({{ block: 'center' }})")).await;
         self.client.find(Locator::Css(css)).await.unwrap().click().await.unwrap();
     }
 

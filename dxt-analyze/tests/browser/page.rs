@@ -92,16 +92,22 @@ async fn zoom_and_pan(browser: &Browser) {
     let half = span().await;
     assert!(((half.1 - half.0) / (whole.1 - whole.0) - 0.5).abs() < 0.01, "{half:?} of {whole:?}");
     // All charts over time follow.
-    let charts = "return ['map', 'series', 'offsets'].map((name) => dxt[name].chart.getOption().dataZoom[0].startValue)";
+    let charts =
+        "return ['map', 'series', 'offsets'].map((name) => dxt[name].chart.getOption().dataZoom[0].startValue)";
     for start in browser.js(charts).await.as_array().unwrap() {
         assert!((number(start) - half.0).abs() < 1e6, "{start} for {half:?}");
     }
     // Drag to the left: later times come into view.
-    let at = browser.js("const box = dxt.map.chart.getDom().getBoundingClientRect(); return [box.left + 700, box.top + 100]").await;
+    let at = browser
+        .js("const box = dxt.map.chart.getDom().getBoundingClientRect(); return [box.left + 700, box.top + 100]")
+        .await;
     let (x, y) = (number(&at[0]), number(&at[1]));
     browser.pointer(&[(x, y), (x - 50.0, y), (x - 100.0, y)], true).await;
     let dragged = span().await;
-    assert!(dragged.0 > half.0 && ((dragged.1 - dragged.0) - (half.1 - half.0)).abs() < 1e6, "{dragged:?} after {half:?}");
+    assert!(
+        dragged.0 > half.0 && ((dragged.1 - dragged.0) - (half.1 - half.0)).abs() < 1e6,
+        "{dragged:?} after {half:?}"
+    );
     // By keys.
     browser.keys("#map", "0").await;
     assert_eq!(span().await, whole);
@@ -118,6 +124,7 @@ async fn zoom_and_pan(browser: &Browser) {
 
 /// The call under the pointer is named: rank 3's small write of 3.5 s.
 async fn hover(browser: &Browser) {
+    browser.js("dxt.zoomTo(dxt.whole.from, dxt.whole.until, 0, 16)").await;
     let at = browser
         .js("const [x, y] = dxt.map.chart.convertToPixel({ seriesIndex: 0 }, [26e9, 3.5]);
              const box = dxt.map.chart.getDom().getBoundingClientRect(); return [box.left + x, box.top + y]")
@@ -156,13 +163,18 @@ async fn tables(browser: &Browser) {
     browser.click("#t-outliers-0 th:nth-child(5) button").await;
     let sorted: Vec<f64> = browser.js(lengths).await.as_array().unwrap().iter().map(number).collect();
     assert!(sorted.windows(2).all(|pair| pair[0] >= pair[1]) && sorted.len() == 14, "{sorted:?}");
-    assert_eq!(browser.js("return document.querySelector('#t-outliers-0 th:nth-child(5)').ariaSort").await, "descending");
+    assert_eq!(
+        browser.js("return document.querySelector('#t-outliers-0 th:nth-child(5)').ariaSort").await,
+        "descending"
+    );
     browser.keys("#outliers input[type=search]", "3271568936").await;
     assert_eq!(browser.js(lengths).await, serde_json::json!([120]));
     // Each chart has its numbers as a table.
     for chart in ["map", "series", "offsets", "boxes"] {
         browser.js(&format!("document.querySelector('details[data-of={chart}]').open = true")).await;
-        browser.until(&format!("return document.querySelectorAll('details[data-of={chart}] tbody tr').length > 0")).await;
+        browser
+            .until(&format!("return document.querySelectorAll('details[data-of={chart}] tbody tr').length > 0"))
+            .await;
     }
     let first = browser.js("return document.querySelector('details[data-of=map] tbody tr').innerText").await;
     assert!(first.as_str().unwrap().starts_with("rank "), "{first}");
@@ -195,10 +207,28 @@ async fn every_control_is_reached_with_the_tab_key() {
     browser.js("document.body.tabIndex = -1; document.body.focus()").await;
     for _ in 0..45 {
         browser.keys(":focus", "\u{e004}").await;
-        let at = browser.js("const at = document.activeElement; return at.id || at.dataset.view || at.className || at.tagName").await;
+        let at = browser
+            .js("const at = document.activeElement; return at.id || at.dataset.view || at.className || at.tagName")
+            .await;
         met.push(at.as_str().unwrap_or_default().to_owned());
     }
-    let wanted = ["skip", "theme", "ranks", "files", "measure", "kind", "layer", "file", "zoom-in", "zoom-reset", "map", "series", "offset-file", "offsets", "boxes"];
+    let wanted = [
+        "skip",
+        "theme",
+        "ranks",
+        "files",
+        "measure",
+        "kind",
+        "layer",
+        "file",
+        "zoom-in",
+        "zoom-reset",
+        "map",
+        "series",
+        "offset-file",
+        "offsets",
+        "boxes",
+    ];
     let places: Vec<Option<usize>> = wanted.iter().map(|name| met.iter().position(|found| found == name)).collect();
     assert!(places.iter().all(Option::is_some), "{wanted:?} {places:?} {met:?}");
     assert!(places.is_sorted(), "{wanted:?} {places:?}");
@@ -214,7 +244,10 @@ async fn thousands_of_ranks_fit_a_narrow_window() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let trace = synth(folder.path(), &["ior-strided", "-n", "4096", "--segments", "16", "--slow-ost", "3:6", "--slow-node", "7:2"]);
+    let trace = synth(
+        folder.path(),
+        &["ior-strided", "-n", "4096", "--segments", "16", "--slow-ost", "3:6", "--slow-node", "7:2"],
+    );
     let address = page_of(folder.path(), &trace);
     let size = std::fs::metadata(folder.path().join("report.html")).unwrap().len();
     assert!(size < 4 << 20, "{size} bytes");

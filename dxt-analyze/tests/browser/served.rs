@@ -30,7 +30,10 @@ async fn deep_zoom_shows_exact_segments() {
     let address = line.trim();
     let browser = Browser::start(1280, 800).await;
     browser.open(address).await;
-    assert_eq!(browser.js("return [dxt.data.tiles, dxt.data.calls, dxt.map.singles]").await, serde_json::json!([true, null, null]));
+    assert_eq!(
+        browser.js("return [dxt.data.tiles, dxt.data.calls, dxt.map.singles]").await,
+        serde_json::json!([true, null, null])
+    );
     // One millisecond of ranks 8 to 15, somewhere in the middle.
     browser.js("document.getElementById('activity').scrollIntoView(); dxt.zoomTo(30e6, 31e6, 4, 8)").await;
     browser.until("return dxt.map.singles !== null").await;
@@ -40,7 +43,8 @@ async fn deep_zoom_shows_exact_segments() {
     let mut shown: Vec<[i64; 5]> = serde_json::from_value(calls).unwrap();
     shown.sort_unstable();
     // Exactly what `dump` says of that time and these ranks.
-    let dumped = crate::common::stdout(&["dump", "--format", "csv", "--time", "0.03:0.031", "--ranks", "8:15", &trace], 0);
+    let dumped =
+        crate::common::stdout(&["dump", "--format", "csv", "--time", "0.03:0.031", "--ranks", "8:15", &trace], 0);
     let mut expected: Vec<[i64; 5]> = dumped
         .lines()
         .skip(1)
@@ -51,7 +55,12 @@ async fn deep_zoom_shows_exact_segments() {
         .collect();
     expected.sort_unstable();
     // A call that only touches the edge may be drawn too.
-    let inside = |rows: &[[i64; 5]]| rows.iter().copied().filter(|row| row[3] < 31_000_000 && row[4] > 30_000_000 && (8..16).contains(&row[0])).collect::<Vec<_>>();
+    let inside = |rows: &[[i64; 5]]| {
+        rows.iter()
+            .copied()
+            .filter(|row| row[3] < 31_000_000 && row[4] > 30_000_000 && (8..16).contains(&row[0]))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(inside(&shown), inside(&expected));
     assert!(inside(&shown).len() > 8, "{shown:?}");
     browser.picture("served-deep").await;

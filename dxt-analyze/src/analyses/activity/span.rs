@@ -95,7 +95,8 @@ impl Span {
         let until = |time: u64| (u128::from(bytes) * u128::from(time.saturating_sub(start)) / duration) as u64;
         let mut at = start.max(self.from_ns);
         for number in first..=last {
-            let border = self.from_ns.saturating_add(self.width_ns.saturating_mul(number + 1)).min(end).min(self.until_ns);
+            let border =
+                self.from_ns.saturating_add(self.width_ns.saturating_mul(number + 1)).min(end).min(self.until_ns);
             let border = border.max(at);
             let calls = u64::from(number == first && inside);
             each(Piece { bin: number as u32, busy_ns: border - at, bytes: until(border) - until(at), calls });

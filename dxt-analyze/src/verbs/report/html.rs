@@ -58,9 +58,9 @@ fn sentence(text: &str) -> String {
 fn anchor(finding: &Finding) -> String {
     // FNV-1a over what makes it different from others: stable from page to page.
     let text = format!("{} {}", finding.code.name(), finding.title);
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("finding-{:08x}", hash >> 32)
 }
 

@@ -58,7 +58,9 @@ async fn listen(served: Arc<Served>, port: u16) -> Result<()> {
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     let port = listener.local_addr().context("failed to learn the port")?.port();
     let mut out = std::io::stdout();
-    writeln!(out, "http://127.0.0.1:{port}/{word}/").and_then(|()| out.flush()).context("failed to print the address")?;
+    writeln!(out, "http://127.0.0.1:{port}/{word}/")
+        .and_then(|()| out.flush())
+        .context("failed to print the address")?;
     eprintln!("Ctrl-C ends it");
     let app = Router::new()
         .route(&format!("/{word}/"), get(page))
