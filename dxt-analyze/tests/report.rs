@@ -110,7 +110,7 @@ fn findings_and_tables_are_there_without_scripts_and_names_are_only_names() {
     let text = made.text();
     assert!(text.contains("<strong>900 ms</strong>") && text.contains("DXT-O001"), "no verdict");
     assert!(text.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"), "no name");
-    assert!(!made.html.contains("<img"));
+    assert!(!text.contains("<img") && !made.html.contains("<img src=x"));
     assert!(text.contains("<table id=\"t-outliers-0\">"));
     // Nothing is fetched: no address but those of licenses and namespaces, which are in the plotting library.
     for tag in ["<link", "<script src", "<iframe", "@import", "url("] {
