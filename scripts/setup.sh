@@ -77,6 +77,8 @@ check_packages() {
     need fuse3 "a file system that serves layouts to programs" -- have fusermount3
     need python3-fusepy "the same" -- python_has fusepy
     need valgrind "to count instructions" -- have valgrind
+    need chromium "to test the report page" -- have chromium
+    need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
 }

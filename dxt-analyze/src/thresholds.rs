@@ -126,6 +126,9 @@ thresholds! {
     recommend_gain: f64 = 0.1, "ratio",
         "How much less another layout must cost by the model to be recommended.",
         "ours";
+    phase_quiet_share: f64 = 0.01, "ratio",
+        "Share of the time from the first call to the last that no call is in flight, from which an I/O phase ends.",
+        "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";

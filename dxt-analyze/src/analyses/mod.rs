@@ -1,6 +1,7 @@
 //! The analyses. Each is one file; it sees decoded blocks and the run's tables, and returns plain results and findings.
 //! It never prints and never opens a file.
 
+pub mod activity;
 pub mod checks;
 pub mod compare;
 pub mod completeness;

@@ -10,6 +10,7 @@ mod counters;
 mod layers;
 mod layouts;
 mod sums;
+mod timeline;
 
 use harness::Scratch;
 use std::process::Command;
