@@ -165,7 +165,8 @@ pub(super) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
             if hdf5 { "HDF5" } else { "MPI-IO" }
         ),
         columns,
-        rows: rows.iter().map(row).collect(),
+        // Where all calls are of other kinds there is nothing to say of ranks.
+        rows: if hdf5 || job.mpiio.of.calls > 0 { rows.iter().map(row).collect() } else { Vec::new() },
         most: top,
     }
 }

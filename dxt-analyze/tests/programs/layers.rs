@@ -142,6 +142,25 @@ fn the_late_rank_is_named() {
 }
 
 #[test]
+fn nonblocking_calls_stand_apart() {
+    for mpi in both() {
+        let scratch = Scratch::new();
+        let program = workload_with("mpiio_requests", mpi, &["-O1"]);
+        let outcome = Launch::new(&scratch, program).arg(scratch.data()).arg("nonblocking").ranks(mpi, RANKS).run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let found = analyze(&scratch, "layers", &[], 0);
+        let is_data = |op: &Op| op.layer == "MPIIO" && ["read", "write"].iter().any(|name| op.name.starts_with(name));
+        let log: Vec<Op> = read_log(&scratch).into_iter().filter(is_data).collect();
+        let later = log.iter().filter(|op| op.mode == "nonblocking");
+        let row = &found["job"]["mpiio_unfinished"];
+        assert_eq!(row["calls"], later.clone().count() as u64, "{mpi:?}");
+        assert_eq!(row["bytes"], later.map(|op| op.length).sum::<u64>(), "{mpi:?}");
+        let blocking = log.iter().filter(|op| op.mode != "nonblocking").count() as u64;
+        assert_eq!(found["job"]["mpiio"]["calls"], blocking, "{mpi:?}");
+    }
+}
+
+#[test]
 fn hdf5_on_mpi_io_on_posix() {
     for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
         let Some(program) = mpi.available().then(|| workload_hdf5("hdf5_parallel", mpi, hdf5, &[])).flatten() else {
