@@ -249,7 +249,7 @@ fn random_and_small_writes_of_thousands_of_ranks_agree_with_a_plain_count() {
     let at =
         |name: &str| columns.iter().position(|column| column == name).unwrap_or_else(|| panic!("{name}: {columns:?}"));
     let (rank, operation, offset, length) = (at("rank"), at("op"), at("offset"), at("length"));
-    let (mut ends, mut random, mut placed) = (HashMap::new(), 0, 0);
+    let (mut ends, mut random, mut placed) = (HashMap::new(), 0_u64, 0_u64);
     let mut distinct: HashMap<(String, i64), u64> = HashMap::new();
     for row in reader.filter(|row| row[operation] == "write") {
         let (start, bytes): (i64, i64) = (row[offset].parse().unwrap(), row[length].parse().unwrap());
@@ -266,7 +266,7 @@ fn random_and_small_writes_of_thousands_of_ranks_agree_with_a_plain_count() {
     assert!(finding(&found, "DXT-C009").is_some() && finding(&found, "DXT-C005").is_some());
     assert!(row(&found, "DXT-C005")["looked_at"].as_str().unwrap().contains("16,384 small"));
     let again: u64 = distinct.values().map(|times| times - 1).sum();
-    assert_eq!(value(&found, "DXT-C027"), again as f64 / (2048 * 8) as f64);
+    assert_eq!(value(&found, "DXT-C027"), again as f64 / f64::from(2048 * 8));
 }
 
 fn csv_rows(text: &str) -> impl Iterator<Item = Vec<String>> + '_ {
