@@ -5,7 +5,8 @@ mod common;
 use common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
 use std::collections::HashMap;
-use trace_format::meta::{Job, stream_flags};
+use trace_format::counters::Counters;
+use trace_format::meta::{Job, Missing, stream_flags};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
 const MIB: u64 = 1 << 20;
@@ -308,4 +309,39 @@ fn thresholds_severity_and_forms() {
     assert!(csv.starts_with("check,code,value,threshold,verdict,looked_at\n"), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 39);
     assert!(stdout(&["checks", &path], 0).contains("had nothing to look at"));
+}
+
+#[test]
+fn the_largest_numbers_that_a_trace_can_hold_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let longest = (1 << 40) - 1;
+    let processes = (0..2).map(|rank| {
+        let mut one = process(rank, "n");
+        one.process.info.epoch_unix_ns = if rank == 0 { i64::MIN } else { i64::MAX };
+        for (start, end) in [(0, u64::MAX), (u64::MAX - 1, u64::MAX), (0, 0)] {
+            for offset in [i64::MIN, -1, 0, i64::MAX - 5, i64::MAX] {
+                for code in [op::POSIX_READ, op::POSIX_WRITE, op::MPIIO_WRITE_ALL, POSIX_SYNC, op::POSIX_OPEN] {
+                    one.add("/f", code, 0, offset, longest, start, end);
+                    one.add("/g", code, stream_flags::NESTED, offset, 1, start, end);
+                }
+            }
+        }
+        let counters = Counters {
+            segments: u64::MAX / 1000, // so that the writing half can add them up
+            bytes: u64::MAX,
+            duration: u64::MAX,
+            sequential: 3,
+            max_end_offset: i64::MAX,
+            sizes: [u64::MAX; 10],
+            ..Counters::default()
+        };
+        for stream in 0..one.process.streams.len() as u32 {
+            one.process.missing.push(Missing { stream, counters: counters.clone() });
+        }
+        one
+    });
+    let bytes = trace(&with_more_ops(job("k", 2)), processes.collect());
+    let path = put(folder.path(), "a.dxt", &bytes);
+    stdout(&["checks", "--all", &path], 3);
+    stdout(&["compare", &path, &path], 3);
 }

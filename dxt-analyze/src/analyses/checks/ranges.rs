@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 pub struct Ranges {
     /// First byte -> (byte behind the last, latest time given).
     map: BTreeMap<u64, (u64, u64)>,
+    /// No range ends behind it.
+    highest: u64,
     forgotten_bytes: u64,
 }
 
@@ -40,20 +42,26 @@ impl Ranges {
         if start >= end {
             return 0;
         }
-        let alone = self.map.range(start.saturating_add(1)..=end).next().is_none();
-        let before = self.map.range_mut(..=start).next_back();
-        // The common case, an access that goes on where the last one ended, changes one range in place.
-        if let Some((_, (last, latest))) = before.filter(|(_, (last, _))| *last >= start) {
-            if alone {
-                let known = (*last).min(end) - start;
-                (*last, *latest) = ((*last).max(end), (*latest).max(time));
-                return known;
-            }
-        } else if alone {
+        // Behind all others, as in a file that is worked through from its start.
+        if start > self.highest {
+            self.highest = end;
             self.map.insert(start, (end, time));
             return 0;
         }
-        self.join(start, end, time)
+        self.highest = self.highest.max(end);
+        // The last range that can touch this one. If it begins no later, no other can.
+        match self.map.range_mut(..=end).next_back() {
+            Some((&begin, (last, latest))) if *last >= start && begin <= start => {
+                let known = (*last).min(end) - start;
+                (*last, *latest) = ((*last).max(end), (*latest).max(time));
+                known
+            }
+            Some((_, (last, _))) if *last >= start => self.join(start, end, time),
+            _ => {
+                self.map.insert(start, (end, time));
+                0
+            }
+        }
     }
 
     /// Replaces all ranges that touch `start..end` by one.

@@ -80,7 +80,13 @@ impl Analysis for Timeline {
         for row in block.rows() {
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
             let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-            let (first, last) = (self.slot(start), self.slot(end));
+            let first = self.slot(start);
+            // Most calls end in the slot in which they began: no second division.
+            let last = if end - self.from.min(end) < (first as u64 + 1).saturating_mul(self.width) {
+                first
+            } else {
+                self.slot(end)
+            };
             let metadata = matches!(
                 block.run.op(stream).class,
                 Some(OpClass::Open | OpClass::Close | OpClass::Metadata | OpClass::Lock | OpClass::Unlock)
