@@ -2,9 +2,9 @@
 
 use super::plan::{Plan, with_targets};
 use super::stripes::OnStripes;
-use crate::analyses::stripes::audit::Place;
-use crate::analyses::stripes::load::Timeline;
+use crate::analyses::stripes::place::Place;
 use crate::analyses::stripes::sharing::{Followed, StripeKey};
+use crate::analyses::stripes::timeline::Timeline;
 use crate::layouts::spread::Parts;
 use crate::limits::{TRIAL_OPERATIONS, TRIAL_STRIPES};
 use crate::load::{FileLayout, Run};
