@@ -191,6 +191,18 @@ fn the_stripe_size_of_the_request_is_recommended() {
 }
 
 #[test]
+fn a_guess_is_nothing_to_compare_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &strided(2, 50));
+    let found = json(&["stripes", "--format", "json", "--recommend", "--what-if", "size=1M,count=4", &path], 0);
+    let file = &found["what_if"][0];
+    assert!(file["is_guess"] == true && file["recommended"].is_null());
+    assert_eq!(trial(&found, MIB, 4)["osts_per_operation"], 4.0);
+    let text = stdout(&["stripes", "--recommend", &path], 0);
+    assert!(text.contains("no layout is known") && !text.contains("Recommended"), "{text}");
+}
+
+#[test]
 fn a_layout_that_makes_no_sense_is_a_usage_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &strided(1, 2));

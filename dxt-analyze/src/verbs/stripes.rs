@@ -9,7 +9,7 @@ use crate::analyses::stripes::report::{Found, Stripes, files};
 use crate::analyses::stripes::trials::plan::{self, Candidate, Plan};
 use crate::analyses::stripes::trials::replay::Replay;
 use crate::analyses::stripes::trials::result::{FileTrials, results};
-use crate::analyses::stripes::{advice, overlap};
+use crate::analyses::stripes::{advice, conflicts, overlap};
 use crate::cli::StripesArgs;
 use crate::exit::UsageError;
 use crate::findings;
@@ -66,7 +66,7 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     for batch in &plan.batches {
         let bar = Bar::new(run.segments(), "shared stripes");
         let (writes, _) = scan(run, &overlap::Collect::new(&layouts, batch), &bar);
-        found.conflicts.extend(overlap::conflicts(batch, writes, &nodes));
+        found.conflicts.extend(conflicts::conflicts(batch, writes, &nodes));
     }
     found.left_over = plan.left_over;
     let what_if = trials(run, &layouts, &found.files, args)?;

@@ -70,7 +70,7 @@ fn row(file: &FileTrials, number: usize, trial: &Trial) -> Vec<Cell> {
 
 /// What `trial` would cost, in units of today's layout.
 fn relative(file: &FileTrials, trial: &Trial) -> Option<f64> {
-    let today = file.trials.first()?.cost_bytes;
+    let today = file.trials.first().filter(|_| !file.is_guess)?.cost_bytes;
     (today > 0).then(|| trial.cost_bytes as f64 / today as f64)
 }
 
@@ -87,6 +87,12 @@ pub(super) fn trial_lines(files: &[FileTrials]) -> Vec<String> {
             relative(file, best).unwrap_or(1.0)
         ));
         out.extend(file.how.iter().map(|line| format!("  {line}")));
+    }
+    if let Some(guess) = files.iter().find(|file| file.is_guess) {
+        out.push(format!(
+            "{}: no layout is known, so others have nothing to be compared with; --layout FILE gives one",
+            guess.file
+        ));
     }
     out.push(
         "Contested: stripes of which several processes wrote a part, at any time. Cost: by a simple model that ranks layouts and \

@@ -302,6 +302,53 @@ fn check(scratch: &Scratch, at: &Path, cases: &[Case]) {
             .collect();
         assert_eq!(told, expected(case, &log, &path), "{}", case.name);
     }
+    check_load(&found, at, cases, &log);
+}
+
+/// The load over time has the same bytes, summed over files.
+fn check_load(found: &serde_json::Value, at: &Path, cases: &[Case], log: &[Op]) {
+    let mut own: BTreeMap<u32, u64> = BTreeMap::new();
+    for case in cases {
+        for (ost, (bytes, _)) in expected(case, log, &at.join(case.name)) {
+            *own.entry(ost).or_default() += bytes;
+        }
+    }
+    let targets = found["ost_load"]["targets"].as_array().expect("targets");
+    let bytes = |target: &serde_json::Value| {
+        target["bytes"].as_array().expect("bytes").iter().map(|bytes| bytes.as_u64().expect("bytes")).sum::<u64>()
+    };
+    assert_eq!(targets.iter().map(bytes).sum::<u64>(), own.values().sum::<u64>());
+    assert_eq!(targets.len(), 257, "256 of more than 1,000 OSTs, and all others together");
+    for target in targets.iter().filter(|target| !target["ost"].is_null()) {
+        let ost = target["ost"].as_u64().expect("an OST") as u32;
+        assert_eq!(bytes(target), own.get(&ost).copied().unwrap_or(0), "OST {ost}");
+    }
+}
+
+/// The same accesses on another layout, counted over the program's own log.
+fn check_other_layout(scratch: &Scratch) {
+    const SIZE: u64 = 70_000;
+    let found = analyze(scratch, "stripes", &["--what-if", "size=70000,count=3"], 0);
+    let log = read_log(scratch);
+    let files = found["what_if"].as_array().expect("files");
+    assert_eq!(files.len(), 8);
+    for file in files {
+        let own = log.iter().filter(|op| op.path == file["file"] && matches!(op.name.as_str(), "read" | "write"));
+        let ops: Vec<(u64, u64)> = own.map(|op| (op.offset as u64, op.offset as u64 + op.length)).collect();
+        let crossing = ops.iter().filter(|(start, end)| start / SIZE != (end - 1) / SIZE).count();
+        let unaligned = ops.iter().filter(|(start, end)| start % SIZE != 0 || end % SIZE != 0).count();
+        let touched: u64 = ops.iter().map(|(start, end)| ((end - 1) / SIZE - start / SIZE + 1).min(3)).sum();
+        let asked = &file["trials"][1];
+        assert_eq!(asked["kind"], "asked");
+        assert_eq!(
+            (&asked["operations"], &asked["crossing"]),
+            (&ops.len().into(), &crossing.into()),
+            "{}",
+            file["file"]
+        );
+        assert_eq!(asked["unaligned"], unaligned, "{}", file["file"]);
+        assert_eq!(asked["osts_per_operation"], touched as f64 / ops.len() as f64, "{}", file["file"]);
+    }
 }
 
 /// The last layout that the file system gave must be in the trace, as read when the file was closed.
@@ -338,6 +385,7 @@ fn every_form_of_layout_is_read_at_close_and_places_every_byte() {
     let (_, traces) = launch.traced();
     check_traces(&traces, &mount.at, &cases);
     check(&scratch, &mount.at, &cases);
+    check_other_layout(&scratch);
     // Components say why they take no part.
     let found = analyze(&scratch, "stripes", &["--top", "1000"], 0);
     let file = |name: &str| {

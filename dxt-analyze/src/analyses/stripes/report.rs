@@ -1,7 +1,7 @@
 //! The result of the stripe audit, per file, and how it is put together from the passes.
 
 use super::audit::FileAudit;
-use super::overlap::Conflict;
+use super::conflicts::Conflict;
 pub use super::parts::{ComponentPart, FilePart, LayoutPart, SharingPart, StripePart, Stripes, TargetPart};
 use super::sharing::{StripeKey, Writers};
 use crate::load::{File, FileLayout, LayoutOrigin, Run};

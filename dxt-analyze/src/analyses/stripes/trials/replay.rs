@@ -2,11 +2,11 @@
 
 use super::plan::{Plan, with_targets};
 use super::stripes::OnStripes;
-use crate::analyses::stripes::audit::Place;
-use crate::analyses::stripes::load::Timeline;
+use crate::analyses::stripes::place::Place;
 use crate::analyses::stripes::sharing::{Followed, StripeKey};
+use crate::analyses::stripes::timeline::Timeline;
 use crate::layouts::spread::Parts;
-use crate::limits::{TRIAL_OPERATIONS, TRIAL_STRIPES};
+use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
 use crate::load::{FileLayout, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
@@ -124,6 +124,8 @@ impl<'a> Replay<'a> {
             let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
             targets.sort_unstable();
             targets.dedup();
+            // More than any file system has; what lies on others is left out.
+            targets.truncate(LOAD_TARGETS);
             let objects = plan.candidates.iter().map(|candidate| candidate.osts.len()).max().unwrap_or(1) as u64;
             let moments = (operations / (objects * TRIAL_OPERATIONS).max(1)).clamp(1, most as u64);
             Some(Tried { file, today, targets, timeline: Timeline::of(run, moments as usize) })

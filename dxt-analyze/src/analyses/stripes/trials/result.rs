@@ -83,7 +83,8 @@ pub fn results(
         let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
         let mut trials = vec![today.trial(&tally.today.0, &tally.today.1, &run.thresholds)];
         trials.extend(of_plan(plan, &tally, processes, &run.thresholds));
-        let recommended = if search { recommend(&trials, &run.thresholds) } else { None };
+        // A guess is no layout to compare with.
+        let recommended = if search && !layout.is_guess() { recommend(&trials, &run.thresholds) } else { None };
         let how = recommended.and_then(|best| trials.get(best)).map(how).unwrap_or_default();
         Some(FileTrials {
             file: run.files.get(tried.file as usize)?.name.clone(),
