@@ -80,7 +80,7 @@ impl PageData {
         let slices = Slices::new(run, &totals);
         let activity = Activity::whole(run, &slices, layouts, &totals, BINS);
         let few = run.segments() <= exact::MOST as u64;
-        let exact = few.then(|| Exact {
+        let exact = few.then_some(Exact {
             slices: &slices,
             span: Span { from_ns: 0, until_ns: u64::MAX, ..activity.span },
             processes: (0, u32::MAX),
