@@ -6,7 +6,7 @@ use clap::Parser;
 use common::{job, json, process, put, run, small, stdout, trace};
 use dxt_analyze::cli::{Cli, DumpFormat, Verb};
 use dxt_analyze::load::{Source, load};
-use dxt_analyze::verbs::{State, check_sources, dump_run, outliers_of, stripes_of, summary_of};
+use dxt_analyze::verbs::{State, check_sources, dump_run, layers_of, outliers_of, stripes_of, summary_of};
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 /// Runs every verb on `bytes`; the result does not matter, that there is one does.
@@ -23,6 +23,7 @@ fn everything(bytes: &[u8]) {
     let (Verb::Outliers(outliers), Verb::Stripes(stripes)) = (outliers.verb, stripes.verb) else { unreachable!() };
     outliers_of(&run, &outliers).unwrap();
     stripes_of(&run, &stripes).unwrap();
+    assert_eq!(layers_of(&run, 10).result.missing.lost_segments, summary.missing.lost_segments);
 }
 
 fn small_bytes() -> Vec<u8> {

@@ -1,22 +1,34 @@
 //! The verbs, one file each. A verb loads, scans, calls analyses and renders; what it found decides the exit code.
 
 mod check;
+mod checks;
+mod compare;
+mod counters;
 mod dump;
 mod dump_counters;
 mod explain;
+mod layers;
+mod layers_tables;
+mod layers_together;
 mod outliers;
 mod recover;
 mod report;
 mod serve;
 mod spark;
 mod stripes;
+mod stripes_tables;
+mod stripes_trials;
 mod summary;
 mod summary_details;
 mod timeline;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
+pub use checks::{ChecksReport, checks, checks_of};
+pub use compare::{CompareReport, compare, compare_of};
+pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
+pub use layers::{LayersReport, layers, layers_of};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
 pub use report::{Page, page_of, report};
@@ -62,6 +74,24 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let report = stripes(args)?;
             let result = &report.result;
             finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Counters(args) => {
+            let report = counters(args)?;
+            finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
+        }
+        Verb::Layers(args) => {
+            let report = layers(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Checks(args) => {
+            let report = checks(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Compare(args) => {
+            let report = compare(args)?;
+            finish(&report, &args.output, color, &mut out, &report.result.findings, report.complete())
         }
         Verb::Timeline(args) => {
             let report = timeline(args)?;

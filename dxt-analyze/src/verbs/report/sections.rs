@@ -4,7 +4,7 @@
 use crate::analyses::distribution::Metric;
 use crate::analyses::outliers::OperationGroup;
 use crate::analyses::summary::Summary;
-use crate::cli::{By, Inputs, OutliersArgs, Output, StripesArgs};
+use crate::cli::{By, ChecksArgs, Inputs, OutliersArgs, Output, StripesArgs};
 use crate::findings::Finding;
 use crate::load::Run;
 use crate::render::{Format, Part, Report, View};
@@ -71,6 +71,9 @@ pub(crate) fn all(run: &Run, settings: &Settings) -> Result<Sections> {
     let operations = outliers(By::Op)?;
     let stripes = crate::verbs::stripes_of(run, &stripes_args(settings))?;
     let timeline = crate::verbs::timeline_of(run, 1000);
+    let layers = crate::verbs::layers_of(run, settings.top);
+    let checks = crate::verbs::checks_of(run, &checks_args());
+    let counters = crate::verbs::counters_of(run, settings.top);
     let list = vec![
         Section::of("phases", "Phases", "When the job did I/O, and what each stretch of it did.", &timeline),
         Section::of("outliers", "Slow operations", "Calls far slower than their like.", &operations),
@@ -78,6 +81,14 @@ pub(crate) fn all(run: &Run, settings: &Settings) -> Result<Sections> {
         Section::of("nodes", "Nodes compared", "Bandwidth of each node against the others'.", &outliers(By::Node)?),
         Section::of("osts", "Storage targets compared", "Bandwidth of each OST.", &outliers(By::Ost)?),
         Section::of("stripes", "Stripes", "How accesses lie on the stripes of each file.", &stripes),
+        Section::of(
+            "layers",
+            "Layers",
+            "What calls of MPI-IO and HDF5 are made of; collective operations; calls in flight.",
+            &layers,
+        ),
+        Section::of("checks", "Checks", "Rules of thumb, and what single operations prove.", &checks),
+        Section::of("counters", "Counters", "Sizes, patterns, times per process, kinds of files.", &counters),
         Section::of("summary", "Summary", "The job, its operations and its files.", &summary),
     ];
     summary.findings.clear();
@@ -95,9 +106,15 @@ fn output() -> Output {
 
 fn outliers_args(settings: &Settings, by: By) -> OutliersArgs {
     let (layout, top) = (settings.layout.clone(), settings.top);
-    OutliersArgs { inputs: inputs(), output: output(), by, metric: Metric::Bandwidth, layout, top, absolute: false }
+    let (inputs, output) = (inputs(), output());
+    OutliersArgs { inputs, output, by, metric: Metric::Bandwidth, layout, windows: None, top, absolute: false }
 }
 
 fn stripes_args(settings: &Settings) -> StripesArgs {
-    StripesArgs { inputs: inputs(), output: output(), layout: settings.layout.clone(), top: settings.top }
+    let (layout, top) = (settings.layout.clone(), settings.top);
+    StripesArgs { inputs: inputs(), output: output(), layout, what_if: Vec::new(), recommend: true, top }
+}
+
+fn checks_args() -> ChecksArgs {
+    ChecksArgs { inputs: inputs(), output: output(), all: false }
 }
