@@ -92,7 +92,7 @@ fn thousands_of_ranks_stay_small_and_lose_nothing() {
     let slices = data["slices"].as_array().expect("slices");
     for grid in ["ranks", "nodes", "files", "targets", "job"] {
         let written = sums(&data[grid], |slice| slices[slice as usize]["kind"] == "write");
-        assert_eq!(written.1, 3000 * 20 << 16, "{grid}");
+        assert_eq!(written.1, (3000 * 20) << 16, "{grid}");
     }
     assert_eq!(data["files"]["rows"].as_array().map(Vec::len), Some(64));
 }

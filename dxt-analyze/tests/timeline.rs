@@ -106,7 +106,7 @@ fn many_ranks_give_the_same_sums_whatever_the_threads() {
     let one = stdout(&["timeline", "--format", "json", "--threads", "1", &path], 0);
     assert_eq!(one, stdout(&["timeline", "--format", "json", "--threads", "3", &path], 0));
     let found: Value = serde_json::from_str(&one).expect("JSON");
-    assert_eq!(sum(found["bins"].as_array().expect("bins"), "bytes_written"), 2048 * 8 << 20);
+    assert_eq!(sum(found["bins"].as_array().expect("bins"), "bytes_written"), (2048 * 8) << 20);
 }
 
 #[test]

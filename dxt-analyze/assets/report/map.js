@@ -96,20 +96,14 @@
   };
 
   const short = (text) => (text.length > 15 ? `…${text.slice(-14)}` : text);
-  const label = (value) => {
-    const at = Math.floor(own(value));
-    return short(grid.rows[at]?.label ?? "");
-  };
+  const label = (value) => short(grid.rows[Math.floor(own(value))]?.label ?? "");
+  // Where rows are named: in their middle, as many as have room.
   const labels = () => {
-    const rows = embedded().rows.length;
-    const [top, bottom] = [state.top, state.bottom ?? rows];
+    const middle = (row) => (grid.first + (row + 0.5) * grid.per_row - embedded().first) / embedded().per_row;
+    const inView = grid.rows.map((_, row) => middle(row)).filter((at) => at >= state.top && at <= (state.bottom ?? embedded().rows.length));
     const room = Math.max(1, Math.floor((place.clientHeight - 90) / 17));
-    const step = Math.max(1, Math.ceil((bottom - top) / room));
-    const out = [];
-    for (let row = Math.floor(top); row < Math.min(Math.ceil(bottom), rows); row += step) {
-      if (row + 0.5 >= top && row + 0.5 <= bottom) out.push(row + 0.5);
-    }
-    return out;
+    const step = Math.max(1, Math.ceil(inView.length / room));
+    return inView.filter((_, at) => at % step === 0);
   };
 
   dxt.timeAxis = (extra = {}) => ({

@@ -46,8 +46,20 @@
       xAxis: [0, 1, 2].map((at) => dxt.timeAxis({ gridIndex: at, ...(at < 2 ? { name: "", axisLabel: { show: false } } : { nameGap: 22 }) })),
       yAxis: [axis(0, "Bandwidth", units.rate), axis(1, "Calls in flight", (value) => `${value}`), axis(2, "Request sizes, share of calls", units.percent, { max: 1, interval: 0.5 })],
       dataZoom: [dxt.timeZoom({ xAxisIndex: [0, 1, 2] })],
-      series: [line("read", 0, kinds.read, rate(read)), line("write", 0, kinds.write, rate(write)),
+      series: [{ ...line("read", 0, kinds.read, rate(read)), markArea: bands() }, line("write", 0, kinds.write, rate(write)),
         line("read", 1, kinds.read, busy(read), "busy"), line("write", 1, kinds.write, busy(write), "busy"), line("metadata", 1, kinds.metadata, busy(metadata), "busy"), ...sizes],
+    };
+  };
+
+  // The phases as bands behind the bandwidth, named where they have room.
+  const bands = () => {
+    if (data.phases.length > 40) return undefined;
+    const room = (phase) => ((phase.end_ns - phase.start_ns) / (state.until - state.from)) * (place.clientWidth - 130) > 70;
+    return {
+      silent: true,
+      label: { position: "insideTop", color: dxt.theme.color("soft"), fontSize: 11 },
+      itemStyle: { color: dxt.theme.dark ? "rgba(160,175,200,.13)" : "rgba(60,80,120,.07)" },
+      data: data.phases.map((phase) => [{ xAxis: phase.start_ns, label: { show: room(phase), formatter: `${phase.number}: ${phase.kind}` } }, { xAxis: phase.end_ns }]),
     };
   };
 
@@ -75,7 +87,10 @@
       chart.setOption(option());
       chart.on("datazoom", dxt.fromChart(chart));
       dxt.on("view", () => chart.setOption(option(), true));
-      dxt.on("zoom", () => dxt.toChart(chart));
+      dxt.on("zoom", () => {
+        dxt.toChart(chart);
+        chart.setOption({ series: [{ markArea: bands() }] });
+      });
     },
     sizeName,
     startOf: start,

@@ -53,5 +53,11 @@
     row.scrollIntoView({ block: "center" });
     row.focus({ preventScroll: true });
   };
+  // A link into a folded part opens it.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    const target = link && document.getElementById(link.hash.slice(1));
+    for (let at = target?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+  });
   dxt.tables = { start: () => document.querySelectorAll("main section table").forEach(prepare) };
 })();

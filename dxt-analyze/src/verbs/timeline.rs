@@ -1,7 +1,7 @@
 //! `timeline`: the job over time. Two passes: which operations and files matter, then when they happened.
 
 use super::spark;
-use crate::analyses::activity::fill::Activity;
+use crate::analyses::activity::fill::{Activity, Grids};
 use crate::analyses::activity::phases::{Phase, phases};
 use crate::analyses::activity::series::{Bin, bins};
 use crate::analyses::activity::slices::Slices;
@@ -13,7 +13,7 @@ use crate::findings::Finding;
 use crate::load::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
-use crate::scan::scan;
+use crate::scan::{Lost, scan};
 use anyhow::Result;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
@@ -54,9 +54,14 @@ pub fn timeline_of(run: &Run, most: u32) -> TimelineReport {
     let bar = Bar::new(run.segments(), "timeline");
     let activity = Activity::of_job(&slices, Span::of_run(run, most));
     let (grids, lost) = scan(run, &activity, &bar);
-    let bins = bins(&activity.job, &slices, &grids);
-    let phases = phases(run, &activity.job, &slices, &grids, &bins, &run.thresholds);
-    let missing = Completeness::of(run, &lost);
+    read_off(run, &activity, &grids, &lost)
+}
+
+/// The report that the job's own row of grids holds.
+pub(super) fn read_off(run: &Run, activity: &Activity<'_>, grids: &Grids, lost: &Lost) -> TimelineReport {
+    let bins = bins(&activity.job, activity.slices, grids);
+    let phases = phases(run, &activity.job, activity.slices, grids, &bins, &run.thresholds);
+    let missing = Completeness::of(run, lost);
     let findings = missing.findings();
     let nothing = phases.is_empty().then(|| nothing(run));
     TimelineReport { span: activity.job, phases, bins, nothing, missing, findings }

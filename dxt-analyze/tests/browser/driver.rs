@@ -6,11 +6,11 @@ use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard};
 
 /// One browser at a time: each takes a processor for itself.
-static ONE: Mutex<()> = Mutex::new(());
+static ONE: Mutex<()> = Mutex::const_new(());
 
 /// Whether a browser can be started; says why not.
 pub(crate) fn available() -> bool {
@@ -62,7 +62,7 @@ impl WebDriverCompatibleCommand for DevTools {
 impl Browser {
     #[expect(clippy::await_holding_lock, reason = "one browser at a time; every test has a runtime of its own")]
     pub(crate) async fn start(width: u32, height: u32) -> Self {
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = ONE.lock().await;
         let profile = tempfile::tempdir().unwrap();
         let mut driver =
             Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

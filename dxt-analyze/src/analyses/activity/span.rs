@@ -35,6 +35,7 @@ impl Span {
     pub fn new(from_ns: u64, until_ns: u64, most: u32) -> Self {
         let most = u64::from(most.max(2));
         let until_ns = until_ns.max(from_ns.saturating_add(1));
+        let from_ns = from_ns.min(until_ns - 1);
         // One bin fewer, because the first begins at a multiple of the width.
         let width_ns = round_up((until_ns - from_ns).div_ceil(most - 1));
         let from_ns = from_ns - from_ns % width_ns;

@@ -3,8 +3,7 @@
 use crate::analyses::activity::exact::{self, CallColumns, Exact};
 use crate::analyses::activity::fill::{Activity, Grids};
 use crate::analyses::activity::grid::Packed;
-use crate::analyses::activity::phases::{Phase, phases};
-use crate::analyses::activity::series::bins;
+use crate::analyses::activity::phases::Phase;
 use crate::analyses::activity::slices::{Kind, Slices};
 use crate::analyses::activity::span::Span;
 use crate::analyses::activity::view::{GridView, OffsetView};
@@ -13,6 +12,7 @@ use crate::analyses::totals::{StreamTotal, Totals, with_missing};
 use crate::load::{FileLayout, Run};
 use crate::progress::Bar;
 use crate::scan::scan;
+use crate::verbs::timeline::{self, TimelineReport};
 use serde::Serialize;
 use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
 
@@ -75,7 +75,8 @@ pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
 
 impl PageData {
     /// Of a run: a pass for the sums, one for the grids.
-    pub(crate) fn of(run: &Run, layouts: &[Option<FileLayout>]) -> Self {
+    /// The timeline comes off the same grids.
+    pub(crate) fn of(run: &Run, layouts: &[Option<FileLayout>]) -> (Self, TimelineReport) {
         let totals = totals(run);
         let slices = Slices::new(run, &totals);
         let activity = Activity::whole(run, &slices, layouts, &totals, BINS);
@@ -88,16 +89,22 @@ impl PageData {
         });
         let both = (activity, exact);
         let bar = Bar::new(run.segments(), "activity");
-        let ((grids, calls), _) = scan(run, &both, &bar);
+        let ((grids, calls), lost) = scan(run, &both, &bar);
         drop(bar);
-        Self::put_together(run, &both.0, grids, calls.flatten().map(|calls| exact::columns(run, calls)))
+        let timeline = timeline::read_off(run, &both.0, &grids, &lost);
+        let calls = calls.flatten().map(|calls| exact::columns(run, calls));
+        (Self::put_together(run, &both.0, grids, calls, &timeline), timeline)
     }
 
-    fn put_together(run: &Run, activity: &Activity<'_>, grids: Grids, calls: Option<CallColumns>) -> Self {
+    fn put_together(
+        run: &Run,
+        activity: &Activity<'_>,
+        grids: Grids,
+        calls: Option<CallColumns>,
+        timeline: &TimelineReport,
+    ) -> Self {
         let (span, job) = (&activity.span, &activity.job);
-        let series = bins(job, activity.slices, &grids);
-        let phases = phases(run, job, activity.slices, &grids, &series, &run.thresholds);
-        let sizes = series.iter().map(|bin| {
+        let sizes = timeline.bins.iter().map(|bin| {
             let mut sum = bin.read_sizes;
             sum.iter_mut().zip(bin.write_sizes).for_each(|(sum, more)| *sum = sum.saturating_add(more));
             sum
@@ -126,7 +133,7 @@ impl PageData {
             targets: view(targets, grids.targets),
             files: view(activity.files.as_ref().unwrap_or(&none), grids.files),
             offsets: offsets.map(|(of, grid)| OffsetView::new(run, of, span, grid, OFFSET_CELLS)).collect(),
-            phases,
+            phases: timeline.phases.clone(),
             calls,
             boxes: Vec::new(),
             tiles: false,

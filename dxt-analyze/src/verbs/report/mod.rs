@@ -7,6 +7,7 @@ mod page;
 pub(super) mod sections;
 mod verdict;
 
+use super::TimelineReport;
 use crate::cli::ReportArgs;
 use crate::exit::Exit;
 use crate::findings::Finding;
@@ -51,20 +52,20 @@ pub fn report(args: &ReportArgs) -> Result<Exit> {
 /// # Errors
 /// If the layouts make no sense.
 pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
-    let (data, settings) = prepare(run, layout, top)?;
-    make(run, &settings, data)
+    let (data, timeline, settings) = prepare(run, layout, top)?;
+    make(run, &settings, data, &timeline)
 }
 
 /// What the charts draw, and the settings of all sections.
-pub(super) fn prepare(run: &Run, layout: Option<&Path>, top: usize) -> Result<(PageData, Settings)> {
+pub(super) fn prepare(run: &Run, layout: Option<&Path>, top: usize) -> Result<(PageData, TimelineReport, Settings)> {
     let layouts = super::layouts(run, layout)?;
-    let data = PageData::of(run, &layouts);
-    Ok((data, Settings { layout: layout.map(Path::to_path_buf), top }))
+    let (data, timeline) = PageData::of(run, &layouts);
+    Ok((data, timeline, Settings { layout: layout.map(Path::to_path_buf), top }))
 }
 
 /// Runs the sections and puts the page together.
-pub(super) fn make(run: &Run, settings: &Settings, mut data: PageData) -> Result<Page> {
-    let mut sections = sections::all(run, settings)?;
+pub(super) fn make(run: &Run, settings: &Settings, mut data: PageData, timeline: &TimelineReport) -> Result<Page> {
+    let mut sections = sections::all(run, settings, timeline)?;
     data.boxes = std::mem::take(&mut sections.boxes);
     let mut findings: Vec<Finding> = Vec::new();
     for section in &sections.list {

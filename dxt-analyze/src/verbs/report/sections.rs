@@ -8,6 +8,7 @@ use crate::cli::{By, ChecksArgs, Inputs, OutliersArgs, Output, StripesArgs};
 use crate::findings::Finding;
 use crate::load::Run;
 use crate::render::{Format, Part, Report, View};
+use crate::verbs::TimelineReport;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -65,17 +66,16 @@ pub(crate) struct Sections {
 ///
 /// # Errors
 /// If the layouts make no sense.
-pub(crate) fn all(run: &Run, settings: &Settings) -> Result<Sections> {
+pub(crate) fn all(run: &Run, settings: &Settings, timeline: &TimelineReport) -> Result<Sections> {
     let mut summary = crate::verbs::summary_of(run, settings.top, false);
     let outliers = |by| crate::verbs::outliers_of(run, &outliers_args(settings, by));
     let operations = outliers(By::Op)?;
     let stripes = crate::verbs::stripes_of(run, &stripes_args(settings))?;
-    let timeline = crate::verbs::timeline_of(run, 1000);
     let layers = crate::verbs::layers_of(run, settings.top);
     let checks = crate::verbs::checks_of(run, &checks_args());
     let counters = crate::verbs::counters_of(run, settings.top);
     let list = vec![
-        Section::of("phases", "Phases", "When the job did I/O, and what each stretch of it did.", &timeline),
+        Section::of("phases", "Phases", "When the job did I/O, and what each stretch of it did.", timeline),
         Section::of("outliers", "Slow operations", "Calls far slower than their like.", &operations),
         Section::of("ranks", "Ranks compared", "Bandwidth of each rank against the others'.", &outliers(By::Rank)?),
         Section::of("nodes", "Nodes compared", "Bandwidth of each node against the others'.", &outliers(By::Node)?),

@@ -45,9 +45,9 @@ pub fn serve(args: &ServeArgs) -> Result<Exit> {
 }
 
 fn served(run: Run, args: &ServeArgs) -> Result<Served> {
-    let (mut data, settings) = prepare(&run, args.layout.as_deref(), args.top)?;
+    let (mut data, timeline, settings) = prepare(&run, args.layout.as_deref(), args.top)?;
     data.tiles = true;
-    let page = make(&run, &settings, data)?.html;
+    let page = make(&run, &settings, data, &timeline)?.html;
     let layouts = super::layouts(&run, args.layout.as_deref())?;
     Ok(Served { page, tiler: Tiler::new(run, layouts), scanning: Mutex::new(()) })
 }
