@@ -12,6 +12,9 @@ use crate::verbs::TimelineReport;
 use anyhow::Result;
 use std::path::PathBuf;
 
+/// Longest trace whose accesses are replayed over many layouts, in segments: it takes microseconds for each.
+const MOST_REPLAYED: u64 = 2_000_000;
+
 /// Settings that sections share.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -70,7 +73,7 @@ pub(crate) fn all(run: &Run, settings: &Settings, timeline: &TimelineReport) -> 
     let mut summary = crate::verbs::summary_of(run, settings.top, false);
     let outliers = |by| crate::verbs::outliers_of(run, &outliers_args(settings, by));
     let operations = outliers(By::Op)?;
-    let stripes = crate::verbs::stripes_of(run, &stripes_args(settings))?;
+    let stripes = crate::verbs::stripes_of(run, &stripes_args(run, settings))?;
     let layers = crate::verbs::layers_of(run, settings.top);
     let checks = crate::verbs::checks_of(run, &checks_args());
     let counters = crate::verbs::counters_of(run, settings.top);
@@ -110,9 +113,10 @@ fn outliers_args(settings: &Settings, by: By) -> OutliersArgs {
     OutliersArgs { inputs, output, by, metric: Metric::Bandwidth, layout, windows: None, top, absolute: false }
 }
 
-fn stripes_args(settings: &Settings) -> StripesArgs {
+fn stripes_args(run: &Run, settings: &Settings) -> StripesArgs {
+    let recommend = run.segments() <= MOST_REPLAYED;
     let (layout, top) = (settings.layout.clone(), settings.top);
-    StripesArgs { inputs: inputs(), output: output(), layout, what_if: Vec::new(), recommend: true, top }
+    StripesArgs { inputs: inputs(), output: output(), layout, what_if: Vec::new(), recommend, top }
 }
 
 fn checks_args() -> ChecksArgs {
