@@ -15,6 +15,8 @@ pub const NO_STREAM: u32 = u32::MAX;
 pub const LEFT_OUT: u32 = u32::MAX - 1;
 /// Blocks that a thread takes from the queue at a time: neighbours, which are mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
+/// Most groups of processes of an ordered scan.
+const MAX_GROUPS: usize = 512;
 /// Problems that are kept; more are counted.
 const MAX_PROBLEMS: usize = 1000;
 
@@ -87,7 +89,7 @@ pub trait Analysis: Sync {
         true
     }
     /// Whether it must see the blocks of a process one after another: thread by thread, each in the order of its buffer,
-    /// none given to another partial. Then a process is read by one thread.
+    /// none given to another partial; and the processes of a group ([`group_of_process`]) one after another.
     fn ordered(&self) -> bool {
         false
     }
@@ -193,7 +195,7 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
             wanted.map(move |(index, _)| (number as u32, index as u32))
         })
         .collect();
-    let items = if analysis.ordered() { by_process(&queue) } else { queue.chunks(BLOCKS_AT_A_TIME).collect() };
+    let items = if analysis.ordered() { by_group(run, &queue) } else { queue.chunks(BLOCKS_AT_A_TIME).collect() };
     let next = AtomicUsize::new(0);
     let workers = rayon::current_num_threads().min(items.len()).max(1);
     let parts: Vec<(A::Partial, Lost)> = (0..workers)
@@ -220,9 +222,17 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
     (total, lost)
 }
 
-/// One item per process, those with most blocks first, so that no long one is left for the end.
-fn by_process(queue: &[(u32, u32)]) -> Vec<&[(u32, u32)]> {
-    let mut items: Vec<&[(u32, u32)]> = queue.chunk_by(|a, b| a.0 == b.0).collect();
+/// Number of the group of neighbouring processes that `process` belongs to. An ordered scan reads a group with one thread, one
+/// process after another: so what does not merge in any order can be kept by group, and there are not too many of them.
+#[must_use]
+pub fn group_of_process(run: &Run, process: u32) -> u32 {
+    process / run.processes.len().div_ceil(MAX_GROUPS).max(1) as u32
+}
+
+/// One item per group, those with most blocks first, so that no long one is left for the end.
+fn by_group<'a>(run: &Run, queue: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
+    let group = |block: &(u32, u32)| group_of_process(run, block.0);
+    let mut items: Vec<&[(u32, u32)]> = queue.chunk_by(|a, b| group(a) == group(b)).collect();
     items.sort_by_key(|item| std::cmp::Reverse(item.len()));
     items
 }

@@ -9,6 +9,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Largest sample whose quantiles are exact.
 pub const EXACT_VALUES: usize = 1 << 16;
@@ -257,6 +258,23 @@ impl Robust {
     }
 }
 
+/// Probability that Student's t with `freedom` degrees of freedom is at least `t`.
+#[must_use]
+pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |distribution| distribution.sf(t))
+}
+
+/// The largest probability among `all` that counts as a discovery, at a false discovery rate of `rate`; negative if none
+/// does. Benjamini & Hochberg, "Controlling the false discovery rate", JRSS B 57, 1995.
+#[must_use]
+pub fn benjamini_hochberg(all: &[f64], rate: f64) -> f64 {
+    let mut sorted = all.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    let passes = |(place, p): &(usize, &f64)| **p <= rate * (*place + 1) as f64 / count;
+    sorted.iter().enumerate().rfind(passes).map_or(-1.0, |(_, p)| *p)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,6 +330,23 @@ mod tests {
         assert!(robust.z(50.0) > 3.5, "{}", robust.z(50.0));
         assert_eq!(Robust::of(&[5.0; 8]).unwrap().z(5.0), 0.0);
         assert!(Robust::of(&[]).is_none());
+    }
+
+    #[test]
+    fn false_discoveries_are_limited_as_in_the_paper() {
+        // The example of Benjamini & Hochberg's section 3.2: four of fifteen hypotheses are rejected at 0.05.
+        let paper = [
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
+            0.7590, 1.0,
+        ];
+        assert_eq!(benjamini_hochberg(&paper, 0.05), 0.0095);
+        assert!(benjamini_hochberg(&[0.2, 0.9], 0.05) < 0.0 && benjamini_hochberg(&[], 0.05) < 0.0);
+    }
+
+    #[test]
+    fn tails_of_t_are_those_of_tables() {
+        assert!((upper_tail_t(2.015, 5.0) - 0.05).abs() < 1e-4);
+        assert!((upper_tail_t(3.29, 1e6) - 0.0005).abs() < 1e-5);
     }
 
     #[test]

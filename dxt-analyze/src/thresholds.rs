@@ -60,6 +60,9 @@ thresholds! {
     units_min_sample: u64 = 8, "members",
         "Fewest ranks, nodes, storage targets or files that are compared.",
         "ours: with fewer, a median absolute deviation rests on two or three values";
+    false_discovery_rate: f64 = 0.05, "ratio",
+        "Share of false alarms among all alarms, in the mean, when ranks, nodes, storage targets or files are compared.",
+        "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
     min_slowdown: f64 = 1.15, "ratio",
         "Least slowdown against the median that is called an outlier, however regular the rest is.",
         "the 15 % that Drishti takes for stragglers";
@@ -78,6 +81,54 @@ thresholds! {
     imbalance_min_stripes: u64 = 4, "stripes per target",
         "Fewest stripes' worth of bytes that balance over targets is judged on, per target.",
         "ours: with fewer, some targets must get one stripe more than others";
+    lock_share: f64 = 0.1, "ratio",
+        "Share of the time in MPI-IO's reads and writes that goes into file locks, from which it is a finding.",
+        "ours; RIOT found nearly 30 % in FLASH-IO on GPFS (Wright et al., The Computer Journal 56, 2013)";
+    sieving_amplification: f64 = 1.5, "ratio",
+        "Bytes that POSIX moves per byte asked of MPI-IO, from which it is a finding.",
+        "ours";
+    arrival_wait_share: f64 = 0.15, "ratio",
+        "Share of the time in collective calls spent waiting for the last rank to begin, from which it is a finding.",
+        "the 15 % that Drishti takes for stragglers";
+    communication_share: f64 = 0.5, "ratio",
+        "Share of collective operations' time behind the last rank's arrival outside of system calls, from which it is a finding.",
+        "ours: more than storage itself takes";
+    storage_share: f64 = 0.25, "ratio",
+        "Share of collective calls' time that the busiest aggregator's system calls take, from which few aggregators are a finding.",
+        "ours: with less, storage is not what the ranks wait for";
+    collective_share: f64 = 0.5, "ratio",
+        "Share of blocking calls on a shared file that are collective, below which independent ones are a finding.",
+        "the 50 % that Drishti takes for collective operations";
+    independent_min_operations: u64 = 1000, "operations",
+        "Blocking calls on a file that must be exceeded for that.",
+        "the 1,000 that Drishti takes";
+    small_request_bytes: u64 = 1_048_576, "bytes",
+        "Mean size below which calls are small enough for collective buffering to pay.",
+        "Drishti's 1 MiB for small requests";
+    serial_share: f64 = 0.5, "ratio",
+        "Share of the time in POSIX reads and writes with one call in flight, from which it is a finding.",
+        "ours";
+    serial_min_ranks: u64 = 4, "ranks",
+        "Fewest ranks for that.",
+        "ours: of two or three ranks one often works alone";
+    pace_min_sample: u64 = 20, "operations",
+        "Fewest aligned and fewest unaligned operations of like size whose durations are compared.",
+        "as box_min_sample";
+    pace_clear_errors: f64 = 2.0, "standard errors",
+        "Difference of two mean durations from which it is no chance.",
+        "Welch, Biometrika 34, 1947: 5 % for large samples";
+    request_bytes: u64 = 262144, "bytes",
+        "What a request to a storage target costs in the model of other layouts: as much as the transfer of so many bytes.",
+        "ours: some 0.1 ms at 2.5 GB/s";
+    handover_bytes: u64 = 1048576, "bytes",
+        "The same for a lock that is handed to another node.",
+        "ours: a few requests, one after another";
+    recommend_gain: f64 = 0.1, "ratio",
+        "How much less another layout must cost by the model to be recommended.",
+        "ours";
+    phase_quiet_share: f64 = 0.01, "ratio",
+        "Share of the time from the first call to the last that no call is in flight, from which an I/O phase ends.",
+        "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";
@@ -90,9 +141,6 @@ thresholds! {
     intensive_share: f64 = 0.1, "ratio",
         "Difference of reads and writes over their sum, beyond which it is noted.",
         "Drishti's 10 %";
-    small_request_bytes: u64 = 1_048_576, "bytes",
-        "Requests below it are small, and runs of them are to be joined to requests of this size.",
-        "Drishti's 1 MiB";
     small_share: f64 = 0.1, "ratio",
         "Share of small requests, beyond which it is a finding.",
         "Drishti's 10 %";
@@ -126,9 +174,6 @@ thresholds! {
     one_rank_share: f64 = 0.9, "ratio",
         "Share of bytes that one rank moves, from which it is a finding.",
         "ours";
-    collective_share: f64 = 0.5, "ratio",
-        "Share of collective MPI-IO calls, below which it is a finding.",
-        "Drishti's 50 %";
     collective_min: u64 = 1_000, "operations",
         "Number of MPI-IO calls, or of calls on a shared file, beyond which it is a finding.",
         "Drishti's 1,000";
@@ -186,9 +231,6 @@ thresholds! {
     idle_share: f64 = 0.5, "ratio",
         "Share of time without I/O, from which it is noted.",
         "ours";
-    serial_share: f64 = 0.5, "ratio",
-        "Share of the time in which bytes move that belongs to one process alone, from which it is a finding.",
-        "ours: most of it";
     phases_min_ns: u64 = 1_000_000_000, "ns",
         "Shortest time that phases are judged on.",
         "ours: a second";

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use trace_format::counters::Counters;
 use trace_format::meta::{
     ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeUse, FileDef, FileKind, HintDef, HintOrigin, Job,
-    JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mpi, Note, Process, ProcessInfo, SharedName, StreamDef,
-    ThreadDef,
+    JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note, Process, ProcessInfo, SharedName,
+    StreamDef, ThreadDef,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{MAX_LENGTH, MAX_STREAMS};
@@ -36,6 +36,7 @@ prop_compose! {
         ops in few(any_op()),
         names in few((any::<u64>(), bytes())),
         settings in few(any::<(String, String)>()),
+        mounts in few((bytes(), any::<String>())),
     ) -> Job {
         let mpi = parallel.then_some(Mpi { ranks, family, version });
         Job {
@@ -43,6 +44,7 @@ prop_compose! {
             ops,
             names: names.into_iter().map(|(hash, path)| SharedName { hash, path }).collect(),
             settings,
+            mounts: mounts.into_iter().map(|(path, kind)| Mount { path, kind }).collect(),
         }
     }
 }

@@ -31,7 +31,8 @@ pub(crate) fn say_who() {
     if !journal::is_kept() {
         return;
     }
-    journal::job(&describe::job(Vec::new()).encode());
+    // Mounts take longer to read than the rest of the start: they are in traces only.
+    journal::job(&describe::job(Vec::new(), Vec::new()).encode());
     let info = describe::process("", &clock::calibrate());
     journal::process(&Process { info, ..Process::default() }.encode());
     if let Some(ticks) = mpi::sync_ticks() {

@@ -3,10 +3,10 @@
 use crate::clock::{self, Calibration};
 use crate::config::{self, Config};
 use crate::{job, mpi, ops};
-use trace_format::meta::{Job, JobInfo, Mpi, ProcessInfo, SharedName};
+use trace_format::meta::{Job, JobInfo, Mount, Mpi, ProcessInfo, SharedName};
 
-/// The job block as this process would write it, with these names stored once for all.
-pub(crate) fn job(names: Vec<SharedName>) -> Job {
+/// The job block as this process would write it, with these names stored once for all, and the file systems that are mounted.
+pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
     let identity = job::identity();
     let world = mpi::world();
     let mpi = world.map(|world| Mpi {
@@ -26,7 +26,7 @@ pub(crate) fn job(names: Vec<SharedName>) -> Job {
         tracer: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let settings = config::current().map(Config::describe).unwrap_or_default();
-    Job { info, ops: ops::table(), names, settings }
+    Job { info, ops: ops::table(), names, settings, mounts }
 }
 
 /// Identity and time of this process. What follows from its segments is left to the writer.

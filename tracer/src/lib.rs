@@ -20,6 +20,7 @@ mod hooks;
 mod job;
 mod lifecycle;
 mod memory;
+mod mounts;
 mod mpi;
 mod notes;
 mod ops;

@@ -5,6 +5,8 @@
 use super::completeness::Completeness;
 use super::distribution::{GroupSample, Metric};
 use super::groups::Group;
+use super::shared_traits::{Population, shared_traits};
+use super::units::windows::Straggler;
 use super::units::{UnitGroup, UnitKind, UnitRow, Verdict};
 use super::worst::{Fence, GroupWorst, Slow};
 use crate::findings::{Code, Finding, Severity};
@@ -155,6 +157,8 @@ pub struct Outliers {
     pub operations: Vec<OperationGroup>,
     /// Groups of units, for the others.
     pub units: Vec<UnitGroup>,
+    /// The slowest unit of each group in each window of time, if windows were asked for.
+    pub stragglers: Vec<Straggler>,
     /// Why there is nothing to compare, if so.
     pub nothing: Option<String>,
     /// What is missing.
@@ -165,7 +169,13 @@ pub struct Outliers {
 
 /// Findings on operations; `io_ns` is the time that all processes spent in the operations compared.
 #[must_use]
-pub fn operation_findings(groups: &[OperationGroup], metric: Metric, io_ns: u64, least: &Thresholds) -> Vec<Finding> {
+pub fn operation_findings(
+    groups: &[OperationGroup],
+    metric: Metric,
+    io_ns: u64,
+    population: &Population,
+    least: &Thresholds,
+) -> Vec<Finding> {
     let finding = |group: &OperationGroup| {
         if group.outliers == 0 {
             return None;
@@ -196,11 +206,11 @@ pub fn operation_findings(groups: &[OperationGroup], metric: Metric, io_ns: u64,
                 show::count(group.sample),
                 group.group.title()
             ),
-            evidence: evidence.collect(),
+            evidence: shared_traits(&group.rows, population).into_iter().chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
-            hint:
-                "look for what the slow ones share: one stripe or OST (`stripes`), one node (`--by node`), one moment"
-                    .into(),
+            hint: "what the slow ones share points to the cause: one OST to the file system, one node or rank to its host, one \
+                   moment to other jobs or a burst of one's own (`stripes`, `--by node`, `--by ost`)"
+                .into(),
         })
     };
     groups.iter().filter_map(finding).collect()
@@ -227,12 +237,16 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
     for group in groups.iter().filter(|group| group.outliers > 0) {
         let title = |row: &UnitRow| {
             format!(
-                "{} {} is {:.2} times slower than the median of {} in {}",
+                "{} {} is {:.2} times slower than the median of {} in {}{}",
                 kind.word(),
                 row.unit,
                 row.slower,
                 group.sample,
-                group.group.title()
+                group.group.title(),
+                group
+                    .window
+                    .map(|(from, until)| format!(" from {} to {} s", show::seconds(from), show::seconds(until)))
+                    .unwrap_or_default()
             )
         };
         let first = out.len();
@@ -243,11 +257,12 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
                 severity: Severity::of_cost(cost, io_ns, least),
                 title: title(row),
                 evidence: vec![format!(
-                    "{} operations, {} in {}, modified z-score {:.1}",
+                    "{} operations, {} in {}, robust score {:.1}, by chance {:.1e}",
                     show::count(row.operations),
                     show::bytes(row.bytes),
                     show::duration(row.time_ns),
-                    row.z.unwrap_or(0.0)
+                    row.z.unwrap_or(0.0),
+                    row.p.unwrap_or(1.0)
                 )],
                 cost_ns: Some(cost),
                 hint: hint.into(),

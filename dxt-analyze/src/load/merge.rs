@@ -25,6 +25,7 @@ struct Read {
 pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let mut health = Health { problems, ..Health::default() };
     let (info, settings) = job_of(&inputs);
+    let mounts = mounts(&inputs);
     let filters = filters::active(inputs.iter().flat_map(|input| &input.trace.job.settings));
     let mut reads = read_regions(&inputs, &mut health);
     let mut remarks = Vec::new();
@@ -76,6 +77,7 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     }
     Run {
         info,
+        mounts,
         settings,
         filters,
         start_unix_ns,
@@ -95,6 +97,13 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         thresholds: Thresholds::default(),
         inputs,
     }
+}
+
+/// The mounts of all inputs, each path once; of one that hides another, the later.
+fn mounts(inputs: &[Input]) -> Vec<(String, String)> {
+    let all = inputs.iter().flat_map(|input| &input.trace.job.mounts);
+    let named = all.map(|mount| (String::from_utf8_lossy(&mount.path).into_owned(), mount.kind.clone()));
+    named.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect()
 }
 
 /// The job's description: that of the file with MPI and the most ranks, else of the one that started first.

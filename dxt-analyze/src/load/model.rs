@@ -80,7 +80,7 @@ pub struct Stream {
 }
 
 /// Who made calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Within {
     /// The program.
     Nothing,
@@ -235,6 +235,8 @@ pub struct Run {
     pub inputs: Vec<Input>,
     /// Who, what, where, when.
     pub info: JobInfo,
+    /// Mounted file systems: (path, type), by path; none of an old or recovered trace.
+    pub mounts: Vec<(String, String)>,
     /// Settings that shaped the trace.
     pub settings: Vec<(String, String)>,
     /// Filters among them, of all inputs.
@@ -301,6 +303,44 @@ impl Run {
         let processes = self.processes.iter().filter(|process| process.counters_only == by_design);
         let missing = processes.flat_map(|process| &process.missing);
         missing.fold(0, |sum, missing| sum.saturating_add(missing.counters.segments))
+    }
+
+    /// Where a file lies: mount point and type of its file system. Without mounts, the first directory of its path.
+    #[must_use]
+    pub fn place_of(&self, file: &File) -> String {
+        let holds = |mount: &str| match file.name.strip_prefix(mount) {
+            Some(rest) => mount.ends_with('/') || rest.is_empty() || rest.starts_with('/'),
+            None => false,
+        };
+        let best = self.mounts.iter().filter(|(path, _)| holds(path)).max_by_key(|(path, _)| path.len());
+        match best {
+            Some((path, kind)) => format!("{path} ({kind})"),
+            None if file.name.starts_with('/') => {
+                let end = file.name.get(1..).and_then(|rest| rest.find('/')).map_or(file.name.len(), |at| at + 1);
+                file.name.get(..end).unwrap_or("/").to_owned()
+            }
+            None => "elsewhere".into(),
+        }
+    }
+
+    /// First start and last end of what is on record, ns since the job's start; both 0 of nothing. A part that is looked at
+    /// is as long as what it was cut to, but no longer than what is on record.
+    #[must_use]
+    pub fn span(&self) -> (u64, u64) {
+        let mut span = (u64::MAX, 0);
+        for process in &self.processes {
+            let blocks = process.blocks.iter().map(|block| (block.head.min_start, block.head.max_end));
+            let missing =
+                process.missing.iter().map(|missing| (missing.counters.first_start, missing.counters.last_end));
+            for (start, end) in blocks.chain(missing) {
+                span.0 = span.0.min(start.saturating_add(process.shift_ns));
+                span.1 = span.1.max(end.saturating_add(process.shift_ns));
+            }
+        }
+        if let Some((from, until)) = self.window {
+            span = (span.0.max(from), span.1.min(until));
+        }
+        if span.0 <= span.1 { span } else { (0, 0) }
     }
 
     /// Whether there are counters by design and no segment at all.

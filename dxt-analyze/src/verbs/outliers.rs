@@ -6,13 +6,14 @@ use crate::analyses::groups::data_groups;
 use crate::analyses::outliers::{
     OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
 };
-use crate::analyses::targets::{self, Targets};
-use crate::analyses::totals::{Totals, with_missing};
-use crate::analyses::units::{UnitGroup, UnitKind, UnitSums, Verdict, compare, sums};
+use crate::analyses::shared_traits::Population;
+use crate::analyses::units::windows::{Straggler, stragglers};
+use crate::analyses::units::work::with_missing;
+use crate::analyses::units::{UnitGroup, UnitKind, Verdict, Windows, Work, compare};
 use crate::analyses::worst::{GroupWorst, Worst};
 use crate::cli::{By, OutliersArgs};
 use crate::findings;
-use crate::load::Run;
+use crate::load::{FileLayout, Run};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
 use crate::scan::{Lost, scan};
@@ -72,6 +73,7 @@ fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
         metric: args.metric,
         operations: Vec::new(),
         units: Vec::new(),
+        stragglers: Vec::new(),
         nothing: None,
         missing: Completeness::of(run, lost),
         findings: Vec::new(),
@@ -95,7 +97,8 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
     let mut result = empty(run, args, &lost);
     result.operations = operation_groups(run, &groups, &samples, worst, &layouts);
     let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
-    result.findings = operation_findings(&result.operations, args.metric, io_ns, &run.thresholds);
+    result.findings =
+        operation_findings(&result.operations, args.metric, io_ns, &population(run, &layouts), &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
             "the trace holds counters and no single operations (DXT_ENABLE=counters): --by rank, node or file compares sums"
@@ -107,49 +110,64 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
     Ok(result)
 }
 
+/// How many ranks, nodes, targets and files there are: what chance would give each.
+fn population(run: &Run, layouts: &[Option<FileLayout>]) -> Population {
+    let components = layouts.iter().flatten().flat_map(|layout| &layout.layout.components);
+    let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let (from, until) = run.span();
+    Population {
+        ranks: run.ranks(),
+        nodes: run.node_count(),
+        targets: targets.len() as u64,
+        files: run.files.len() as u64,
+        span_ns: until.saturating_sub(from),
+    }
+}
+
 fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
     let groups = data_groups(run);
+    let mut layouts = super::layouts(run, args.layout.as_deref())?;
+    layouts.iter_mut().for_each(|layout| {
+        layout.take_if(|layout| layout.is_guess());
+    });
+    let windows = args.windows.map_or_else(Windows::whole, |count| Windows::equal(run, count));
     let bar = Bar::new(run.segments(), "reading");
-    let mut nothing = None;
-    let (sums, lost): (UnitSums, Lost) = if kind == UnitKind::Target {
-        let mut layouts = super::layouts(run, args.layout.as_deref())?;
-        layouts.iter_mut().for_each(|layout| {
-            layout.take_if(|layout| layout.is_guess());
-        });
-        let (partial, lost) = scan(run, &Targets { groups: &groups, layouts: &layouts }, &bar);
-        let sums = targets::sums(&groups, partial);
-        if sums.is_empty() {
-            nothing = Some(if run.counters_only() {
-                "the trace holds counters and no offsets (DXT_ENABLE=counters): bytes cannot be assigned to storage targets"
-                    .into()
-            } else {
-                "no file has a layout that names storage targets: give one with --layout FILE".into()
-            });
-        }
-        (sums, lost)
-    } else {
-        let (partial, lost) = scan(run, &Totals, &bar);
-        let totals = with_missing(run, partial);
-        let sums = sums(run, kind, &groups, &totals);
-        let reduced = kind != UnitKind::File && run.reduced_ranks() > 0;
-        if reduced {
-            nothing = Some(
-                "files that all ranks share were reduced to sums over the ranks and are left out here: `summary` shows the \
-                 fastest and the slowest rank of each"
-                    .into(),
-            );
-        } else if sums.is_empty() {
-            nothing = Some("there are no reads or writes to compare".into());
-        }
-        (sums, lost)
-    };
-    let io_ns =
-        sums.values().flat_map(|units| units.values()).fold(0_u64, |sum, unit| sum.saturating_add(unit.time_ns));
+    let analysis = Work { kind, groups: &groups, layouts: &layouts, windows: &windows };
+    let (partial, lost) = scan(run, &analysis, &bar);
+    drop(bar);
+    let (work, unsure) = with_missing(run, &analysis, partial);
+    let times = work.values().flat_map(|units| units.values()).flat_map(|unit| unit.values());
+    let io_ns = times.fold(0_u64, |sum, cell| sum.saturating_add(cell.time_ns));
     let mut result = empty(run, args, &lost);
-    result.units = compare(run, kind, args.metric, sums, args.top);
+    result.units = compare(run, kind, args.metric, &windows, &work, args.top);
+    result.stragglers = stragglers(&result.units);
     result.findings = unit_findings(kind, &result.units, io_ns, &run.thresholds);
-    result.nothing = nothing;
+    result.nothing = nothing(run, kind, work.is_empty());
+    if unsure > 0 {
+        let text = "operations were folded into counters and may lie in one window or another: they are left out";
+        result.missing.remarks.push(format!("{} {text}", units::count(unsure)));
+    }
     Ok(result)
+}
+
+/// Why nothing is compared, or not everything.
+fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
+    let text = match kind {
+        UnitKind::Target if !empty => return None,
+        UnitKind::Target if run.counters_only() => {
+            "the trace holds counters and no offsets (DXT_ENABLE=counters): bytes cannot be assigned to storage targets"
+        }
+        UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
+        UnitKind::Rank | UnitKind::Node if run.reduced_ranks() > 0 => {
+            "files that all ranks share were reduced to sums over the ranks and are left out here: `summary` shows the \
+             fastest and the slowest rank of each"
+        }
+        _ if empty => "there are no reads or writes to compare",
+        _ => return None,
+    };
+    Some(text.into())
 }
 
 impl Report for OutliersReport {
@@ -160,7 +178,10 @@ impl Report for OutliersReport {
             parts.push(Part::Lines(vec![operation_heading(group, result.metric, &self.thresholds)]));
             parts.push(Part::Table(operation_table(group, self.absolute)));
         }
-        for group in &result.units {
+        if !result.stragglers.is_empty() {
+            parts.push(Part::Table(straggler_table(&result.stragglers, &result.by)));
+        }
+        for group in result.units.iter().filter(|group| group.window.is_none() || group.outliers > 0) {
             parts.push(Part::Lines(vec![unit_heading(group, &result.by, result.metric, &self.thresholds)]));
             parts.push(Part::Table(unit_table(group, &result.by, result.metric)));
         }
@@ -275,11 +296,15 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
         Metric::Duration => units::duration(value.max(0.0) as u64),
     };
     let about = format!(
-        "{} by {by}: {} compared, median {}, robust deviation {}",
+        "{} by {by}{}: {} compared, median {}, robust deviation {:.1} %",
         group.group.title(),
+        group
+            .window
+            .map(|(from, until)| format!(", {} to {} s", units::seconds(from), units::seconds(until)))
+            .unwrap_or_default(),
         units::count(group.sample),
         show(group.median),
-        show(group.sigma)
+        group.sigma.exp_m1() * 100.0
     );
     match group.verdict {
         Verdict::TooFew => format!("{about}; too few for a verdict (at least {})", least.units_min_sample),
@@ -306,6 +331,7 @@ fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
             Cell::Times(row.slower),
             Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
             row.z.map_or(Cell::None, |z| Cell::Text(format!("{z:.1}"))),
+            row.p.map_or(Cell::None, |p| Cell::Text(format!("{p:.1e}"))),
             Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
         ]
     });
@@ -334,7 +360,43 @@ fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
             value,
             ("Slower", "times_slower_than_median"),
             ("Extra", "extra_s"),
-            ("Z", "modified_z"),
+            ("Z", "robust_z"),
+            ("", "p"),
+            ("Verdict", "verdict"),
+        ],
+        rows: rows.collect(),
+        most: usize::MAX,
+    }
+}
+
+fn straggler_table(stragglers: &[Straggler], by: &str) -> Table {
+    let rows = stragglers.iter().map(|row| {
+        vec![
+            Cell::Text(row.group.title()),
+            Cell::Moment(row.from_ns),
+            Cell::Moment(row.until_ns),
+            Cell::Count(row.sample),
+            if by == "file" { Cell::Path(row.unit.clone()) } else { Cell::Text(row.unit.clone()) },
+            Cell::Times(row.slower),
+            Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
+            Cell::Share(row.imbalance),
+            Cell::Share(row.share_of_total),
+            Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
+        ]
+    });
+    Table {
+        name: "stragglers",
+        title: "The slowest in each span of time".into(),
+        columns: vec![
+            ("Operation", "operation"),
+            ("From, s", "from_s"),
+            ("Until, s", "until_s"),
+            ("Compared", "sample"),
+            ("Slowest", "unit"),
+            ("Slower", "times_slower_than_median"),
+            ("Extra", "extra_s"),
+            ("Imbalance", "imbalance"),
+            ("", "spread_to_total"),
             ("Verdict", "verdict"),
         ],
         rows: rows.collect(),

@@ -6,7 +6,11 @@
 mod harness;
 
 mod checks;
+mod counters;
+mod layers;
+mod layouts;
 mod sums;
+mod timeline;
 
 use harness::Scratch;
 use std::process::Command;

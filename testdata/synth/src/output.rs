@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use trace_format::columns::TickScale;
 use trace_format::frame::IndexEntry;
-use trace_format::meta::{Job, JobInfo, Mpi, SharedName, path_hash};
+use trace_format::meta::{Job, JobInfo, Mount, Mpi, SharedName, path_hash};
 use trace_format::write::{Encoder, ThreadSegments, preamble, trailer};
 
 /// Writes the trace that `args` describe; returns a line about it.
@@ -61,5 +61,6 @@ fn job(args: &Args) -> Job {
         ops: crate::ops::table(),
         names: Vec::from_iter(shared.then(|| SharedName { hash: path_hash(path.as_bytes()), path: path.into() })),
         settings: vec![("pattern".into(), name), ("seed".into(), args.seed.to_string())],
+        mounts: vec![Mount { path: b"/scratch".to_vec(), kind: "lustre".into() }],
     }
 }

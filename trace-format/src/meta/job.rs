@@ -10,6 +10,7 @@ mod tag {
     pub(super) const OPS: u16 = 2;
     pub(super) const NAMES: u16 = 3;
     pub(super) const SETTINGS: u16 = 4;
+    pub(super) const MOUNTS: u16 = 5;
 }
 
 /// Which MPI the job ran under.
@@ -55,6 +56,15 @@ pub struct SharedName {
     pub path: Vec<u8>,
 }
 
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Where it is mounted.
+    pub path: Vec<u8>,
+    /// Its type, as in mountinfo: `lustre`, `ext4`, ...
+    pub kind: String,
+}
+
 /// The job block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Job {
@@ -66,6 +76,8 @@ pub struct Job {
     pub names: Vec<SharedName>,
     /// Settings that shaped the trace: (variable, value).
     pub settings: Vec<(String, String)>,
+    /// Mounted file systems that can hold data, as the process that wrote the block saw them, in the kernel's order.
+    pub mounts: Vec<Mount>,
 }
 
 impl Job {
@@ -77,6 +89,9 @@ impl Job {
         codec::section(tag::OPS, &self.ops, &mut out);
         codec::section(tag::NAMES, &self.names, &mut out);
         codec::section(tag::SETTINGS, &self.settings, &mut out);
+        if !self.mounts.is_empty() {
+            codec::section(tag::MOUNTS, &self.mounts, &mut out);
+        }
         out
     }
 
@@ -93,6 +108,7 @@ impl Job {
                 tag::INFO => job.info = codec::value("the job's description", bytes, offset)?,
                 tag::OPS => job.ops = codec::value("the operation table", bytes, offset)?,
                 tag::NAMES => job.names = codec::value("the job's names", bytes, offset)?,
+                tag::MOUNTS => job.mounts = codec::value("the job's mounts", bytes, offset)?,
                 tag::SETTINGS => job.settings = codec::value("the job's settings", bytes, offset)?,
                 _ => {}
             }

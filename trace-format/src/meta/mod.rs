@@ -8,7 +8,7 @@ mod mpi_io;
 mod process;
 
 pub use data_sets::{DataSetAccess, DataSetDef, Selection};
-pub use job::{Job, JobInfo, Mpi, SharedName};
+pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
 pub use mpi_io::{Combiner, DatatypeRole, DatatypeUse, HintDef, HintOrigin};
 pub use process::{
     ClockSource, FileDef, FileKind, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process, ProcessInfo,

@@ -42,6 +42,7 @@ pub(crate) fn job() -> Job {
         ],
         names: vec![SharedName { hash: path_hash(b"/scratch/shared"), path: b"/scratch/shared".to_vec() }],
         settings: vec![("DXT_ENABLE".into(), "trace".into()), ("DXT_BUFFER_MAX".into(), "4194304".into())],
+        mounts: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::{names, output, reduce};
 use crate::clock;
 use crate::config::Config;
 use crate::describe;
+use crate::mounts::mounts;
 use crate::mpi::{Handle, SUCCESS, World, api};
 use crate::record;
 use crate::say::say;
@@ -59,7 +60,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let own = gathered.len() as u64;
     let first_region = scan(world, own)?;
     let [regions, _] = reduce(world, world.abi.sum, [own, 0])?;
-    let job = (world.rank == 0).then(|| describe::job(shared));
+    let job = (world.rank == 0).then(|| describe::job(shared, mounts()));
     let part = encode(job, &mut gathered, first_region as u32, regions as u32);
     let length = part.as_ref().map_or(0, Part::bytes) as u64;
     let failed = u64::from(part.is_none());

@@ -13,6 +13,7 @@ mod sift;
 mod unpack;
 
 use crate::config::{Config, FlushMode};
+use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
 use crate::{buffer, clock, describe, registry, spool};
@@ -74,7 +75,7 @@ fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
 
 fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> {
     let mut encoder = Encoder::new().map_err(|error| error.to_string())?;
-    let job = describe::job(Vec::new());
+    let job = describe::job(Vec::new(), mounts());
     let region = gathered.region(&mut encoder, 0).map_err(|error| error.to_string())?;
     let bytes = write::file(&mut encoder, &job, vec![region]).map_err(|error| error.to_string())?;
     let path = output::process_path(config, gathered.place());

@@ -9,5 +9,6 @@ pub mod operations;
 pub mod report;
 pub mod setup;
 pub mod side;
+pub mod sums;
 pub mod units;
 pub mod verdict;

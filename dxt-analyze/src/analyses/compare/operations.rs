@@ -4,9 +4,9 @@
 
 use super::report::{Judged, OperationRow, Over, Totalled};
 use super::side::{Operation, Side};
+use super::sums::UnitSum;
 use crate::analyses::distribution::Metric;
 use crate::analyses::groups::Group;
-use crate::analyses::units::UnitSum;
 use crate::significance::{rank_sum, signed_rank};
 use crate::stats::{Sample, median};
 use crate::thresholds::Thresholds;

@@ -1,9 +1,9 @@
 //! One of the two runs: its operations, ranks and files, summed up and sampled in one pass.
 
+use super::sums::{UnitSum, by_rank};
 use crate::analyses::distribution::{Distribution, GroupSample, Metric};
 use crate::analyses::groups::Group;
 use crate::analyses::totals::{self, StreamTotal, Totals};
-use crate::analyses::units::{self, UnitKind, UnitSum, UnitSums};
 use crate::load::{Run, Within};
 use crate::scan::{Lost, Progress, scan};
 use crate::stats::Sample;
@@ -63,7 +63,7 @@ pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
     let bandwidths = Distribution { groups: &data, metric: Metric::Bandwidth };
     let ((partial, (durations, bandwidths)), lost) = scan(run, &(Totals, (durations, bandwidths)), progress);
     let totals = totals::with_missing(run, partial);
-    let by_rank = units::sums(run, UnitKind::Rank, &all, &totals);
+    let by_rank = by_rank(run, &all, &totals);
     let operations = operations(run, &all, &totals, durations, bandwidths, by_rank);
     let mut side = Side { operations, ranks: BTreeMap::new(), files: BTreeMap::new(), time_ns: 0, lost };
     totals.iter().for_each(|total| side.add(run, total));
@@ -76,7 +76,7 @@ fn operations(
     totals: &[StreamTotal],
     durations: Vec<GroupSample>,
     bandwidths: Vec<GroupSample>,
-    mut by_rank: UnitSums,
+    mut by_rank: BTreeMap<Group, BTreeMap<u64, UnitSum>>,
 ) -> BTreeMap<Group, Operation> {
     let mut out: BTreeMap<Group, Operation> = BTreeMap::new();
     let samples = groups.iter().zip(durations.into_iter().zip(bandwidths)).enumerate();

@@ -5,7 +5,7 @@ use super::files::{How, Matched};
 use super::operations::over_pairs;
 use super::report::{Totalled, UnitRow, Units};
 use super::side::{FileSum, Side};
-use crate::analyses::units::UnitSum;
+use super::sums::UnitSum;
 use crate::load::Run;
 use crate::stats::Robust;
 use crate::thresholds::Thresholds;

@@ -1,8 +1,10 @@
 //! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
 
+use super::load::{Load, Rows, Share, Span};
+use super::pace::Pace;
 use super::sharing::{Followed, StripeKey};
 use crate::analyses::targets::share_ns;
-use crate::layouts::spread::spread;
+use crate::layouts::spread::Parts;
 use crate::load::FileLayout;
 use crate::scan::{Analysis, Block, Row};
 use rustc_hash::FxHashMap;
@@ -51,6 +53,8 @@ pub struct FileAudit {
     pub on_metadata: u64,
     /// Per storage target; `None` where the layout does not say.
     pub targets: FxHashMap<Option<u32>, TargetSum>,
+    /// Durations of aligned and unaligned operations.
+    pub pace: Pace,
 }
 
 impl FileAudit {
@@ -73,6 +77,7 @@ impl FileAudit {
             *mine = mine.saturating_add(theirs);
         }
         self.max_length = self.max_length.max(other.max_length);
+        self.pace.merge(&other.pace);
         for (target, sum) in other.targets {
             self.target(target, &sum);
         }
@@ -91,6 +96,8 @@ impl FileAudit {
 pub struct Audit<'a> {
     /// Layout per file of the run; files without one are not audited.
     pub layouts: &'a [Option<FileLayout>],
+    /// Storage targets and bins of time.
+    pub rows: Rows,
 }
 
 /// Counts per file, and stripes that are followed.
@@ -100,6 +107,8 @@ pub struct Partial {
     pub files: FxHashMap<u32, FileAudit>,
     /// Partly written stripes.
     pub followed: Followed,
+    /// Storage targets over time.
+    pub load: Load,
 }
 
 impl Analysis for Audit<'_> {
@@ -112,6 +121,7 @@ impl Analysis for Audit<'_> {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         // Neighbours are mostly of one file: its counts are taken out of the map while they are added to.
         let mut current: Option<(u32, FileAudit)> = None;
+        let mut parts = Parts::default();
         for row in block.rows() {
             let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
                 continue;
@@ -125,7 +135,21 @@ impl Analysis for Audit<'_> {
                 current = Some((stream.file, partial.files.remove(&stream.file).unwrap_or_default()));
             }
             if let Some((file, counts)) = &mut current {
-                one(counts, &layout.layout, row, is_write, *file, block.number, &mut partial.followed);
+                let common = Common {
+                    layout: &layout.layout,
+                    is_write,
+                    file: *file,
+                    process: block.number,
+                    node: block.process.node,
+                };
+                let spread = one(counts, row, &common, &mut parts, &mut partial.followed);
+                let place = |time: u64| time.saturating_add(block.process.shift_ns);
+                let span = Span::new(&self.rows, place(row.start), place(row.end));
+                for &(target, bytes) in spread {
+                    let Some(target) = target else { continue };
+                    let time_ns = share_ns(row.duration_ns(), bytes, row.length);
+                    partial.load.add(&self.rows, span, Share { target, bytes, time_ns });
+                }
             }
         }
         if let Some((file, counts)) = current {
@@ -138,35 +162,52 @@ impl Analysis for Audit<'_> {
             into.files.entry(file).or_default().merge(counts);
         }
         into.followed.merge(other.followed);
+        into.load.merge(other.load);
     }
 }
 
-fn one(
-    counts: &mut FileAudit,
-    layout: &Layout,
-    row: Row,
+/// What the segments of a stream have in common.
+struct Common<'a> {
+    layout: &'a Layout,
     is_write: bool,
     file: u32,
     process: u32,
+    node: u32,
+}
+
+/// Counts a segment; returns what of it went to which target.
+fn one<'a>(
+    counts: &mut FileAudit,
+    row: Row,
+    common: &Common<'_>,
+    parts: &'a mut Parts,
     followed: &mut Followed,
-) {
+) -> &'a [(Option<u32>, u64)] {
+    let &Common { layout, is_write, file, process, node } = common;
     let duration = row.duration_ns();
     counts.reads += u64::from(!is_write);
     counts.writes += u64::from(is_write);
     counts.bytes = counts.bytes.saturating_add(row.length);
     counts.time_ns = counts.time_ns.saturating_add(duration);
     counts.max_length = counts.max_length.max(row.length);
-    let Some(place) = Place::of(layout, row.offset, row.length) else {
-        counts.not_placed += 1;
-        return;
-    };
-    if place.on_metadata {
-        counts.on_metadata += 1;
-        return;
+    let place = Place::of(layout, row.offset, row.length);
+    let on_targets = place.filter(|place| !place.on_metadata);
+    // What begins elsewhere may still reach a storage target; the rest of it is none's.
+    let parts = parts.of(layout, u64::try_from(row.offset).unwrap_or(0), if row.offset < 0 { 0 } else { row.length });
+    for &(target, bytes) in parts.iter().filter(|(target, _)| target.is_some() || on_targets.is_some()) {
+        let time_ns = share_ns(duration, bytes, row.length);
+        counts.target(target, &TargetSum { operations: 1, bytes, time_ns });
     }
+    let Some(place) = on_targets else {
+        counts.on_metadata += u64::from(place.is_some());
+        counts.not_placed += u64::from(place.is_none());
+        return parts;
+    };
+    let is_unaligned = !(place.start_aligned && place.end_aligned);
+    counts.pace.add(is_write, row.length, is_unaligned, duration);
     counts.unaligned_start += u64::from(!place.start_aligned);
     counts.unaligned_end += u64::from(!place.end_aligned);
-    if !(place.start_aligned && place.end_aligned) {
+    if is_unaligned {
         counts.unaligned += 1;
         counts.unaligned_bytes = counts.unaligned_bytes.saturating_add(row.length);
     }
@@ -174,14 +215,12 @@ fn one(
         counts.crossing += 1;
         counts.crossing_needlessly += u64::from(row.length <= place.stripe_size);
     }
-    spread(layout, place.offset, row.length, |target, bytes| {
-        counts.target(target, &TargetSum { operations: 1, bytes, time_ns: share_ns(duration, bytes, row.length) });
-    });
     if is_write {
         for stripe in place.partly_covered() {
-            followed.add(StripeKey { file, start: stripe }, process, duration);
+            followed.add(StripeKey { file, start: stripe }, process, node, duration);
         }
     }
+    parts
 }
 
 /// How a segment lies on its file's stripes.
@@ -216,6 +255,24 @@ impl Place {
             crosses: first.stripe_start != last.stripe_start,
             on_metadata: component.on_metadata,
         })
+    }
+
+    /// Whether it begins and ends at stripe boundaries.
+    #[must_use]
+    pub fn is_aligned(&self) -> bool {
+        self.start_aligned && self.end_aligned
+    }
+
+    /// Whether it touches more than one stripe.
+    #[must_use]
+    pub fn is_crossing(&self) -> bool {
+        self.crosses
+    }
+
+    /// Whether it begins on the metadata target.
+    #[must_use]
+    pub fn is_on_metadata(&self) -> bool {
+        self.on_metadata
     }
 
     /// Starts of the stripes of which the segment covers a part and not the whole: its first or its last, at most.

@@ -1,0 +1,227 @@
+//! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
+
+use crate::load::{Run, Within};
+use crate::scan::{Analysis, Block, group_of_process};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use trace_format::counters::{Counters, Previous};
+use trace_format::op::{Layer, OpClass};
+use trace_format::profile::{Access, Last, Profile};
+
+/// Operations that are told apart on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileOp {
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// Index into [`Run::ops`].
+    pub op: u16,
+    /// Who made the calls.
+    pub within: Within,
+    /// Whether they failed.
+    pub failed: bool,
+}
+
+/// Kinds of time, by [`kind_of`].
+pub const KINDS: usize = 3;
+
+/// 0: reads, 1: writes, 2: everything else (metadata), failed reads and writes too.
+#[must_use]
+pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
+    match class {
+        Some(OpClass::Read) if !failed => 0,
+        Some(OpClass::Write) if !failed => 1,
+        _ => 2,
+    }
+}
+
+/// Time of one process in calls, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Per layer (POSIX, STDIO, MPI-IO, HDF5, others) and kind: nested calls too.
+    pub layers: [[u64; KINDS]; LAYERS],
+    /// In calls that the program made itself.
+    pub outermost: u64,
+}
+
+/// Layers in [`Times`].
+pub const LAYERS: usize = 5;
+
+/// Place of a layer in [`Times`].
+#[must_use]
+pub fn layer_place(layer: Option<Layer>) -> usize {
+    match layer {
+        Some(Layer::Posix) => 0,
+        Some(Layer::Stdio) => 1,
+        Some(Layer::Mpiio) => 2,
+        Some(Layer::Hdf5) => 3,
+        _ => 4,
+    }
+}
+
+/// What is known of some processes together.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    /// Per file and operation.
+    pub operations: FxHashMap<FileOp, Counters>,
+    /// Per file and layer.
+    pub profiles: FxHashMap<(u32, Layer), Profile>,
+    /// Processes per file.
+    pub users: FxHashMap<u32, u64>,
+    /// Times per process, by its number.
+    pub times: Vec<(u32, Times)>,
+}
+
+impl Sums {
+    /// Adds what comes after.
+    fn append(&mut self, other: Self) {
+        for (key, counters) in other.operations {
+            self.operations.entry(key).or_default().merge(&counters);
+        }
+        for (key, profile) in other.profiles {
+            self.profiles.entry(key).or_default().merge(&profile);
+        }
+        for (file, users) in other.users {
+            *self.users.entry(file).or_default() += users;
+        }
+        self.times.extend(other.times);
+    }
+
+    /// Adds one process: what was folded of its segments, and what the tracer counted.
+    fn process(&mut self, run: &Run, current: Current) {
+        let Some(process) = run.processes.get(current.number as usize) else { return };
+        let mut streams: Vec<Counters> = current.streams.into_iter().map(|(counters, _)| counters).collect();
+        streams.resize(process.streams.len(), Counters::default());
+        for missing in &process.missing {
+            let counters = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index));
+            counters.into_iter().for_each(|counters| counters.merge(&missing.counters));
+        }
+        for (key, (profile, _)) in current.profiles {
+            self.profiles.entry(key).or_default().merge(&profile);
+        }
+        for def in &process.profiles {
+            self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+        }
+        let mut times = Times::default();
+        let mut used: Vec<u32> = Vec::new();
+        for (stream, mut counters) in process.streams.iter().zip(streams).filter(|(_, counters)| counters.segments > 0)
+        {
+            let op = run.op(stream);
+            let time = &mut times.layers[layer_place(op.layer)][kind_of(op.class, stream.failed)];
+            *time = time.saturating_add(counters.duration);
+            if stream.within() == Within::Nothing {
+                times.outermost = times.outermost.saturating_add(counters.duration);
+            }
+            counters.first_start = counters.first_start.saturating_add(process.shift_ns);
+            counters.last_end = counters.last_end.saturating_add(process.shift_ns);
+            let key = FileOp { file: stream.file, op: stream.op, within: stream.within(), failed: stream.failed };
+            self.operations.entry(key).or_default().merge(&counters);
+            used.push(stream.file);
+        }
+        used.sort_unstable();
+        used.dedup();
+        let ranks = u64::from(process.reduction.ranks).max(1);
+        for file in used {
+            *self.users.entry(file).or_default() += ranks;
+        }
+        self.times.push((current.number, times));
+    }
+}
+
+/// The process that is being folded.
+#[derive(Debug)]
+struct Current {
+    number: u32,
+    streams: Vec<(Counters, Previous)>,
+    profiles: BTreeMap<(u32, Layer), (Profile, Last)>,
+}
+
+impl Current {
+    fn new(number: u32, streams: usize) -> Self {
+        Self { number, streams: vec![Default::default(); streams], profiles: BTreeMap::new() }
+    }
+}
+
+/// The analysis.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fold;
+
+/// By group of processes; and the last process of each thread, which may have more blocks.
+#[derive(Debug, Default)]
+pub struct Partial {
+    groups: BTreeMap<u32, Sums>,
+    unfinished: Vec<Current>,
+}
+
+impl Partial {
+    fn finish(&mut self, run: &Run) {
+        for current in self.unfinished.drain(..) {
+            self.groups.entry(group_of_process(run, current.number)).or_default().process(run, current);
+        }
+    }
+
+    /// All processes together, those without a segment too.
+    #[must_use]
+    pub fn sums(mut self, run: &Run) -> Sums {
+        self.finish(run);
+        let mut all = Sums::default();
+        // In the order of processes: of more than sixteen sizes or strides, which are kept depends on it.
+        self.groups.into_values().for_each(|sums| all.append(sums));
+        let mut seen = vec![false; run.processes.len()];
+        for (number, _) in &all.times {
+            seen.get_mut(*number as usize).into_iter().for_each(|seen| *seen = true);
+        }
+        for (number, _) in seen.into_iter().enumerate().filter(|(_, seen)| !seen) {
+            all.process(run, Current::new(number as u32, 0));
+        }
+        all
+    }
+}
+
+impl Analysis for Fold {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        if partial.unfinished.last().is_none_or(|current| current.number != block.number) {
+            partial.finish(block.run);
+            partial.unfinished.push(Current::new(block.number, block.process.streams.len()));
+        }
+        let Some(current) = partial.unfinished.last_mut() else { return };
+        for row in block.rows() {
+            let index = row.stream as usize;
+            let Some(stream) = block.process.streams.get(index) else { continue };
+            let Some((counters, previous)) = current.streams.get_mut(index) else { continue };
+            counters.fold(previous, row.offset, row.length, row.start, row.end);
+            let op = block.run.op(stream);
+            let (Some(layer), Some(class @ (OpClass::Read | OpClass::Write)), false) =
+                (op.layer, op.class, stream.failed)
+            else {
+                continue;
+            };
+            let alignment = block.run.files.get(stream.file as usize).map_or(0, crate::load::File::alignment);
+            let (profile, last) = current.profiles.entry((stream.file, layer)).or_default();
+            let access = Access {
+                writes: class == OpClass::Write,
+                offset: row.offset,
+                length: row.length,
+                start: row.start,
+                end: row.end,
+                memory_unaligned: None,
+            };
+            profile.fold(last, access, alignment);
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        // A group is read by one thread, so no group is in both; its last process is added to it in the end.
+        into.groups.extend(other.groups);
+        into.unfinished.extend(other.unfinished);
+    }
+}

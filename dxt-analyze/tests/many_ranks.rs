@@ -1,0 +1,68 @@
+//! Ranks compared in jobs of 65,536: how often a healthy job raises an alarm, and how often a slow rank is found. The rates are
+//! printed; run with --release and --nocapture to see them.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const RANKS: u32 = 65_536;
+
+/// The comparison of a synthetic job's ranks.
+fn ranks(folder: &Path, options: &[&str]) -> Value {
+    let file = folder.join("many.dxt");
+    let file = file.to_str().expect("a printable path");
+    let count = RANKS.to_string();
+    let fixed = ["dxt-synth", "ior-shared", "-n", &count, "--stripe-size", "0", "-o", file];
+    dxt_synth::run(fixed.iter().chain(options)).expect("a trace");
+    let output = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"))
+        .args(["outliers", "--by", "rank", "--format", "json", file])
+        .output()
+        .expect("failed to run dxt-analyze");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let group = found["units"].as_array().and_then(|all| all.iter().find(|group| group["op"] == "write"));
+    group.expect("writes are compared").clone()
+}
+
+fn outliers(group: &Value) -> Vec<String> {
+    let rows = group["rows"].as_array().expect("rows").iter().filter(|row| row["outlier"] == true);
+    rows.map(|row| row["unit"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn healthy_jobs_raise_no_hundred_alarms_and_a_slow_rank_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shapes = [("16", "0.1"), ("16", "0.5"), ("4", "0.3"), ("2", "1.0")];
+    let mut alarms = 0;
+    for (seed, (writes, jitter)) in shapes.iter().enumerate() {
+        let seed = (seed + 1).to_string();
+        let group = ranks(folder.path(), &["--segments", writes, "--jitter", jitter, "--seed", &seed]);
+        assert_eq!(group["sample"], RANKS);
+        let found = outliers(&group);
+        println!("healthy, {writes} writes per rank, sigma {jitter}: {} false alarms of {RANKS}", found.len());
+        alarms += found.len();
+    }
+    // With z >= 3.5 alone, normal scores would give 15 in each.
+    assert!(alarms <= 4, "{alarms} false alarms in {} healthy jobs", shapes.len());
+    for (jitter, factor, expected) in [
+        ("0.1", "1.3", true),
+        ("0.1", "2", true),
+        ("0.1", "5", true),
+        ("0.5", "1.3", false),
+        ("0.5", "2", true),
+        ("0.5", "5", true),
+    ] {
+        for seed in ["11", "12"] {
+            let slow = format!("31415:{factor}");
+            let group =
+                ranks(folder.path(), &["--segments", "16", "--jitter", jitter, "--seed", seed, "--slow-rank", &slow]);
+            let names = outliers(&group);
+            println!("sigma {jitter}, one rank {factor} times slower, seed {seed}: alarms for {names:?}");
+            // Within the noise of 16 writes nobody can tell. One in twenty alarms may be false.
+            let is_slow = |name: &String| name == "31415";
+            let others = names.iter().filter(|name| !is_slow(name)).count();
+            let right = others <= 1 && (!expected || names.iter().any(is_slow));
+            assert!(right, "sigma {jitter}, a rank {factor} times slower: {names:?}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A program that is traced and the same program that is only counted: `counters` says the same of both.
+
+use crate::analyze;
+use crate::harness::{Compiler, Launch, Scratch, skip, workload, workload_with};
+use serde_json::Value;
+
+/// The result without what differs between two runs, and without what only the tracer can see.
+fn comparable(scratch: &Scratch, code: i32) -> Value {
+    let mut found =
+        analyze(scratch, "counters", &["--files", &format!("{}/**", scratch.data().display()), "--top", "1000"], code);
+    let data = scratch.data().display().to_string();
+    for key in ["runtime_ns", "times", "missing", "findings", "places", "processes"] {
+        found.as_object_mut().expect("an object").remove(key);
+    }
+    let volatile = ["time_ns", "max_ns", "per_process_ns", "first_ns", "last_ns", "memory_known", "memory_unaligned"];
+    for table in ["accesses", "patterns", "sharing", "files"] {
+        for row in found[table].as_array_mut().expect("a table") {
+            let row = row.as_object_mut().expect("a row");
+            volatile.iter().for_each(|key| drop(row.remove(*key)));
+        }
+    }
+    let mut files: Vec<String> =
+        found["files"].as_array().expect("files").iter().map(|file| file.to_string().replace(&data, "")).collect();
+    files.sort();
+    found["files"] = files.into();
+    serde_json::from_str(&found.to_string().replace(&data, "")).expect("JSON")
+}
+
+#[test]
+fn a_program_without_mpi() {
+    for name in ["posix_all", "stdio_all", "stdio"] {
+        let found = ["trace", "counters"].map(|mode| {
+            let scratch = Scratch::new();
+            let outcome = Launch::new(&scratch, workload(name)).arg(scratch.data()).env("DXT_ENABLE", mode).run();
+            assert_eq!(outcome.code, 0, "{name}: {outcome:?}");
+            comparable(&scratch, 0)
+        });
+        assert!(found[0]["accesses"].as_array().is_some_and(|rows| !rows.is_empty()), "{name}");
+        assert_eq!(found[0], found[1], "{name}");
+    }
+}
+
+#[test]
+fn ranks_with_files_of_their_own_and_shared_ones() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi] {
+        if !mpi.available() {
+            skip(&format!("{mpi:?} is not installed"));
+            continue;
+        }
+        for way in ["shared", "mixed"] {
+            let found = ["trace", "counters"].map(|mode| {
+                let scratch = Scratch::new();
+                let program = workload_with("counters_mpi", mpi, &["-O1"]);
+                let launch = Launch::new(&scratch, program).arg(scratch.data()).arg(way).ranks(mpi, 4);
+                let outcome = launch.env("DXT_ENABLE", mode).env("OMPI_MCA_io", "^ompio").run();
+                assert_eq!(outcome.code, 0, "{outcome:?}");
+                comparable(&scratch, 0)
+            });
+            // What nested calls the collective writes make depends on which rank comes first.
+            let [mut traced, mut counted] = found;
+            for found in [&mut traced, &mut counted] {
+                let rows = found["accesses"].as_array_mut().expect("rows");
+                rows.retain(|row| row["nested"] == 0);
+            }
+            assert_eq!(traced["accesses"], counted["accesses"], "{mpi:?} {way}");
+            assert_eq!(traced["kinds"], counted["kinds"], "{mpi:?} {way}");
+            assert_eq!(traced["sharing"], counted["sharing"], "{mpi:?} {way}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Segments per second and peak memory of the analyzer, verb by verb, on synthetic traces.
+#
+# Usage: scripts/bench.sh analyze [--segments N] [--ranks R] [--pattern NAME] [--runs K] [--verbs "VERB OPTION...;..."]
+# N segments in all (default 10000000; K, M, G for powers of 1000) by R ranks (64); NAME as in dxt-synth --help (ior-strided).
+# Targets: 20 M segments/s for decoding and all analyses together on 2 processors, memory that does not grow with the trace.
+set -euo pipefail
+# shellcheck source=../common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+segments=10000000 ranks=64 pattern=ior-strided runs=3
+verbs="summary;outliers;outliers --by rank;stripes;counters;layers;checks;timeline;report -o /dev/null"
+while [ $# -gt 0 ]; do
+    case $1 in
+    --segments) segments=$2 ;;
+    --ranks) ranks=$2 ;;
+    --pattern) pattern=$2 ;;
+    --runs) runs=$2 ;;
+    --verbs) verbs=$2 ;;
+    *) sed -n '4,6s/^# *//p' "$0" >&2 && exit 2 ;;
+    esac
+    shift 2
+done
+case $segments in
+*K) segments=${segments%K}000 ;;
+*M) segments=${segments%M}000000 ;;
+*G) segments=${segments%G}000000000 ;;
+esac
+
+cd "$project"
+cargo build --quiet --release -p dxt-analyze -p dxt-synth
+bin=$(target_dir)/release
+dir=$(mktemp -d "${TMPDIR:-/tmp}/dxt-bench.XXXXXXXX")
+trap 'rm -rf "$dir"' EXIT
+"$bin/dxt-synth" "$pattern" -n "$ranks" --segments "$((segments / ranks))" --transfer 64K -o "$dir/t.dxt" >"$dir/made"
+cat "$dir/made"
+echo "$(nproc) processors; page cache warm; median of $runs runs"
+printf '%-24s %8s %12s %10s\n' verb s segments/s 'peak MiB'
+python3 - "$bin/dxt-analyze" "$dir/t.dxt" "$segments" "$runs" "$verbs" <<'EOF'
+import os, statistics, sys, time
+
+program, trace, segments, runs, verbs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+
+
+def run(words):
+    """Seconds and peak memory in MiB of one run."""
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        os.execv(program, [program, *words, trace])
+    _, status, usage = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code not in (0, 3, 4):
+        sys.exit(f"{' '.join(words)} ended with {code}")
+    return time.monotonic() - start, usage.ru_maxrss / 1024
+
+
+for verb in filter(None, verbs.split(";")):
+    words = verb.split()
+    results = [run(words) for _ in range(runs)]
+    seconds = statistics.median(result[0] for result in results)
+    peak = max(result[1] for result in results)
+    print(f"{verb:24} {seconds:8.2f} {segments / seconds:12,.0f} {peak:10.0f}", flush=True)
+EOF
