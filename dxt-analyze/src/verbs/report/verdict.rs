@@ -1,8 +1,9 @@
 //! The first screen: what costs most, in words, and what to do about it.
 
 use crate::analyses::summary::Summary;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Code, Finding};
 use crate::render::units;
+use std::cmp::Reverse;
 
 /// Findings on the first screen.
 const SHOWN: usize = 3;
@@ -36,10 +37,6 @@ pub(super) struct Costly {
 /// Of all findings of the page.
 pub(super) fn verdict(findings: &[Finding], summary: &Summary) -> Verdict {
     let all_ns = summary.read_ns.saturating_add(summary.write_ns).saturating_add(summary.other_ns);
-    let mut costly: Vec<&Finding> = findings.iter().collect();
-    // By cost alone; what has none, such as a damaged trace, goes first only if it makes all else doubtful.
-    let doubtful = |finding: &Finding| finding.cost_ns.is_none() && finding.severity == Severity::High;
-    costly.sort_by_key(|finding| (!doubtful(finding), std::cmp::Reverse(finding.cost_ns)));
     let price = |finding: &&Finding| {
         let cost = finding.cost_ns.filter(|&ns| ns > 0);
         let share = cost.filter(|_| all_ns > 0).map(|ns| {
@@ -48,7 +45,7 @@ pub(super) fn verdict(findings: &[Finding], summary: &Summary) -> Verdict {
         });
         Costly { finding: (*finding).clone(), cost: cost.map(units::duration), share }
     };
-    let top: Vec<Costly> = costly.iter().take(SHOWN).map(price).collect();
+    let top: Vec<Costly> = ranked(findings).iter().take(SHOWN).map(price).collect();
     let spent = format!(
         "{} ranks on {} nodes spent {} in I/O calls, summed over all processes; they read {} and wrote {}.",
         units::count(summary.ranks.max(summary.processes)),
@@ -67,6 +64,15 @@ pub(super) fn verdict(findings: &[Finding], summary: &Summary) -> Verdict {
     }
 }
 
+/// By cost alone, but that a damaged trace makes all else doubtful and goes first. Of those without a cost the most severe come
+/// first: they fill the places that are left.
+fn ranked(findings: &[Finding]) -> Vec<&Finding> {
+    let mut out: Vec<&Finding> = findings.iter().collect();
+    let doubtful = |finding: &Finding| finding.code == Code::Damaged;
+    out.sort_by_key(|finding| (!doubtful(finding), Reverse(finding.cost_ns), Reverse(finding.severity)));
+    out
+}
+
 fn job(summary: &Summary) -> String {
     let job = &summary.job;
     let mut words = vec![format!("started {}", job.start), format!("ran {}", units::duration(job.runtime_ns))];
@@ -77,4 +83,27 @@ fn job(summary: &Summary) -> String {
         words.push(job.mpi.clone());
     }
     words.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Severity;
+
+    fn finding(code: Code, severity: Severity, cost_ns: Option<u64>) -> Finding {
+        Finding { code, severity, title: format!("{cost_ns:?}"), evidence: Vec::new(), cost_ns, hint: String::new() }
+    }
+
+    #[test]
+    fn what_costs_most_comes_first_behind_a_damaged_trace() {
+        let all = [
+            finding(Code::Unaligned, Severity::High, None),
+            finding(Code::SlowRank, Severity::Info, Some(5)),
+            finding(Code::SlowTarget, Severity::Warn, Some(50)),
+            finding(Code::Damaged, Severity::High, None),
+            finding(Code::Crossing, Severity::Warn, None),
+        ];
+        let codes = |count| ranked(&all).into_iter().take(count).map(|finding| finding.code).collect::<Vec<Code>>();
+        assert_eq!(codes(4), [Code::Damaged, Code::SlowTarget, Code::SlowRank, Code::Unaligned]);
+    }
 }
