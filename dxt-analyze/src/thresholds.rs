@@ -81,6 +81,18 @@ thresholds! {
     imbalance_min_stripes: u64 = 4, "stripes per target",
         "Fewest stripes' worth of bytes that balance over targets is judged on, per target.",
         "ours: with fewer, some targets must get one stripe more than others";
+    shared_trait_min: u64 = 4, "operations",
+        "Fewest slow operations that can have something in common.",
+        "ours";
+    shared_trait_share: f64 = 0.5, "ratio",
+        "Share of the slowest operations with the same rank, node, storage target, file or moment, from which it is said.",
+        "ours: most of them";
+    shared_trait_excess: f64 = 2.0, "ratio",
+        "How many times more often than among equals that must be.",
+        "ours";
+    shared_moment_share: f64 = 0.1, "ratio",
+        "Longest part of the run that counts as a moment.",
+        "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";
