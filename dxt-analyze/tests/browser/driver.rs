@@ -186,8 +186,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // chromedriver ends its browser with itself.
-        let _ = self.driver.kill();
+        // Asked to end, chromedriver ends its browser too; killed, it would leave it behind when a test fails.
+        let _ = Command::new("kill").arg(self.driver.id().to_string()).status();
         let _ = self.driver.wait();
     }
 }
