@@ -129,6 +129,18 @@ thresholds! {
     phase_quiet_share: f64 = 0.01, "ratio",
         "Share of the time from the first call to the last that no call is in flight, from which an I/O phase ends.",
         "ours";
+    shared_trait_min: u64 = 4, "operations",
+        "Fewest slow operations that can have something in common.",
+        "ours";
+    shared_trait_share: f64 = 0.5, "ratio",
+        "Share of the slowest operations with the same rank, node, storage target, file or moment, from which it is said.",
+        "ours: most of them";
+    shared_trait_excess: f64 = 2.0, "ratio",
+        "How many times more often than among equals that must be.",
+        "ours";
+    shared_moment_share: f64 = 0.1, "ratio",
+        "Longest part of the run that counts as a moment.",
+        "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Share of the time that all processes spent in reads and writes, from which a finding's cost makes it `high`.",
         "ours";

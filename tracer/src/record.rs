@@ -206,7 +206,7 @@ fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i6
 fn append(thread: &Thread, segment: Segment) {
     let mut slot = tls::advance(thread, size_of::<Segment>());
     if slot >= thread.limit.get() {
-        slot = next_slot(thread);
+        slot = next_slot(thread, slot);
         if slot == 0 {
             return;
         }
@@ -234,10 +234,21 @@ const _: () = {
     assert!(std::mem::offset_of!(Place, end) == std::mem::offset_of!(Segment, end));
 };
 
-/// The thread's chunk is full, or it has none yet.
+/// Whether a call that a signal handler has interrupted has found the chunk full, and has yet to come here: the first place
+/// behind the chunk is taken, and not by `slot`. That call has read the cursor and may have yet to read the limit. A new chunk
+/// would make it take the place behind the old one, which is another chunk's header, for one of its own.
+fn is_awaited(slot: usize, cursor: usize, limit: usize) -> bool {
+    cursor > limit && slot != limit
+}
+
+/// The thread's chunk is full, or it has none yet; `slot` is where the cursor was.
 #[cold]
 #[inline(never)]
-fn next_slot(thread: &Thread) -> usize {
+fn next_slot(thread: &Thread, slot: usize) -> usize {
+    if is_awaited(slot, thread.cursor.get(), thread.limit.get()) {
+        Note::DuringTracer.count();
+        return 0;
+    }
     let errno = errno::save();
     let slot = thread.while_busy(|| {
         if buffer::counting::is_on() {
@@ -261,6 +272,8 @@ fn next_slot(thread: &Thread) -> usize {
         buffer::chunk_full(&ARENA, thread)
     });
     if slot == 0 {
+        // The next call tries again.
+        thread.cursor.set(thread.limit.get());
         Note::TablesFull.count();
     }
     errno.restore();
@@ -274,4 +287,22 @@ pub(crate) fn start_empty() {
     crate::handles::pending::forget_all();
     crate::handles::rings::forget_all();
     notes::forget();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_call_behind_a_chunk_gets_the_thread_a_new_one() {
+        let (limit, size) = (4096, size_of::<Segment>());
+        // The first call of a thread, and the one that finds its chunk full.
+        assert!(!is_awaited(0, size, 0) && !is_awaited(limit, limit + size, limit));
+        // A handler's, while that one is interrupted, and the handler's next.
+        assert!(
+            is_awaited(limit + size, limit + 2 * size, limit) && is_awaited(limit + 2 * size, limit + 3 * size, limit)
+        );
+        // Of a call that got its place before, a handler has filled that chunk and one that lies lower, or part of it.
+        assert!(!is_awaited(9000, limit, limit) && !is_awaited(9000, limit - size, limit));
+    }
 }

@@ -206,7 +206,7 @@ pub fn operation_findings(
                 show::count(group.sample),
                 group.group.title()
             ),
-            evidence: shared_traits(&group.rows, population).into_iter().chain(evidence).collect(),
+            evidence: shared_traits(&group.rows, population, least).into_iter().chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
             hint: "what the slow ones share points to the cause: one OST to the file system, one node or rank to its host, one \
                    moment to other jobs or a burst of one's own (`stripes`, `--by node`, `--by ost`)"

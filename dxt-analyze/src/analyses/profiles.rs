@@ -1,15 +1,12 @@
-//! How each file was accessed through each layer: what the tracer counted, and, if asked for, the segments on record, folded
-//! by the same code.
+//! How each file was accessed through each layer, with names: what the tracer counted; [`super::counters::fold`] adds the
+//! segments on record.
 
-use crate::load::{Problem, Process, Run};
-use crate::scan::{Lost, Progress, resolve};
-use rayon::prelude::*;
+use crate::load::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::common_values::CommonValue;
-use trace_format::op::{Layer, OpClass};
-use trace_format::profile::{Access, Last, Profile, Slowest};
-use trace_format::read::Decoder;
+use trace_format::op::Layer;
+use trace_format::profile::{Profile, Slowest};
 use trace_format::spread::{RankShare, Spread};
 
 /// Profiles by file (index into [`Run::files`]) and layer.
@@ -87,55 +84,6 @@ pub fn counted(run: &Run) -> Profiles {
         all.entry((def.file, def.layer)).or_default().merge(&def.profile);
     }
     all
-}
-
-/// Adds the segments on record: process by process, in each thread's order, thread after thread.
-pub fn add_segments(run: &Run, all: &mut Profiles, progress: &dyn Progress) -> Lost {
-    let parts: Vec<(Profiles, Lost)> =
-        run.processes.par_iter().map(|process| of_process(run, process, progress)).collect();
-    let mut lost = Lost::default();
-    for (profiles, part) in parts {
-        for (key, profile) in profiles {
-            all.entry(key).or_default().merge(&profile);
-        }
-        lost.segments += part.segments;
-        lost.blocks += part.blocks;
-        lost.problems.extend(part.problems);
-    }
-    lost
-}
-
-fn of_process(run: &Run, process: &Process, progress: &dyn Progress) -> (Profiles, Lost) {
-    let mut sums: BTreeMap<(u32, Layer), (Profile, Last)> = BTreeMap::new();
-    let (mut decoder, mut lost, mut streams) = (Decoder::default(), Lost::default(), Vec::new());
-    let Some(input) = run.inputs.get(process.input as usize) else { return (Profiles::new(), lost) };
-    for block in &process.blocks {
-        let columns = match decoder.block(input.trace.source(), block) {
-            Ok(columns) => columns,
-            Err(error) => {
-                lost.segments += u64::from(block.head.segments);
-                lost.blocks += 1;
-                let file = input.path.display().to_string();
-                lost.problems.push(Problem { file, offset: block.offset, what: error.to_string() });
-                continue;
-            }
-        };
-        resolve(run, process, columns, &mut streams);
-        let rows = streams.iter().zip(&columns.offset).zip(&columns.length).zip(columns.start.iter().zip(&columns.end));
-        for (((&stream, &offset), &length), (&start, &end)) in rows {
-            let stream = process.streams.get(stream as usize);
-            let Some(stream) = stream.filter(|stream| !stream.failed) else { continue };
-            let op = run.op(stream);
-            let (Some(layer), Some(class @ (OpClass::Read | OpClass::Write))) = (op.layer, op.class) else { continue };
-            let writes = class == OpClass::Write;
-            let access = Access { writes, offset, length, start, end, memory_unaligned: None };
-            let alignment = run.files.get(stream.file as usize).map_or(0, crate::load::File::alignment);
-            let (profile, last) = sums.entry((stream.file, layer)).or_default();
-            profile.fold(last, access, alignment);
-        }
-        progress.advance(u64::from(block.head.segments));
-    }
-    (sums.into_iter().map(|(key, (profile, _))| (key, profile)).collect(), lost)
 }
 
 /// Profiles with names and spreads, in the order of `files` (names), then by layer; others are left out. A file that moved no

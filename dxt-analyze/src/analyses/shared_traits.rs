@@ -3,16 +3,8 @@
 
 use super::outliers::OutlierRow;
 use crate::render::units;
+use crate::thresholds::Thresholds;
 use std::collections::BTreeMap;
-
-/// Share of the operations that must have a trait in common.
-const COMMON: f64 = 0.5;
-/// How many times more than their part of all units that must be.
-const MORE_THAN_CHANCE: f64 = 2.0;
-/// Longest part of the run that counts as a moment.
-const MOMENT: f64 = 0.1;
-/// Fewest operations that can share something.
-const FEWEST: usize = 4;
 
 /// How many there are of each kind in the whole run: what chance would give.
 #[derive(Clone, Copy, Debug)]
@@ -31,15 +23,15 @@ pub struct Population {
 
 /// What `rows` have in common, in words: the most telling of each kind.
 #[must_use]
-pub fn shared_traits(rows: &[OutlierRow], population: &Population) -> Vec<String> {
-    if rows.len() < FEWEST {
+pub fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thresholds) -> Vec<String> {
+    if (rows.len() as u64) < least.shared_trait_min {
         return Vec::new();
     }
     let mut out = Vec::new();
     let mut say = |what: &str, names: Vec<String>, of: u64| {
         if let Some((name, count)) = most_common(names) {
             let share = count as f64 / rows.len() as f64;
-            if of > 1 && share >= COMMON && share * of as f64 >= MORE_THAN_CHANCE {
+            if of > 1 && share >= least.shared_trait_share && share * of as f64 >= least.shared_trait_excess {
                 out.push(format!("{count} of the {} slowest: {what} {name}", rows.len()));
             }
         }
@@ -49,7 +41,7 @@ pub fn shared_traits(rows: &[OutlierRow], population: &Population) -> Vec<String
     say("node", of(|row| Some(row.node.clone())), population.nodes);
     say("OST", of(|row| row.ost.map(|ost| ost.to_string())), population.targets);
     say("file", of(|row| Some(row.file.clone())), population.files);
-    out.extend(moment(rows, population.span_ns));
+    out.extend(moment(rows, population.span_ns, least));
     out
 }
 
@@ -62,13 +54,13 @@ fn most_common(names: Vec<String>) -> Option<(String, usize)> {
 }
 
 /// The shortest span of time in which enough of them were under way.
-fn moment(rows: &[OutlierRow], span_ns: u64) -> Option<String> {
+fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<String> {
     let mut starts: Vec<u64> = rows.iter().map(|row| row.start_ns).collect();
     starts.sort_unstable();
-    let enough = (starts.len() as f64 * COMMON).ceil() as usize;
+    let enough = (starts.len() as f64 * least.shared_trait_share).ceil() as usize;
     let spans = starts.windows(enough.max(1)).filter_map(|part| Some((*part.first()?, *part.last()?)));
     let (from, until) = spans.min_by_key(|(from, until)| until - from)?;
-    (span_ns > 0 && (until - from) as f64 <= span_ns as f64 * MOMENT).then(|| {
+    (span_ns > 0 && (until - from) as f64 <= span_ns as f64 * least.shared_moment_share).then(|| {
         format!(
             "{enough} of the {} slowest began between {} and {} s of the run",
             rows.len(),
@@ -103,11 +95,11 @@ mod tests {
         let all = Population { ranks: 8, nodes: 2, targets: 4, files: 1, span_ns: 1_000_000_000 };
         let rows: Vec<OutlierRow> =
             (0..8).map(|i| row(i, if i < 4 { "a" } else { "b" }, 3, i as u64 * 100_000_000)).collect();
-        assert_eq!(shared_traits(&rows, &all), ["8 of the 8 slowest: OST 3"]);
+        assert_eq!(shared_traits(&rows, &all, &Thresholds::default()), ["8 of the 8 slowest: OST 3"]);
         let rows: Vec<OutlierRow> = (0..8).map(|i| row(5, "b", i, 400_000_000 + u64::from(i))).collect();
-        let said = shared_traits(&rows, &all);
+        let said = shared_traits(&rows, &all, &Thresholds::default());
         assert_eq!(said[..2], ["8 of the 8 slowest: rank 5", "8 of the 8 slowest: node b"]);
         assert!(said[2].contains("4 of the 8 slowest began between 0.4"), "{said:?}");
-        assert!(shared_traits(&rows[..3], &all).is_empty());
+        assert!(shared_traits(&rows[..3], &all, &Thresholds::default()).is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! `summary`: one pass for the totals, another for profiles if they are asked for, and how they look within 80 columns.
 
+use crate::analyses::counters::Fold;
 use crate::analyses::profiles::{self, FileProfile};
 use crate::analyses::summary::{Summary, summarize};
 use crate::analyses::totals::Totals;
@@ -31,11 +32,13 @@ pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let (totals, lost) = scan(run, &Totals, &bar);
     drop(bar);
     let mut summary = summarize(run, totals, &lost, top);
-    let mut all = profiles::counted(run);
-    if profiles {
+    let all = if profiles {
         // What cannot be read has been said already.
-        let _ = profiles::add_segments(run, &mut all, &Bar::new(run.segments(), "profiles"));
-    }
+        let (partial, _) = scan(run, &Fold, &Bar::new(run.segments(), "profiles"));
+        partial.sums(run).profiles
+    } else {
+        profiles::counted(run)
+    };
     let names: Vec<&str> = summary.top_files.iter().map(|row| row.file.as_str()).collect();
     summary.profiles = profiles::rows(run, all, &names);
     summary

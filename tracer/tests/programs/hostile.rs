@@ -103,7 +103,8 @@ fn writes(traces: &Traces, path: &Path) -> (u64, u64) {
 
 #[test]
 fn a_signal_handler_that_writes_at_any_moment() {
-    for buffer in ["4M", "64K"] {
+    // Chunks are packed in all but the first, and are of all sizes.
+    for buffer in ["4M", "1M", "256K", "64K"] {
         let scratch = Scratch::new();
         let outcome = hostile(&scratch, "handler").env("DXT_BUFFER_MAX", buffer).run();
         unharmed(&outcome);

@@ -1,5 +1,6 @@
 //! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
 
+use crate::analyses::profiles::Profiles;
 use crate::load::{Run, Within};
 use crate::scan::{Analysis, Block, group_of_process};
 use rustc_hash::FxHashMap;
@@ -64,7 +65,7 @@ pub struct Sums {
     /// Per file and operation.
     pub operations: FxHashMap<FileOp, Counters>,
     /// Per file and layer.
-    pub profiles: FxHashMap<(u32, Layer), Profile>,
+    pub profiles: Profiles,
     /// Processes per file.
     pub users: FxHashMap<u32, u64>,
     /// Times per process, by its number.

@@ -187,10 +187,8 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
 }
 
 fn patterns(sums: &Sums) -> Vec<PatternRow> {
-    let mut files: Vec<(&(u32, Layer), &Profile)> = sums.profiles.iter().collect();
-    files.sort_by_key(|(key, _)| **key);
     let mut layers: BTreeMap<Layer, Profile> = BTreeMap::new();
-    for ((_, layer), profile) in files {
+    for ((_, layer), profile) in &sums.profiles {
         layers.entry(*layer).or_default().merge(profile);
     }
     let row = |(layer, profile): (Layer, Profile)| PatternRow {
