@@ -60,7 +60,6 @@ impl WebDriverCompatibleCommand for DevTools {
 }
 
 impl Browser {
-    #[expect(clippy::await_holding_lock, reason = "one browser at a time; every test has a runtime of its own")]
     pub(crate) async fn start(width: u32, height: u32) -> Self {
         let one = ONE.lock().await;
         let profile = tempfile::tempdir().unwrap();

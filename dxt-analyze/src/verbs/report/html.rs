@@ -44,7 +44,13 @@ fn card(costly: &Costly) -> Markup {
             h3 { a href={ "#" (anchor(finding)) } { (sentence(&finding.title)) } }
             @if let Some(first) = finding.evidence.first() { p.evidence { (first) } }
             p.hint { strong { "Do: " } (prose(&finding.hint)) }
-            p.code { (finding.code.name()) }
+            p.code {
+                (finding.code.name())
+                @for (number, other) in costly.also.iter().enumerate() {
+                    (if number == 0 { "; also seen as " } else { ", " })
+                    a href={ "#" (anchor(other)) } title=(other.title) { (other.code.name()) }
+                }
+            }
         }
     }
 }
