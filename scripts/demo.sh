@@ -44,4 +44,13 @@ heading "dxt-analyze outliers --by rank, MPI-IO only"
 heading "dxt-analyze stripes, as if the file lay on Lustre in 4 stripes of 1 MiB"
 "$analyze" stripes --layout "$layout" "$trace"
 
-printf '\nThe trace is %s\n' "$trace"
+heading "dxt-analyze layers: what calls of HDF5 and MPI-IO are made of"
+"$analyze" layers --top 5 "$trace"
+
+heading "dxt-analyze checks"
+"$analyze" checks "$trace"
+
+heading "dxt-analyze report"
+"$analyze" report --layout "$layout" -o "$directory/report.html" "$trace"
+
+printf '\nThe trace is %s\nThe page is %s: open it in a browser\n' "$trace" "$directory/report.html"

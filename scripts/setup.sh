@@ -74,7 +74,11 @@ check_packages() {
     need liburing-dev "to build a program to trace" -- test -e /usr/include/liburing.h
     need fio "a program to trace" -- have fio
     need strace "to compare traces with" -- have strace
+    need fuse3 "a file system that serves layouts to programs" -- have fusermount3
+    need python3-fusepy "the same" -- python_has fusepy
     need valgrind "to count instructions" -- have valgrind
+    need chromium "to test the report page" -- have chromium
+    need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
 }

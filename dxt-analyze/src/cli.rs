@@ -37,6 +37,18 @@ pub enum Verb {
     Stripes(StripesArgs),
     /// How files and the job used I/O: sizes, patterns, times per process, kinds of files
     Counters(CountersArgs),
+    /// What MPI-IO and HDF5 calls are made of: system calls, locks, communication; aggregators, late ranks, concurrency
+    Layers(LayersArgs),
+    /// Rules of thumb (Drishti's) and what only single operations prove: needless traffic, small requests, idle ranks
+    Checks(ChecksArgs),
+    /// What changed between two runs of a program, and what of it is more than chance
+    Compare(CompareArgs),
+    /// Bandwidth, request sizes and calls in flight over time; I/O phases
+    Timeline(TimelineArgs),
+    /// One self-contained HTML page: what costs most, timelines, heatmaps, box plots, and every table
+    Report(ReportArgs),
+    /// The report page from a server on this machine, which shows single calls wherever the page is zoomed in
+    Serve(ServeArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
     /// Verifies every checksum of trace files
@@ -193,6 +205,13 @@ pub struct StripesArgs {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
+    /// Try another layout on the files with most time, as in size=16M,count=8 (then start=0 or osts=1,5,9 if wanted); again
+    /// and again for more
+    #[arg(long, value_name = "LAYOUT")]
+    pub what_if: Vec<String>,
+    /// Search the best stripe size and count for the files with most time
+    #[arg(long)]
+    pub recommend: bool,
     /// Files, and stripes per file, to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
@@ -209,6 +228,114 @@ pub struct CountersArgs {
     pub output: Output,
     /// Files to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+}
+
+/// `layers`.
+#[derive(Clone, Debug, Args)]
+pub struct LayersArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Rows to list per table: ranks and collective operations, the slowest; files, those with most time
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub top: usize,
+}
+
+/// `checks`.
+#[derive(Clone, Debug, Args)]
+pub struct ChecksArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Show also the checks that had nothing to look at, and why
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `compare`.
+#[derive(Clone, Debug, Args)]
+pub struct CompareArgs {
+    /// Trace of the first run: a file, or a directory with its *.dxt files
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// Trace of the second run, likewise
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+    /// Look at these ranks only, as in 0,4:7,12:
+    #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
+    pub ranks: Option<String>,
+    /// Look at files that match only; a pattern without a slash is compared with the last part of a path
+    #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
+    pub files: Vec<String>,
+    /// Look at these layers only
+    #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
+    pub layer: Vec<LayerName>,
+    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Ranks and files to show, those that changed most first
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub top: usize,
+}
+
+/// `timeline`.
+#[derive(Clone, Debug, Args)]
+pub struct TimelineArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Most bins of time; their width is 1, 2 or 5 times a power of ten
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub bins: u32,
+}
+
+/// `report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Page to write
+    #[arg(short, long, default_value = "report.html", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Rows of lists, those that matter most
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub top: usize,
+    /// Exit with 4 if a finding is at least this severe
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
+}
+
+/// `serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Port on 127.0.0.1; 0: any that is free
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    pub port: u16,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Rows of lists, those that matter most
+    #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
 }
 

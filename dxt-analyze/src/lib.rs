@@ -18,6 +18,7 @@ pub mod progress;
 pub mod recover;
 pub mod render;
 pub mod scan;
+pub mod significance;
 pub mod stats;
 pub mod thresholds;
 pub mod verbs;

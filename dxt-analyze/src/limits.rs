@@ -11,3 +11,31 @@ pub const SHARING_PASSES: usize = 8;
 pub const NAMED_PROCESSES: usize = 16;
 /// Components that a layout may have.
 pub const LAYOUT_COMPONENTS: usize = 1024;
+/// Collective calls that are followed per thread. Beyond it a sample by hash is followed, see
+/// [`crate::analyses::layers::collectives`].
+pub const FOLLOWED_COLLECTIVES: usize = 1 << 17;
+/// Segments of a run whose starts and ends are held to know exactly how many calls were in flight; of longer runs none is,
+/// see [`crate::analyses::layers::concurrency`].
+pub const HELD_CALLS: u64 = 1 << 21;
+/// Bins of time in which the load of storage targets is counted.
+pub const LOAD_BINS: usize = 200;
+/// Storage targets whose load is counted one by one; others are together.
+pub const LOAD_TARGETS: usize = 2048;
+/// Storage targets whose load is reported one by one, those with most bytes; others are summed.
+pub const LOAD_SHOWN: usize = 256;
+/// Ranges of bytes of a process's files that are held at once, see [`crate::analyses::checks::walk`].
+pub const HELD_RANGES: usize = 1 << 18;
+/// Cells of files that are followed for bytes that several processes read.
+pub const FOLLOWED_CELLS: usize = 1 << 18;
+/// Files, ranks or places that a finding of `checks` or `compare` names.
+pub const NAMED_EXAMPLES: usize = 3;
+/// Files, those with most time, for which other layouts are tried.
+pub const TRIAL_FILES: usize = 8;
+/// Moments that servers' work is looked at in, for each layout that is tried; fewer if there is no room.
+pub const TRIAL_MOMENTS: usize = 64;
+/// Fewest operations per moment and object: with few, chance makes some targets busier than others.
+pub const TRIAL_OPERATIONS: u64 = 128;
+/// Bytes that moments may take, per thread.
+pub const TRIAL_BYTES: usize = 64 << 20;
+/// Partly written stripes that are followed, per file and stripe size that is tried.
+pub const TRIAL_STRIPES: usize = 1 << 12;

@@ -92,6 +92,31 @@ impl Sample {
         self.values = Values::Histogram(Box::new(histogram));
     }
 
+    /// Whether every value is kept as it is.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        matches!(self.values, Values::Exact(_))
+    }
+
+    /// The values in ascending order, with how often each occurs; unless `exact`, as a histogram has them, so that samples of
+    /// which one is a histogram are equally coarse.
+    #[must_use]
+    pub fn steps(&self, exact: bool) -> Vec<(u64, u64)> {
+        let mut work = self.clone();
+        if !exact {
+            work.compress();
+        }
+        match work.values {
+            Values::Exact(mut values) => {
+                values.sort_unstable();
+                values.into_iter().map(|value| (value, 1)).collect()
+            }
+            Values::Histogram(histogram) => {
+                histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
+            }
+        }
+    }
+
     /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {

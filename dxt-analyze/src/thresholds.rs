@@ -81,6 +81,54 @@ thresholds! {
     imbalance_min_stripes: u64 = 4, "stripes per target",
         "Fewest stripes' worth of bytes that balance over targets is judged on, per target.",
         "ours: with fewer, some targets must get one stripe more than others";
+    lock_share: f64 = 0.1, "ratio",
+        "Share of the time in MPI-IO's reads and writes that goes into file locks, from which it is a finding.",
+        "ours; RIOT found nearly 30 % in FLASH-IO on GPFS (Wright et al., The Computer Journal 56, 2013)";
+    sieving_amplification: f64 = 1.5, "ratio",
+        "Bytes that POSIX moves per byte asked of MPI-IO, from which it is a finding.",
+        "ours";
+    arrival_wait_share: f64 = 0.15, "ratio",
+        "Share of the time in collective calls spent waiting for the last rank to begin, from which it is a finding.",
+        "the 15 % that Drishti takes for stragglers";
+    communication_share: f64 = 0.5, "ratio",
+        "Share of collective operations' time behind the last rank's arrival outside of system calls, from which it is a finding.",
+        "ours: more than storage itself takes";
+    storage_share: f64 = 0.25, "ratio",
+        "Share of collective calls' time that the busiest aggregator's system calls take, from which few aggregators are a finding.",
+        "ours: with less, storage is not what the ranks wait for";
+    collective_share: f64 = 0.5, "ratio",
+        "Share of blocking calls on a shared file that are collective, below which independent ones are a finding.",
+        "the 50 % that Drishti takes for collective operations";
+    independent_min_operations: u64 = 1000, "operations",
+        "Blocking calls on a file that must be exceeded for that.",
+        "the 1,000 that Drishti takes";
+    small_request_bytes: u64 = 1_048_576, "bytes",
+        "Mean size below which calls are small enough for collective buffering to pay.",
+        "Drishti's 1 MiB for small requests";
+    serial_share: f64 = 0.5, "ratio",
+        "Share of the time in POSIX reads and writes with one call in flight, from which it is a finding.",
+        "ours";
+    serial_min_ranks: u64 = 4, "ranks",
+        "Fewest ranks for that.",
+        "ours: of two or three ranks one often works alone";
+    pace_min_sample: u64 = 20, "operations",
+        "Fewest aligned and fewest unaligned operations of like size whose durations are compared.",
+        "as box_min_sample";
+    pace_clear_errors: f64 = 2.0, "standard errors",
+        "Difference of two mean durations from which it is no chance.",
+        "Welch, Biometrika 34, 1947: 5 % for large samples";
+    request_bytes: u64 = 262144, "bytes",
+        "What a request to a storage target costs in the model of other layouts: as much as the transfer of so many bytes.",
+        "ours: some 0.1 ms at 2.5 GB/s";
+    handover_bytes: u64 = 1048576, "bytes",
+        "The same for a lock that is handed to another node.",
+        "ours: a few requests, one after another";
+    recommend_gain: f64 = 0.1, "ratio",
+        "How much less another layout must cost by the model to be recommended.",
+        "ours";
+    phase_quiet_share: f64 = 0.01, "ratio",
+        "Share of the time from the first call to the last that no call is in flight, from which an I/O phase ends.",
+        "ours";
     shared_trait_min: u64 = 4, "operations",
         "Fewest slow operations that can have something in common.",
         "ours";
@@ -98,6 +146,117 @@ thresholds! {
         "ours";
     warn_cost_share: f64 = 0.01, "ratio",
         "The same for `warn`; below it a finding is `info`.",
+        "ours";
+    stdio_share: f64 = 0.1, "ratio",
+        "Share of bytes through C streams, beyond which it is a finding.",
+        "Drishti's 10 % for STDIO";
+    intensive_share: f64 = 0.1, "ratio",
+        "Difference of reads and writes over their sum, beyond which it is noted.",
+        "Drishti's 10 %";
+    small_share: f64 = 0.1, "ratio",
+        "Share of small requests, beyond which it is a finding.",
+        "Drishti's 10 %";
+    small_min: u64 = 1_000, "operations",
+        "Number of small requests, beyond which it is a finding.",
+        "Drishti's 1,000";
+    random_share: f64 = 0.2, "ratio",
+        "Share of requests that go backwards, beyond which it is a finding.",
+        "Drishti's 20 %";
+    random_min: u64 = 1_000, "operations",
+        "Number of requests that go backwards, beyond which it is a finding.",
+        "Drishti's 1,000";
+    metadata_rank_s: f64 = 30.0, "seconds",
+        "Time of one rank in metadata calls, beyond which it is a finding.",
+        "Drishti's 30 s";
+    metadata_share: f64 = 0.3, "ratio",
+        "Share of metadata calls in the time of all calls, from which it is a finding.",
+        "ours";
+    metadata_min: u64 = 1_000, "operations",
+        "Fewest metadata calls, or opens, that such shares are judged on.",
+        "ours";
+    straggler_imbalance: f64 = 0.15, "ratio",
+        "Imbalance over ranks, beyond which it is a finding.",
+        "Drishti's 15 % for stragglers";
+    shared_file_imbalance: f64 = 0.3, "ratio",
+        "Imbalance over the ranks of a shared file, beyond which it is a finding.",
+        "Drishti's 30 %";
+    imbalance_min_ns: u64 = 1_000_000_000, "ns",
+        "Least time of the slowest rank that imbalance of time is judged on.",
+        "ours: a second";
+    one_rank_share: f64 = 0.9, "ratio",
+        "Share of bytes that one rank moves, from which it is a finding.",
+        "ours";
+    collective_min: u64 = 1_000, "operations",
+        "Number of MPI-IO calls, or of calls on a shared file, beyond which it is a finding.",
+        "Drishti's 1,000";
+    aggregator_nodes_share: f64 = 0.5, "ratio",
+        "Share of nodes that move bytes for collective calls, below which it is a finding.",
+        "ours; ROMIO's default is one per node";
+    memory_unaligned_share: f64 = 0.1, "ratio",
+        "Share of accesses unaligned in memory, beyond which it is a finding.",
+        "Drishti's 10 % for misaligned requests";
+    traffic_share: f64 = 0.1, "ratio",
+        "Share of bytes that move needlessly, from which it is a finding.",
+        "ours, as Drishti's 10 %";
+    traffic_min_bytes: u64 = 1_048_576, "bytes",
+        "Fewest bytes that traffic and balance are judged on.",
+        "ours: 1 MiB";
+    common_readers_min: u64 = 4, "processes",
+        "Fewest readers of the same bytes that count as many.",
+        "ours";
+    saved_calls_min: u64 = 1_000, "operations",
+        "Calls that joining runs of small requests would save, from which it is a finding.",
+        "ours, as Drishti's 1,000";
+    slow_small_ns: u64 = 1_000_000, "ns",
+        "Small writes that take so long wait for storage.",
+        "ours: copying 1 MiB to the page cache takes a tenth of it";
+    slow_small_share: f64 = 0.5, "ratio",
+        "Share of small writes that wait for storage, from which it is a finding.",
+        "ours";
+    sync_share: f64 = 0.5, "ratio",
+        "Syncs per write of a file, from which it is a finding.",
+        "ours";
+    sync_min: u64 = 100, "operations",
+        "Fewest syncs, or slow small writes, that are judged.",
+        "ours";
+    seek_share: f64 = 0.5, "ratio",
+        "Seeks per read or write, from which it is a finding.",
+        "ours";
+    seek_min: u64 = 1_000, "operations",
+        "Fewest seeks that are judged.",
+        "ours";
+    opens_per_file: u64 = 100, "operations",
+        "Opens of a file by one process, from which it is a finding.",
+        "ours";
+    accesses_per_open: f64 = 2.0, "operations",
+        "Reads and writes per open, up to which it is a finding.",
+        "ours";
+    failed_opens_share: f64 = 0.5, "ratio",
+        "Share of opens that fail, from which it is a finding.",
+        "ours";
+    failed_opens_min: u64 = 100, "operations",
+        "Fewest failed opens that are judged.",
+        "ours";
+    metadata_rate: f64 = 10000.0, "operations per second",
+        "Metadata calls per second, from which it is a finding.",
+        "ours: a file system's metadata server answers some ten thousand a second for all jobs together";
+    idle_share: f64 = 0.5, "ratio",
+        "Share of time without I/O, from which it is noted.",
+        "ours";
+    phases_min_ns: u64 = 1_000_000_000, "ns",
+        "Shortest time that phases are judged on.",
+        "ours: a second";
+    compare_q: f64 = 0.01, "ratio",
+        "False discovery rate up to which a difference between two runs counts.",
+        "Benjamini & Hochberg, 1995; ours: stricter than the usual 0.05, as calls of one run are not independent";
+    compare_min_sample: u64 = 8, "operations",
+        "Fewest calls of an operation in each run that are compared.",
+        "ours: from here on the normal approximation of the rank-sum test is good";
+    growth_share: f64 = 0.1, "ratio",
+        "Growth of calls or bytes between two runs, beyond which it is a finding.",
+        "ours";
+    growth_min_calls: u64 = 10, "operations",
+        "Least growth of calls that is a finding.",
         "ours";
 }
 

@@ -25,10 +25,12 @@ const SLOW: [(i32, i64, u64, u64, u64); 14] = [
 const STRIPES: [u64; 14] = [0, 0, 0, 0, 0, 260, 260, 260, 520, 520, 780, 780, 780, 780];
 const MIB: u64 = 1 << 20;
 
-fn gcrm() -> Vec<u8> {
+/// With rank r on node r / 16, or r mod 16 if `scattered`.
+fn gcrm(scattered: bool) -> Vec<u8> {
     let mut processes: Vec<Builder> = (0..256)
         .map(|rank| {
-            let mut process = process(rank, &format!("nid{:05}", rank / 16));
+            let node = if scattered { rank % 16 } else { rank / 16 };
+            let mut process = process(rank, &format!("nid{node:05}"));
             for step in 0..8_u64 {
                 // Whole stripes far behind the small writes; near 1.4 GB/s with some spread.
                 let stripe = 1000 + step * 256 + rank as u64;
@@ -48,7 +50,7 @@ fn gcrm() -> Vec<u8> {
 #[test]
 fn outliers_are_exactly_the_fourteen_slow_writes() {
     let folder = tempfile::tempdir().unwrap();
-    let path = put(folder.path(), "gcrm.dxt", &gcrm());
+    let path = put(folder.path(), "gcrm.dxt", &gcrm(false));
     for count in [26, 52] {
         let layout = put(folder.path(), "layout", format!("*.nc size=4M count={count}").as_bytes());
         let found = json(&["outliers", "--format", "json", "--layout", &layout, &path], 0);
@@ -79,7 +81,7 @@ fn outliers_are_exactly_the_fourteen_slow_writes() {
 #[test]
 fn stripes_names_the_falsely_shared_stripes() {
     let folder = tempfile::tempdir().unwrap();
-    let path = put(folder.path(), "gcrm.dxt", &gcrm());
+    let path = put(folder.path(), "gcrm.dxt", &gcrm(true));
     let layout = put(folder.path(), "layout", b"* size=4M count=52");
     let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);
     let file = &found["files"][0];
@@ -87,6 +89,10 @@ fn stripes_names_the_falsely_shared_stripes() {
     assert_eq!(stripes, [0, 260, 520, 780]);
     assert_eq!(file["sharing"]["shared_stripes"], 4);
     assert_eq!(file["sharing"]["writes"], 14);
+    assert_eq!(
+        (&file["sharing"]["stripes_between_nodes"], &file["sharing"]["writes_between_nodes"]),
+        (&4.into(), &14.into())
+    );
     assert_eq!(file["unaligned"], 14);
     assert_eq!(file["crossing"], 0);
     assert_eq!(file["stripes"][0]["ranks"], serde_json::json!(["0", "1", "2", "3", "4"]));
@@ -97,4 +103,20 @@ fn stripes_names_the_falsely_shared_stripes() {
     assert!(text.contains("False sharing") && text.contains("0 1 2 3 4"), "{text}");
     let csv = stdout(&["stripes", "--layout", &layout, "--format", "csv", "--table", "stripes", &path], 0);
     assert_eq!(csv.lines().count(), 5);
+}
+
+#[test]
+fn ranks_of_one_node_share_without_passing_locks() {
+    let folder = tempfile::tempdir().unwrap();
+    // The fourteen are all among the first sixteen ranks: one node.
+    let path = put(folder.path(), "gcrm.dxt", &gcrm(false));
+    let layout = put(folder.path(), "layout", b"* size=4M count=52");
+    let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);
+    let sharing = &found["files"][0]["sharing"];
+    assert_eq!((&sharing["shared_stripes"], &sharing["stripes_between_nodes"]), (&4.into(), &0.into()));
+    let codes: Vec<&str> =
+        found["findings"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"DXT-S005") && !codes.contains(&"DXT-S003"), "{codes:?}");
+    let finding = found["findings"].as_array().unwrap().iter().find(|f| f["code"] == "DXT-S005").unwrap();
+    assert_eq!(finding["severity"], "warn");
 }

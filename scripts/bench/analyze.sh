@@ -9,7 +9,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 segments=10000000 ranks=64 pattern=ior-strided runs=3
-verbs="summary;outliers;outliers --by rank;stripes;counters"
+verbs="summary;outliers;outliers --by rank;stripes;counters;layers;checks;timeline;report -o /dev/null"
 while [ $# -gt 0 ]; do
     case $1 in
     --segments) segments=$2 ;;

@@ -1,7 +1,7 @@
-//! Sections that a process block has only where there is something to say: hints, datatypes, data sets.
+//! Sections that a block has only where there is something to say: hints, datatypes, data sets, mounts.
 
 use trace_format::meta::{
-    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HintDef, HintOrigin, Process, Selection,
+    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HintDef, HintOrigin, Job, Mount, Process, Selection,
 };
 
 fn sample() -> Process {
@@ -71,4 +71,14 @@ fn bytes_are_those_of_the_specification() {
     let set =
         DataSetDef { file: 0, path: b"/x".to_vec(), element_bytes: 8, extent: vec![5, 256], accesses: vec![access] };
     assert_eq!(process.data_sets, [set]);
+}
+
+#[test]
+fn mounts_are_those_of_the_specification() {
+    let bytes = [5, 0, 16, 0, 0, 0, 1, 7, b'/', b's', b'c', b'r', b'a', b't', b'c', 6];
+    let bytes = [&bytes[..], b"lustre"].concat();
+    assert!(Job::decode(&bytes[..bytes.len() - 1], 0).is_err(), "one byte short");
+    let job = Job::decode(&bytes, 0).expect("it decodes");
+    assert_eq!(job.mounts, [Mount { path: b"/scratc".to_vec(), kind: "lustre".into() }]);
+    assert!(job.encode().windows(bytes.len()).any(|window| window == bytes));
 }

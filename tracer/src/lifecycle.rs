@@ -172,7 +172,10 @@ pub(crate) fn mpi_started() {
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| process::is_own()), config::current()) else { return };
     let errno = errno::save();
-    tls::current().while_away(|| signals::without_file_size_signal(|| flush::all_ranks(world, config)));
+    tls::current().while_away(|| {
+        handles::read_layouts_again();
+        signals::without_file_size_signal(|| flush::all_ranks(world, config));
+    });
     errno.restore();
     mpi::ended();
 }
@@ -187,6 +190,7 @@ pub(crate) fn ending(by: &'static str) {
     let errno = errno::save();
     tls::current().while_away(|| {
         record::set_state(State::Off);
+        handles::read_layouts_again();
         if signals::without_file_size_signal(|| flush::one_process(config, by)) {
             // In case the file cannot be removed: the process may have changed its root directory.
             buffer::set_written_until(u64::MAX);
@@ -206,6 +210,7 @@ pub(crate) fn becoming_another() -> bool {
     }
     let errno = errno::save();
     let set_aside = tls::current().while_away(|| {
+        handles::read_layouts_again();
         let until = clock::now();
         if !signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
             return false;

@@ -29,6 +29,30 @@ pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Op
     }
 }
 
+/// The parts of one segment, each storage target once. Kept from segment to segment for its memory.
+#[derive(Debug, Default)]
+pub struct Parts(Vec<(Option<u32>, u64)>);
+
+impl Parts {
+    /// Storage targets of `length` bytes at `offset`, in order, and how many of the bytes each gets.
+    pub fn of(&mut self, layout: &Layout, offset: u64, length: u64) -> &[(Option<u32>, u64)] {
+        let parts = &mut self.0;
+        parts.clear();
+        spread(layout, offset, length, |target, bytes| parts.push((target, bytes)));
+        if parts.len() > 1 {
+            parts.sort_unstable();
+            parts.dedup_by(|next, kept| {
+                let same = next.0 == kept.0;
+                if same {
+                    kept.1 = kept.1.saturating_add(next.1);
+                }
+                same
+            });
+        }
+        parts
+    }
+}
+
 /// The bytes `at..end`, all in `component`.
 fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option<u32>, u64)) {
     let (size, count) = (component.stripe_size, u64::from(component.stripe_count));
@@ -83,6 +107,15 @@ mod tests {
                 assert_eq!(sums(&layout, offset, length), slow, "{length} at {offset}");
             }
         }
+    }
+
+    #[test]
+    fn a_target_is_told_once() {
+        let mut parts = Parts::default();
+        let layout = Layout::plain(10, 3, vec![7, 8, 7]);
+        assert_eq!(parts.of(&layout, 5, 30), [(Some(7), 20), (Some(8), 10)]);
+        assert_eq!(parts.of(&layout, 12, 3), [(Some(8), 3)]);
+        assert!(parts.of(&layout, 12, 0).is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{Rule, Target};
 use crate::limits::LAYOUT_COMPONENTS;
 use anyhow::{Context, Result, bail, ensure};
 use saphyr::{LoadableYamlNode, Yaml};
-use trace_format::layout::{Component, Layout};
+use trace_format::layout::{Component, Layout, Standing, flag, pattern};
 
 /// Reads the text.
 pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
@@ -85,21 +85,51 @@ fn component(node: &Yaml<'_>) -> Result<Component> {
     };
     let (start, end) = (bound("lcme_extent.e_start", 0)?, bound("lcme_extent.e_end", u64::MAX)?);
     let flags = get(node, "lcme_flags").and_then(Yaml::as_str).unwrap_or_default();
-    let has = |wanted| flags.split([',', ' ']).any(|flag| flag == wanted);
+    let flags = flags.split([',', ' ']).filter_map(flag_of).fold(0, |all, bit| all | bit);
     let mirror = get(node, "lcme_mirror_id").and_then(unsigned).unwrap_or(0);
     let body = get(node, "sub_layout").context("it has no sub_layout")?;
+    let body = plain(body)?;
     Ok(Component {
         start,
         end,
         mirror: u16::try_from(mirror).unwrap_or(u16::MAX),
-        active: has("init") && !has("stale"),
-        ..plain(body)?
+        active: Standing::of(flags, body.pattern) == Standing::InUse,
+        flags,
+        ..body
+    })
+}
+
+/// The flag that lfs(1) writes as `name`; `prefer` stands for both directions.
+fn flag_of(name: &str) -> Option<u32> {
+    Some(match name {
+        "init" => flag::INIT,
+        "stale" => flag::STALE,
+        "prefer" => flag::PREFERRED_FOR_READING | flag::PREFERRED_FOR_WRITING,
+        "prefrd" => flag::PREFERRED_FOR_READING,
+        "prefwr" => flag::PREFERRED_FOR_WRITING,
+        "offline" => flag::OFFLINE,
+        "extension" => flag::EXTENSION,
+        "parity" => flag::PARITY,
+        _ => return None,
+    })
+}
+
+/// The pattern bit that lfs(1) writes as `name`.
+fn pattern_of(name: &str) -> Option<u32> {
+    Some(match name {
+        "raid0" => pattern::RAID0,
+        "mdt" => pattern::METADATA,
+        "overstriped" => pattern::OVERSTRIPED,
+        "foreign" => pattern::FOREIGN,
+        "released" => pattern::RELEASED,
+        _ => return None,
     })
 }
 
 fn plain(node: &Yaml<'_>) -> Result<Component> {
-    let pattern = get(node, "lmm_pattern").and_then(Yaml::as_str).unwrap_or_default();
-    let on_metadata = pattern.split(',').any(|part| part.trim() == "mdt");
+    let words = get(node, "lmm_pattern").and_then(Yaml::as_str).unwrap_or_default();
+    let bits = words.split(',').filter_map(|word| pattern_of(word.trim())).fold(0, |all, bit| all | bit);
+    let on_metadata = bits & pattern::METADATA != 0;
     let stripe_size = get(node, "lmm_stripe_size").and_then(unsigned).context("lmm_stripe_size is no number")?;
     ensure!(stripe_size > 0 || on_metadata, "a stripe size of 0");
     let objects = get(node, "lmm_objects").and_then(Yaml::as_sequence).map_or(&[][..], Vec::as_slice);
@@ -127,7 +157,9 @@ fn plain(node: &Yaml<'_>) -> Result<Component> {
         pool: get(node, "lmm_pool").and_then(Yaml::as_str).unwrap_or_default().to_owned(),
         mirror: 0,
         on_metadata,
-        active: true,
+        active: Standing::of(flag::INIT, bits) == Standing::InUse,
+        flags: flag::INIT,
+        pattern: bits,
     })
 }
 

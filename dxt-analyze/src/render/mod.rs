@@ -90,7 +90,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows.
     pub rows: Vec<Vec<Cell>>,
-    /// Rows that a table for people shows; CSV has all.
+    /// Rows that a table for people shows; with 0 it is left out. CSV has all.
     pub most: usize,
 }
 

@@ -18,7 +18,8 @@ const MIN_PATH: usize = 12;
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let terminal = style.width.unwrap_or(DEFAULT_WIDTH);
     let width = view.max_width.map_or(terminal, |most| most.min(terminal));
-    for (number, part) in view.parts.iter().enumerate() {
+    let for_people = |part: &&Part| !matches!(part, Part::Table(table) if table.most == 0 || table.columns.iter().all(|(title, _)| title.is_empty()));
+    for (number, part) in view.parts.iter().filter(for_people).enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
@@ -143,7 +144,9 @@ fn shorten(path: &str, room: usize) -> String {
     format!("…{kept}")
 }
 
-fn human(cell: &Cell) -> String {
+/// A cell's text for people.
+#[must_use]
+pub fn human(cell: &Cell) -> String {
     match cell {
         Cell::None => "-".into(),
         Cell::Text(text) => printable(text),

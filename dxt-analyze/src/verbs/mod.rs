@@ -1,24 +1,41 @@
 //! The verbs, one file each. A verb loads, scans, calls analyses and renders; what it found decides the exit code.
 
 mod check;
+mod checks;
+mod compare;
 mod counters;
 mod dump;
 mod dump_counters;
 mod explain;
+mod layers;
+mod layers_tables;
+mod layers_together;
 mod outliers;
 mod recover;
+mod report;
+mod serve;
+mod spark;
 mod stripes;
+mod stripes_tables;
+mod stripes_trials;
 mod summary;
 mod summary_details;
+mod timeline;
 
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
+pub use checks::{ChecksReport, checks, checks_of};
+pub use compare::{CompareReport, compare, compare_of};
 pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
+pub use layers::{LayersReport, layers, layers_of};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
+pub use report::{Page, page_of, report};
+pub use serve::serve;
 pub use stripes::{StripesReport, stripes, stripes_of};
 pub use summary::{summary, summary_of};
+pub use timeline::{TimelineReport, timeline, timeline_of};
 
 use crate::cli::{Cli, Inputs, Output, Verb};
 use crate::exit::{Exit, UsageError};
@@ -62,6 +79,26 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let report = counters(args)?;
             finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
         }
+        Verb::Layers(args) => {
+            let report = layers(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Checks(args) => {
+            let report = checks(args)?;
+            let result = &report.result;
+            finish(&report, &args.output, color, &mut out, &result.findings, result.missing.complete)
+        }
+        Verb::Compare(args) => {
+            let report = compare(args)?;
+            finish(&report, &args.output, color, &mut out, &report.result.findings, report.complete())
+        }
+        Verb::Timeline(args) => {
+            let report = timeline(args)?;
+            finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
+        }
+        Verb::Report(args) => report(args),
+        Verb::Serve(args) => serve(args),
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {
             let style = style(args.format, None, color);

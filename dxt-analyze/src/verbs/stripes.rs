@@ -1,20 +1,26 @@
 //! `stripes`: the passes of the audit, and how its result looks.
 
+use super::stripes_tables::{file_table, load_part, moment_table, pace_table, stripe_table, target_table};
+use super::stripes_trials::{trial_lines, trial_table};
 use crate::analyses::completeness::Completeness;
-use crate::analyses::stripes::audit::Audit;
-use crate::analyses::stripes::report::{FilePart, Found, LayoutPart, Stripes, files};
-use crate::analyses::stripes::{advice, overlap};
+use crate::analyses::stripes::audit::{Audit, FileAudit};
+use crate::analyses::stripes::load::Rows;
+use crate::analyses::stripes::report::{Found, Stripes, files};
+use crate::analyses::stripes::trials::plan::{self, Candidate, Plan};
+use crate::analyses::stripes::trials::replay::Replay;
+use crate::analyses::stripes::trials::result::{FileTrials, results};
+use crate::analyses::stripes::{advice, conflicts, overlap};
 use crate::cli::StripesArgs;
+use crate::exit::UsageError;
 use crate::findings;
-use crate::load::{LayoutOrigin, Run};
+use crate::limits::TRIAL_FILES;
+use crate::load::{FileLayout, LayoutOrigin, Run};
 use crate::progress::Bar;
-use crate::render::{Cell, Part, Report, Table, View, units};
+use crate::render::{Part, Report, View, units};
 use crate::scan::scan;
 use anyhow::Result;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-
-/// Storage targets that a table for people shows.
-const SHOWN_TARGETS: usize = 10;
 
 /// The result and how many files to show.
 #[derive(Debug, Serialize)]
@@ -43,7 +49,9 @@ pub fn stripes(args: &StripesArgs) -> Result<StripesReport> {
 pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     let layouts = super::layouts(run, args.layout.as_deref())?;
     let bar = Bar::new(run.segments(), "stripes");
-    let (partial, lost) = scan(run, &Audit { layouts: &layouts }, &bar);
+    let audit = Audit { layouts: &layouts, rows: Rows::new(run, &layouts) };
+    let (partial, lost) = scan(run, &audit, &bar);
+    let ost_load = partial.load.part(&audit.rows);
     drop(bar);
     let mut found = Found {
         files: partial.files,
@@ -53,13 +61,15 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     };
     let followed_one_in = found.followed_one_in;
     drop(partial.followed);
+    let nodes: Vec<u32> = run.processes.iter().map(|process| process.node).collect();
     let plan = overlap::plan(&found.contested);
     for batch in &plan.batches {
         let bar = Bar::new(run.segments(), "shared stripes");
         let (writes, _) = scan(run, &overlap::Collect::new(&layouts, batch), &bar);
-        found.conflicts.extend(overlap::conflicts(batch, writes));
+        found.conflicts.extend(conflicts::conflicts(batch, writes, &nodes));
     }
     found.left_over = plan.left_over;
+    let what_if = trials(run, &layouts, &found.files, args)?;
     let mut with_data: Vec<u32> = run
         .processes
         .iter()
@@ -74,6 +84,8 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
         files: files(run, &layouts, found, args.top),
         without_layout: names.map(|file| file.name.clone()).collect(),
         followed_one_in,
+        what_if,
+        ost_load,
         missing: Completeness::of(run, &lost),
         findings: Vec::new(),
     };
@@ -81,6 +93,37 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     result.findings.extend(result.missing.findings());
     findings::sort(&mut result.findings);
     Ok(StripesReport { result, top: args.top })
+}
+
+/// Tries other layouts on the files with most time, if that is asked for.
+fn trials(
+    run: &Run,
+    layouts: &[Option<FileLayout>],
+    files: &FxHashMap<u32, FileAudit>,
+    args: &StripesArgs,
+) -> Result<Vec<FileTrials>> {
+    let asked = args.what_if.iter().map(|text| plan::parse(text).map_err(|error| UsageError(format!("{error:#}"))));
+    let mut candidates = asked.collect::<Result<Vec<Candidate>, UsageError>>()?;
+    if args.recommend {
+        let mut osts = plan::known_osts(layouts);
+        osts.extend(candidates.iter().flat_map(|candidate| candidate.osts.iter().copied()));
+        osts.sort_unstable();
+        osts.dedup();
+        candidates.extend(plan::grid(&osts));
+    }
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut by_time: Vec<(&u32, &FileAudit)> = files.iter().collect();
+    by_time.sort_unstable_by_key(|(file, audit)| (std::cmp::Reverse(audit.time_ns), **file));
+    let chosen = by_time.into_iter().take(TRIAL_FILES);
+    let chosen: Vec<(u32, u64)> =
+        chosen.map(|(file, audit)| (*file, audit.reads.saturating_add(audit.writes))).collect();
+    let plan = Plan::new(candidates);
+    let replay = Replay::new(run, layouts, &plan, &chosen);
+    let bar = Bar::new(run.segments(), "other layouts");
+    let (tallies, _) = scan(run, &replay, &bar);
+    Ok(results(run, layouts, &replay, tallies, args.recommend))
 }
 
 impl Report for StripesReport {
@@ -96,6 +139,18 @@ impl Report for StripesReport {
         let targets = target_table(shown());
         if !targets.rows.is_empty() {
             parts.push(Part::Table(targets));
+        }
+        if !result.what_if.is_empty() {
+            parts.push(Part::Table(trial_table(&result.what_if)));
+            parts.push(Part::Lines(trial_lines(&result.what_if)));
+        }
+        if let Some(load) = &result.ost_load {
+            parts.push(Part::Table(moment_table(load)));
+            parts.push(load_part(load));
+        }
+        let pace = pace_table(shown());
+        if !pace.rows.is_empty() {
+            parts.push(Part::Table(pace));
         }
         let advice: Vec<String> = shown()
             .filter(|file| !file.advice.is_empty())
@@ -133,6 +188,17 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
                 .into(),
         );
     }
+    if let Some((file, why)) = result.files.iter().find_map(|file| Some((file, file.layout_problem.as_ref()?))) {
+        out.push(format!("the layout of {} in the trace is of no use: {why}", file.file));
+    }
+    if let Some(file) = result.files.iter().find(|file| file.reads > 0 && file.layout.mirrors_in_use.len() > 1) {
+        out.push(format!(
+            "{} has {} mirrors with current data: reads may have gone to any of them; they are put on the one that reads \
+             shall prefer, or the first",
+            file.file,
+            file.layout.mirrors_in_use.len()
+        ));
+    }
     if result.files.len() > top {
         out.push(format!("{} more files: --top N, or --format json", result.files.len() - top));
     }
@@ -152,135 +218,4 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
         out.push(format!("{left} stripes written by several processes were too many to examine for overlap in time"));
     }
     out
-}
-
-fn layout_words(layout: &LayoutPart) -> String {
-    let origin = match layout.origin {
-        LayoutOrigin::Lustre => "Lustre",
-        LayoutOrigin::Ceph => "Ceph",
-        LayoutOrigin::Given => "given",
-        LayoutOrigin::Guess => "guess",
-    };
-    match layout.components.as_slice() {
-        [one] => format!("{} x {} {origin}", units::size_option(one.stripe_size), one.stripe_count),
-        all => format!("{} components {origin}", all.len()),
-    }
-}
-
-fn file_table(files: &[FilePart], top: usize) -> Table {
-    let rows = files.iter().take(top).map(|file| {
-        let all = file.placed();
-        let share = |part: u64| if all > 0 { Cell::Share(part as f64 / all as f64) } else { Cell::None };
-        vec![
-            Cell::Path(file.file.clone()),
-            Cell::Text(layout_words(&file.layout)),
-            Cell::Count(file.layout.main_stripe_size()),
-            Cell::Count(file.reads),
-            Cell::Count(file.writes),
-            Cell::Bytes(file.bytes),
-            Cell::Duration(file.time_ns),
-            share(file.unaligned),
-            Cell::Count(file.unaligned),
-            Cell::Count(file.unaligned_bytes),
-            share(file.crossing),
-            Cell::Count(file.crossing),
-            Cell::Count(file.sharing.shared_stripes),
-            Cell::Duration(file.sharing.time_ns),
-            file.imbalance.map_or(Cell::None, Cell::Times),
-        ]
-    });
-    Table {
-        name: "files",
-        title: "Files".into(),
-        columns: vec![
-            ("File", "file"),
-            ("Stripes", "layout"),
-            ("", "stripe_size"),
-            ("Reads", "reads"),
-            ("Writes", "writes"),
-            ("Bytes", "bytes"),
-            ("Time", "time_s"),
-            ("Unaligned", "unaligned_share"),
-            ("", "unaligned_operations"),
-            ("", "unaligned_bytes"),
-            ("Crossing", "crossing_share"),
-            ("", "crossing_operations"),
-            ("Shared", "shared_stripes"),
-            ("Shared time", "shared_time_s"),
-            ("Max/mean", "busiest_ost_to_mean"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
-}
-
-fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
-    let number = |value: u64| Cell::Number(i64::try_from(value).unwrap_or(i64::MAX));
-    let rows = files.flat_map(|file| {
-        file.stripes.iter().map(move |stripe| {
-            let more = stripe.process_count.saturating_sub(stripe.ranks.len() as u64);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            vec![
-                Cell::Path(file.file.clone()),
-                number(stripe.stripe),
-                number(stripe.start),
-                stripe.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
-                Cell::Count(stripe.writes),
-                Cell::Duration(stripe.time_ns),
-                Cell::Duration(stripe.wall_ns),
-                Cell::Text(format!("{}{more}", stripe.ranks.join(" "))),
-            ]
-        })
-    });
-    Table {
-        name: "stripes",
-        title: "False sharing: stripes written in part by several processes at overlapping times".into(),
-        columns: vec![
-            ("File", "file"),
-            ("Stripe", "stripe"),
-            ("Begins at", "start"),
-            ("OST", "ost"),
-            ("Writes", "writes"),
-            ("Time", "time_s"),
-            ("Together", "wall_s"),
-            ("Ranks", "ranks"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
-}
-
-fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
-    let rows = files.flat_map(|file| {
-        let mut known: Vec<_> = file.targets.iter().filter(|target| target.ost.is_some()).collect();
-        known.sort_by_key(|target| (std::cmp::Reverse(target.time_ns), target.ost));
-        known.into_iter().map(|target| {
-            vec![
-                Cell::Path(file.file.clone()),
-                target.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
-                Cell::Count(target.operations),
-                Cell::Bytes(target.bytes),
-                Cell::Duration(target.time_ns),
-                if target.time_ns > 0 {
-                    Cell::Rate(target.bytes as f64 * 1e9 / target.time_ns as f64)
-                } else {
-                    Cell::None
-                },
-            ]
-        })
-    });
-    Table {
-        name: "osts",
-        title: "Storage targets, those with most time first".into(),
-        columns: vec![
-            ("File", "file"),
-            ("OST", "ost"),
-            ("Calls", "calls"),
-            ("Bytes", "bytes"),
-            ("Time", "time_s"),
-            ("Bandwidth", "bandwidth_bytes_per_s"),
-        ],
-        rows: rows.collect(),
-        most: SHOWN_TARGETS,
-    }
 }

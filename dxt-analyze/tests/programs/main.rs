@@ -5,8 +5,12 @@
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
 mod harness;
 
+mod checks;
 mod counters;
+mod layers;
+mod layouts;
 mod sums;
+mod timeline;
 
 use harness::Scratch;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Lustre's `lustre.lov` extended attribute: `struct lov_user_md` v1 and v3, and `lov_comp_md_v1`, all little-endian and
 //! packed. Source: `include/uapi/linux/lustre/lustre_user.h`.
 
-use super::{Component, Layout};
+use super::{Component, Layout, Standing, flag, pattern};
 use crate::error::{Error, Result};
 
 const V1: u32 = 0x0BD1_0BD0;
@@ -10,10 +10,6 @@ const SPECIFIC: u32 = 0x0BD5_0BD0;
 const COMPOSITE: u32 = 0x0BD6_0BD0;
 const FOREIGN: u32 = 0x0BD7_0BD0;
 const SELF_EXTENDING: u32 = 0x0BD8_0BD0;
-
-const PATTERN_ON_METADATA: u32 = 0x100;
-const FLAG_STALE: u32 = 0x1;
-const FLAG_INIT: u32 = 0x10;
 
 const V1_BYTES: usize = 32;
 const V3_BYTES: usize = 48;
@@ -30,6 +26,7 @@ const MAX_OBJECTS: usize = 2000;
 pub fn parse_lustre(bytes: &[u8]) -> Result<Layout> {
     let components = match u32_at(bytes, 0)? {
         COMPOSITE | SELF_EXTENDING => composite(bytes)?,
+        FOREIGN => return Err(malformed("a foreign layout has no stripes")),
         _ => vec![plain(bytes)?],
     };
     Ok(Layout { components })
@@ -40,10 +37,11 @@ fn plain(bytes: &[u8]) -> Result<Component> {
     let header = match magic {
         V1 => V1_BYTES,
         V3 | SPECIFIC => V3_BYTES,
-        FOREIGN => return Err(malformed("a foreign layout has no stripes")),
+        // A foreign part of a composite layout: its bytes lie elsewhere, and say nothing that could be used here.
+        FOREIGN => return Ok(foreign()),
         other => return Err(malformed(&format!("unknown magic {other:#010x}"))),
     };
-    let pattern = u32_at(bytes, 4)?;
+    let bits = u32_at(bytes, 4)?;
     let stripe_size = u64::from(u32_at(bytes, 24)?);
     let stated = u16_at(bytes, 28)?;
     let pool = match bytes.get(V1_BYTES..V3_BYTES) {
@@ -52,7 +50,7 @@ fn plain(bytes: &[u8]) -> Result<Component> {
         }
         _ => String::new(),
     };
-    let on_metadata = pattern & PATTERN_ON_METADATA != 0;
+    let on_metadata = bits & pattern::METADATA != 0;
     if stripe_size == 0 && !on_metadata {
         return Err(malformed("a stripe size of 0"));
     }
@@ -70,8 +68,26 @@ fn plain(bytes: &[u8]) -> Result<Component> {
         pool,
         mirror: 0,
         on_metadata,
-        active: true,
+        active: Standing::of(flag::INIT, bits) == Standing::InUse,
+        flags: flag::INIT,
+        pattern: bits,
     })
+}
+
+fn foreign() -> Component {
+    Component {
+        start: 0,
+        end: u64::MAX,
+        stripe_size: 1,
+        stripe_count: 1,
+        targets: Vec::new(),
+        pool: String::new(),
+        mirror: 0,
+        on_metadata: false,
+        active: false,
+        flags: flag::INIT,
+        pattern: pattern::FOREIGN,
+    }
 }
 
 fn composite(bytes: &[u8]) -> Result<Vec<Component>> {
@@ -84,12 +100,14 @@ fn composite(bytes: &[u8]) -> Result<Vec<Component>> {
         let (offset, size) = (u32_at(bytes, at + 24)? as usize, u32_at(bytes, at + 28)? as usize);
         let body = bytes.get(offset..).and_then(|rest| rest.get(..size));
         let body = body.ok_or_else(|| malformed("a component lies behind the end of the attribute"))?;
+        let body = plain(body)?;
         components.push(Component {
             start,
             end,
             mirror: ((id & 0x7FFF_0000) >> 16) as u16,
-            active: flags & FLAG_INIT != 0 && flags & FLAG_STALE == 0,
-            ..plain(body)?
+            active: Standing::of(flags, body.pattern) == Standing::InUse,
+            flags,
+            ..body
         });
     }
     Ok(components)
@@ -101,7 +119,7 @@ pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
     let word = |bytes: &[u8], at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let plain = |bytes: &[u8]| {
         let known = matches!(word(bytes, 0)?, V1 | V3 | SPECIFIC);
-        let on_targets = word(bytes, 4)? & PATTERN_ON_METADATA == 0;
+        let on_targets = word(bytes, 4)? & pattern::METADATA == 0;
         word(bytes, 24).filter(|&size| known && on_targets && size > 0).map(u64::from)
     };
     if !matches!(word(bytes, 0)?, COMPOSITE | SELF_EXTENDING) {
@@ -110,8 +128,9 @@ pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
     let count = usize::from(u16::from_le_bytes(*bytes.get(14..)?.first_chunk()?));
     bytes.get(COMPOSITE_BYTES..)?.chunks_exact(ENTRY_BYTES).take(count).find_map(|entry| {
         let flags = word(entry, 4)?;
-        let in_use = flags & FLAG_INIT != 0 && flags & FLAG_STALE == 0;
-        plain(bytes.get(word(entry, 24)? as usize..)?).filter(|_| in_use)
+        let body = bytes.get(word(entry, 24)? as usize..)?;
+        let in_use = Standing::of(flags, word(body, 4)?) == Standing::InUse;
+        plain(body).filter(|_| in_use)
     })
 }
 
@@ -182,7 +201,7 @@ mod tests {
         let mut offset = 128_u32;
         for (i, (body, start, end)) in [(&first, 0, 8 << 20), (&second, 8 << 20, u64::MAX)].into_iter().enumerate() {
             bytes.extend_from_slice(&(i as u32 + 1).to_le_bytes());
-            bytes.extend_from_slice(&FLAG_INIT.to_le_bytes());
+            bytes.extend_from_slice(&flag::INIT.to_le_bytes());
             bytes.extend_from_slice(&(start as u64).to_le_bytes());
             bytes.extend_from_slice(&end.to_le_bytes());
             bytes.extend_from_slice(&offset.to_le_bytes());

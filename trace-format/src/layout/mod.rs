@@ -2,10 +2,12 @@
 
 mod ceph;
 mod lustre;
+mod standing;
 
 use crate::meta::LayoutSource;
 pub use ceph::parse_ceph;
 pub use lustre::parse_lustre;
+pub use standing::{Standing, flag, pattern};
 
 /// The stripe size in bytes that an attribute's value gives to the first bytes on storage targets, without allocating;
 /// `None` if it gives none.
@@ -50,8 +52,13 @@ pub struct Component {
     pub mirror: u16,
     /// Whether the bytes lie with the metadata (DoM): no OST, nothing to audit.
     pub on_metadata: bool,
-    /// Whether the component has its objects: INIT and not STALE. Others take no part in [`Layout::locate`].
+    /// Whether the component has its objects and they hold the file's bytes: [`Component::standing`] says why not. Others
+    /// take no part in [`Layout::locate`].
     pub active: bool,
+    /// Lustre's flags of the component, [`flag`]; [`flag::INIT`] for a plain file.
+    pub flags: u32,
+    /// Lustre's pattern bits, [`pattern`].
+    pub pattern: u32,
 }
 
 /// A file's layout. One component for a plain file, several for a composite one.
@@ -76,17 +83,33 @@ impl Layout {
                 mirror: 0,
                 on_metadata: false,
                 active: true,
+                flags: flag::INIT,
+                pattern: pattern::RAID0,
             }],
         }
     }
 
-    /// The component that holds the byte at `offset`: the first active one of the lowest mirror.
+    /// The component that holds the byte at `offset`. Of several mirrors that hold it, the one that reads shall prefer, and
+    /// of these the lowest: which one a client really reads from, nobody says. A write leaves only one that is not stale.
     #[must_use]
     pub fn component(&self, offset: u64) -> Option<&Component> {
+        if let [only] = self.components.as_slice() {
+            return Some(only).filter(|only| only.active && only.start <= offset && offset < only.end);
+        }
         self.components
             .iter()
             .filter(|component| component.active && component.start <= offset && offset < component.end)
-            .min_by_key(|component| component.mirror)
+            .min_by_key(|component| (component.flags & flag::PREFERRED_FOR_READING == 0, component.mirror))
+    }
+
+    /// Mirrors that hold data which is not stale, in order. More than one: reads may have gone to any of them.
+    #[must_use]
+    pub fn mirrors_in_use(&self) -> Vec<u16> {
+        let mut mirrors: Vec<u16> =
+            self.components.iter().filter(|component| component.active).map(|component| component.mirror).collect();
+        mirrors.sort_unstable();
+        mirrors.dedup();
+        mirrors
     }
 
     /// Where the byte at `offset` lies; `None` if no component holds it.

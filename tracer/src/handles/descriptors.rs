@@ -153,6 +153,15 @@ pub(crate) fn forget_range(first: libc::c_uint, last: libc::c_uint) {
     }
 }
 
+/// The numbers that are open on recorded files, as far as anybody knows.
+pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
+    for number in 0..=HIGHEST.load(Ordering::Relaxed) as libc::c_int {
+        if let Some(description) = known_description(number) {
+            each(number, description.file());
+        }
+    }
+}
+
 /// Books `new` as a duplicate of `old`.
 pub(crate) fn duplicate(old: libc::c_int, new: libc::c_int) {
     let Some(to) = slot_to_book(new) else { return };

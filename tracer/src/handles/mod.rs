@@ -19,5 +19,5 @@ pub(crate) use hdf5_objects::{Hdf5Id, Hdf5Object, forget_all as forget_hdf5_obje
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
 pub(crate) use mpi_requests::{Held, MpiRequest, Submitted, add as add_mpi_request, none as no_mpi_requests};
 pub(crate) use names::{failed_canonical, failed_name, named};
-pub(crate) use resolve::{PATH_BYTES, canonical_path, descriptor, file_of, opened, real_path};
+pub(crate) use resolve::{PATH_BYTES, canonical_path, descriptor, file_of, opened, read_layouts_again, real_path};
 pub(crate) use stream::{Marks, Trust};

@@ -23,6 +23,20 @@ pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Descr
     Some(description)
 }
 
+/// Reads the layouts of files that are still open, as the trace is about to be written. Changes errno.
+pub(crate) fn read_layouts_again() {
+    descriptors::each_open(|number, file| {
+        if !file.has_layouts() {
+            return;
+        }
+        // The number may stand for another file by now.
+        let known = file.identity.get();
+        if identity(number).is_some_and(|found| (found.device, found.inode) == (known.device, known.inode)) {
+            registry::read_layout(file, number, LayoutMoment::Close);
+        }
+    });
+}
+
 fn position_kind(kind: FileKind) -> Position {
     if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
@@ -80,7 +94,7 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
 }
 
 /// What the kernel says of a descriptor: its kind and canonical path; `None` for directories, pipes, sockets and the like.
-fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
+fn identity(number: libc::c_int) -> Option<Identity> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
@@ -93,12 +107,17 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
         libc::S_IFCHR => FileKind::Character,
         _ => return None,
     };
-    let identity = Identity {
+    Some(Identity {
         kind,
         device: stat.st_dev,
         inode: stat.st_ino,
         block_size: u32::try_from(stat.st_blksize).unwrap_or(0),
-    };
+    })
+}
+
+/// As [`identity`], with the path, which ends in zero bytes.
+fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
+    let identity = identity(number)?;
     let mut link = [0_u8; 40];
     let name = link_of(number, &mut link);
     let mut path = [0_u8; PATH_BYTES];
@@ -110,7 +129,7 @@ fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
     }
     // Without proc(5), in a changed root directory, the file has no name that could be found out; it is still one file.
     let missing = length < 0 && errno::save().value() == libc::ENOENT;
-    missing.then(|| (identity, nameless(stat.st_dev, stat.st_ino)))
+    missing.then(|| (identity, nameless(identity.device, identity.inode)))
 }
 
 /// `/.dev/<device>/inode/<number>`, both in hexadecimal.

@@ -1,49 +1,36 @@
 //! Files by canonical path.
-#![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
+#![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::accesses::Gone;
-use super::records::{File, Identity, KnownIdentity, LayoutText};
+use super::records::{File, Identity, KnownIdentity};
 use super::stream::Within;
-use super::{others, profiles};
-use crate::errno;
+use super::{layouts, others, profiles};
 use crate::memory::{Bytes, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
 use crate::spool::journal;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use trace_format::meta::{FileDef, FileKind, LayoutDef, LayoutMoment, LayoutSource, path_hash};
-
-impl File {
-    /// Layouts at open and at close.
-    pub(crate) fn layouts(&self) -> [Option<&'static LayoutText>; 2] {
-        // SAFETY: null or a record that never goes away.
-        [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
-    }
-}
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 
 const BUCKETS: usize = 1 << 14;
 
 static FILES: Table<File> = Table::new();
-static LAYOUTS: Table<LayoutText> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
-
-/// Devices whose file system knows neither attribute (EOPNOTSUPP, not merely a file without one): not asked again.
-static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 /// Takes address space for `files` files.
 pub(super) fn prepare(files: usize) {
     FILES.prepare(files);
-    LAYOUTS.prepare(files / 4);
     PATHS.prepare(files * 128);
+    layouts::prepare(files / 4, files * 128);
 }
 
 /// As [`prepare`], for counters mode: `limit` files and the condensed record of all others.
 pub(super) fn prepare_counters(limit: usize) {
     // A few more: threads that find the same new file at the same time may each make a record.
     FILES.prepare(limit + 64);
-    LAYOUTS.prepare(limit * 2);
     PATHS.prepare(limit * 256);
+    layouts::prepare(limit * 2, limit * 256);
     if let Some(file) = find_or_add(others::PATH, Identity::default()) {
         others::begin(limit, file);
     }
@@ -113,6 +100,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
             streams: AtomicPtr::new(std::ptr::null_mut()),
             profiles: profiles::none(),
             layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],
+            may_get_layout: AtomicBool::new(false),
             gone: Gone::default(),
             next: head,
         })?;
@@ -151,73 +139,15 @@ pub(super) fn note_all() {
         note(file);
         for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
             if let Some(layout) = layout {
-                note_layout(file, moment, layout);
+                layouts::note(file, moment, layout);
             }
         }
-    }
-}
-
-/// Writes a layout of a file into the journal.
-pub(super) fn note_layout(file: &File, moment: LayoutMoment, layout: &LayoutText) {
-    if journal::is_kept() {
-        let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };
-        journal::layout(&def, layout.bytes);
     }
 }
 
 /// Forgets what triggers ask of segments that are gone.
 pub(super) fn forget_gone() {
     files().for_each(|file| file.gone.forget());
-}
-
-/// Asks the file system behind `fd` for the file's stripe layout and keeps it. Works for ordinary users on every Lustre
-/// and CephFS client; elsewhere the attribute does not exist and one system call is lost.
-pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
-    if !matches!(file.identity.get().kind, FileKind::Regular) {
-        return;
-    }
-    let place = &file.layouts[usize::from(moment == LayoutMoment::Close)];
-    if moment == LayoutMoment::Open && !place.load(Ordering::Relaxed).is_null() {
-        return;
-    }
-    let attributes = [(c"lustre.lov", LayoutSource::Lustre), (c"ceph.file.layout", LayoutSource::Ceph)];
-    // A file that had no layout when it was opened has none when it is closed.
-    if moment == LayoutMoment::Close && file.layouts[0].load(Ordering::Relaxed).is_null() {
-        return;
-    }
-    let device = file.identity.get().device;
-    if WITHOUT_LAYOUTS.iter().any(|known| known.load(Ordering::Relaxed) == device + 1) {
-        return;
-    }
-    let (mut buffer, mut knows_none) = ([0_u8; 8192], true);
-    for (name, source) in attributes {
-        // SAFETY: the buffer is ours and its size is given; the name ends in NUL.
-        let length =
-            unsafe { crate::sys::syscall!(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
-        let Some(bytes) = usize::try_from(length).ok().and_then(|length| buffer.get(..length)) else {
-            knows_none &= errno::save().value() == libc::EOPNOTSUPP;
-            continue;
-        };
-        // The same as before is not kept again: a file may be opened and closed without end.
-        let before = file.layouts().into_iter().flatten().find(|known| known.source == source && known.bytes == bytes);
-        if let Some(before) = before {
-            place.store(std::ptr::from_ref(before).cast_mut(), Ordering::Release);
-            return;
-        }
-        let kept = PATHS.keep(bytes).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }));
-        if let Some((_, layout)) = kept.filter(|_| !bytes.is_empty()) {
-            place.store(std::ptr::from_ref(layout).cast_mut(), Ordering::Release);
-            note_layout(file, moment, layout);
-        }
-        return;
-    }
-    if knows_none {
-        // A device number plus one, where there is a place left.
-        let free = |place: &&AtomicU64| place.load(Ordering::Relaxed) == 0;
-        if let Some(place) = WITHOUT_LAYOUTS.iter().find(free) {
-            place.store(device + 1, Ordering::Relaxed);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -81,6 +81,8 @@ pub(crate) struct File {
     pub(super) profiles: AtomicPtr<Profiled>,
     /// Layout at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
+    /// Its file system knows layouts, and it had none yet when it was opened.
+    pub(super) may_get_layout: AtomicBool,
     /// What triggers ask of segments that are gone.
     pub(super) gone: Gone,
     /// Next file of the same bucket.

@@ -1,7 +1,8 @@
 //! What to change, from what the audit found. Three places can be changed: the layout (`lfs setstripe`), the library
 //! between program and file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
 
-use super::parts::{FilePart, Stripes};
+use super::pace::PacePart;
+use super::parts::{FilePart, StripePart, Stripes};
 use crate::findings::{Code, Finding, Severity};
 use crate::load::LayoutOrigin;
 use crate::render::units;
@@ -34,6 +35,14 @@ fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
 
 fn is_shared(file: &FilePart, _least: &Thresholds) -> bool {
     file.sharing.shared_stripes > 0
+}
+
+fn is_shared_between_nodes(file: &FilePart, _least: &Thresholds) -> bool {
+    file.sharing.stripes_between_nodes > 0
+}
+
+fn is_shared_on_one_node(file: &FilePart, _least: &Thresholds) -> bool {
+    file.sharing.stripes_on_one_node() > 0
 }
 
 fn is_imbalanced(file: &FilePart, least: &Thresholds) -> bool {
@@ -90,8 +99,9 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
 pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     let io_ns = report.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.time_ns));
     let mut out = Vec::new();
-    let kinds: [Kind; 4] = [
-        (Code::FalseSharing, is_shared),
+    let kinds: [Kind; 5] = [
+        (Code::FalseSharing, is_shared_between_nodes),
+        (Code::LocalSharing, is_shared_on_one_node),
         (Code::Crossing, is_crossing),
         (Code::Unaligned, is_unaligned),
         (Code::Imbalance, is_imbalanced),
@@ -110,6 +120,37 @@ pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     out
 }
 
+fn pace_words(part: &PacePart) -> String {
+    format!(
+        "{}s of {} to {}: {} unaligned ones took {} on the average, {} aligned ones {} (an estimate of {} in all)",
+        part.op,
+        units::bytes(part.from_bytes),
+        units::bytes(part.from_bytes.saturating_mul(2)),
+        units::count(part.unaligned),
+        units::duration(part.unaligned_mean_ns),
+        units::count(part.aligned),
+        units::duration(part.aligned_mean_ns),
+        units::duration(part.cost_ns)
+    )
+}
+
+fn shared_words(stripe: &StripePart, unit: &str) -> String {
+    let nodes = match stripe.node_count {
+        0 => "one node".into(),
+        count => format!("{count} nodes, {}", stripe.nodes.join(", ")),
+    };
+    format!(
+        "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}; {nodes}) at overlapping times, {}",
+        stripe.stripe,
+        stripe.start,
+        stripe.ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
+        units::count(stripe.writes),
+        stripe.process_count,
+        stripe.ranks.join(", "),
+        units::duration(stripe.time_ns)
+    )
+}
+
 fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     let guess = file.is_guess();
     let stripe = file.layout.main_stripe_size();
@@ -117,28 +158,26 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     let mut cost_ns = None;
     let mut severity = if guess { Severity::Info } else { Severity::Warn };
     let (title, evidence) = match code {
-        Code::FalseSharing => {
+        Code::FalseSharing | Code::LocalSharing => {
+            let between = code == Code::FalseSharing;
             let sharing = &file.sharing;
-            cost_ns = Some(sharing.time_ns);
-            severity = if guess { Severity::Info } else { Severity::of_cost(sharing.time_ns, io_ns, least) };
-            let stripes = file.stripes.iter().take(4).map(|stripe| {
-                format!(
-                    "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}) at overlapping times, {}",
-                    stripe.stripe,
-                    stripe.start,
-                    stripe.ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
-                    units::count(stripe.writes),
-                    stripe.process_count,
-                    stripe.ranks.join(", "),
-                    units::duration(stripe.time_ns)
-                )
-            });
-            let title = format!(
-                "{} {unit}s of {} are written by several processes at once",
-                units::count(sharing.shared_stripes),
-                file.file
-            );
-            (title, stripes.collect())
+            let cost = if between { sharing.time_between_nodes_ns } else { sharing.time_on_one_node_ns() };
+            cost_ns = Some(cost);
+            severity = match Severity::of_cost(cost, io_ns, least) {
+                _ if guess => Severity::Info,
+                by_cost if between => by_cost,
+                by_cost => by_cost.min(Severity::Warn),
+            };
+            let (count, whose) = if between {
+                (sharing.stripes_between_nodes, "from several nodes at once")
+            } else {
+                (sharing.stripes_on_one_node(), "by several processes of one node at once")
+            };
+            let title = format!("{} {unit}s of {} are written {whose}", units::count(count), file.file);
+            let mut shown: Vec<&StripePart> =
+                file.stripes.iter().filter(|stripe| (stripe.node_count > 0) == between).collect();
+            shown.sort_by_key(|stripe| (std::cmp::Reverse(stripe.time_ns), stripe.start));
+            (title, shown.into_iter().take(4).map(|stripe| shared_words(stripe, unit)).collect())
         }
         Code::Crossing => (
             format!(
@@ -164,6 +203,11 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
         }
         _ => {
             severity = Severity::Info;
+            let (misaligned_ns, estimated) = file.misalignment();
+            if estimated > 0 {
+                cost_ns = Some(misaligned_ns);
+                severity = if guess { Severity::Info } else { Severity::of_cost(misaligned_ns, io_ns, least) };
+            }
             let title = format!(
                 "{:.0} % of the operations on {} begin or end inside a {unit}",
                 share(file.unaligned, all) * 100.0,
@@ -176,11 +220,12 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 units::bytes(file.unaligned_bytes),
                 units::bytes(stripe)
             );
-            (title, vec![evidence])
+            let clear = file.alignment_cost.iter().filter(|part| part.is_clear).take(4);
+            (title, std::iter::once(evidence).chain(clear.map(pace_words)).collect())
         }
     };
     let hint = match code {
-        Code::FalseSharing => format!(
+        Code::FalseSharing | Code::LocalSharing => format!(
             "let each {unit} have one writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
              striping_unit={stripe} with collective writes)"
         ),

@@ -1,8 +1,11 @@
 //! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
 
+use super::load::{Load, Rows, Share, Span};
+use super::pace::Pace;
+use super::place::Place;
 use super::sharing::{Followed, StripeKey};
 use crate::analyses::targets::share_ns;
-use crate::layouts::spread::spread;
+use crate::layouts::spread::Parts;
 use crate::load::FileLayout;
 use crate::scan::{Analysis, Block, Row};
 use rustc_hash::FxHashMap;
@@ -51,6 +54,8 @@ pub struct FileAudit {
     pub on_metadata: u64,
     /// Per storage target; `None` where the layout does not say.
     pub targets: FxHashMap<Option<u32>, TargetSum>,
+    /// Durations of aligned and unaligned operations.
+    pub pace: Pace,
 }
 
 impl FileAudit {
@@ -73,6 +78,7 @@ impl FileAudit {
             *mine = mine.saturating_add(theirs);
         }
         self.max_length = self.max_length.max(other.max_length);
+        self.pace.merge(&other.pace);
         for (target, sum) in other.targets {
             self.target(target, &sum);
         }
@@ -91,6 +97,8 @@ impl FileAudit {
 pub struct Audit<'a> {
     /// Layout per file of the run; files without one are not audited.
     pub layouts: &'a [Option<FileLayout>],
+    /// Storage targets and bins of time.
+    pub rows: Rows,
 }
 
 /// Counts per file, and stripes that are followed.
@@ -100,6 +108,8 @@ pub struct Partial {
     pub files: FxHashMap<u32, FileAudit>,
     /// Partly written stripes.
     pub followed: Followed,
+    /// Storage targets over time.
+    pub load: Load,
 }
 
 impl Analysis for Audit<'_> {
@@ -112,6 +122,7 @@ impl Analysis for Audit<'_> {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         // Neighbours are mostly of one file: its counts are taken out of the map while they are added to.
         let mut current: Option<(u32, FileAudit)> = None;
+        let mut parts = Parts::default();
         for row in block.rows() {
             let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
                 continue;
@@ -125,7 +136,21 @@ impl Analysis for Audit<'_> {
                 current = Some((stream.file, partial.files.remove(&stream.file).unwrap_or_default()));
             }
             if let Some((file, counts)) = &mut current {
-                one(counts, &layout.layout, row, is_write, *file, block.number, &mut partial.followed);
+                let common = Common {
+                    layout: &layout.layout,
+                    is_write,
+                    file: *file,
+                    process: block.number,
+                    node: block.process.node,
+                };
+                let spread = one(counts, row, &common, &mut parts, &mut partial.followed);
+                let place = |time: u64| time.saturating_add(block.process.shift_ns);
+                let span = Span::new(&self.rows, place(row.start), place(row.end));
+                for &(target, bytes) in spread {
+                    let Some(target) = target else { continue };
+                    let time_ns = share_ns(row.duration_ns(), bytes, row.length);
+                    partial.load.add(&self.rows, span, Share { target, bytes, time_ns });
+                }
             }
         }
         if let Some((file, counts)) = current {
@@ -138,35 +163,52 @@ impl Analysis for Audit<'_> {
             into.files.entry(file).or_default().merge(counts);
         }
         into.followed.merge(other.followed);
+        into.load.merge(other.load);
     }
 }
 
-fn one(
-    counts: &mut FileAudit,
-    layout: &Layout,
-    row: Row,
+/// What the segments of a stream have in common.
+struct Common<'a> {
+    layout: &'a Layout,
     is_write: bool,
     file: u32,
     process: u32,
+    node: u32,
+}
+
+/// Counts a segment; returns what of it went to which target.
+fn one<'a>(
+    counts: &mut FileAudit,
+    row: Row,
+    common: &Common<'_>,
+    parts: &'a mut Parts,
     followed: &mut Followed,
-) {
+) -> &'a [(Option<u32>, u64)] {
+    let &Common { layout, is_write, file, process, node } = common;
     let duration = row.duration_ns();
     counts.reads += u64::from(!is_write);
     counts.writes += u64::from(is_write);
     counts.bytes = counts.bytes.saturating_add(row.length);
     counts.time_ns = counts.time_ns.saturating_add(duration);
     counts.max_length = counts.max_length.max(row.length);
-    let Some(place) = Place::of(layout, row.offset, row.length) else {
-        counts.not_placed += 1;
-        return;
-    };
-    if place.on_metadata {
-        counts.on_metadata += 1;
-        return;
+    let place = Place::of(layout, row.offset, row.length);
+    let on_targets = place.filter(|place| !place.on_metadata);
+    // What begins elsewhere may still reach a storage target; the rest of it is none's.
+    let parts = parts.of(layout, u64::try_from(row.offset).unwrap_or(0), if row.offset < 0 { 0 } else { row.length });
+    for &(target, bytes) in parts.iter().filter(|(target, _)| target.is_some() || on_targets.is_some()) {
+        let time_ns = share_ns(duration, bytes, row.length);
+        counts.target(target, &TargetSum { operations: 1, bytes, time_ns });
     }
+    let Some(place) = on_targets else {
+        counts.on_metadata += u64::from(place.is_some());
+        counts.not_placed += u64::from(place.is_none());
+        return parts;
+    };
+    let is_unaligned = !(place.start_aligned && place.end_aligned);
+    counts.pace.add(is_write, row.length, is_unaligned, duration);
     counts.unaligned_start += u64::from(!place.start_aligned);
     counts.unaligned_end += u64::from(!place.end_aligned);
-    if !(place.start_aligned && place.end_aligned) {
+    if is_unaligned {
         counts.unaligned += 1;
         counts.unaligned_bytes = counts.unaligned_bytes.saturating_add(row.length);
     }
@@ -174,82 +216,10 @@ fn one(
         counts.crossing += 1;
         counts.crossing_needlessly += u64::from(row.length <= place.stripe_size);
     }
-    spread(layout, place.offset, row.length, |target, bytes| {
-        counts.target(target, &TargetSum { operations: 1, bytes, time_ns: share_ns(duration, bytes, row.length) });
-    });
     if is_write {
         for stripe in place.partly_covered() {
-            followed.add(StripeKey { file, start: stripe }, process, duration);
+            followed.add(StripeKey { file, start: stripe }, process, node, duration);
         }
     }
-}
-
-/// How a segment lies on its file's stripes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    offset: u64,
-    first_stripe: u64,
-    last_stripe: u64,
-    stripe_size: u64,
-    start_aligned: bool,
-    end_aligned: bool,
-    crosses: bool,
-    on_metadata: bool,
-}
-
-impl Place {
-    /// Of `length` bytes at `offset`; `None` if it has no place on stripes.
-    #[must_use]
-    pub fn of(layout: &Layout, offset: i64, length: u64) -> Option<Self> {
-        let offset = u64::try_from(offset).ok()?;
-        let end = offset.checked_add(length)?;
-        let component = layout.component(offset)?;
-        let first = component.locate(offset);
-        let last = if end <= first.stripe_end { first } else { layout.locate(end.checked_sub(1)?)? };
-        (length > 0).then_some(Self {
-            offset,
-            first_stripe: first.stripe_start,
-            last_stripe: last.stripe_start,
-            stripe_size: component.stripe_size,
-            start_aligned: offset == first.stripe_start,
-            end_aligned: end == last.stripe_end,
-            crosses: first.stripe_start != last.stripe_start,
-            on_metadata: component.on_metadata,
-        })
-    }
-
-    /// Starts of the stripes of which the segment covers a part and not the whole: its first or its last, at most.
-    #[inline]
-    pub fn partly_covered(self) -> impl Iterator<Item = u64> {
-        let first = if self.crosses { !self.start_aligned } else { !(self.start_aligned && self.end_aligned) };
-        let last = self.crosses && !self.end_aligned;
-        let on_stripes = !self.on_metadata;
-        let first = (first && on_stripes).then_some(self.first_stripe);
-        let last = (last && on_stripes).then_some(self.last_stripe);
-        first.into_iter().chain(last)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_tell_alignment_crossing_and_parts() {
-        let layout = Layout::plain(100, 2, vec![0, 1]);
-        let place = |offset, length| Place::of(&layout, offset, length).unwrap();
-        let parts = |place: Place| place.partly_covered().collect::<Vec<u64>>();
-        let whole = place(100, 100);
-        assert!(whole.start_aligned && whole.end_aligned && !whole.crosses && parts(whole).is_empty());
-        let inside = place(110, 20);
-        assert!(!inside.start_aligned && !inside.end_aligned && !inside.crosses);
-        assert_eq!(parts(inside), [100]);
-        let across = place(50, 200);
-        assert!(across.crosses);
-        assert_eq!(parts(across), [0, 200]);
-        assert_eq!(parts(place(0, 150)), [100]);
-        assert_eq!(parts(place(0, 50)), [0]);
-        assert!(parts(place(0, 500)).is_empty());
-        assert!(Place::of(&layout, -1, 5).is_none() && Place::of(&layout, 5, 0).is_none());
-    }
+    parts
 }

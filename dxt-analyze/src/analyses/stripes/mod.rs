@@ -2,13 +2,22 @@
 //!
 //! * [`audit`]: counts per file: alignment, crossing, bytes and time per target.
 //! * [`sharing`]: which stripes are written in part by several processes.
-//! * [`overlap`]: whether they did so at the same time.
+//! * [`overlap`], [`conflicts`]: whether they did so at the same time, and from several nodes.
+//! * [`pace`]: how much longer unaligned operations take than aligned ones.
+//! * [`load`]: what each storage target gets over time.
+//! * [`trials`]: the same accesses on other layouts, and which would be the best.
 //! * [`report`]: the result, per file.
 //! * [`advice`]: what to change, and the findings.
 
 pub mod advice;
 pub mod audit;
+pub mod conflicts;
+pub mod load;
 pub mod overlap;
+pub mod pace;
 pub mod parts;
+pub mod place;
 pub mod report;
 pub mod sharing;
+pub mod timeline;
+pub mod trials;

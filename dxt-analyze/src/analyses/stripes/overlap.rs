@@ -3,9 +3,9 @@
 //! [`crate::limits::HELD_WRITES`] writes, in at most [`crate::limits::SHARING_PASSES`] passes, the most written-to first;
 //! the rest is counted as not examined.
 
-use super::audit::Place;
+use super::place::Place;
 use super::sharing::{StripeKey, Writers};
-use crate::limits::{HELD_WRITES, NAMED_PROCESSES, SHARING_PASSES};
+use crate::limits::{HELD_WRITES, SHARING_PASSES};
 use crate::load::{FileLayout, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
@@ -59,10 +59,14 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
 /// One write of a part of a contested stripe; times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
-    slot: u32,
-    start: u64,
-    end: u64,
-    process: u32,
+    /// Which stripe of the batch.
+    pub(super) slot: u32,
+    /// Start.
+    pub(super) start: u64,
+    /// End.
+    pub(super) end: u64,
+    /// Who.
+    pub(super) process: u32,
 }
 
 /// Collects the writes to the stripes of one batch.
@@ -139,178 +143,14 @@ impl Analysis for Collect<'_> {
     }
 }
 
-/// A stripe that several processes wrote at overlapping times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// Which.
-    pub stripe: StripeKey,
-    /// Writes that overlap in time with one of another process.
-    pub writes: u64,
-    /// Their durations together, ns.
-    pub time_ns: u64,
-    /// Wall-clock time during which at least two processes were writing, ns.
-    pub wall_ns: u64,
-    /// Number of processes in conflict.
-    pub process_count: u64,
-    /// The first of them.
-    pub processes: Vec<u32>,
-}
-
-/// The conflicts among the writes of a batch.
-#[must_use]
-pub fn conflicts(batch: &[StripeKey], mut writes: Vec<Write>) -> Vec<Conflict> {
-    writes.sort_unstable();
-    let mut out = Vec::new();
-    for of_stripe in writes.chunk_by(|a, b| a.slot == b.slot) {
-        let stripe = of_stripe.first().and_then(|write| batch.get(write.slot as usize));
-        if let Some(conflict) = stripe.and_then(|stripe| one(*stripe, of_stripe)) {
-            out.push(conflict);
-        }
-    }
-    out
-}
-
-/// `writes` are of one stripe and in order of their start.
-fn one(stripe: StripeKey, writes: &[Write]) -> Option<Conflict> {
-    let mut in_conflict = vec![false; writes.len()];
-    // Forward: does an earlier write of another process still run? The two latest ends of different processes tell.
-    let mut latest = TwoBest::default();
-    for (write, mark) in writes.iter().zip(&mut in_conflict) {
-        *mark |= latest.other_than(write.process).is_some_and(|end| end > write.start);
-        latest.offer(write.process, write.end);
-    }
-    // Backward: does a later one of another process begin before this ends?
-    let mut earliest = TwoBest::default();
-    for (write, mark) in writes.iter().zip(&mut in_conflict).rev() {
-        *mark |= earliest.other_than(write.process).is_some_and(|start| u64::MAX - start < write.end);
-        earliest.offer(write.process, u64::MAX - write.start);
-    }
-    let hit = || writes.iter().zip(&in_conflict).filter(|(_, mark)| **mark).map(|(write, _)| write);
-    let mut processes: Vec<u32> = hit().map(|write| write.process).collect();
-    processes.sort_unstable();
-    processes.dedup();
-    if processes.is_empty() {
-        return None;
-    }
-    let process_count = processes.len() as u64;
-    processes.truncate(NAMED_PROCESSES);
-    Some(Conflict {
-        stripe,
-        writes: hit().count() as u64,
-        time_ns: hit().fold(0, |sum, write| sum.saturating_add(write.end - write.start)),
-        wall_ns: wall_ns(writes),
-        process_count,
-        processes,
-    })
-}
-
-/// The two largest values of different processes.
-#[derive(Default)]
-struct TwoBest {
-    first: Option<(u64, u32)>,
-    second: Option<(u64, u32)>,
-}
-
-impl TwoBest {
-    fn offer(&mut self, process: u32, value: u64) {
-        match self.first {
-            Some((best, owner)) if owner == process => self.first = Some((best.max(value), owner)),
-            Some((best, _)) if value <= best => {
-                if self.second.is_none_or(|(second, owner)| owner == process || value > second) {
-                    let kept = self.second.filter(|(_, owner)| *owner == process).map_or(0, |(second, _)| second);
-                    self.second = Some((value.max(kept), process));
-                }
-            }
-            _ => {
-                self.second = self.first;
-                self.first = Some((value, process));
-            }
-        }
-    }
-
-    fn other_than(&self, process: u32) -> Option<u64> {
-        let other = |best: &Option<(u64, u32)>| best.filter(|(_, owner)| *owner != process).map(|(value, _)| value);
-        other(&self.first).or_else(|| other(&self.second))
-    }
-}
-
-/// Time during which at least two processes are writing.
-fn wall_ns(writes: &[Write]) -> u64 {
-    // Each process's writes as disjoint spans, so that its own threads do not count as two.
-    let mut spans: Vec<(u32, u64, u64)> = writes.iter().map(|write| (write.process, write.start, write.end)).collect();
-    spans.sort_unstable();
-    spans.dedup_by(|next, last| {
-        let joined = next.0 == last.0 && next.1 <= last.2;
-        if joined {
-            last.2 = last.2.max(next.2);
-        }
-        joined
-    });
-    // Ends sort before starts at the same time.
-    let mut events: Vec<(u64, bool)> =
-        spans.iter().flat_map(|&(_, start, end)| [(start, true), (end, false)]).collect();
-    events.sort_unstable();
-    let (mut active, mut since, mut total) = (0_u64, 0, 0_u64);
-    for (time, begins) in events {
-        if active >= 2 {
-            total = total.saturating_add(time - since);
-        }
-        active = if begins { active + 1 } else { active.saturating_sub(1) };
-        since = time;
-    }
-    total
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const STRIPE: StripeKey = StripeKey { file: 0, start: 0 };
-
-    fn writes(of: &[(u32, u64, u64)]) -> Vec<Write> {
-        let mut all: Vec<Write> =
-            of.iter().map(|&(process, start, end)| Write { slot: 0, start, end, process }).collect();
-        all.sort();
-        all
-    }
-
-    #[test]
-    fn only_writes_that_overlap_with_another_process_are_in_conflict() {
-        let all = writes(&[(1, 0, 10), (2, 5, 15), (1, 20, 30), (1, 25, 40), (3, 40, 50)]);
-        let conflict = one(STRIPE, &all).unwrap();
-        assert_eq!((conflict.writes, conflict.time_ns, conflict.wall_ns), (2, 20, 5));
-        assert_eq!(conflict.processes, [1, 2]);
-        assert!(one(STRIPE, &writes(&[(1, 0, 10), (1, 5, 15), (2, 15, 20)])).is_none());
-    }
-
-    #[test]
-    fn marks_agree_with_comparing_every_pair() {
-        let mut state = 1_u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) % below
-        };
-        for _ in 0..300 {
-            let count = random(12);
-            let of: Vec<(u32, u64, u64)> = (0..count)
-                .map(|_| {
-                    let start = random(30);
-                    (random(4) as u32, start, start + 1 + random(8))
-                })
-                .collect();
-            let all = writes(&of);
-            let expected = all
-                .iter()
-                .filter(|a| all.iter().any(|b| b.process != a.process && b.start < a.end && a.start < b.end))
-                .count() as u64;
-            assert_eq!(one(STRIPE, &all).map_or(0, |conflict| conflict.writes), expected, "{of:?}");
-        }
-    }
-
     #[test]
     fn batches_hold_what_fits_and_the_rest_is_named() {
-        let stripe =
-            |start, writes| (StripeKey { file: 0, start }, Writers { process: 0, several: true, writes, time_ns: 1 });
+        let writers = |writes| Writers { process: 0, several: true, node: 0, several_nodes: false, writes, time_ns: 1 };
+        let stripe = |start, writes| (StripeKey { file: 0, start }, writers(writes));
         let contested = [stripe(1, 6), stripe(2, 50), stripe(3, 6), stripe(4, 4), stripe(5, 9), stripe(6, 1)];
         let plan = plan_within(&contested, 10, 2);
         let starts = |batch: &[StripeKey]| batch.iter().map(|stripe| stripe.start).collect::<Vec<u64>>();

@@ -1,5 +1,8 @@
 //! The parts of a stripe audit's result, as they are serialised.
 
+use super::load::LoadPart;
+use super::pace::PacePart;
+use super::trials::result::FileTrials;
 use crate::analyses::completeness::Completeness;
 use crate::findings::Finding;
 use crate::load::{FileLayout, LayoutOrigin};
@@ -22,8 +25,14 @@ pub struct ComponentPart {
     pub pool: String,
     /// Whether it has its objects.
     pub active: bool,
+    /// `in use`, or why it takes no part: `not initialized`, `stale`, `offline`, `extension`, `parity`, `foreign`, `released`.
+    pub standing: &'static str,
     /// Whether it lies with the metadata.
     pub on_metadata: bool,
+    /// Mirror that it belongs to; 0 without mirrors.
+    pub mirror: u16,
+    /// Whether a target has several of its objects.
+    pub overstriped: bool,
 }
 
 /// A layout.
@@ -33,6 +42,8 @@ pub struct LayoutPart {
     pub origin: LayoutOrigin,
     /// Components; one for a plain file.
     pub components: Vec<ComponentPart>,
+    /// Mirrors with current data. More than one: reads may have gone to any; they are put on the preferred or first one.
+    pub mirrors_in_use: Vec<u16>,
 }
 
 impl FilePart {
@@ -40,6 +51,14 @@ impl FilePart {
     #[must_use]
     pub fn placed(&self) -> u64 {
         (self.reads + self.writes).saturating_sub(self.not_placed).saturating_sub(self.on_metadata)
+    }
+
+    /// Time that unaligned operations took beyond aligned ones of like size, ns, and how many the estimate is of.
+    #[must_use]
+    pub fn misalignment(&self) -> (u64, u64) {
+        self.alignment_cost.iter().filter(|part| part.is_clear).fold((0, 0), |(cost, count), part| {
+            (u64::saturating_add(cost, part.cost_ns), u64::saturating_add(count, part.unaligned))
+        })
     }
 
     /// Whether the layout is a guess.
@@ -59,9 +78,12 @@ impl LayoutPart {
             osts: component.targets.clone(),
             pool: component.pool.clone(),
             active: component.active,
+            standing: component.standing().name(),
             on_metadata: component.on_metadata,
+            mirror: component.mirror,
+            overstriped: component.is_overstriped(),
         });
-        Self { origin: layout.origin, components: components.collect() }
+        Self { origin: layout.origin, components: components.collect(), mirrors_in_use: layout.layout.mirrors_in_use() }
     }
 
     /// Stripe size of the last active component on storage targets: that of most bytes of a large file.
@@ -104,6 +126,17 @@ pub struct StripePart {
     pub process_count: u64,
     /// The first of them, as ranks; a process without a rank as `pid N`.
     pub ranks: Vec<String>,
+    /// Writes that overlap in time with one from another node: those for which the file system passes the lock. 0: all are of
+    /// one node.
+    pub writes_between_nodes: u64,
+    /// Their durations together, ns.
+    pub time_between_nodes_ns: u64,
+    /// Wall-clock time during which at least two nodes were writing, ns.
+    pub wall_between_nodes_ns: u64,
+    /// Number of nodes in conflict with another.
+    pub node_count: u64,
+    /// The first of them.
+    pub nodes: Vec<String>,
 }
 
 /// Sums over the shared stripes of a file. Estimates if not all stripes could be followed.
@@ -117,6 +150,12 @@ pub struct SharingPart {
     pub writes: u64,
     /// Their durations together, ns.
     pub time_ns: u64,
+    /// Of the shared stripes, those written from several nodes at overlapping times.
+    pub stripes_between_nodes: u64,
+    /// Writes that overlap in time with one from another node.
+    pub writes_between_nodes: u64,
+    /// Their durations together, ns.
+    pub time_between_nodes_ns: u64,
     /// Where only a sample of the stripes was followed: all numbers above are of the sample, times this.
     pub estimated_times: u64,
     /// Contested stripes that were too many to examine.
@@ -126,6 +165,18 @@ pub struct SharingPart {
 }
 
 impl SharingPart {
+    /// Shared stripes whose writers at any moment are of one node.
+    #[must_use]
+    pub fn stripes_on_one_node(&self) -> u64 {
+        self.shared_stripes.saturating_sub(self.stripes_between_nodes)
+    }
+
+    /// Time of writes that overlap with writes of the same node only, ns.
+    #[must_use]
+    pub fn time_on_one_node_ns(&self) -> u64 {
+        self.time_ns.saturating_sub(self.time_between_nodes_ns)
+    }
+
     /// From the sums over a sample of one in `times` stripes to an estimate for all.
     pub(super) fn scale(&mut self, times: u64) {
         self.estimated_times = times;
@@ -134,6 +185,9 @@ impl SharingPart {
             &mut self.shared_stripes,
             &mut self.writes,
             &mut self.time_ns,
+            &mut self.stripes_between_nodes,
+            &mut self.writes_between_nodes,
+            &mut self.time_between_nodes_ns,
             &mut self.not_examined,
             &mut self.not_examined_ns,
         ] {
@@ -149,6 +203,8 @@ pub struct FilePart {
     pub file: String,
     /// Layout.
     pub layout: LayoutPart,
+    /// Why a layout in the trace is not the one above.
+    pub layout_problem: Option<String>,
     /// Reads.
     pub reads: u64,
     /// Writes.
@@ -179,6 +235,8 @@ pub struct FilePart {
     pub targets: Vec<TargetPart>,
     /// Bytes of the busiest target against the mean over the layout's targets; `None` if there are none.
     pub imbalance: Option<f64>,
+    /// Durations of aligned and unaligned operations of like size, where there are enough of both.
+    pub alignment_cost: Vec<PacePart>,
     /// Sums over shared stripes.
     pub sharing: SharingPart,
     /// Shared stripes with most time.
@@ -196,6 +254,10 @@ pub struct Stripes {
     pub without_layout: Vec<String>,
     /// Of the partly written stripes, one in this many was followed (1: all).
     pub followed_one_in: u64,
+    /// The files with most time on other layouts; empty if that was not asked for.
+    pub what_if: Vec<FileTrials>,
+    /// Storage targets over time; `None` if no layout names any.
+    pub ost_load: Option<LoadPart>,
     /// What is missing.
     pub missing: Completeness,
     /// Findings.

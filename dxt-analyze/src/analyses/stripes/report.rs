@@ -1,10 +1,10 @@
 //! The result of the stripe audit, per file, and how it is put together from the passes.
 
 use super::audit::FileAudit;
-use super::overlap::Conflict;
+use super::conflicts::Conflict;
 pub use super::parts::{ComponentPart, FilePart, LayoutPart, SharingPart, StripePart, Stripes, TargetPart};
 use super::sharing::{StripeKey, Writers};
-use crate::load::{FileLayout, Run};
+use crate::load::{File, FileLayout, LayoutOrigin, Run};
 use rustc_hash::FxHashMap;
 
 /// What the passes found.
@@ -42,6 +42,11 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
         part.shared_stripes += 1;
         part.writes = part.writes.saturating_add(conflict.writes);
         part.time_ns = part.time_ns.saturating_add(conflict.time_ns);
+        if let Some(between) = &conflict.between_nodes {
+            part.stripes_between_nodes += 1;
+            part.writes_between_nodes = part.writes_between_nodes.saturating_add(between.writes);
+            part.time_between_nodes_ns = part.time_between_nodes_ns.saturating_add(between.time_ns);
+        }
         if let Some(Some(layout)) = layouts.get(file as usize) {
             stripes.entry(file).or_default().push(stripe_part(run, layout, conflict));
         }
@@ -51,12 +56,14 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
         .files
         .into_iter()
         .filter_map(|(file, audit)| {
-            let (name, layout) = (&run.files.get(file as usize)?.name, layouts.get(file as usize)?.as_ref()?);
+            let (about, layout) = (run.files.get(file as usize)?, layouts.get(file as usize)?.as_ref()?);
             let mut stripes = stripes.remove(&file).unwrap_or_default();
             stripes.sort_by_key(|part| (std::cmp::Reverse(part.time_ns), part.start));
             stripes.truncate(top);
             stripes.sort_by_key(|part| part.start);
-            let mut part = file_part(name, layout, audit, sharing.remove(&file).unwrap_or_default(), stripes);
+            let pace = audit.pace.clone();
+            let mut part = file_part(about, layout, audit, sharing.remove(&file).unwrap_or_default(), stripes);
+            part.alignment_cost = pace.comparisons(&run.thresholds);
             part.advice = super::advice::advice(&part, &run.thresholds);
             Some(part)
         })
@@ -71,6 +78,8 @@ fn stripe_part(run: &Run, layout: &FileLayout, conflict: &Conflict) -> StripePar
         Some(process) if process.rank >= 0 => process.rank.to_string(),
         _ => run.process_name(*process),
     };
+    let between = conflict.between_nodes.as_ref();
+    let node = |node: &u32| run.nodes.get(*node as usize).cloned().unwrap_or_else(|| "?".into());
     StripePart {
         stripe: place.map_or(0, |place| place.stripe),
         start: conflict.stripe.start,
@@ -80,11 +89,16 @@ fn stripe_part(run: &Run, layout: &FileLayout, conflict: &Conflict) -> StripePar
         wall_ns: conflict.wall_ns,
         process_count: conflict.process_count,
         ranks: conflict.processes.iter().map(name).collect(),
+        writes_between_nodes: between.map_or(0, |between| between.writes),
+        time_between_nodes_ns: between.map_or(0, |between| between.time_ns),
+        wall_between_nodes_ns: between.map_or(0, |between| between.wall_ns),
+        node_count: between.map_or(0, |between| between.node_count),
+        nodes: between.map(|between| between.nodes.iter().map(node).collect()).unwrap_or_default(),
     }
 }
 
 fn file_part(
-    name: &str,
+    about: &File,
     layout: &FileLayout,
     audit: FileAudit,
     sharing: SharingPart,
@@ -99,7 +113,8 @@ fn file_part(
     let imbalance = imbalance(layout, &targets);
     let layout = LayoutPart::of(layout);
     FilePart {
-        file: name.to_owned(),
+        file: about.name.clone(),
+        layout_problem: about.layout_problem.clone().filter(|_| layout.origin == LayoutOrigin::Guess),
         layout,
         reads: audit.reads,
         writes: audit.writes,
@@ -116,6 +131,7 @@ fn file_part(
         not_placed: audit.not_placed,
         targets,
         imbalance,
+        alignment_cost: Vec::new(),
         sharing,
         stripes,
         advice: Vec::new(),

@@ -38,10 +38,25 @@ pub struct Writers {
     pub process: u32,
     /// Whether there is another.
     pub several: bool,
+    /// Node of one of the processes.
+    pub node: u32,
+    /// Whether another wrote from another node.
+    pub several_nodes: bool,
     /// Writes.
     pub writes: u64,
     /// Their time, ns.
     pub time_ns: u64,
+}
+
+/// Sums over contested stripes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContestedSums {
+    /// Written in part by more than one process.
+    pub stripes: u64,
+    /// Of these, by processes of more than one node.
+    pub between_nodes: u64,
+    /// Writes to the latter.
+    pub writes_between_nodes: u64,
 }
 
 /// The stripes that are followed.
@@ -67,11 +82,11 @@ impl Followed {
 
     /// One write of a part of `stripe`.
     #[inline]
-    pub fn add(&mut self, stripe: StripeKey, process: u32, time_ns: u64) {
+    pub fn add(&mut self, stripe: StripeKey, process: u32, node: u32, time_ns: u64) {
         if self.bits > 0 && !stripe.is_in(self.bits) {
             return;
         }
-        let new = Writers { process, several: false, writes: 1, time_ns };
+        let new = Writers { process, several: false, node, several_nodes: false, writes: 1, time_ns };
         self.join(stripe, new);
         self.shrink();
     }
@@ -85,6 +100,8 @@ impl Followed {
                 let mine = place.get_mut();
                 mine.several |= writers.several || mine.process != writers.process;
                 mine.process = mine.process.min(writers.process);
+                mine.several_nodes |= writers.several_nodes || mine.node != writers.node;
+                mine.node = mine.node.min(writers.node);
                 mine.writes = mine.writes.saturating_add(writers.writes);
                 mine.time_ns = mine.time_ns.saturating_add(writers.time_ns);
             }
@@ -120,6 +137,20 @@ impl Followed {
         1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
     }
 
+    /// How many stripes that are followed were written in part by more than one process, and how often.
+    #[must_use]
+    pub fn contested_sums(&self) -> ContestedSums {
+        let mut out = ContestedSums::default();
+        for writers in self.stripes.values().filter(|writers| writers.several) {
+            out.stripes += 1;
+            if writers.several_nodes {
+                out.between_nodes += 1;
+                out.writes_between_nodes = out.writes_between_nodes.saturating_add(writers.writes);
+            }
+        }
+        out
+    }
+
     /// Stripes written in part by more than one process: the most written-to time first.
     #[must_use]
     pub fn contested(&self) -> Vec<(StripeKey, Writers)> {
@@ -141,10 +172,15 @@ mod tests {
     #[test]
     fn only_stripes_of_several_processes_are_contested() {
         let mut followed = Followed::default();
-        followed.add(key(0), 1, 10);
-        followed.add(key(0), 1, 10);
-        followed.add(key(100), 1, 5);
-        followed.add(key(100), 2, 7);
+        followed.add(key(0), 1, 0, 10);
+        followed.add(key(0), 1, 0, 10);
+        followed.add(key(100), 1, 0, 5);
+        followed.add(key(100), 2, 0, 7);
+        assert_eq!(followed.contested_sums(), ContestedSums { stripes: 1, between_nodes: 0, writes_between_nodes: 0 });
+        followed.add(key(200), 1, 0, 1);
+        followed.add(key(200), 3, 1, 1);
+        assert_eq!(followed.contested_sums(), ContestedSums { stripes: 2, between_nodes: 1, writes_between_nodes: 2 });
+        followed.stripes.remove(&key(200));
         let contested = followed.contested();
         assert_eq!(contested.len(), 1);
         assert_eq!((contested[0].0, contested[0].1.writes, contested[0].1.time_ns), (key(100), 2, 12));
@@ -156,7 +192,7 @@ mod tests {
         let writes: Vec<(u64, u32)> = (0..4000_u64).map(|i| (i % 1000, (i / 1000) as u32)).collect();
         let fill = |order: &mut dyn Iterator<Item = &(u64, u32)>| {
             let mut followed = Followed::with_limit(100);
-            order.for_each(|&(start, process)| followed.add(key(start), process, 1));
+            order.for_each(|&(start, process)| followed.add(key(start), process, process, 1));
             followed
         };
         let whole = fill(&mut writes.iter());

@@ -1,0 +1,67 @@
+// Starts everything: the controls, then the charts.
+(() => {
+  const { data, state } = dxt;
+  const find = (id) => document.getElementById(id);
+  document.documentElement.classList.add("scripts");
+  dxt.tables.start();
+  find("charts").hidden = false;
+  if (data.segments === 0) {
+    find("charts").remove();
+    document.querySelectorAll(".scripted").forEach((item) => item.remove());
+    dxt.loadedMs = performance.now();
+    return;
+  }
+
+  const unique = (of) => [...new Set(data.slices.map(of))];
+  const layers = unique((slice) => slice.layer).sort();
+  find("layer").replaceChildren(new Option("as the program called", ""), ...layers.map((layer) => new Option(`all of ${layer}`, layer)));
+  const files = unique((slice) => slice.file);
+  const named = files.filter((file) => file !== null);
+  const tail = (file) => (file.length > 40 ? `…${file.slice(-39)}` : file);
+  find("file").replaceChildren(new Option("all", ""), ...named.map((file) => new Option(tail(file), file)), ...(files.includes(null) ? [new Option("other files", "others")] : []));
+
+  for (const id of ["measure", "kind", "layer", "file"]) {
+    find(id).addEventListener("change", () => {
+      state[id] = find(id).value;
+      dxt.changed("view");
+    });
+  }
+  const views = [...document.querySelectorAll("[data-view]")];
+  const show = (name) => {
+    state.rows = name;
+    state.top = 0;
+    state.bottom = null;
+    views.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.view === name)));
+    // What reaches storage is one layer.
+    find("layer").disabled = name === "targets";
+    dxt.changed("view");
+    dxt.changed("zoom");
+  };
+  views.forEach((button) => {
+    button.addEventListener("click", () => show(button.dataset.view));
+    const rows = data[button.dataset.view].rows.length;
+    if (rows === 0) {
+      button.disabled = true;
+      button.title = "No file has a layout that names storage targets";
+    }
+  });
+
+  dxt.map.start();
+  dxt.series.start();
+  dxt.offsets.start();
+  dxt.boxes.start();
+  dxt.zoom.start();
+  dxt.alternatives.start();
+  dxt.theme.onChange(() => dxt.changed("view"));
+  const charts = () => ["map", "series", "offsets", "boxes"].map((name) => dxt[name].chart).filter(Boolean);
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    charts().forEach((chart) => chart.resize());
+    dxt.changed("view");
+  });
+  addEventListener("beforeprint", () => charts().forEach((chart) => chart.resize({ width: 700 })));
+  addEventListener("afterprint", () => charts().forEach((chart) => chart.resize({ width: "auto" })));
+  dxt.loadedMs = performance.now();
+})();

@@ -1,0 +1,29 @@
+// The box beside the pointer. Names are put in as text, never as HTML.
+(() => {
+  const tip = document.getElementById("tip");
+  const fill = (element, title, pairs) => {
+    const head = document.createElement("b");
+    head.textContent = title;
+    element.replaceChildren(head);
+    for (const [label, text] of pairs) {
+      const line = document.createElement("span");
+      const name = document.createElement("i");
+      name.textContent = label;
+      line.append(name, document.createTextNode(text));
+      element.append(line);
+    }
+    return element;
+  };
+  dxt.tip = {
+    show(x, y, title, pairs) {
+      fill(tip, title, pairs).hidden = false;
+      const { width, height } = tip.getBoundingClientRect();
+      tip.style.left = `${Math.max(4, x + 16 + width > innerWidth ? x - width - 12 : x + 16)}px`;
+      tip.style.top = `${Math.max(4, y + 16 + height > innerHeight ? y - height - 12 : y + 16)}px`;
+    },
+    hide: () => (tip.hidden = true),
+    // The same for the plotting library's own box.
+    element: (title, pairs) => fill(document.createElement("div"), title, pairs),
+    style: () => ({ backgroundColor: dxt.theme.color("back"), borderColor: dxt.theme.color("line"), textStyle: { color: dxt.theme.color("text"), fontSize: 13 } }),
+  };
+})();

@@ -1,0 +1,115 @@
+//! The job over time: bandwidth, request sizes and calls in flight, bin by bin, read off the grid of one row. Of the program's own
+//! calls, so that a byte counts once.
+
+use super::fill::Grids;
+use super::grid::Cell;
+use super::slices::{Kind, Slices};
+use super::span::Span;
+use serde::Serialize;
+use trace_format::counters::SIZE_BINS;
+
+/// What is known of the calls that begin, or end, in a bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moments {
+    /// Earliest start of those that begin in it, ns since the job's start; `u64::MAX` if none does.
+    pub first_ns: u64,
+    /// Latest end of those that end in it; 0 if none does.
+    pub last_ns: u64,
+    /// Bytes of the reads and writes that begin in it, wherever they end.
+    pub bytes: u64,
+}
+
+impl Default for Moments {
+    fn default() -> Self {
+        Self { first_ns: u64::MAX, last_ns: 0, bytes: 0 }
+    }
+}
+
+impl Moments {
+    /// Adds `other`.
+    pub fn merge(&mut self, other: Self) {
+        self.first_ns = self.first_ns.min(other.first_ns);
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// One bin of the job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Bin {
+    /// Its start, ns since the job's start.
+    pub start_ns: u64,
+    /// Bytes read in it; those of a call are shared out evenly over its time.
+    pub bytes_read: u64,
+    /// Bytes written, likewise.
+    pub bytes_written: u64,
+    /// Bytes of the reads and writes that begin in it, wherever they end.
+    pub bytes_begun: u64,
+    /// Reads that begin in it.
+    pub reads: u64,
+    /// Writes that begin in it.
+    pub writes: u64,
+    /// Other calls that begin in it.
+    pub metadata_calls: u64,
+    /// Time in reads, ns summed over processes and threads.
+    pub read_ns: u64,
+    /// Time in writes.
+    pub write_ns: u64,
+    /// Time in other calls.
+    pub metadata_ns: u64,
+    /// Reads by size: [`trace_format::counters::SIZE_BOUNDS`].
+    pub read_sizes: [u64; SIZE_BINS],
+    /// Writes by size.
+    pub write_sizes: [u64; SIZE_BINS],
+}
+
+impl Bin {
+    /// Time in calls of every kind, ns.
+    #[must_use]
+    pub fn busy_ns(&self) -> u64 {
+        self.read_ns.saturating_add(self.write_ns).saturating_add(self.metadata_ns)
+    }
+
+    /// Mean bytes of the reads and writes that begin in it.
+    #[must_use]
+    pub fn mean_size(&self) -> Option<f64> {
+        let calls = self.reads.saturating_add(self.writes);
+        (calls > 0).then(|| self.bytes_begun as f64 / calls as f64)
+    }
+
+    /// Whether no call was in flight.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.busy_ns() == 0 && self.reads == 0 && self.writes == 0 && self.metadata_calls == 0
+    }
+}
+
+/// The bins of a job.
+#[must_use]
+pub fn bins(span: &Span, slices: &Slices, grids: &Grids) -> Vec<Bin> {
+    let mut out: Vec<Bin> = (0..span.bins as usize)
+        .map(|number| {
+            let [read_sizes, write_sizes] = grids.sizes.get(number).copied().unwrap_or_default();
+            let bytes_begun = grids.moments.get(number).map_or(0, |moments| moments.bytes);
+            Bin { start_ns: span.start_of(number), bytes_begun, read_sizes, write_sizes, ..Bin::default() }
+        })
+        .collect();
+    for (slice, _, line) in grids.job.lines() {
+        let Some(slice) = slices.all.get(slice).filter(|slice| !slice.nested) else { continue };
+        out.iter_mut().zip(line).for_each(|(bin, cell)| add(bin, slice.kind, cell));
+    }
+    out
+}
+
+fn add(bin: &mut Bin, kind: Kind, cell: &Cell) {
+    let (calls, time, bytes) = match kind {
+        Kind::Read => (&mut bin.reads, &mut bin.read_ns, Some(&mut bin.bytes_read)),
+        Kind::Write => (&mut bin.writes, &mut bin.write_ns, Some(&mut bin.bytes_written)),
+        Kind::Metadata => (&mut bin.metadata_calls, &mut bin.metadata_ns, None),
+    };
+    *calls = calls.saturating_add(cell.calls);
+    *time = time.saturating_add(cell.busy_ns);
+    if let Some(bytes) = bytes {
+        *bytes = bytes.saturating_add(cell.bytes);
+    }
+}

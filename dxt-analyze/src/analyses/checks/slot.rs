@@ -1,0 +1,165 @@
+//! A file while its process is read: where the last access ended, which bytes were touched before, and what MPI-IO has read
+//! beneath a call that has not returned.
+
+use super::ranges::Ranges;
+use super::roles::Above;
+use super::runs::Run as SmallRun;
+use super::sums::{Again, FileSums};
+use super::walk::Partial;
+use crate::scan::Row;
+use crate::thresholds::Thresholds;
+
+/// Which threads did something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Who {
+    #[default]
+    Nobody,
+    One(u32),
+    Several,
+}
+
+impl Who {
+    fn add(&mut self, thread: u32) {
+        *self = match *self {
+            Self::Nobody => Self::One(thread),
+            Self::One(one) if one == thread => *self,
+            _ => Self::Several,
+        };
+    }
+}
+
+/// Reads beneath an MPI-IO call that has not returned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beneath {
+    bytes: u64,
+    time_ns: u64,
+    since: u64,
+}
+
+/// A file while its process is read.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    pub(super) file: u32,
+    pub(super) sums: FileSums,
+    pub(super) read: Ranges,
+    pub(super) written: Ranges,
+    pub(super) read_by: Who,
+    pub(super) written_by: Who,
+    /// Where the thread's last read and write ended.
+    pub(super) last: [Option<u64>; 2],
+    pub(super) syncs: u32,
+    pub(super) beneath: Beneath,
+}
+
+impl Slot {
+    /// One read or write as a request: its size and its place after the last one.
+    pub(super) fn request(&mut self, run: &mut SmallRun, row: &Row, writes: bool, process: u32, least: &Thresholds) {
+        let (offset, time_ns) = (u64::try_from(row.offset).ok(), row.duration_ns());
+        let last = self.last.get_mut(usize::from(writes));
+        let sums = self.sums.direction(writes);
+        sums.all.add(row.length, time_ns);
+        let small = row.length > 0 && row.length < least.small_request_bytes;
+        if small {
+            sums.small.add(row.length, time_ns);
+            if time_ns >= least.slow_small_ns {
+                sums.slow_small.add(row.length, time_ns);
+            }
+        }
+        match offset.filter(|_| small) {
+            Some(offset) => {
+                run.small(sums, process, offset, row.length, time_ns, self.syncs, least.small_request_bytes);
+            }
+            None => run.finish(sums, process, least.small_request_bytes),
+        }
+        if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0), last) {
+            if let Some(end) = *last {
+                sums.placed += 1;
+                if offset < end {
+                    sums.random.add(row.length, time_ns);
+                }
+            }
+            *last = Some(offset.saturating_add(row.length));
+        }
+    }
+
+    /// The bytes of one read or write against those of all before.
+    pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: u32, thread: u32) {
+        let moved = if writes { &mut self.sums.written } else { &mut self.sums.read };
+        moved.add(row.length, row.duration_ns());
+        let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };
+        let end = start.saturating_add(row.length);
+        let sums = &mut self.sums;
+        let again = |into: &mut Again, bytes| {
+            into.add(process, bytes, start, row.length, row.duration_ns());
+        };
+        if writes {
+            self.written_by.add(thread);
+            self.read.remove(start, end);
+            again(&mut sums.overwritten, self.written.insert(start, end, row.end));
+        } else {
+            self.read_by.add(thread);
+            let known = self.read.insert(start, end, row.end);
+            again(&mut sums.reread, known);
+            // Bytes count as read back at their first reading, later ones are read again. Which of them were read before is
+            // not known one by one: as many as can be are left out.
+            if !self.written.is_empty() {
+                let own = self.written.overlap(start, end, row.start);
+                again(&mut sums.read_back, own.saturating_sub(known));
+            }
+        }
+    }
+
+    /// A read that MPI-IO made.
+    pub(super) fn beneath(&mut self, row: &Row) {
+        let beneath = &mut self.beneath;
+        beneath.since = if beneath.bytes == 0 { row.start } else { beneath.since.min(row.start) };
+        beneath.bytes = beneath.bytes.saturating_add(row.length);
+        beneath.time_ns = beneath.time_ns.saturating_add(row.duration_ns());
+    }
+
+    /// An MPI-IO call that returned: what was read since it began was read for it.
+    pub(super) fn above(&mut self, above: Above, row: &Row) {
+        let beneath = std::mem::take(&mut self.beneath);
+        let bytes = if beneath.since >= row.start { beneath.bytes } else { 0 };
+        let sieve = &mut self.sums.sieve;
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        match above {
+            Above::Read => add(&mut sieve.independent, bytes.saturating_sub(row.length)),
+            Above::Write | Above::CollectiveWrite => add(&mut sieve.beneath_writes, bytes),
+            Above::CollectiveRead => {
+                add(&mut sieve.collective_read, bytes);
+                add(&mut sieve.collective_asked, row.length);
+            }
+            Above::Other => {}
+        }
+        let more_than_asked = match above {
+            Above::Read => bytes > row.length,
+            Above::Write | Above::CollectiveWrite => bytes > 0,
+            Above::CollectiveRead | Above::Other => false,
+        };
+        if more_than_asked {
+            add(&mut sieve.time_ns, beneath.time_ns);
+        }
+    }
+
+    pub(super) fn finish(mut self, into: &mut Partial) {
+        let sums = &mut self.sums;
+        (sums.readers, sums.writers) =
+            (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));
+        sums.both = sums.readers & sums.writers;
+        sums.forgotten = self.read.forgotten_bytes().saturating_add(self.written.forgotten_bytes());
+        // Threads are read one after another: with writes of one among reads of another, what came first is not known.
+        let in_order = match (self.read_by, self.written_by) {
+            (_, Who::Nobody) | (Who::Nobody, _) => true,
+            (reader, writer) => reader == writer && reader != Who::Several,
+        };
+        if !in_order {
+            let all = [&mut sums.reread, &mut sums.read_back, &mut sums.overwritten];
+            sums.unordered = all.into_iter().fold(0, |sum, one| sum.saturating_add(std::mem::take(one).bytes));
+        }
+        if *sums != FileSums::default() {
+            into.files.entry(self.file).or_default().merge(sums);
+            into.cells.add(self.file, self.read.iter());
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What the ordered pass over the segments keeps of a file: whole numbers that add up over processes, and one example of
+//! each kind, chosen by a total order.
+
+/// A place that a finding can point to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// How much it is: bytes or calls. The largest is kept.
+    pub amount: u64,
+    /// Index of the process.
+    pub process: u32,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its bytes.
+    pub length: u64,
+}
+
+/// Keeps the larger of two examples; of equal ones that of the first process at the lowest offset.
+pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
+    let order = |one: &Example| (one.amount, std::cmp::Reverse((one.process, one.offset)));
+    if other.as_ref().map(order) > mine.as_ref().map(order) {
+        *mine = other;
+    }
+}
+
+/// Calls and what they moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Calls.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in them, ns.
+    pub time_ns: u64,
+}
+
+impl Calls {
+    /// Adds a call.
+    pub fn add(&mut self, bytes: u64, time_ns: u64) {
+        self.merge(&Self { count: 1, bytes, time_ns });
+    }
+
+    /// Adds calls.
+    pub fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+}
+
+/// Reads or writes of a file at the layer that reaches storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Direction {
+    /// All.
+    pub all: Calls,
+    /// Those below the threshold for small ones, and of at least a byte; C streams, which gather bytes in a buffer, have none.
+    pub small: Calls,
+    /// Those that begin before the end of the thread's previous one: neither consecutive nor sequential.
+    pub random: Calls,
+    /// Those that have a previous one to compare with.
+    pub placed: u64,
+    /// Runs of small requests that one larger request could replace.
+    pub runs: u64,
+    /// Calls in them.
+    pub in_runs: Calls,
+    /// Calls that larger requests would save.
+    pub saved: u64,
+    /// Their share of the runs' time, ns.
+    pub saved_ns: u64,
+    /// The longest run; its amount is calls.
+    pub longest_run: Option<Example>,
+    /// Small ones that took as long as storage does.
+    pub slow_small: Calls,
+}
+
+impl Direction {
+    /// Adds what another process or file has.
+    pub fn merge(&mut self, other: &Self) {
+        self.all.merge(&other.all);
+        self.small.merge(&other.small);
+        self.random.merge(&other.random);
+        self.placed = self.placed.saturating_add(other.placed);
+        self.runs = self.runs.saturating_add(other.runs);
+        self.in_runs.merge(&other.in_runs);
+        self.saved = self.saved.saturating_add(other.saved);
+        self.saved_ns = self.saved_ns.saturating_add(other.saved_ns);
+        keep(&mut self.longest_run, other.longest_run);
+        self.slow_small.merge(&other.slow_small);
+    }
+}
+
+/// Bytes that moved again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Again {
+    /// Bytes.
+    pub bytes: u64,
+    /// Their share of the calls' time, ns.
+    pub time_ns: u64,
+    /// Processes that did so.
+    pub processes: u64,
+    /// The first such call of the process with most of them; its amount is that process's bytes.
+    pub example: Option<Example>,
+}
+
+impl Again {
+    /// Adds `bytes` of a call at `offset` with `length` bytes that took `time_ns`.
+    pub fn add(&mut self, process: u32, bytes: u64, offset: u64, length: u64, time_ns: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        let part = u128::from(time_ns) * u128::from(bytes) / u128::from(length.max(1));
+        self.time_ns = self.time_ns.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
+        self.processes = 1;
+        let first = self.example.get_or_insert(Example { amount: 0, process, offset, length });
+        first.amount = self.bytes;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.processes = self.processes.saturating_add(other.processes);
+        keep(&mut self.example, other.example);
+    }
+}
+
+/// What MPI-IO read beneath its calls, and what they asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sieve {
+    /// Beneath independent reads: bytes that were read and not asked for.
+    pub independent: u64,
+    /// Beneath writes: bytes that were read to be written back (read-modify-write).
+    pub beneath_writes: u64,
+    /// Beneath collective reads: all bytes that were read.
+    pub collective_read: u64,
+    /// What these asked for.
+    pub collective_asked: u64,
+    /// Time in nested reads that brought more than was asked for, ns.
+    pub time_ns: u64,
+}
+
+impl Sieve {
+    fn merge(&mut self, other: &Self) {
+        self.independent = self.independent.saturating_add(other.independent);
+        self.beneath_writes = self.beneath_writes.saturating_add(other.beneath_writes);
+        self.collective_read = self.collective_read.saturating_add(other.collective_read);
+        self.collective_asked = self.collective_asked.saturating_add(other.collective_asked);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+
+    /// Bytes that nobody asked for. What collective calls read counts only as far as it exceeds what all ranks asked for.
+    #[must_use]
+    pub fn unasked(&self) -> u64 {
+        let collective = self.collective_read.saturating_sub(self.collective_asked);
+        self.independent.saturating_add(self.beneath_writes).saturating_add(collective)
+    }
+}
+
+/// What is kept of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileSums {
+    /// Reads, as requests: those of C streams are not among them.
+    pub reads: Direction,
+    /// Writes, likewise.
+    pub writes: Direction,
+    /// All reads that reach storage and have segments.
+    pub read: Calls,
+    /// All such writes.
+    pub written: Calls,
+    /// Bytes that a process read again, unchanged by itself since.
+    pub reread: Again,
+    /// Bytes that a process read back after it wrote them.
+    pub read_back: Again,
+    /// Bytes that a process wrote again.
+    pub overwritten: Again,
+    /// Bytes of the three that are not judged, as several threads of a process read and wrote the file in an order that is
+    /// not followed.
+    pub unordered: u64,
+    /// Bytes whose reads and writes were forgotten for want of room.
+    pub forgotten: u64,
+    /// What MPI-IO read beneath its calls.
+    pub sieve: Sieve,
+    /// Processes that wrote it.
+    pub writers: u32,
+    /// Processes that read it.
+    pub readers: u32,
+    /// Processes that did both.
+    pub both: u32,
+}
+
+impl FileSums {
+    /// Reads or writes.
+    pub fn direction(&mut self, writes: bool) -> &mut Direction {
+        if writes { &mut self.writes } else { &mut self.reads }
+    }
+
+    /// Adds what another process did.
+    pub fn merge(&mut self, other: &Self) {
+        self.reads.merge(&other.reads);
+        self.writes.merge(&other.writes);
+        self.read.merge(&other.read);
+        self.written.merge(&other.written);
+        self.reread.merge(&other.reread);
+        self.read_back.merge(&other.read_back);
+        self.overwritten.merge(&other.overwritten);
+        self.unordered = self.unordered.saturating_add(other.unordered);
+        self.forgotten = self.forgotten.saturating_add(other.forgotten);
+        self.sieve.merge(&other.sieve);
+        self.writers = self.writers.saturating_add(other.writers);
+        self.readers = self.readers.saturating_add(other.readers);
+        self.both = self.both.saturating_add(other.both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_example_stays_and_equal_ones_go_to_the_first() {
+        let example = |amount, process| Some(Example { amount, process, offset: 5, length: 1 });
+        let mut mine = None;
+        for (other, expected) in
+            [(example(3, 4), (3, 4)), (example(3, 2), (3, 2)), (example(1, 0), (3, 2)), (None, (3, 2))]
+        {
+            keep(&mut mine, other);
+            assert_eq!(mine.map(|one| (one.amount, one.process)), Some(expected));
+        }
+    }
+
+    #[test]
+    fn time_is_shared_out_by_bytes() {
+        let mut again = Again::default();
+        again.add(3, 0, 0, 100, 50);
+        again.add(3, 25, 40, 100, 1000);
+        again.add(3, 100, 0, 100, 1000);
+        assert_eq!((again.bytes, again.time_ns, again.processes), (125, 1250, 1));
+        assert_eq!(again.example, Some(Example { amount: 125, process: 3, offset: 40, length: 100 }));
+    }
+}

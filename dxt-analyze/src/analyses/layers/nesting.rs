@@ -1,0 +1,210 @@
+//! Which call lies inside which other one of its thread. A call is recorded when it returns, so the calls inside another
+//! come before it, in order of their ends: when an outer call comes, those that wait and began no earlier than it did are
+//! its own. One pass, and what waits is bounded.
+//!
+//! Nonblocking and split operations of MPI-IO last from the call that begins them to the one that ends them, and others
+//! happen meanwhile. A call inside belongs to the blocking call around it, if there is one; otherwise to the first
+//! unfinished operation to end that began before it.
+
+use super::parts::{Inside, Kind, Made, Part, Sum};
+
+/// Calls, or groups of them, that may wait for the call around them.
+pub const WAITING: usize = 4096;
+
+/// A system call; or a call of MPI-IO, or several neighbours that were put together because too many wait.
+#[derive(Clone, Debug)]
+struct Waiting {
+    /// Index into the run's files.
+    file: u32,
+    kind: Kind,
+    start: u64,
+    end: u64,
+    length: u64,
+    /// What it is in place of a system call.
+    group: Option<Box<Inside>>,
+}
+
+impl Waiting {
+    /// Adds it to `inside`; `own` says whether its file is that of the call around it.
+    #[inline]
+    fn add_to(&self, inside: &mut Inside, own: bool) {
+        match &self.group {
+            None => {
+                let is_data = matches!(self.kind, Kind::Read | Kind::Write);
+                let kind = if own || !is_data { self.kind } else { Kind::Other };
+                inside.add_kind(kind, &Sum::call(self.length, self.end.saturating_sub(self.start)));
+            }
+            Some(group) if own => inside.add(group),
+            Some(group) => {
+                let mut group = **group;
+                group.others.add(&std::mem::take(&mut group.reads));
+                group.others.add(&std::mem::take(&mut group.writes));
+                inside.add(&group);
+            }
+        }
+    }
+
+    /// System calls that it stands for.
+    fn calls(&self) -> u64 {
+        self.group.as_ref().map_or(1, |group| group.system_calls())
+    }
+}
+
+/// What waits of one thread.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    waiting: Vec<Waiting>,
+    /// Calls that were given to the call around them though a part of them began before it: neighbours that were put
+    /// together, or asynchronous ones.
+    pub unsure: u64,
+}
+
+impl Thread {
+    /// A call of the system inside a call that is yet to come.
+    #[inline]
+    pub fn inner(&mut self, kind: Kind, file: u32, length: u64, start: u64, end: u64) {
+        self.wait(Waiting { file, kind, start, end, length, group: None });
+    }
+
+    #[inline]
+    fn wait(&mut self, one: Waiting) {
+        if self.waiting.len() >= WAITING {
+            self.halve();
+        }
+        self.waiting.push(one);
+    }
+
+    /// Puts neighbours together, two by two.
+    fn halve(&mut self) {
+        let pairs = self.waiting.chunks(2).filter_map(|pair| {
+            let mut all = pair.first()?.clone();
+            let mut inside = Inside::default();
+            for one in pair {
+                one.add_to(&mut inside, true);
+                all.start = all.start.min(one.start);
+                all.end = all.end.max(one.end);
+            }
+            all.group = Some(Box::new(inside));
+            Some(all)
+        });
+        self.waiting = pairs.collect();
+    }
+
+    /// A call around others: what was called inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and writes of
+    /// files other than the call's own (that of the shared file pointer) count as other calls.
+    pub fn outer(&mut self, part: Part, file: u32, length: u64, start: u64, end: u64) -> Made {
+        let mut made = Made { of: Sum::call(length, end.saturating_sub(start)), inside: Inside::default() };
+        let Part::Outer { hdf5, unfinished, in_hdf5, failed } = part else { return made };
+        let own = |one: &Waiting| one.file == file || hdf5;
+        if unfinished {
+            self.waiting.retain(|one| {
+                let inside = one.start >= start;
+                if inside {
+                    one.add_to(&mut made.inside, own(one));
+                }
+                !inside
+            });
+        } else {
+            // In order of ends: only the last ones can have begun inside.
+            let is_before = |one: &Waiting| one.start < start && one.end <= start;
+            let first = self.waiting.iter().rposition(is_before).map_or(0, |before| before + 1);
+            for one in self.waiting.get(first..).unwrap_or_default() {
+                one.add_to(&mut made.inside, own(one));
+                if one.start < start {
+                    self.unsure = self.unsure.saturating_add(one.calls());
+                }
+            }
+            self.waiting.truncate(first);
+        }
+        if !hdf5 && in_hdf5 && !unfinished && !failed {
+            let mut inside = made.inside;
+            inside.mpiio_rest_ns = made.rest_ns();
+            inside.mpiio = made.of;
+            self.wait(Waiting { file, kind: Kind::Other, start, end, length, group: Some(Box::new(inside)) });
+        }
+        made
+    }
+
+    /// What still waits when the thread has no more calls: the call around it is not on record, or is none of MPI-IO's
+    /// (`MPI_Init` may read files). Calls of MPI-IO are not meant, nor those inside them. Forgets it.
+    pub fn left_over(&mut self) -> Inside {
+        let mut all = Inside::default();
+        let is_system = |one: &Waiting| one.group.as_ref().is_none_or(|group| group.mpiio.calls == 0);
+        for one in self.waiting.drain(..).filter(is_system) {
+            one.add_to(&mut all, true);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MPIIO: Part = Part::Outer { hdf5: false, unfinished: false, in_hdf5: false, failed: false };
+    const IN_HDF5: Part = Part::Outer { hdf5: false, unfinished: false, in_hdf5: true, failed: false };
+    const HDF5: Part = Part::Outer { hdf5: true, unfinished: false, in_hdf5: false, failed: false };
+    const UNFINISHED: Part = Part::Outer { hdf5: false, unfinished: true, in_hdf5: false, failed: false };
+
+    #[test]
+    fn a_call_takes_what_began_inside_it_and_no_more() {
+        let mut thread = Thread::default();
+        thread.inner(Kind::Read, 0, 7, 5, 9);
+        thread.inner(Kind::Lock, 0, 0, 11, 13);
+        thread.inner(Kind::Write, 0, 100, 13, 18);
+        let made = thread.outer(MPIIO, 0, 80, 10, 20);
+        assert_eq!((made.inside.locks.time_ns, made.inside.writes, made.inside.reads.calls), (2, Sum::call(100, 5), 0));
+        assert_eq!((made.of, made.rest_ns()), (Sum::call(80, 10), 3));
+        assert_eq!(thread.outer(MPIIO, 0, 1, 30, 40).inside, Inside::default());
+        assert_eq!(thread.left_over().reads, Sum::call(7, 4));
+        assert_eq!(thread.left_over(), Inside::default());
+    }
+
+    #[test]
+    fn the_file_of_the_shared_pointer_is_not_the_call_s() {
+        let mut thread = Thread::default();
+        thread.inner(Kind::Read, 7, 8, 11, 12);
+        thread.inner(Kind::Write, 0, 100, 13, 18);
+        let inside = thread.outer(MPIIO, 0, 100, 10, 20).inside;
+        assert_eq!((inside.reads.calls, inside.others, inside.writes), (0, Sum::call(8, 1), Sum::call(100, 5)));
+    }
+
+    #[test]
+    fn hdf5_has_the_time_of_mpi_io_once() {
+        let mut thread = Thread::default();
+        thread.inner(Kind::Write, 0, 50, 12, 15);
+        assert_eq!(thread.outer(IN_HDF5, 0, 50, 11, 17).rest_ns(), 3);
+        thread.inner(Kind::Read, 0, 8, 18, 20);
+        let made = thread.outer(HDF5, 0, 40, 10, 30);
+        assert_eq!((made.inside.mpiio, made.inside.mpiio_rest_ns), (Sum::call(50, 6), 3));
+        assert_eq!((made.inside.writes.calls, made.inside.reads.calls), (1, 1));
+        // 20 = 3 (write) + 2 (read) + 3 (MPI-IO's own) + 12 (HDF5's own).
+        assert_eq!(made.rest_ns(), 12);
+    }
+
+    #[test]
+    fn a_blocking_call_goes_before_an_unfinished_one() {
+        let mut thread = Thread::default();
+        thread.inner(Kind::Write, 0, 1, 11, 12);
+        thread.inner(Kind::Write, 0, 2, 21, 22);
+        assert_eq!(thread.outer(MPIIO, 0, 2, 20, 23).inside.writes.bytes, 2);
+        thread.inner(Kind::Write, 0, 4, 31, 32);
+        assert_eq!(thread.outer(UNFINISHED, 0, 5, 10, 33).inside.writes.bytes, 5);
+        assert_eq!(thread.left_over(), Inside::default());
+    }
+
+    #[test]
+    fn a_call_with_very_many_inside_needs_no_more_memory() {
+        let mut thread = Thread::default();
+        thread.inner(Kind::Read, 0, 1, 0, 1);
+        let many = 5 * WAITING as u64 + 3;
+        for i in 0..many {
+            thread.inner(Kind::Write, 0, 10, 10 + 2 * i, 11 + 2 * i);
+        }
+        assert!(thread.waiting.len() <= WAITING);
+        let made = thread.outer(MPIIO, 0, 1, 9, 11 + 2 * many);
+        assert_eq!((made.inside.writes.calls, made.inside.writes.bytes), (many, 10 * many));
+        // The read before it was put together with writes inside: that is said.
+        assert!(made.inside.reads.calls == 1 && thread.unsure > 0);
+    }
+}

@@ -1,0 +1,239 @@
+//! Which of the writes to contested stripes overlap in time with a write of another process, or of another node.
+
+use super::overlap::Write;
+use super::sharing::StripeKey;
+use crate::limits::NAMED_PROCESSES;
+
+/// A stripe that several processes wrote at overlapping times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Which.
+    pub stripe: StripeKey,
+    /// Writes that overlap in time with one of another process.
+    pub writes: u64,
+    /// Their durations together, ns.
+    pub time_ns: u64,
+    /// Wall-clock time during which at least two processes were writing, ns.
+    pub wall_ns: u64,
+    /// Number of processes in conflict.
+    pub process_count: u64,
+    /// The first of them.
+    pub processes: Vec<u32>,
+    /// The same between nodes; `None` if all writes that overlap are of one node, whose file system client holds the lock for all.
+    pub between_nodes: Option<BetweenNodes>,
+}
+
+/// What of a [`Conflict`] is between nodes: what the file system passes locks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BetweenNodes {
+    /// Writes that overlap in time with one from another node.
+    pub writes: u64,
+    /// Their durations together, ns.
+    pub time_ns: u64,
+    /// Wall-clock time during which at least two nodes were writing, ns.
+    pub wall_ns: u64,
+    /// Number of nodes in conflict.
+    pub node_count: u64,
+    /// The first of them.
+    pub nodes: Vec<u32>,
+}
+
+/// The conflicts among the writes of a batch; `nodes` are those of the processes.
+#[must_use]
+pub fn conflicts(batch: &[StripeKey], mut writes: Vec<Write>, nodes: &[u32]) -> Vec<Conflict> {
+    writes.sort_unstable();
+    let mut out = Vec::new();
+    for of_stripe in writes.chunk_by(|a, b| a.slot == b.slot) {
+        let stripe = of_stripe.first().and_then(|write| batch.get(write.slot as usize));
+        if let Some(conflict) = stripe.and_then(|stripe| one(*stripe, of_stripe, nodes)) {
+            out.push(conflict);
+        }
+    }
+    out
+}
+
+/// `writes` are of one stripe and in order of their start.
+fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32]) -> Option<Conflict> {
+    let processes = among(writes, |write| write.process)?;
+    let node = |write: &Write| nodes.get(write.process as usize).copied().unwrap_or(u32::MAX);
+    let between_nodes = among(writes, node).map(|found| BetweenNodes {
+        writes: found.writes,
+        time_ns: found.time_ns,
+        wall_ns: found.wall_ns,
+        node_count: found.count,
+        nodes: found.first,
+    });
+    Some(Conflict {
+        stripe,
+        writes: processes.writes,
+        time_ns: processes.time_ns,
+        wall_ns: processes.wall_ns,
+        process_count: processes.count,
+        processes: processes.first,
+        between_nodes,
+    })
+}
+
+/// What is in conflict among owners of one kind.
+struct Among {
+    writes: u64,
+    time_ns: u64,
+    wall_ns: u64,
+    count: u64,
+    first: Vec<u32>,
+}
+
+fn among(writes: &[Write], owner: impl Fn(&Write) -> u32) -> Option<Among> {
+    let mut in_conflict = vec![false; writes.len()];
+    // Forward: does an earlier write of another owner still run? The two latest ends of different owners tell.
+    let mut latest = TwoBest::default();
+    for (write, mark) in writes.iter().zip(&mut in_conflict) {
+        *mark |= latest.other_than(owner(write)).is_some_and(|end| end > write.start);
+        latest.offer(owner(write), write.end);
+    }
+    // Backward: does a later one of another owner begin before this ends?
+    let mut earliest = TwoBest::default();
+    for (write, mark) in writes.iter().zip(&mut in_conflict).rev() {
+        *mark |= earliest.other_than(owner(write)).is_some_and(|start| u64::MAX - start < write.end);
+        earliest.offer(owner(write), u64::MAX - write.start);
+    }
+    let hit = || writes.iter().zip(&in_conflict).filter(|(_, mark)| **mark).map(|(write, _)| write);
+    let mut first: Vec<u32> = hit().map(&owner).collect();
+    first.sort_unstable();
+    first.dedup();
+    if first.is_empty() {
+        return None;
+    }
+    let count = first.len() as u64;
+    first.truncate(NAMED_PROCESSES);
+    Some(Among {
+        writes: hit().count() as u64,
+        time_ns: hit().fold(0, |sum, write| sum.saturating_add(write.end - write.start)),
+        wall_ns: wall_ns(writes, owner),
+        count,
+        first,
+    })
+}
+
+/// The two largest values of different processes.
+#[derive(Default)]
+struct TwoBest {
+    first: Option<(u64, u32)>,
+    second: Option<(u64, u32)>,
+}
+
+impl TwoBest {
+    fn offer(&mut self, process: u32, value: u64) {
+        match self.first {
+            Some((best, owner)) if owner == process => self.first = Some((best.max(value), owner)),
+            Some((best, _)) if value <= best => {
+                if self.second.is_none_or(|(second, owner)| owner == process || value > second) {
+                    let kept = self.second.filter(|(_, owner)| *owner == process).map_or(0, |(second, _)| second);
+                    self.second = Some((value.max(kept), process));
+                }
+            }
+            _ => {
+                self.second = self.first;
+                self.first = Some((value, process));
+            }
+        }
+    }
+
+    fn other_than(&self, process: u32) -> Option<u64> {
+        let other = |best: &Option<(u64, u32)>| best.filter(|(_, owner)| *owner != process).map(|(value, _)| value);
+        other(&self.first).or_else(|| other(&self.second))
+    }
+}
+
+/// Time during which at least two owners are writing.
+fn wall_ns(writes: &[Write], owner: impl Fn(&Write) -> u32) -> u64 {
+    // Each owner's writes as disjoint spans, so that its own threads or processes do not count as two.
+    let mut spans: Vec<(u32, u64, u64)> = writes.iter().map(|write| (owner(write), write.start, write.end)).collect();
+    spans.sort_unstable();
+    spans.dedup_by(|next, last| {
+        let joined = next.0 == last.0 && next.1 <= last.2;
+        if joined {
+            last.2 = last.2.max(next.2);
+        }
+        joined
+    });
+    // Ends sort before starts at the same time.
+    let mut events: Vec<(u64, bool)> =
+        spans.iter().flat_map(|&(_, start, end)| [(start, true), (end, false)]).collect();
+    events.sort_unstable();
+    let (mut active, mut since, mut total) = (0_u64, 0, 0_u64);
+    for (time, begins) in events {
+        if active >= 2 {
+            total = total.saturating_add(time - since);
+        }
+        active = if begins { active + 1 } else { active.saturating_sub(1) };
+        since = time;
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes of processes 0 to 3.
+    const NODES: &[u32] = &[0, 0, 1, 2];
+    const STRIPE: StripeKey = StripeKey { file: 0, start: 0 };
+
+    fn writes(of: &[(u32, u64, u64)]) -> Vec<Write> {
+        let mut all: Vec<Write> =
+            of.iter().map(|&(process, start, end)| Write { slot: 0, start, end, process }).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn only_writes_that_overlap_with_another_process_are_in_conflict() {
+        let all = writes(&[(1, 0, 10), (2, 5, 15), (1, 20, 30), (1, 25, 40), (3, 40, 50)]);
+        let conflict = one(STRIPE, &all, NODES).unwrap();
+        assert_eq!((conflict.writes, conflict.time_ns, conflict.wall_ns), (2, 20, 5));
+        assert_eq!(conflict.processes, [1, 2]);
+        assert!(one(STRIPE, &writes(&[(1, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES).is_none());
+    }
+
+    #[test]
+    fn writes_from_one_node_are_told_apart() {
+        // Processes 0 and 1 share a node.
+        let local = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES).unwrap();
+        assert_eq!((local.process_count, local.between_nodes), (2, None));
+        let both = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 14, 20)]), NODES).unwrap();
+        let between = both.between_nodes.unwrap();
+        assert_eq!((both.writes, both.wall_ns, between.writes, between.wall_ns), (3, 6, 2, 1));
+        assert_eq!((between.nodes, between.node_count, between.time_ns), (vec![0, 1], 2, 16));
+    }
+
+    #[test]
+    fn marks_agree_with_comparing_every_pair() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for _ in 0..300 {
+            let count = random(12);
+            let of: Vec<(u32, u64, u64)> = (0..count)
+                .map(|_| {
+                    let start = random(30);
+                    (random(4) as u32, start, start + 1 + random(8))
+                })
+                .collect();
+            let all = writes(&of);
+            let expected = all
+                .iter()
+                .filter(|a| all.iter().any(|b| b.process != a.process && b.start < a.end && a.start < b.end))
+                .count() as u64;
+            let found = one(STRIPE, &all, NODES);
+            assert_eq!(found.as_ref().map_or(0, |conflict| conflict.writes), expected, "{of:?}");
+            let node = |write: &Write| NODES[write.process as usize];
+            let between =
+                all.iter().filter(|a| all.iter().any(|b| node(b) != node(a) && b.start < a.end && a.start < b.end));
+            let told = found.and_then(|conflict| conflict.between_nodes).map_or(0, |between| between.writes);
+            assert_eq!(told, between.count() as u64, "{of:?}");
+        }
+    }
+}

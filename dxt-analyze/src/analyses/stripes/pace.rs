@@ -1,0 +1,166 @@
+//! What misalignment costs, as far as the operations themselves tell: durations of aligned and unaligned operations of like
+//! size, on one file, reading or writing. An estimate: nobody knows how long an unaligned one would have taken aligned.
+
+use crate::thresholds::Thresholds;
+use serde::Serialize;
+
+/// Durations of operations of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sample {
+    count: u64,
+    sum_ns: u64,
+    /// Sum of the squares: with whole numbers, sums are the same in any order.
+    squares: u128,
+}
+
+impl Sample {
+    fn add(&mut self, duration_ns: u64) {
+        self.merge(&Self { count: 1, sum_ns: duration_ns, squares: u128::from(duration_ns) * u128::from(duration_ns) });
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+
+    fn mean_ns(&self) -> f64 {
+        self.sum_ns as f64 / self.count.max(1) as f64
+    }
+
+    /// Square of the mean's standard error.
+    fn variance_of_mean(&self) -> f64 {
+        let (count, mean) = (self.count as f64, self.mean_ns());
+        let variance = (self.squares as f64 / count - mean * mean).max(0.0) * count / (count - 1.0);
+        variance / count
+    }
+}
+
+/// Durations by direction and size class, aligned and unaligned. A file has few classes: they are looked for one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pace(Vec<(Class, [Sample; 2])>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Class {
+    is_write: bool,
+    /// Sizes from 2^log2 up to the next power of two.
+    log2: u32,
+}
+
+impl Pace {
+    /// An operation of `length` bytes.
+    #[inline]
+    pub fn add(&mut self, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
+        let class = Class { is_write, log2: length.max(1).ilog2() };
+        self.samples(class)[usize::from(is_unaligned)].add(duration_ns);
+    }
+
+    fn samples(&mut self, class: Class) -> &mut [Sample; 2] {
+        let index = self.0.iter().position(|(known, _)| *known == class).unwrap_or_else(|| {
+            self.0.push((class, [Sample::default(); 2]));
+            self.0.len() - 1
+        });
+        &mut self.0[index].1
+    }
+
+    /// Adds what another thread saw.
+    pub fn merge(&mut self, other: &Self) {
+        for (class, theirs) in &other.0 {
+            let mine = self.samples(*class);
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+        }
+    }
+
+    /// The comparisons for which both samples are large enough, reads first, by size.
+    #[must_use]
+    pub fn comparisons(&self, least: &Thresholds) -> Vec<PacePart> {
+        let mut classes = self.0.clone();
+        classes.sort_unstable_by_key(|(class, _)| *class);
+        classes.iter().filter_map(|(class, [aligned, unaligned])| compare(*class, aligned, unaligned, least)).collect()
+    }
+}
+
+fn compare(class: Class, aligned: &Sample, unaligned: &Sample, least: &Thresholds) -> Option<PacePart> {
+    if aligned.count.min(unaligned.count) < least.pace_min_sample.max(2) {
+        return None;
+    }
+    let difference = unaligned.mean_ns() - aligned.mean_ns();
+    let error = (aligned.variance_of_mean() + unaligned.variance_of_mean()).sqrt();
+    let is_clear = difference > 0.0 && difference >= least.pace_clear_errors * error;
+    Some(PacePart {
+        op: if class.is_write { "write" } else { "read" },
+        from_bytes: 1 << class.log2,
+        aligned: aligned.count,
+        aligned_mean_ns: aligned.mean_ns() as u64,
+        unaligned: unaligned.count,
+        unaligned_mean_ns: unaligned.mean_ns() as u64,
+        standard_error_ns: error as u64,
+        is_clear,
+        cost_ns: if is_clear { (difference * unaligned.count as f64) as u64 } else { 0 },
+    })
+}
+
+/// Aligned and unaligned operations of like size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PacePart {
+    /// `read` or `write`.
+    pub op: &'static str,
+    /// Sizes from this many bytes up to twice as many.
+    pub from_bytes: u64,
+    /// Aligned operations.
+    pub aligned: u64,
+    /// Their mean duration, ns.
+    pub aligned_mean_ns: u64,
+    /// Unaligned operations.
+    pub unaligned: u64,
+    /// Their mean duration, ns.
+    pub unaligned_mean_ns: u64,
+    /// Standard error of the difference of the means, ns.
+    pub standard_error_ns: u64,
+    /// Whether the unaligned ones are slower by more than chance.
+    pub is_clear: bool,
+    /// The difference times the unaligned operations, ns; 0 if it is not clear.
+    pub cost_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(aligned: &[u64], unaligned: &[u64]) -> Pace {
+        let mut pace = Pace::default();
+        aligned.iter().for_each(|&ns| pace.add(true, 5000, false, ns));
+        unaligned.iter().for_each(|&ns| pace.add(true, 8191, true, ns));
+        pace
+    }
+
+    #[test]
+    fn the_difference_times_the_count_is_the_cost() {
+        let least = Thresholds::default();
+        let (fast, slow): (Vec<u64>, Vec<u64>) = ((0..40).map(|i| 990 + i % 21).collect(), vec![1500; 25]);
+        let found = filled(&fast, &slow).comparisons(&least);
+        let [part] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((part.op, part.from_bytes, part.aligned, part.unaligned), ("write", 4096, 40, 25));
+        let mean = fast.iter().sum::<u64>() as f64 / 40.0;
+        assert!(part.is_clear && part.cost_ns == ((1500.0 - mean) * 25.0) as u64, "{part:?}");
+        // Halves merge to the whole.
+        let mut halves = filled(&fast[..20], &slow[..5]);
+        halves.merge(&filled(&fast[20..], &slow[5..]));
+        assert_eq!(halves.comparisons(&least), found);
+    }
+
+    #[test]
+    fn what_may_be_chance_or_rests_on_few_costs_nothing() {
+        let least = Thresholds::default();
+        let noisy: Vec<u64> = (0..30).map(|i| if i % 10 == 0 { 20_000 } else { 1000 }).collect();
+        let slower: Vec<u64> = noisy.iter().map(|ns| ns + 100).collect();
+        let found = filled(&noisy, &slower).comparisons(&least);
+        assert!(!found[0].is_clear && found[0].cost_ns == 0);
+        assert!(filled(&noisy, &slower[..19]).comparisons(&least).is_empty());
+        // Another size or direction is no match.
+        let mut pace = filled(&noisy, &[]);
+        (0..30).for_each(|_| pace.add(false, 5000, true, 9000));
+        (0..30).for_each(|_| pace.add(true, 9000, true, 9000));
+        assert!(pace.comparisons(&least).is_empty());
+    }
+}

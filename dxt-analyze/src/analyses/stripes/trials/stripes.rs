@@ -1,0 +1,114 @@
+//! Where a segment lies on a plain layout: the short way, since it is asked for every segment and every layout of a grid.
+
+/// A segment on stripes of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnStripes {
+    offset: u64,
+    length: u64,
+    size: u64,
+    first: u64,
+    last: u64,
+}
+
+impl OnStripes {
+    /// `length` bytes at `offset` on stripes of `size` bytes; none of them 0.
+    #[inline]
+    #[must_use]
+    pub fn new(offset: u64, length: u64, size: u64) -> Self {
+        let end = offset.saturating_add(length);
+        Self { offset, length, size, first: offset / size, last: end.saturating_sub(1) / size }
+    }
+
+    fn end(self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+
+    /// Whether it begins and ends at stripe boundaries.
+    #[inline]
+    #[must_use]
+    pub fn is_aligned(self) -> bool {
+        self.begins_at_boundary() && self.ends_at_boundary()
+    }
+
+    fn begins_at_boundary(self) -> bool {
+        self.offset.is_multiple_of(self.size)
+    }
+
+    fn ends_at_boundary(self) -> bool {
+        self.end().is_multiple_of(self.size)
+    }
+
+    /// Whether it touches more than one stripe.
+    #[inline]
+    #[must_use]
+    pub fn crosses(self) -> bool {
+        self.first != self.last
+    }
+
+    /// First bytes of the stripes that it covers in part.
+    #[inline]
+    pub fn partly_covered(self) -> impl Iterator<Item = u64> {
+        let first = if self.crosses() { !self.begins_at_boundary() } else { !self.is_aligned() };
+        let last = self.crosses() && !self.ends_at_boundary();
+        let start = move |stripe: u64| stripe.saturating_mul(self.size);
+        first.then_some(start(self.first)).into_iter().chain(last.then_some(start(self.last)))
+    }
+
+    /// Calls `each` with every object of `count` that it touches, once, and the bytes there.
+    #[inline]
+    pub fn objects(self, count: u64, mut each: impl FnMut(u64, u64)) {
+        if !self.crosses() {
+            return each(self.first % count, self.length);
+        }
+        let stripes = self.last - self.first + 1;
+        let before = self.offset - self.first * self.size;
+        let behind = (self.last + 1).saturating_mul(self.size).saturating_sub(self.end());
+        let holds_last = (stripes - 1) % count;
+        for step in 0..stripes.min(count) {
+            let rounds = (stripes - 1 - step) / count + 1;
+            let mut bytes = rounds.saturating_mul(self.size);
+            bytes -= if step == 0 { before } else { 0 };
+            bytes = bytes.saturating_sub(if step == holds_last { behind } else { 0 });
+            each((self.first + step) % count, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_short_way_gives_what_counting_byte_by_byte_gives() {
+        for (size, count) in [(1, 1), (4, 1), (5, 3), (7, 4), (16, 2)] {
+            for offset in 0..40_u64 {
+                for length in 1..70_u64 {
+                    let there = OnStripes::new(offset, length, size);
+                    let mut slow: BTreeMap<u64, u64> = BTreeMap::new();
+                    let mut covered: BTreeMap<u64, u64> = BTreeMap::new();
+                    for byte in offset..offset + length {
+                        *slow.entry(byte / size % count).or_default() += 1;
+                        *covered.entry(byte / size * size).or_default() += 1;
+                    }
+                    let mut fast = BTreeMap::new();
+                    there.objects(count, |object, bytes| assert!(fast.insert(object, bytes).is_none()));
+                    assert_eq!(fast, slow, "{length} at {offset} on {size} x {count}");
+                    let parts: Vec<u64> =
+                        covered.iter().filter(|(_, bytes)| **bytes < size).map(|(at, _)| *at).collect();
+                    assert_eq!(there.partly_covered().collect::<Vec<u64>>(), parts);
+                    assert_eq!(there.crosses(), covered.len() > 1);
+                    assert_eq!(there.is_aligned(), parts.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_all_offsets_is_no_trouble() {
+        let there = OnStripes::new(i64::MAX as u64, 1 << 40, 1 << 32);
+        let mut sum = 0;
+        there.objects(7, |_, bytes| sum += bytes);
+        assert_eq!(sum, 1 << 40);
+    }
+}

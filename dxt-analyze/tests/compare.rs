@@ -1,0 +1,165 @@
+//! Two runs compared: equal ones yield nothing, and a difference that was put in is found, with its size.
+
+mod common;
+
+use common::{job, json, op, process, put, stdout, trace};
+use serde_json::Value;
+
+fn synthetic(folder: &tempfile::TempDir, name: &str, args: &[&str]) -> String {
+    let path = folder.path().join(name).to_str().expect("text").to_owned();
+    dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).expect("a trace");
+    path
+}
+
+fn codes(found: &Value) -> Vec<&str> {
+    found["findings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|finding| finding["code"].as_str().expect("a code"))
+        .collect()
+}
+
+fn compare(one: &str, two: &str) -> Value {
+    json(&["compare", "--format", "json", one, two], 0)
+}
+
+#[test]
+fn equal_runs_yield_no_findings_whatever_the_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let patterns: [&[&str]; 4] = [
+        &["ior-shared", "-n", "64", "--segments", "32"],
+        &["ior-strided", "-n", "32", "--layer", "mpiio", "--jitter", "0.6"],
+        &["file-per-process", "-n", "40", "--op", "read", "--jitter", "0.4"],
+        &["hacc", "-n", "16"],
+    ];
+    for (number, pattern) in patterns.iter().enumerate() {
+        for seed in 1..6 {
+            let of = |seed: u32| {
+                let seed = seed.to_string();
+                let args: Vec<&str> = pattern.iter().copied().chain(["--seed", &seed]).collect();
+                synthetic(&folder, &format!("{number}-{seed}.dxt"), &args)
+            };
+            let found = compare(&of(2 * seed), &of(2 * seed + 1));
+            assert_eq!(codes(&found), Vec::<&str>::new(), "{pattern:?}, seed {seed}: {}", found["findings"]);
+        }
+    }
+}
+
+#[test]
+fn an_operation_that_is_slower_by_a_third_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = |bandwidth, seed| {
+        ["ior-shared", "-n", "16", "--segments", "16", "--latency", "0", "--bandwidth", bandwidth, "--seed", seed]
+    };
+    let one = synthetic(&folder, "a.dxt", &args("1.3e9", "1"));
+    let two = synthetic(&folder, "b.dxt", &args("1.0e9", "2"));
+    let found = compare(&one, &two);
+    assert_eq!(codes(&found), ["DXT-D001"]);
+    let write = found["operations"].as_array().unwrap().iter().find(|row| row["op"] == "write").unwrap();
+    assert_eq!(write["verdict"], "slower");
+    for test in ["calls", "ranks"] {
+        assert!((write[test]["slower"].as_f64().unwrap() - 1.3).abs() < 0.05, "{write}");
+        assert!(write[test]["q"].as_f64().unwrap() < 0.001);
+    }
+    // The cost is the time beyond that of the same calls.
+    let time = |side: &str| write[side]["time_ns"].as_i64().unwrap();
+    assert_eq!(write["extra_ns"].as_i64().unwrap(), time("after") - time("before"));
+    // The other way round it is faster, which is no finding.
+    let back = compare(&two, &one);
+    assert_eq!(codes(&back), Vec::<&str>::new());
+    let write = back["operations"].as_array().unwrap().iter().find(|row| row["op"] == "write").unwrap().clone();
+    assert_eq!(write["verdict"], "faster");
+    stdout(&["compare", "--fail-on", "warn", &one, &two], 4);
+    stdout(&["compare", "--fail-on", "info", &two, &one], 0);
+}
+
+#[test]
+fn one_slow_rank_is_named_and_does_not_make_the_operation_slow() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = |slow: &'static [&'static str]| [&["ior-shared", "-n", "32", "--segments", "32"], slow].concat();
+    let one = synthetic(&folder, "a.dxt", &args(&["--seed", "1"]));
+    let two = synthetic(&folder, "b.dxt", &args(&["--seed", "2", "--slow-rank", "7:2"]));
+    let found = compare(&one, &two);
+    assert_eq!(codes(&found), ["DXT-D008"]);
+    let worst = &found["ranks"]["rows"][0];
+    assert_eq!((&worst["unit"], &worst["outlier"]), (&"7".into(), &true.into()));
+    assert!((worst["slower"].as_f64().unwrap() - 2.0).abs() < 0.1);
+}
+
+#[test]
+fn layouts_ranks_and_growth() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = synthetic(&folder, "a.dxt", &["ior-shared", "-n", "16", "--segments", "16"]);
+    let wide = synthetic(&folder, "b.dxt", &["ior-shared", "-n", "16", "--segments", "16", "--stripe-count", "4"]);
+    let found = compare(&one, &wide);
+    assert!(codes(&found).contains(&"DXT-D005"), "{:?}", codes(&found));
+    let changed = &found["layouts"][0];
+    assert_eq!((&changed["before"], &changed["after"]), (&"1M x 8".into(), &"1M x 4".into()));
+    // Twice the ranks, each doing the same: nothing grows per rank.
+    let more = synthetic(&folder, "c.dxt", &["ior-shared", "-n", "32", "--segments", "16"]);
+    assert_eq!(codes(&compare(&one, &more)), ["DXT-D007"]);
+    let longer = synthetic(&folder, "d.dxt", &["ior-shared", "-n", "16", "--segments", "20"]);
+    let found = compare(&one, &longer);
+    assert_eq!(codes(&found), ["DXT-D002", "DXT-D003"]);
+    let title = found["findings"][0]["title"].as_str().unwrap();
+    assert!(title.contains("256 before, 320 now"), "{title}");
+}
+
+#[test]
+fn files_match_by_folder_and_by_numbers_and_new_ones_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let build = |job_id: &str, extra: &str| {
+        let processes = (0..2).map(|rank| {
+            let mut one = process(rank, "n");
+            one.write(&format!("/scratch/{job_id}/mesh.h5"), 0, 4096, 1000, 2000);
+            one.write(&format!("/scratch/{job_id}/out.{job_id}.{rank}"), 0, 8192, 3000, 4000);
+            one.write(extra, 0, 100, 5000, 6000);
+            one
+        });
+        put(folder.path(), &format!("{job_id}.dxt"), &trace(&job(job_id, 2), processes.collect()))
+    };
+    let found = compare(&build("4711", "/tmp/x/old"), &build("4712", "/tmp/y/other"));
+    assert_eq!(codes(&found), ["DXT-D004"]);
+    let rows = found["files"]["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["unit"] == name).unwrap_or_else(|| panic!("{name}"));
+    assert_eq!(row("/scratch/4711/mesh.h5")["other"], "/scratch/4712/mesh.h5");
+    assert_eq!(row("/scratch/4711/out.4711.1")["other"], "/scratch/4712/out.4712.1");
+    assert_eq!(row("/scratch/4711/out.4711.1")["after"]["bytes"], 8192);
+    assert_eq!((&row("/tmp/y/other")["before"], &row("/tmp/x/old")["after"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn longer_requests_are_compared_by_bandwidth() {
+    let folder = tempfile::tempdir().unwrap();
+    let build = |name: &str, length: u64, ns: u64| {
+        let processes = (0..10).map(|rank| {
+            let mut one = process(rank, "n");
+            (0..20_u64).for_each(|i| {
+                let took = ns + (i * 7 + rank as u64) % 13;
+                one.add("/f", op::POSIX_READ, 0, (i * length) as i64, length, i * 100_000, i * 100_000 + took);
+            });
+            one
+        });
+        put(folder.path(), name, &trace(&job(name, 10), processes.collect()))
+    };
+    // Twice as long requests take twice as long: no slower. Four times as long: half the bandwidth.
+    let one = build("a.dxt", 1000, 5000);
+    let read = |found: &Value| found["operations"][0].clone();
+    let same = read(&compare(&one, &build("b.dxt", 2000, 10_000)));
+    assert_eq!((&same["metric"], &same["verdict"]), (&"bandwidth".into(), &"same".into()));
+    let slow = read(&compare(&one, &build("c.dxt", 2000, 20_000)));
+    assert_eq!(slow["verdict"], "slower");
+    assert!((slow["calls"]["slower"].as_f64().unwrap() - 2.0).abs() < 0.01);
+}
+
+#[test]
+fn forms_and_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = synthetic(&folder, "a.dxt", &["ior-shared", "-n", "4"]);
+    let csv = stdout(&["compare", "--format", "csv", "--table", "files", &one, &one], 0);
+    assert!(csv.starts_with("file,matched_by,file_after,calls_before,bytes_before,time_before_s"), "{csv}");
+    assert!(stdout(&["compare", &one, &one], 0).contains("No findings."));
+    stdout(&["compare", &one, "/nowhere"], 1);
+    stdout(&["compare", &one], 2);
+}

@@ -1,0 +1,116 @@
+//! `serve`: what it answers, what it refuses, and how it ends.
+
+mod common;
+
+use common::{command, put, small, trace};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+struct Server {
+    child: Child,
+    port: u16,
+    word: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (job, processes) = small();
+        let path = put(folder.path(), "a.dxt", &trace(&job, processes));
+        let mut child =
+            command(&["serve", &path]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a server");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+        let rest = line.trim().strip_prefix("http://127.0.0.1:").expect("an address").to_owned();
+        let (port, word) = rest.split_once('/').expect("a path");
+        Self { child, port: port.parse().expect("a port"), word: word.trim_end_matches('/').into(), _folder: folder }
+    }
+
+    /// Status and body of the answer to a request with this first line and host.
+    fn ask(&self, request: &str, host: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        let text = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(text.as_bytes()).expect("to ask");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+        (status, answer.split_once("\r\n\r\n").map_or_else(String::new, |(_, body)| body.into()))
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        self.ask(&format!("GET /{}/{path}", self.word), &format!("127.0.0.1:{}", self.port))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_page_and_its_tiles_are_served() {
+    let server = Server::start();
+    let (status, page) = server.get("");
+    assert!(status == 200 && page.contains("\"tiles\":true"));
+    let (status, body) = server.get("tile?rows=ranks&from=9000&until=26000");
+    assert_eq!(status, 200, "{body}");
+    let tile: Value = serde_json::from_str(&body).expect("JSON");
+    // Of each rank: the first write, MPI-IO's and POSIX's, and the second, which begins inside the span.
+    assert_eq!(tile["calls"]["start_ns"].as_array().map(Vec::len), Some(4 * 4));
+    assert_eq!(tile["grid"]["rows"].as_array().map(Vec::len), Some(4));
+    let (_, body) = server.get("tile?rows=ranks&from=9000&until=26000&first=1&end=3");
+    let tile: Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!((&tile["grid"]["first"], &tile["grid"]["rows"][0]["label"]), (&1.into(), &"rank 1".into()));
+    assert_eq!(tile["calls"]["process"], serde_json::json!([1, 1, 1, 1, 2, 2, 2, 2]));
+    for rows in ["nodes", "files", "targets"] {
+        let (status, body) = server.get(&format!("tile?rows={rows}&from=0&until=18446744073709551615"));
+        let tile: Value = serde_json::from_str(&body).expect("JSON");
+        assert!(status == 200 && tile["calls"].is_null());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_the_server_goes_on() {
+    let server = Server::start();
+    let wrong = [
+        "tile",
+        "tile?rows=ranks",
+        "tile?rows=cats&from=0&until=1",
+        "tile?rows=ranks&from=5&until=5",
+        "tile?rows=ranks&from=-1&until=5",
+        "tile?rows=ranks&from=0&until=99999999999999999999",
+        "tile?rows=ranks&from=0&until=9&first=3&end=2",
+        "tile?rows=ranks&from=0&until=9&more=1",
+    ];
+    for query in wrong {
+        assert_eq!(server.get(query).0, 400, "{query}");
+    }
+    assert_eq!(server.get("../../etc/passwd").0, 404);
+    assert_eq!(server.get("other").0, 404);
+    let own = format!("127.0.0.1:{}", server.port);
+    assert_eq!(server.ask("GET /", &own).0, 404);
+    assert_eq!(server.ask(&format!("POST /{}/", server.word), &own).0, 405);
+    // A page of another name that has this address learns nothing.
+    for host in ["evil.example", &format!("evil.example:{}", server.port), "127.0.0.1", "127.0.0.1:1"] {
+        assert_eq!(server.ask(&format!("GET /{}/", server.word), host).0, 421, "{host}");
+    }
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
+    stream.write_all(b"\0\xff nonsense\r\n\r\n").expect("to write");
+    let _ = stream.read(&mut [0; 100]);
+    let far = "tile?rows=ranks&from=18446744073709551614&until=18446744073709551615&first=4294967295";
+    assert_eq!(server.get(far).0, 200);
+    assert_eq!(server.get("").0, 200);
+}
+
+#[test]
+fn an_interrupt_ends_it_well() {
+    let mut server = Server::start();
+    let status = Command::new("kill").args(["-INT", &server.child.id().to_string()]).status().expect("kill");
+    assert!(status.success());
+    assert_eq!(server.child.wait().expect("its end").code(), Some(0));
+}

@@ -1,0 +1,141 @@
+//! Stripe layouts: asked of the file system when a file is opened and once more when it is closed or the program ends, since
+//! a progressive layout grows as the file is written.
+#![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
+
+use super::file::number;
+use super::records::{File, LayoutText};
+use crate::errno;
+use crate::memory::{self, Bytes, Table};
+use crate::spool::journal;
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use trace_format::meta::{FileKind, LayoutDef, LayoutMoment, LayoutSource};
+
+static LAYOUTS: Table<LayoutText> = Table::new();
+/// The attributes' values: apart from paths, which a job with many widely striped files must not be short of.
+static VALUES: Bytes = Bytes::new();
+
+/// Devices whose file system knows neither attribute (EOPNOTSUPP, not merely a file without one): not asked again.
+static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+
+const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
+    [(c"lustre.lov", LayoutSource::Lustre), (c"ceph.file.layout", LayoutSource::Ceph)];
+/// Bytes that a layout of some 300 stripes takes: room on the stack of any thread.
+const COMMON_BYTES: usize = 8192;
+/// Longest value that Linux hands out (XATTR_SIZE_MAX); 2,000 stripes, Lustre's most, take 48,032 bytes.
+const MOST_BYTES: usize = 65536;
+
+/// Takes address space for `layouts` layouts with `bytes` bytes together.
+pub(super) fn prepare(layouts: usize, bytes: usize) {
+    LAYOUTS.prepare(layouts);
+    VALUES.prepare(bytes);
+}
+
+impl File {
+    /// Layouts at open and at close.
+    pub(crate) fn layouts(&self) -> [Option<&'static LayoutText>; 2] {
+        // SAFETY: null or a record that never goes away.
+        [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
+    }
+
+    /// Whether its file system knows layouts.
+    pub(crate) fn has_layouts(&self) -> bool {
+        !self.layouts[0].load(Ordering::Relaxed).is_null() || self.may_get_layout.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes a layout of a file into the journal.
+pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
+    if journal::is_kept() {
+        let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };
+        journal::layout(&def, layout.bytes);
+    }
+}
+
+/// Asks the file system behind `fd` for the file's stripe layout and keeps it. Works for ordinary users on every Lustre
+/// and CephFS client; a file system that knows neither attribute is asked once.
+pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
+    if !matches!(file.identity.get().kind, FileKind::Regular) {
+        return;
+    }
+    let [at_open, at_close] = &file.layouts;
+    match moment {
+        LayoutMoment::Open if !at_open.load(Ordering::Relaxed).is_null() => return,
+        LayoutMoment::Close if !file.has_layouts() => return,
+        _ => {}
+    }
+    let device = file.identity.get().device;
+    if WITHOUT_LAYOUTS.iter().any(|without| without.load(Ordering::Relaxed) == device + 1) {
+        return;
+    }
+    let mut knows_none = true;
+    for (name, source) in ATTRIBUTES {
+        match ask(fd, name, |value| keep(file, source, value)) {
+            Ok(kept) => {
+                let place = if moment == LayoutMoment::Close { at_close } else { at_open };
+                if let Some((layout, is_new)) = kept {
+                    place.store(std::ptr::from_ref(layout).cast_mut(), Ordering::Release);
+                    if is_new {
+                        note(file, moment, layout);
+                    }
+                }
+                return;
+            }
+            Err(error) => {
+                knows_none &= error == libc::EOPNOTSUPP;
+                // Lustre's answer for a file whose objects are made at its first write.
+                if source == LayoutSource::Lustre && error == libc::ENODATA {
+                    file.may_get_layout.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+    if knows_none {
+        // A device number plus one, where there is a place left.
+        let free = |place: &&AtomicU64| place.load(Ordering::Relaxed) == 0;
+        if let Some(place) = WITHOUT_LAYOUTS.iter().find(free) {
+            place.store(device + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Keeps a value; the same as before is not kept again, since a file may be opened and closed without end. The second part
+/// says whether it is new.
+fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static LayoutText, bool)> {
+    let mut before = file.layouts().into_iter().flatten();
+    if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {
+        return Some((before, false));
+    }
+    if value.is_empty() {
+        return None;
+    }
+    let (_, layout) = VALUES.keep(value).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }))?;
+    Some((layout, true))
+}
+
+/// Gives the attribute's value to `take`, or else the error number.
+fn ask<T>(fd: libc::c_int, name: &CStr, take: impl FnOnce(&[u8]) -> T) -> Result<T, i32> {
+    let mut buffer = [0_u8; COMMON_BYTES];
+    match value(fd, name, &mut buffer) {
+        Err(libc::ERANGE) => {}
+        answer => return answer.map(take),
+    }
+    // A widely striped file: memory for the moment, since a thread's stack may be small.
+    let place = memory::reserve(MOST_BYTES);
+    if place.is_null() {
+        return Err(libc::ENOMEM);
+    }
+    // SAFETY: as many bytes of a new mapping, zeroed, that nobody else knows.
+    let answer = value(fd, name, unsafe { std::slice::from_raw_parts_mut(place, MOST_BYTES) }).map(take);
+    // SAFETY: the mapping from above; nothing refers to it any more.
+    unsafe { crate::sys::syscall!(libc::SYS_munmap, place, MOST_BYTES) };
+    answer
+}
+
+fn value<'a>(fd: libc::c_int, name: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], i32> {
+    // SAFETY: the buffer is ours and its size is given; the name ends in NUL.
+    let length =
+        unsafe { crate::sys::syscall!(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
+    let length = usize::try_from(length).map_err(|_| errno::save().value())?;
+    buffer.get(..length).ok_or(libc::ERANGE)
+}
