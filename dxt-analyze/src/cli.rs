@@ -182,15 +182,35 @@ pub struct OutliersArgs {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Compare ranks, nodes, OSTs or files in each of N spans of time apart
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub windows: Option<u32>,
+    /// Compare ranks, nodes, OSTs or files apart in each of N equal spans of time, or in each I/O phase
+    #[arg(long, value_name = "N|phases", value_parser = spans)]
+    pub windows: Option<Spans>,
     /// Outliers to list per group, the slowest; all are counted
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
     /// Show times as nanoseconds since 1970 (table: wall clock) instead of since the job's start
     #[arg(long)]
     pub absolute: bool,
+}
+
+/// Bins of `timeline` unless it is told another number.
+pub const BINS: u32 = 1000;
+
+/// How `outliers --windows` cuts the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spans {
+    /// Into so many equal parts.
+    Equal(u32),
+    /// At the starts of I/O phases.
+    Phases,
+}
+
+fn spans(text: &str) -> Result<Spans, String> {
+    if text == "phases" {
+        return Ok(Spans::Phases);
+    }
+    let count = text.parse().ok().filter(|count| (1..=1000).contains(count));
+    count.map(Spans::Equal).ok_or_else(|| "neither a number from 1 to 1000 nor `phases`".into())
 }
 
 /// `stripes`.
@@ -298,7 +318,7 @@ pub struct TimelineArgs {
     #[command(flatten)]
     pub output: Output,
     /// Most bins of time; their width is 1, 2 or 5 times a power of ten
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    #[arg(long, default_value_t = BINS, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub bins: u32,
 }
 

@@ -4,9 +4,9 @@
 /// [`crate::analyses::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 18;
 /// Writes to shared stripes whose times are held at once, in one pass over the trace.
-pub const HELD_WRITES: u64 = 1 << 22;
+pub const HELD_WRITES: u64 = 1 << 21;
 /// Passes over the trace that may be spent on such writes.
-pub const SHARING_PASSES: usize = 8;
+pub const SHARING_PASSES: usize = 2;
 /// Processes named per stripe.
 pub const NAMED_PROCESSES: usize = 16;
 /// Components that a layout may have.

@@ -126,6 +126,31 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     }
 }
 
+/// An analysis that is needed again after the pass.
+impl<A: Analysis> Analysis for &A {
+    type Partial = A::Partial;
+
+    fn start(&self) -> Self::Partial {
+        (**self).start()
+    }
+
+    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+        (**self).wants(run, process, head)
+    }
+
+    fn ordered(&self) -> bool {
+        (**self).ordered()
+    }
+
+    fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
+        (**self).block(partial, block);
+    }
+
+    fn merge(&self, into: &mut Self::Partial, other: Self::Partial) {
+        (**self).merge(into, other);
+    }
+}
+
 /// An analysis that may not be asked for.
 impl<A: Analysis> Analysis for Option<A> {
     type Partial = Option<A::Partial>;

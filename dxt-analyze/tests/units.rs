@@ -152,6 +152,32 @@ fn windows_tell_when_a_rank_was_slow() {
 }
 
 #[test]
+fn phases_are_compared_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Three bursts of ten writes of 2 ms with a second between them; rank 9 takes twice as long in the second.
+    let processes = (0..16).map(|rank| {
+        let mut process = process(rank, if rank < 8 { "n0" } else { "n1" });
+        for call in 0..30_u64 {
+            let start = call / 10 * 1_000_000_000 + call % 10 * 5_000_000 + rank as u64 * 100 + 1;
+            let time = if rank == 9 && call / 10 == 1 { 4_000_000 } else { 2_000_000 + call % 7 * 1000 };
+            let offset = (call * 16 + rank as u64) as i64 * MIB as i64;
+            process.write("/lus/a", offset, MIB, start, start + time);
+        }
+        process
+    });
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 16), processes.collect()));
+    let found = json(&["outliers", "--by", "rank", "--windows", "phases", "--format", "json", &path], 0);
+    let stragglers = found["stragglers"].as_array().expect("stragglers");
+    let verdicts: Vec<bool> = stragglers.iter().map(|row| row["outlier"] == true).collect();
+    assert_eq!((verdicts, &stragglers[1]["unit"]), (vec![false, true, false], &serde_json::json!("9")));
+    let starts: Vec<u64> =
+        stragglers.iter().map(|row| row["from_ns"].as_u64().expect("a time") / 900_000_000).collect();
+    assert_eq!(starts, [0, 1, 2]);
+    stdout(&["outliers", "--windows", "phases", &path], 2);
+    stdout(&["outliers", "--by", "rank", "--windows", "0", &path], 2);
+}
+
+#[test]
 fn small_samples_get_no_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let few: Vec<Builder> = ranks(|rank, _| if rank == 1 { 50 } else { 1 }).into_iter().take(4).collect();

@@ -53,6 +53,15 @@ impl Parts {
     }
 }
 
+impl Parts {
+    /// All of `length` bytes on one target.
+    pub fn on(&mut self, target: Option<u32>, length: u64) -> &[(Option<u32>, u64)] {
+        self.0.clear();
+        self.0.push((target, length));
+        &self.0
+    }
+}
+
 /// The bytes `at..end`, all in `component`.
 fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option<u32>, u64)) {
     let (size, count) = (component.stripe_size, u64::from(component.stripe_count));

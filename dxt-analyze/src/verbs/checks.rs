@@ -1,18 +1,18 @@
 //! `checks`: one ordered pass over the trace, then every verdict, and how the result looks.
 
 use crate::analyses::checks::report::{Amount, Checks, Verdict};
-use crate::analyses::checks::timeline::{Gap, Timeline, phases};
-use crate::analyses::checks::walk::Walk;
+use crate::analyses::checks::timeline::{Gap, Slots, Timeline, phases};
+use crate::analyses::checks::walk::{self, Walk};
 use crate::analyses::checks::{Measured, calls, counted, judge};
 use crate::analyses::completeness::Completeness;
 use crate::analyses::profiles;
-use crate::analyses::totals::{Totals, with_missing};
+use crate::analyses::totals::{self, Totals, with_missing};
 use crate::cli::ChecksArgs;
 use crate::findings;
 use crate::load::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
-use crate::scan::scan;
+use crate::scan::{Lost, scan};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -48,8 +48,21 @@ pub fn checks_of(run: &Run, args: &ChecksArgs) -> ChecksReport {
     let timeline = Timeline::new(run);
     let bar = Bar::new(run.segments(), "checks");
     let analysis = (Totals, (Walk { thresholds: least }, timeline));
-    let ((totals, (mut walked, slots)), lost) = scan(run, &analysis, &bar);
+    let ((totals, (walked, slots)), lost) = scan(run, &analysis, &bar);
     drop(bar);
+    checks_from(run, args.all, totals, walked, (&timeline, &slots), &lost)
+}
+
+/// The checks by what a scan found.
+pub(super) fn checks_from(
+    run: &Run,
+    all: bool,
+    totals: totals::Partial,
+    mut walked: walk::Partial,
+    (timeline, slots): (&Timeline, &Slots),
+    lost: &Lost,
+) -> ChecksReport {
+    let least = &run.thresholds;
     walked.finish(least);
     counted::add_counters(run, &mut walked.files, least);
     let counted = profiles::counted(run);
@@ -62,11 +75,11 @@ pub fn checks_of(run: &Run, args: &ChecksArgs) -> ChecksReport {
         calls: calls::sum(run, &with_missing(run, totals)),
         files: walked.files.into_iter().collect(),
         common: walked.cells.common(),
-        phases: phases(&timeline, &slots),
+        phases: phases(timeline, slots),
         memory,
     };
     let verdicts = judge(&measured);
-    let missing = Completeness::of(run, &lost);
+    let missing = Completeness::of(run, lost);
     let mut found = verdicts.findings;
     found.extend(missing.findings());
     findings::sort(&mut found);
@@ -81,7 +94,7 @@ pub fn checks_of(run: &Run, args: &ChecksArgs) -> ChecksReport {
         missing,
         findings: found,
     };
-    ChecksReport { result, all: args.all }
+    ChecksReport { result, all }
 }
 
 impl Report for ChecksReport {

@@ -1,17 +1,18 @@
 //! `outliers`: the passes over the trace that each comparison needs, and how the result looks.
 
 use crate::analyses::completeness::Completeness;
-use crate::analyses::distribution::{Distribution, Metric};
-use crate::analyses::groups::data_groups;
+use crate::analyses::distribution::{Distribution, GroupSample, Metric};
+use crate::analyses::groups::{Group, data_groups};
 use crate::analyses::outliers::{
     OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
 };
 use crate::analyses::shared_traits::Population;
 use crate::analyses::units::windows::{Straggler, stragglers};
-use crate::analyses::units::work::with_missing;
+use crate::analyses::units::work::{self, with_missing};
 use crate::analyses::units::{UnitGroup, UnitKind, Verdict, Windows, Work, compare};
 use crate::analyses::worst::{GroupWorst, Worst};
-use crate::cli::{By, OutliersArgs};
+use crate::cli::{BINS, By, OutliersArgs, Spans};
+use crate::exit::UsageError;
 use crate::findings;
 use crate::load::{FileLayout, Run};
 use crate::progress::Bar;
@@ -48,13 +49,21 @@ pub fn outliers(args: &OutliersArgs) -> Result<OutliersReport> {
 /// # Errors
 /// If the layouts make no sense.
 pub fn outliers_of(run: &Run, args: &OutliersArgs) -> Result<OutliersReport> {
-    let mut result = match args.by {
+    let result = match args.by {
+        By::Op if args.windows.is_some() => {
+            let text = "--windows compares ranks, nodes, OSTs or files: add --by; for single operations --time narrows the time down";
+            return Err(UsageError(text.into()).into());
+        }
         By::Op => by_operation(run, args)?,
         By::Rank => by_unit(run, args, UnitKind::Rank)?,
         By::Node => by_unit(run, args, UnitKind::Node)?,
         By::File => by_unit(run, args, UnitKind::File)?,
         By::Ost => by_unit(run, args, UnitKind::Target)?,
     };
+    Ok(finished(run, args, result))
+}
+
+fn finished(run: &Run, args: &OutliersArgs, mut result: Outliers) -> OutliersReport {
     result.findings.extend(result.missing.findings());
     findings::sort(&mut result.findings);
     if args.absolute {
@@ -64,7 +73,7 @@ pub fn outliers_of(run: &Run, args: &OutliersArgs) -> Result<OutliersReport> {
             row.end_ns = row.end_ns.saturating_add(start);
         }
     }
-    Ok(OutliersReport { result, absolute: args.absolute, thresholds: run.thresholds.clone() })
+    OutliersReport { result, absolute: args.absolute, thresholds: run.thresholds.clone() }
 }
 
 fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
@@ -94,11 +103,37 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
     } else {
         vec![GroupWorst::default(); fences.len()]
     };
-    let mut result = empty(run, args, &lost);
-    result.operations = operation_groups(run, &groups, &samples, worst, &layouts);
+    Ok(operations(run, args, &layouts, &groups, &samples, worst, &lost))
+}
+
+/// The report on single operations by what two scans found.
+pub(super) fn operations_from(
+    run: &Run,
+    args: &OutliersArgs,
+    layouts: &[Option<FileLayout>],
+    groups: &[Option<Group>],
+    samples: &[GroupSample],
+    worst: Option<Vec<GroupWorst>>,
+    lost: &Lost,
+) -> OutliersReport {
+    let worst = worst.unwrap_or_else(|| vec![GroupWorst::default(); samples.len()]);
+    finished(run, args, operations(run, args, layouts, groups, samples, worst, lost))
+}
+
+fn operations(
+    run: &Run,
+    args: &OutliersArgs,
+    layouts: &[Option<FileLayout>],
+    groups: &[Option<Group>],
+    samples: &[GroupSample],
+    worst: Vec<GroupWorst>,
+    lost: &Lost,
+) -> Outliers {
+    let mut result = empty(run, args, lost);
+    result.operations = operation_groups(run, groups, samples, worst, layouts);
     let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
     result.findings =
-        operation_findings(&result.operations, args.metric, io_ns, &population(run, &layouts), &run.thresholds);
+        operation_findings(&result.operations, args.metric, io_ns, &population(run, layouts), &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
             "the trace holds counters and no single operations (DXT_ENABLE=counters): --by rank, node or file compares sums"
@@ -107,7 +142,7 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
             "there are no reads or writes to compare".into()
         });
     }
-    Ok(result)
+    result
 }
 
 /// How many ranks, nodes, targets and files there are: what chance would give each.
@@ -128,20 +163,47 @@ fn population(run: &Run, layouts: &[Option<FileLayout>]) -> Population {
 
 fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
     let groups = data_groups(run);
-    let mut layouts = super::layouts(run, args.layout.as_deref())?;
-    layouts.iter_mut().for_each(|layout| {
-        layout.take_if(|layout| layout.is_guess());
-    });
-    let windows = args.windows.map_or_else(Windows::whole, |count| Windows::equal(run, count));
+    let layouts = certain(super::layouts(run, args.layout.as_deref())?);
+    let windows = match args.windows {
+        None => Windows::whole(),
+        Some(Spans::Equal(count)) => Windows::equal(run, count),
+        Some(Spans::Phases) => {
+            Windows::beginning_at(super::timeline_of(run, BINS).phases.iter().map(|phase| phase.start_ns))
+        }
+    };
     let bar = Bar::new(run.segments(), "reading");
     let analysis = Work { kind, groups: &groups, layouts: &layouts, windows: &windows };
     let (partial, lost) = scan(run, &analysis, &bar);
     drop(bar);
-    let (work, unsure) = with_missing(run, &analysis, partial);
+    Ok(units(run, args, &analysis, partial, &lost))
+}
+
+/// Layouts by which bytes may be given to storage targets: those that are no guess.
+pub(super) fn certain(mut layouts: Vec<Option<FileLayout>>) -> Vec<Option<FileLayout>> {
+    layouts.iter_mut().for_each(|layout| {
+        layout.take_if(|layout| layout.is_guess());
+    });
+    layouts
+}
+
+/// The report on ranks, nodes, files or targets by what a scan found.
+pub(super) fn units_from(
+    run: &Run,
+    args: &OutliersArgs,
+    analysis: &Work<'_>,
+    partial: work::Partial,
+    lost: &Lost,
+) -> OutliersReport {
+    finished(run, args, units(run, args, analysis, partial, lost))
+}
+
+fn units(run: &Run, args: &OutliersArgs, analysis: &Work<'_>, partial: work::Partial, lost: &Lost) -> Outliers {
+    let (kind, windows) = (analysis.kind, analysis.windows);
+    let (work, unsure) = with_missing(run, analysis, partial);
     let times = work.values().flat_map(|units| units.values()).flat_map(|unit| unit.values());
     let io_ns = times.fold(0_u64, |sum, cell| sum.saturating_add(cell.time_ns));
-    let mut result = empty(run, args, &lost);
-    result.units = compare(run, kind, args.metric, &windows, &work, args.top);
+    let mut result = empty(run, args, lost);
+    result.units = compare(run, kind, args.metric, windows, &work, args.top);
     result.stragglers = stragglers(&result.units);
     result.findings = unit_findings(kind, &result.units, io_ns, &run.thresholds);
     result.nothing = nothing(run, kind, work.is_empty());
@@ -149,7 +211,7 @@ fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
         let text = "operations were folded into counters and may lie in one window or another: they are left out";
         result.missing.remarks.push(format!("{} {text}", units::count(unsure)));
     }
-    Ok(result)
+    result
 }
 
 /// Why nothing is compared, or not everything.

@@ -3,7 +3,7 @@
 use super::stripes_tables::{file_table, load_part, moment_table, pace_table, stripe_table, target_table};
 use super::stripes_trials::{trial_lines, trial_table};
 use crate::analyses::completeness::Completeness;
-use crate::analyses::stripes::audit::{Audit, FileAudit};
+use crate::analyses::stripes::audit::{self, Audit, FileAudit};
 use crate::analyses::stripes::load::Rows;
 use crate::analyses::stripes::report::{Found, Stripes, files};
 use crate::analyses::stripes::trials::plan::{self, Candidate, Plan};
@@ -17,7 +17,7 @@ use crate::limits::TRIAL_FILES;
 use crate::load::{FileLayout, LayoutOrigin, Run};
 use crate::progress::Bar;
 use crate::render::{Part, Report, View, units};
-use crate::scan::scan;
+use crate::scan::{Lost, scan};
 use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -51,8 +51,20 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     let bar = Bar::new(run.segments(), "stripes");
     let audit = Audit { layouts: &layouts, rows: Rows::new(run, &layouts) };
     let (partial, lost) = scan(run, &audit, &bar);
-    let ost_load = partial.load.part(&audit.rows);
     drop(bar);
+    stripes_from(run, args, &audit, partial, &lost)
+}
+
+/// Audits a run by what the first scan found; scans again for contested stripes and other layouts.
+pub(super) fn stripes_from(
+    run: &Run,
+    args: &StripesArgs,
+    audit: &Audit<'_>,
+    partial: audit::Partial,
+    lost: &Lost,
+) -> Result<StripesReport> {
+    let layouts = audit.layouts;
+    let ost_load = partial.load.part(&audit.rows);
     let mut found = Found {
         files: partial.files,
         contested: partial.followed.contested(),
@@ -65,11 +77,11 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     let plan = overlap::plan(&found.contested);
     for batch in &plan.batches {
         let bar = Bar::new(run.segments(), "shared stripes");
-        let (writes, _) = scan(run, &overlap::Collect::new(&layouts, batch), &bar);
+        let (writes, _) = scan(run, &overlap::Collect::new(layouts, batch), &bar);
         found.conflicts.extend(conflicts::conflicts(batch, writes, &nodes));
     }
     found.left_over = plan.left_over;
-    let what_if = trials(run, &layouts, &found.files, args)?;
+    let what_if = trials(run, layouts, &found.files, args)?;
     let mut with_data: Vec<u32> = run
         .processes
         .iter()
@@ -81,12 +93,12 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
     with_data.dedup();
     let names = with_data.iter().filter_map(|file| run.files.get(*file as usize));
     let mut result = Stripes {
-        files: files(run, &layouts, found, args.top),
+        files: files(run, layouts, found, args.top),
         without_layout: names.map(|file| file.name.clone()).collect(),
         followed_one_in,
         what_if,
         ost_load,
-        missing: Completeness::of(run, &lost),
+        missing: Completeness::of(run, lost),
         findings: Vec::new(),
     };
     result.findings = advice::findings(&result, &run.thresholds);

@@ -1,14 +1,14 @@
 //! `summary`: one pass for the totals, another for profiles if they are asked for, and how they look within 80 columns.
 
 use crate::analyses::counters::Fold;
-use crate::analyses::profiles::{self, FileProfile};
+use crate::analyses::profiles::{self, FileProfile, Profiles};
 use crate::analyses::summary::{Summary, summarize};
-use crate::analyses::totals::Totals;
+use crate::analyses::totals::{self, Totals};
 use crate::cli::SummaryArgs;
 use crate::load::{Run, filters};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, units};
-use crate::scan::scan;
+use crate::scan::{Lost, scan};
 use anyhow::Result;
 use trace_format::common_values::{CommonValue, REPORTED};
 
@@ -31,14 +31,24 @@ pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let bar = Bar::new(run.segments(), "reading");
     let (totals, lost) = scan(run, &Totals, &bar);
     drop(bar);
-    let mut summary = summarize(run, totals, &lost, top);
-    let all = if profiles {
+    let all = profiles.then(|| {
         // What cannot be read has been said already.
         let (partial, _) = scan(run, &Fold, &Bar::new(run.segments(), "profiles"));
         partial.sums(run).profiles
-    } else {
-        profiles::counted(run)
-    };
+    });
+    summary_from(run, totals, &lost, top, all)
+}
+
+/// The summary by a scan's totals; `all` profiles, if those of what was counted are not enough.
+pub(super) fn summary_from(
+    run: &Run,
+    totals: totals::Partial,
+    lost: &Lost,
+    top: usize,
+    all: Option<Profiles>,
+) -> Summary {
+    let mut summary = summarize(run, totals, lost, top);
+    let all = all.unwrap_or_else(|| profiles::counted(run));
     let names: Vec<&str> = summary.top_files.iter().map(|row| row.file.as_str()).collect();
     summary.profiles = profiles::rows(run, all, &names);
     summary

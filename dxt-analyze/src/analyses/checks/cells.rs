@@ -57,7 +57,7 @@ impl Cells {
     /// Adds what one process read of `file`: disjoint ranges in order. Called once per process and file.
     pub fn add(&mut self, file: u32, ranges: impl Iterator<Item = (u64, u64)>) {
         // Ranges are in order, so those of one cell follow each other and their reader counts once.
-        let (mut counted, mut left) = (None, CELLS_OF_A_PROCESS);
+        let (mut open, mut left) = (None::<(u64, Cell)>, CELLS_OF_A_PROCESS);
         for (start, end) in ranges {
             let first = start / CELL_BYTES;
             let last = (end.saturating_sub(1) / CELL_BYTES).min(first.saturating_add(left));
@@ -67,10 +67,21 @@ impl Cells {
                     (number.saturating_mul(CELL_BYTES), number.saturating_add(1).saturating_mul(CELL_BYTES));
                 let (from, until) = (start.max(from), end.min(until));
                 let bytes = until.saturating_sub(from);
-                let readers = u32::from(counted != Some(number));
-                counted = Some(number);
-                self.join((file, number), Cell { readers, bytes, first: from, behind: until });
+                match &mut open {
+                    Some((same, cell)) if *same == number => {
+                        (cell.bytes, cell.behind) = (cell.bytes.saturating_add(bytes), until);
+                    }
+                    _ => {
+                        let cell = Cell { readers: 1, bytes, first: from, behind: until };
+                        if let Some((number, cell)) = open.replace((number, cell)) {
+                            self.join((file, number), cell);
+                        }
+                    }
+                }
             }
+        }
+        if let Some((number, cell)) = open {
+            self.join((file, number), cell);
         }
     }
 

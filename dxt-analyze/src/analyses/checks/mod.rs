@@ -20,6 +20,7 @@ mod requests;
 mod roles;
 pub mod runs;
 mod slot;
+mod sorted;
 pub mod sums;
 pub mod timeline;
 mod traffic;

@@ -1,29 +1,86 @@
-//! Which bytes of a file a process has touched: disjoint ranges, exact while there is room. Where room ends, the smallest
-//! ranges are forgotten, so that an overlap can be missed and never made up, and what was forgotten is counted.
+//! Which bytes of a file a process has touched: disjoint ranges, exact while there is room. Ranges of one length at one distance
+//! from each other, as programs make them, are kept as one run however many they are. Where room ends, the runs of fewest bytes
+//! are forgotten, so that an overlap can be missed and never made up, and what was forgotten is counted.
 
-use std::collections::BTreeMap;
+use super::sorted::{Place, Sorted};
 
-/// Disjoint ranges of bytes, none touching the next.
+/// Ranges of `length` bytes, `stride` from the start of one to the start of the next, none touching the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    length: u64,
+    /// 0 for a single one.
+    stride: u64,
+    count: u64,
+    /// Latest time given.
+    time: u64,
+}
+
+impl Run {
+    /// One range.
+    pub(super) fn single(length: u64, time: u64) -> Self {
+        Self { length, stride: 0, count: 1, time }
+    }
+
+    /// Where the last range begins if the first does at `first`.
+    fn last(&self, first: u64) -> u64 {
+        first + (self.count - 1) * self.stride
+    }
+
+    /// Behind the last byte.
+    fn end(&self, first: u64) -> u64 {
+        self.last(first) + self.length
+    }
+
+    fn bytes(&self) -> u64 {
+        self.length.saturating_mul(self.count)
+    }
+
+    /// Numbers of the ranges that have a byte in `start..end` or touch it: from, and behind the last.
+    fn touching(&self, first: u64, start: u64, end: u64) -> (u64, u64) {
+        let before = |place: u64| if self.count == 1 { 1 } else { place.div_ceil(self.stride) };
+        let from = (first + self.length).checked_sub(start).map_or_else(|| before(start - first - self.length), |_| 0);
+        let behind =
+            end.checked_sub(first).map_or(0, |place| if self.count == 1 { 1 } else { place / self.stride + 1 });
+        (from.min(self.count), behind.min(self.count))
+    }
+
+    /// Bytes of `start..end` in the ranges `from..behind`, which touch it.
+    fn known(&self, first: u64, (from, behind): (u64, u64), start: u64, end: u64) -> u64 {
+        if from >= behind {
+            return 0;
+        }
+        let (begins, ends) = (first + from * self.stride, first + (behind - 1) * self.stride + self.length);
+        (behind - from) * self.length - start.saturating_sub(begins) - ends.saturating_sub(end)
+    }
+
+    /// Its ranges `from..behind` by themselves, if that is any.
+    fn part(&self, first: u64, from: u64, behind: u64) -> Option<(u64, Self)> {
+        let count = behind.checked_sub(from).filter(|count| *count > 0)?;
+        let stride = if count > 1 { self.stride } else { 0 };
+        Some((first + from * self.stride, Self { stride, count, ..*self }))
+    }
+}
+
+/// Disjoint ranges of bytes, none touching the next. No run has a range between two of another.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    /// First byte -> (byte behind the last, latest time given).
-    map: BTreeMap<u64, (u64, u64)>,
-    /// No range ends behind it.
-    highest: u64,
+    runs: Sorted,
+    /// Start of the range that has the bytes given last.
+    newest: u64,
     forgotten_bytes: u64,
 }
 
 impl Ranges {
-    /// Number of ranges.
+    /// Runs held: what takes room.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.map.len()
+        self.runs.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.map.is_empty()
+        self.runs.is_empty()
     }
 
     /// Bytes in ranges that were forgotten.
@@ -34,7 +91,9 @@ impl Ranges {
 
     /// The ranges, in order: first byte and the one behind the last.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.map.iter().map(|(&start, &(end, _))| (start, end))
+        self.runs.iter().flat_map(|(first, run)| {
+            (0..run.count).map(move |i| (first + i * run.stride, first + i * run.stride + run.length))
+        })
     }
 
     /// Adds `start..end` at `time`; returns how many of its bytes were there already.
@@ -42,87 +101,170 @@ impl Ranges {
         if start >= end {
             return 0;
         }
-        // Behind all others, as in a file that is worked through from its start.
-        if start > self.highest {
-            self.highest = end;
-            self.map.insert(start, (end, time));
-            return 0;
-        }
-        self.highest = self.highest.max(end);
-        // The last range that can touch this one. If it begins no later, no other can.
-        match self.map.range_mut(..=end).next_back() {
-            Some((&begin, (last, latest))) if *last >= start && begin <= start => {
-                let known = (*last).min(end) - start;
-                (*last, *latest) = ((*last).max(end), (*latest).max(time));
-                known
+        // The last run that can touch this range, in order of first bytes.
+        let place = self.runs.floor(end);
+        match place.and_then(|place| Some((place, self.runs.get(place)?))) {
+            Some((place, (first, run))) if run.end(first) >= start => {
+                self.insert_near(place, first, run, start, end, time)
             }
-            Some((_, (last, _))) if *last >= start => self.join(start, end, time),
+            // The next of a pattern: by far the most frequent case.
+            Some((place, (first, run)))
+                if run.count > 1 && start == run.last(first) + run.stride && end - start == run.length =>
+            {
+                let count = run.count + 1;
+                self.runs.set(place, first, Run { count, time: run.time.max(time), ..run });
+                self.newest = start;
+                if let Some(behind) = self.runs.behind(place) {
+                    self.joined_before(behind);
+                }
+                0
+            }
             _ => {
-                self.map.insert(start, (end, time));
+                self.insert_apart(place, start, Run::single(end - start, time));
                 0
             }
         }
     }
 
-    /// Replaces all ranges that touch `start..end` by one.
-    fn join(&mut self, start: u64, end: u64, time: u64) -> u64 {
-        let (mut first, mut behind, mut latest, mut known) = (start, end, time, 0);
-        while let Some((&begin, &(last, when))) =
-            self.map.range(..=end).next_back().filter(|(_, (last, _))| *last >= start)
+    /// Adds a range that touches none, behind the run at `place`.
+    fn insert_apart(&mut self, place: Option<Place>, start: u64, run: Run) {
+        let place = place.and_then(|place| self.joined_before(place));
+        let place = self.runs.insert_behind(place, start, run);
+        self.newest = start;
+        if let Some(place) = self.joined_before(place)
+            && let Some(behind) = self.runs.behind(place)
         {
-            known += last.min(end).saturating_sub(begin.max(start));
-            (first, behind, latest) = (first.min(begin), behind.max(last), latest.max(when));
-            self.map.remove(&begin);
+            self.joined_before(behind);
         }
-        self.map.insert(first, (behind, latest));
+    }
+
+    /// Adds a range that a run reaches to which begins before its end.
+    fn insert_near(&mut self, place: Place, first: u64, run: Run, start: u64, end: u64, time: u64) -> u64 {
+        let (from, behind) = run.touching(first, start, end);
+        let begins = first + from * run.stride;
+        if behind == from + 1 && begins <= start {
+            self.newest = begins;
+            if end <= begins + run.length {
+                self.runs.set(place, first, Run { time: run.time.max(time), ..run });
+                return end - start;
+            }
+            if run.count == 1 {
+                let known = first + run.length - start;
+                self.runs.set(place, first, Run { length: end - first, time: run.time.max(time), ..run });
+                return known;
+            }
+        }
+        self.insert_among(start, end, time)
+    }
+
+    /// Adds a range in place of all that it touches.
+    fn insert_among(&mut self, start: u64, end: u64, time: u64) -> u64 {
+        let (mut from_byte, mut behind_byte, mut latest, mut known) = (start, end, time, 0);
+        while let Some((place, first, run)) = self.last_reaching(end, start) {
+            let (from, behind) = run.touching(first, start, end);
+            known += run.known(first, (from, behind), start, end);
+            if let Some((begins, touched)) = run.part(first, from, behind) {
+                from_byte = from_byte.min(begins);
+                behind_byte = behind_byte.max(touched.end(begins));
+                latest = latest.max(run.time);
+            }
+            self.runs.remove(place);
+            for (begins, rest) in
+                [run.part(first, 0, from), run.part(first, behind.max(from), run.count)].into_iter().flatten()
+            {
+                self.runs.insert(begins, rest);
+            }
+        }
+        let place = self.runs.floor(from_byte);
+        self.insert_apart(place, from_byte, Run::single(behind_byte - from_byte, latest));
         known
     }
 
-    /// Bytes of `start..end` in ranges whose latest time is not after `until`.
+    /// The last run that begins at or before `last` and ends at or behind `start`.
+    fn last_reaching(&self, last: u64, start: u64) -> Option<(Place, u64, Run)> {
+        let place = self.runs.floor(last)?;
+        let (first, run) = self.runs.get(place)?;
+        (run.end(first) >= start).then_some((place, first, run))
+    }
+
+    /// Makes one run of that at `place` and the one before it if they continue each other; where the run then is.
+    fn joined_before(&mut self, place: Place) -> Option<Place> {
+        let Some(before) = self.runs.before(place) else { return Some(place) };
+        let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);
+        let stride = b - one.last(a);
+        let fits = |run: &Run| run.count == 1 || run.stride == stride;
+        // Of two single ranges only such as came one after the other: what lies side by side by chance is not a pattern.
+        let is_pattern = one.count > 1 || two.count > 1 || self.newest == a || self.newest == b;
+        if one.length != two.length || !fits(&one) || !fits(&two) || !is_pattern {
+            return Some(place);
+        }
+        let joined = Run { length: one.length, stride, count: one.count + two.count, time: one.time.max(two.time) };
+        self.runs.remove(place);
+        self.runs.set(before, a, joined);
+        Some(before)
+    }
+
+    /// Bytes of `start..end` in runs whose latest time is not after `until`.
     #[must_use]
     pub fn overlap(&self, start: u64, end: u64, until: u64) -> u64 {
-        let touching = self.map.range(..end).rev().take_while(|(_, (last, _))| *last > start);
-        touching
-            .filter(|(_, (_, time))| *time <= until)
-            .map(|(&begin, &(last, _))| last.min(end) - begin.max(start))
-            .sum()
+        let Some(last) = end.checked_sub(1) else { return 0 };
+        let mut sum = 0;
+        let mut place = self.runs.floor(last);
+        while let Some((first, run)) =
+            place.and_then(|place| self.runs.get(place)).filter(|(first, run)| run.end(*first) > start)
+        {
+            if run.time <= until {
+                sum += run.known(first, run.touching(first, start, end), start, end);
+            }
+            place = place.and_then(|place| self.runs.before(place));
+        }
+        sum
     }
 
     /// Takes `start..end` out.
     pub fn remove(&mut self, start: u64, end: u64) {
-        if start >= end {
+        if start >= end || self.is_empty() {
             return;
         }
-        while let Some((&begin, &(last, time))) =
-            self.map.range(..end).next_back().filter(|(_, (last, _))| *last > start)
-        {
-            self.map.remove(&begin);
-            if begin < start {
-                self.map.insert(begin, (start, time));
-            }
-            if last > end {
-                self.map.insert(end, (last, time));
-            }
+        while let Some((place, first, run)) = self.last_reaching(end - 1, start + 1) {
+            let (from, behind) = run.touching(first, start + 1, end - 1);
+            let Some((begins, out)) = run.part(first, from, behind) else { return };
+            self.runs.remove(place);
+            let rests = [
+                run.part(first, 0, from),
+                (begins < start).then(|| (begins, Run::single(start - begins, run.time))),
+                out.end(begins)
+                    .checked_sub(end)
+                    .filter(|rest| *rest > 0)
+                    .map(|rest| (end, Run::single(rest, run.time))),
+                run.part(first, behind, run.count),
+            ];
+            rests.into_iter().flatten().for_each(|(begins, rest)| self.runs.insert(begins, rest));
         }
     }
 
     /// Forgets all: the file has been emptied or replaced.
     pub fn clear(&mut self) {
-        self.map.clear();
+        self.runs.clear();
     }
 
-    /// Forgets the smaller half of the ranges; of equal ones those at the lower offsets.
+    /// Forgets the half of the runs with fewest bytes; of equal ones those at the lower offsets.
     pub fn forget_half(&mut self) {
-        let mut all: Vec<(u64, u64)> = self.map.iter().map(|(&start, &(end, _))| (end - start, start)).collect();
+        let mut all: Vec<(u64, u64)> = self.runs.iter().map(|(first, run)| (run.bytes(), first)).collect();
         let keep = all.len() / 2;
         let cut = all.len() - keep;
-        if keep > 0 {
-            all.select_nth_unstable(cut);
+        if keep == 0 {
+            self.forgotten_bytes = all.iter().fold(self.forgotten_bytes, |sum, (bytes, _)| sum.saturating_add(*bytes));
+            return self.runs.clear();
         }
-        for &(bytes, start) in all.iter().take(cut) {
-            self.forgotten_bytes = self.forgotten_bytes.saturating_add(bytes);
-            self.map.remove(&start);
-        }
+        let least = *all.select_nth_unstable(cut).1;
+        let mut forgotten = self.forgotten_bytes;
+        self.runs.retain(|first, run| {
+            let stays = (run.bytes(), first) >= least;
+            forgotten = forgotten.saturating_add(if stays { 0 } else { run.bytes() });
+            stays
+        });
+        self.forgotten_bytes = forgotten;
     }
 }
 
@@ -137,15 +279,17 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) % below
         };
-        for _ in 0..200 {
+        for round in 0..2000 {
             let (mut ranges, mut table) = (Ranges::default(), [false; 100]);
+            // Half of the rounds step through the table, so that runs form, break and join.
+            let (stride, length) = (2 + random(9), 1 + random(6));
             for step in 0..60 {
-                let start = random(90);
-                let end = start + random(11);
+                let start = if round % 2 == 0 { random(90) } else { (step + random(2)) * stride % 90 };
+                let end = start + if round % 2 == 0 || random(8) == 0 { random(11) } else { length };
                 let bytes = start as usize..end as usize;
                 let known = table[bytes.clone()].iter().filter(|there| **there).count() as u64;
                 assert_eq!(ranges.overlap(start, end, step), known);
-                if random(4) == 0 {
+                if random(if round % 3 == 0 { 4 } else { 40 }) == 0 {
                     ranges.remove(start, end);
                     table[bytes].fill(false);
                 } else {
@@ -158,6 +302,36 @@ mod tests {
             let all: Vec<(u64, u64)> = ranges.iter().collect();
             assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].0), "{all:?}");
         }
+    }
+
+    #[test]
+    fn a_pattern_takes_the_room_of_one_range() {
+        // Forwards, backwards, its halves in turn, and the gaps filled behind it.
+        let mut ranges = Ranges::default();
+        (0..1000).for_each(|i| assert_eq!(ranges.insert(i * 100, i * 100 + 10, i), 0));
+        assert_eq!((ranges.len(), ranges.insert(500, 520, 5)), (1, 10));
+        let mut ranges = Ranges::default();
+        (0..1000).rev().for_each(|i| assert_eq!(ranges.insert(i * 100, i * 100 + 10, i), 0));
+        assert_eq!((ranges.len(), ranges.iter().count()), (1, 1000));
+        let mut ranges = Ranges::default();
+        (0..2000).for_each(|i| assert_eq!(ranges.insert(i / 2 * 100 + i % 2 * 5, i / 2 * 100 + i % 2 * 5 + 5, i), 0));
+        assert!(ranges.len() <= 2 && ranges.iter().count() == 1000, "{ranges:?}");
+        (0..1000).for_each(|i| assert_eq!(ranges.insert(i * 100 + 30, i * 100 + 40, i), 0));
+        assert_eq!(ranges.iter().count(), 2000);
+        (0..1000).for_each(|i| assert_eq!(ranges.insert(i * 100, i * 100 + 100, i), 20));
+        assert_eq!((ranges.len(), ranges.iter().collect::<Vec<_>>()), (1, vec![(0, 100_000)]));
+        ranges.remove(100, 99_900);
+        assert_eq!(ranges.iter().collect::<Vec<_>>(), [(0, 100), (99_900, 100_000)]);
+    }
+
+    #[test]
+    fn the_ends_of_what_numbers_hold() {
+        let mut ranges = Ranges::default();
+        assert_eq!(ranges.insert(u64::MAX - 10, u64::MAX, 0), 0);
+        assert_eq!(ranges.insert(0, 10, 0), 0);
+        assert_eq!((ranges.overlap(0, u64::MAX, 0), ranges.insert(0, u64::MAX, 0)), (20, 20));
+        ranges.remove(0, u64::MAX);
+        assert!(ranges.is_empty());
     }
 
     #[test]

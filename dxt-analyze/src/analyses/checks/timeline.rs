@@ -31,6 +31,56 @@ impl Default for Slot {
     }
 }
 
+/// Slots that a thread fills, process by process.
+#[derive(Clone, Debug, Default)]
+pub struct Slots {
+    slots: Vec<Slot>,
+    process: u32,
+    any: Done,
+    moving: Done,
+}
+
+impl Slots {
+    /// Goes on with a process.
+    fn of(&mut self, process: u32) {
+        if self.process != process {
+            (self.process, self.any, self.moving) = (process, Done::default(), Done::default());
+        }
+    }
+}
+
+/// Neighbouring slots in which the process was counted a moment ago: a call over many slots that follows another, or has others
+/// within it, looks at few of them again.
+#[derive(Clone, Debug, Default)]
+struct Done {
+    first: usize,
+    behind: usize,
+}
+
+impl Done {
+    /// Counts the process in the slots `first..=last` but those that are known to have it.
+    fn add(&mut self, slots: &mut [Slot], first: usize, last: usize, mut count: impl FnMut(&mut Slot)) {
+        if first >= self.first && last < self.behind {
+            return;
+        }
+        let behind = last + 1;
+        let mut each =
+            |range: std::ops::Range<usize>| slots.get_mut(range).unwrap_or_default().iter_mut().for_each(&mut count);
+        if first > self.behind || behind < self.first {
+            each(first..behind);
+            (self.first, self.behind) = (first, behind);
+            return;
+        }
+        if first < self.first {
+            each(first..self.first);
+        }
+        if behind > self.behind {
+            each(self.behind..behind);
+        }
+        (self.first, self.behind) = (self.first.min(first), self.behind.max(behind));
+    }
+}
+
 /// The analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
@@ -64,18 +114,19 @@ impl Timeline {
 }
 
 impl Analysis for Timeline {
-    type Partial = Vec<Slot>;
+    type Partial = Slots;
 
-    fn start(&self) -> Vec<Slot> {
-        Vec::new()
+    fn start(&self) -> Slots {
+        Slots::default()
     }
 
     fn ordered(&self) -> bool {
         true
     }
 
-    fn block(&self, partial: &mut Vec<Slot>, block: &Block<'_>) {
-        partial.resize(SLOTS, Slot::default());
+    fn block(&self, partial: &mut Slots, block: &Block<'_>) {
+        partial.slots.resize(SLOTS, Slot::default());
+        partial.of(block.number);
         let shift = block.process.shift_ns;
         for row in block.rows() {
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
@@ -91,31 +142,34 @@ impl Analysis for Timeline {
                 block.run.op(stream).class,
                 Some(OpClass::Open | OpClass::Close | OpClass::Metadata | OpClass::Lock | OpClass::Unlock)
             );
-            let touched = partial.get_mut(first..=last).unwrap_or_default();
-            if let Some(slot) = touched.first_mut() {
+            if let Some(slot) = partial.slots.get_mut(first) {
                 slot.first = slot.first.min(start);
                 slot.metadata = slot.metadata.saturating_add(u32::from(metadata));
             }
-            if let Some(slot) = touched.last_mut() {
+            if let Some(slot) = partial.slots.get_mut(last) {
                 slot.last = slot.last.max(end);
             }
-            for slot in touched {
+            partial.any.add(&mut partial.slots, first, last, |slot| {
                 if slot.seen != block.number {
                     (slot.seen, slot.processes) = (block.number, slot.processes.saturating_add(1));
                 }
-                if stream.storage && slot.seen_moving != block.number {
-                    (slot.seen_moving, slot.moving) = (block.number, slot.moving.saturating_add(1));
-                }
+            });
+            if stream.storage {
+                partial.moving.add(&mut partial.slots, first, last, |slot| {
+                    if slot.seen_moving != block.number {
+                        (slot.seen_moving, slot.moving) = (block.number, slot.moving.saturating_add(1));
+                    }
+                });
             }
         }
     }
 
-    fn merge(&self, into: &mut Vec<Slot>, other: Vec<Slot>) {
-        if into.is_empty() {
+    fn merge(&self, into: &mut Slots, other: Slots) {
+        if into.slots.is_empty() {
             *into = other;
             return;
         }
-        for (mine, theirs) in into.iter_mut().zip(other) {
+        for (mine, theirs) in into.slots.iter_mut().zip(other.slots) {
             mine.processes = mine.processes.saturating_add(theirs.processes);
             mine.moving = mine.moving.saturating_add(theirs.moving);
             mine.metadata = mine.metadata.saturating_add(theirs.metadata);
@@ -160,7 +214,8 @@ pub struct Phases {
 
 /// Reads the slots.
 #[must_use]
-pub fn phases(timeline: &Timeline, slots: &[Slot]) -> Phases {
+pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
+    let slots = &slots.slots;
     let mut out = Phases::default();
     let mut last_end = None;
     let mut first_start = u64::MAX;
@@ -210,7 +265,19 @@ fn peak(timeline: &Timeline, slots: &[Slot]) -> (f64, u64) {
 mod tests {
     use super::*;
 
-    fn filled(timeline: &Timeline, calls: &[(u64, u64)]) -> Vec<Slot> {
+    #[test]
+    fn slots_that_are_done_are_not_counted_again() {
+        let mut slots = vec![Slot::default(); 100];
+        let mut done = Done::default();
+        for (first, last) in [(5, 9), (7, 8), (10, 12), (3, 20), (50, 60), (22, 23), (0, 99)] {
+            done.add(&mut slots, first, last, |slot| slot.processes += 1);
+        }
+        let twice = |slot: usize| [3..=20, 50..=60].iter().any(|range| range.contains(&slot));
+        let found = slots.iter().enumerate().all(|(number, slot)| slot.processes == 1 + u32::from(twice(number)));
+        assert!(found);
+    }
+
+    fn filled(timeline: &Timeline, calls: &[(u64, u64)]) -> Slots {
         let mut slots = vec![Slot::default(); SLOTS];
         for &(start, end) in calls {
             let (first, last) = (timeline.slot(start), timeline.slot(end));
@@ -219,7 +286,7 @@ mod tests {
             slots[first].metadata += 1;
             slots[first..=last].iter_mut().for_each(|slot| slot.processes += 1);
         }
-        slots
+        Slots { slots, ..Slots::default() }
     }
 
     #[test]

@@ -23,6 +23,14 @@ pub struct TargetSum {
     pub time_ns: u64,
 }
 
+impl TargetSum {
+    fn add(&mut self, other: &Self) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+}
+
 /// Counts of one file. Only reads and writes that succeeded, at the layer that reaches storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileAudit {
@@ -85,10 +93,38 @@ impl FileAudit {
     }
 
     fn target(&mut self, target: Option<u32>, sum: &TargetSum) {
-        let mine = self.targets.entry(target).or_default();
-        mine.operations = mine.operations.saturating_add(sum.operations);
-        mine.bytes = mine.bytes.saturating_add(sum.bytes);
-        mine.time_ns = mine.time_ns.saturating_add(sum.time_ns);
+        self.targets.entry(target).or_default().add(sum);
+    }
+
+    /// Adds to the sum of `target`, which waits in `open` while the same target follows.
+    fn target_in_turn(&mut self, open: &mut OpenTarget, target: Option<u32>, sum: &TargetSum) {
+        match open {
+            Some((same, waits)) if *same == target => waits.add(sum),
+            _ => {
+                if let Some((other, waits)) = open.replace((target, *sum)) {
+                    self.target(other, &waits);
+                }
+            }
+        }
+    }
+}
+
+/// A target with the sum that has not been added to its file's yet.
+type OpenTarget = Option<(Option<u32>, TargetSum)>;
+
+/// The file that is added to: taken out of the map, as neighbours are mostly of one file.
+struct Current {
+    file: u32,
+    counts: FileAudit,
+    open: OpenTarget,
+}
+
+impl Current {
+    fn put_back(mut self, files: &mut FxHashMap<u32, FileAudit>) {
+        if let Some((target, sum)) = self.open {
+            self.counts.target(target, &sum);
+        }
+        files.insert(self.file, self.counts);
     }
 }
 
@@ -120,8 +156,7 @@ impl Analysis for Audit<'_> {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
-        // Neighbours are mostly of one file: its counts are taken out of the map while they are added to.
-        let mut current: Option<(u32, FileAudit)> = None;
+        let mut current: Option<Current> = None;
         let mut parts = Parts::default();
         for row in block.rows() {
             let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
@@ -129,21 +164,17 @@ impl Analysis for Audit<'_> {
             };
             let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
             let is_write = block.run.op(stream).class == Some(OpClass::Write);
-            if current.as_ref().is_none_or(|(file, _)| *file != stream.file) {
-                if let Some((file, counts)) = current.take() {
-                    partial.files.insert(file, counts);
+            if current.as_ref().is_none_or(|current| current.file != stream.file) {
+                if let Some(current) = current.take() {
+                    current.put_back(&mut partial.files);
                 }
-                current = Some((stream.file, partial.files.remove(&stream.file).unwrap_or_default()));
+                let counts = partial.files.remove(&stream.file).unwrap_or_default();
+                current = Some(Current { file: stream.file, counts, open: None });
             }
-            if let Some((file, counts)) = &mut current {
-                let common = Common {
-                    layout: &layout.layout,
-                    is_write,
-                    file: *file,
-                    process: block.number,
-                    node: block.process.node,
-                };
-                let spread = one(counts, row, &common, &mut parts, &mut partial.followed);
+            if let Some(current) = &mut current {
+                let common =
+                    Common { layout: &layout.layout, is_write, process: block.number, node: block.process.node };
+                let spread = one(current, row, &common, &mut parts, &mut partial.followed);
                 let place = |time: u64| time.saturating_add(block.process.shift_ns);
                 let span = Span::new(&self.rows, place(row.start), place(row.end));
                 for &(target, bytes) in spread {
@@ -153,9 +184,10 @@ impl Analysis for Audit<'_> {
                 }
             }
         }
-        if let Some((file, counts)) = current {
-            partial.files.insert(file, counts);
+        if let Some(current) = current {
+            current.put_back(&mut partial.files);
         }
+        partial.followed.settle();
     }
 
     fn merge(&self, into: &mut Partial, other: Partial) {
@@ -171,20 +203,20 @@ impl Analysis for Audit<'_> {
 struct Common<'a> {
     layout: &'a Layout,
     is_write: bool,
-    file: u32,
     process: u32,
     node: u32,
 }
 
 /// Counts a segment; returns what of it went to which target.
 fn one<'a>(
-    counts: &mut FileAudit,
+    current: &mut Current,
     row: Row,
     common: &Common<'_>,
     parts: &'a mut Parts,
     followed: &mut Followed,
 ) -> &'a [(Option<u32>, u64)] {
-    let &Common { layout, is_write, file, process, node } = common;
+    let &Common { layout, is_write, process, node } = common;
+    let Current { file, counts, open } = current;
     let duration = row.duration_ns();
     counts.reads += u64::from(!is_write);
     counts.writes += u64::from(is_write);
@@ -194,10 +226,16 @@ fn one<'a>(
     let place = Place::of(layout, row.offset, row.length);
     let on_targets = place.filter(|place| !place.on_metadata);
     // What begins elsewhere may still reach a storage target; the rest of it is none's.
-    let parts = parts.of(layout, u64::try_from(row.offset).unwrap_or(0), if row.offset < 0 { 0 } else { row.length });
+    let parts = match place.filter(|place| !place.crosses) {
+        Some(place) => parts.on(place.target, row.length),
+        None => {
+            let length = if row.offset < 0 { 0 } else { row.length };
+            parts.of(layout, u64::try_from(row.offset).unwrap_or(0), length)
+        }
+    };
     for &(target, bytes) in parts.iter().filter(|(target, _)| target.is_some() || on_targets.is_some()) {
         let time_ns = share_ns(duration, bytes, row.length);
-        counts.target(target, &TargetSum { operations: 1, bytes, time_ns });
+        counts.target_in_turn(open, target, &TargetSum { operations: 1, bytes, time_ns });
     }
     let Some(place) = on_targets else {
         counts.on_metadata += u64::from(place.is_some());
@@ -218,7 +256,7 @@ fn one<'a>(
     }
     if is_write {
         for stripe in place.partly_covered() {
-            followed.add(StripeKey { file, start: stripe }, process, node, duration);
+            followed.add(StripeKey { file: *file, start: stripe }, process, node, duration);
         }
     }
     parts

@@ -13,6 +13,8 @@ pub struct Place {
     pub(super) end_aligned: bool,
     pub(super) crosses: bool,
     pub(super) on_metadata: bool,
+    /// The first byte's storage target.
+    pub(super) target: Option<u32>,
 }
 
 impl Place {
@@ -33,6 +35,7 @@ impl Place {
             end_aligned: end == last.stripe_end,
             crosses: first.stripe_start != last.stripe_start,
             on_metadata: component.on_metadata,
+            target: first.target,
         })
     }
 

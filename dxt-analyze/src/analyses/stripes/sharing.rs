@@ -63,6 +63,8 @@ pub struct ContestedSums {
 #[derive(Clone, Debug)]
 pub struct Followed {
     stripes: FxHashMap<StripeKey, Writers>,
+    /// The stripe that was written to last, not in the table yet: a process often writes to one stripe many times in a row.
+    open: Option<(StripeKey, Writers)>,
     bits: u32,
     limit: usize,
 }
@@ -77,18 +79,33 @@ impl Followed {
     /// Follows `limit` stripes at most.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { stripes: FxHashMap::default(), bits: 0, limit }
+        Self { stripes: FxHashMap::default(), open: None, bits: 0, limit }
     }
 
-    /// One write of a part of `stripe`.
+    /// One write of a part of `stripe`. [`Self::settle`] before the next question.
     #[inline]
     pub fn add(&mut self, stripe: StripeKey, process: u32, node: u32, time_ns: u64) {
-        if self.bits > 0 && !stripe.is_in(self.bits) {
-            return;
+        match &mut self.open {
+            Some((same, writers)) if *same == stripe && writers.process == process => {
+                writers.writes = writers.writes.saturating_add(1);
+                writers.time_ns = writers.time_ns.saturating_add(time_ns);
+            }
+            _ => {
+                self.settle();
+                if self.bits == 0 || stripe.is_in(self.bits) {
+                    let writers = Writers { process, several: false, node, several_nodes: false, writes: 1, time_ns };
+                    self.open = Some((stripe, writers));
+                }
+            }
         }
-        let new = Writers { process, several: false, node, several_nodes: false, writes: 1, time_ns };
-        self.join(stripe, new);
-        self.shrink();
+    }
+
+    /// Puts the stripe that was written to last into the table.
+    pub fn settle(&mut self) {
+        if let Some((stripe, writers)) = self.open.take() {
+            self.join(stripe, writers);
+            self.shrink();
+        }
     }
 
     fn join(&mut self, stripe: StripeKey, writers: Writers) {
@@ -117,7 +134,9 @@ impl Followed {
     }
 
     /// Adds what another thread followed.
-    pub fn merge(&mut self, other: Self) {
+    pub fn merge(&mut self, mut other: Self) {
+        other.settle();
+        self.settle();
         if other.bits > self.bits {
             self.bits = other.bits;
             let bits = self.bits;
@@ -176,9 +195,11 @@ mod tests {
         followed.add(key(0), 1, 0, 10);
         followed.add(key(100), 1, 0, 5);
         followed.add(key(100), 2, 0, 7);
+        followed.settle();
         assert_eq!(followed.contested_sums(), ContestedSums { stripes: 1, between_nodes: 0, writes_between_nodes: 0 });
         followed.add(key(200), 1, 0, 1);
         followed.add(key(200), 3, 1, 1);
+        followed.settle();
         assert_eq!(followed.contested_sums(), ContestedSums { stripes: 2, between_nodes: 1, writes_between_nodes: 2 });
         followed.stripes.remove(&key(200));
         let contested = followed.contested();
@@ -193,6 +214,7 @@ mod tests {
         let fill = |order: &mut dyn Iterator<Item = &(u64, u32)>| {
             let mut followed = Followed::with_limit(100);
             order.for_each(|&(start, process)| followed.add(key(start), process, process, 1));
+            followed.settle();
             followed
         };
         let whole = fill(&mut writes.iter());

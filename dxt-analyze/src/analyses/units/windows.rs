@@ -33,6 +33,16 @@ impl Windows {
         if bounds.len() < 2 { Self::whole() } else { Self { bounds } }
     }
 
+    /// One from each of ascending `starts` to the next, the first from the job's start, the last without end.
+    #[must_use]
+    pub fn beginning_at(starts: impl Iterator<Item = u64>) -> Self {
+        let mut bounds = vec![0];
+        bounds.extend(starts.skip(1).filter(|start| *start > 0));
+        bounds.push(u64::MAX);
+        bounds.dedup();
+        Self { bounds }
+    }
+
     /// Number of the one that `time` lies in.
     #[inline]
     #[must_use]

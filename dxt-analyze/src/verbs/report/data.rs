@@ -11,7 +11,7 @@ use crate::analyses::outliers::OperationGroup;
 use crate::analyses::totals::{StreamTotal, Totals, with_missing};
 use crate::load::{FileLayout, Run};
 use crate::progress::Bar;
-use crate::scan::scan;
+use crate::scan::{Lost, scan};
 use crate::verbs::timeline::{self, TimelineReport};
 use serde::Serialize;
 use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
@@ -73,27 +73,38 @@ pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
     with_missing(run, partial)
 }
 
+/// What the charts are drawn from, as an analysis.
+pub(crate) type Drawn<'a> = (Activity<'a>, Option<Exact<'a>>);
+
+/// The analysis that the charts are drawn from.
+pub(crate) fn drawn<'a>(
+    run: &'a Run,
+    layouts: &'a [Option<FileLayout>],
+    slices: &'a Slices,
+    totals: &[StreamTotal],
+) -> Drawn<'a> {
+    let activity = Activity::whole(run, slices, layouts, totals, BINS);
+    let few = run.segments() <= exact::MOST as u64;
+    let exact = few.then_some(Exact {
+        slices,
+        span: Span { from_ns: 0, until_ns: u64::MAX, ..activity.span },
+        processes: (0, u32::MAX),
+        most: exact::MOST,
+    });
+    (activity, exact)
+}
+
 impl PageData {
-    /// Of a run: a pass for the sums, one for the grids.
-    /// The timeline comes off the same grids.
-    pub(crate) fn of(run: &Run, layouts: &[Option<FileLayout>]) -> (Self, TimelineReport) {
-        let totals = totals(run);
-        let slices = Slices::new(run, &totals);
-        let activity = Activity::whole(run, &slices, layouts, &totals, BINS);
-        let few = run.segments() <= exact::MOST as u64;
-        let exact = few.then_some(Exact {
-            slices: &slices,
-            span: Span { from_ns: 0, until_ns: u64::MAX, ..activity.span },
-            processes: (0, u32::MAX),
-            most: exact::MOST,
-        });
-        let both = (activity, exact);
-        let bar = Bar::new(run.segments(), "activity");
-        let ((grids, calls), lost) = scan(run, &both, &bar);
-        drop(bar);
-        let timeline = timeline::read_off(run, &both.0, &grids, &lost);
+    /// Off the grids that a scan filled; the timeline comes off the same.
+    pub(crate) fn of(
+        run: &Run,
+        (activity, _): &Drawn<'_>,
+        (grids, calls): (Grids, Option<exact::Calls>),
+        lost: &Lost,
+    ) -> (Self, TimelineReport) {
+        let timeline = timeline::read_off(run, activity, &grids, lost);
         let calls = calls.flatten().map(|calls| exact::columns(run, calls));
-        (Self::put_together(run, &both.0, grids, calls, &timeline), timeline)
+        (Self::put_together(run, activity, grids, calls, &timeline), timeline)
     }
 
     fn put_together(

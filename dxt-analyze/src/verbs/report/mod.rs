@@ -7,14 +7,12 @@ mod page;
 pub(super) mod sections;
 mod verdict;
 
-use super::TimelineReport;
 use crate::cli::ReportArgs;
 use crate::exit::Exit;
 use crate::findings::Finding;
 use crate::load::Run;
 use crate::render::units;
 use anyhow::{Context, Result};
-use data::PageData;
 use sections::Settings;
 use std::path::Path;
 
@@ -52,21 +50,13 @@ pub fn report(args: &ReportArgs) -> Result<Exit> {
 /// # Errors
 /// If the layouts make no sense.
 pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
-    let (data, timeline, settings) = prepare(run, layout, top)?;
-    make(run, &settings, data, &timeline)
+    make(run, layout, top, false)
 }
 
-/// What the charts draw, and the settings of all sections.
-pub(super) fn prepare(run: &Run, layout: Option<&Path>, top: usize) -> Result<(PageData, TimelineReport, Settings)> {
-    let layouts = super::layouts(run, layout)?;
-    let (data, timeline) = PageData::of(run, &layouts);
-    Ok((data, timeline, Settings { layout: layout.map(Path::to_path_buf), top }))
-}
-
-/// Runs the sections and puts the page together.
-pub(super) fn make(run: &Run, settings: &Settings, mut data: PageData, timeline: &TimelineReport) -> Result<Page> {
-    let mut sections = sections::all(run, settings, timeline)?;
-    data.boxes = std::mem::take(&mut sections.boxes);
+/// The page; `tiles` if a server will give finer grids.
+pub(super) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) -> Result<Page> {
+    let mut sections = sections::all(run, &Settings { layout: layout.map(Path::to_path_buf), top })?;
+    sections.data.tiles = tiles;
     let mut findings: Vec<Finding> = Vec::new();
     for section in &sections.list {
         for finding in &section.findings {
@@ -77,6 +67,6 @@ pub(super) fn make(run: &Run, settings: &Settings, mut data: PageData, timeline:
     }
     crate::findings::sort(&mut findings);
     let verdict = verdict::verdict(&findings, &sections.summary);
-    let html = page::assemble(&verdict, &sections, &data)?;
+    let html = page::assemble(&verdict, &sections)?;
     Ok(Page { html, findings, complete: sections.summary.missing.complete })
 }

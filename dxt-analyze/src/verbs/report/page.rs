@@ -1,7 +1,6 @@
 //! The page as one file: the files of `assets/report/` and the plotting library are built in. Nothing is fetched, which its content
 //! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
 
-use super::data::PageData;
 use super::html;
 use super::sections::Sections;
 use super::verdict::Verdict;
@@ -35,7 +34,7 @@ const SCRIPTS: [&str; 15] = [
 ];
 
 /// Puts the page together.
-pub(super) fn assemble(verdict: &Verdict, sections: &Sections, data: &PageData) -> Result<String> {
+pub(super) fn assemble(verdict: &Verdict, sections: &Sections) -> Result<String> {
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'",
@@ -55,7 +54,7 @@ pub(super) fn assemble(verdict: &Verdict, sections: &Sections, data: &PageData) 
         ("verdict", html::verdict(verdict).into_string()),
         ("sections", list.into_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("data", json(data)?),
+        ("data", json(&sections.data)?),
         ("echarts", ECHARTS.to_owned()),
         ("scripts", scripts),
     ];

@@ -1,14 +1,33 @@
 //! What stands on the page below the charts. A section is made of any [`Report`]: its view becomes headings and tables. To put a verb
 //! on the page, add a line to [`all`].
 
-use crate::analyses::distribution::Metric;
-use crate::analyses::outliers::OperationGroup;
+use super::data::{self, PageData};
+use crate::analyses::activity::slices::Slices;
+use crate::analyses::checks::timeline::Timeline;
+use crate::analyses::checks::walk::Walk;
+use crate::analyses::counters::{Fold, characterize};
+use crate::analyses::distribution::{Distribution, Metric};
+use crate::analyses::groups::data_groups;
+use crate::analyses::layers::pass::Pass;
+use crate::analyses::layers::report::Layers;
+use crate::analyses::outliers::fences;
+use crate::analyses::stripes::audit::Audit;
+use crate::analyses::stripes::load::Rows;
 use crate::analyses::summary::Summary;
-use crate::cli::{By, ChecksArgs, Inputs, OutliersArgs, Output, StripesArgs};
+use crate::analyses::totals::{Totals, with_missing};
+use crate::analyses::units::{UnitKind, Windows, Work};
+use crate::analyses::worst::Worst;
+use crate::cli::{By, Inputs, OutliersArgs, Output, StripesArgs};
 use crate::findings::Finding;
 use crate::load::Run;
+use crate::progress::Bar;
 use crate::render::{Format, Part, Report, View};
-use crate::verbs::TimelineReport;
+use crate::scan::scan;
+use crate::verbs::LayersReport;
+use crate::verbs::checks::checks_from;
+use crate::verbs::outliers::{self, certain};
+use crate::verbs::stripes::stripes_from;
+use crate::verbs::summary::summary_from;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -61,28 +80,71 @@ pub(crate) struct Sections {
     pub(crate) list: Vec<Section>,
     /// The job.
     pub(crate) summary: Summary,
-    /// For the box plots.
-    pub(crate) boxes: Vec<OperationGroup>,
+    /// What the charts draw.
+    pub(crate) data: PageData,
 }
 
-/// Makes every section.
+/// Reads the trace twice, for everything on the page: for the sums that all sections share, then for what these sums choose. Only
+/// contested stripes and other layouts need more.
 ///
 /// # Errors
 /// If the layouts make no sense.
-pub(crate) fn all(run: &Run, settings: &Settings, timeline: &TimelineReport) -> Result<Sections> {
-    let mut summary = crate::verbs::summary_of(run, settings.top, false);
-    let outliers = |by| crate::verbs::outliers_of(run, &outliers_args(settings, by));
-    let operations = outliers(By::Op)?;
-    let stripes = crate::verbs::stripes_of(run, &stripes_args(run, settings))?;
-    let layers = crate::verbs::layers_of(run, settings.top);
-    let checks = crate::verbs::checks_of(run, &checks_args());
-    let counters = crate::verbs::counters_of(run, settings.top);
+pub(crate) fn all(run: &Run, settings: &Settings) -> Result<Sections> {
+    let layouts = crate::verbs::layouts(run, settings.layout.as_deref())?;
+    let certain = certain(layouts.clone());
+    let (groups, windows) = (data_groups(run), Windows::whole());
+    let distribution = Distribution { groups: &groups, metric: Metric::Bandwidth };
+    let work = |kind| Work { kind, groups: &groups, layouts: &certain, windows: &windows };
+    let units = (work(UnitKind::Rank), (work(UnitKind::Node), work(UnitKind::Target)));
+    let slots = Timeline::new(run);
+    let walk = Walk { thresholds: &run.thresholds };
+    let audit = Audit { layouts: &layouts, rows: Rows::new(run, &layouts) };
+    let first = ((Totals, (distribution, units)), ((Pass::new(run), Fold), ((walk, slots), &audit)));
+    let bar = Bar::new(run.segments(), "reading");
+    let (found, lost) = scan(run, &first, &bar);
+    drop(bar);
+    let ((totals, (samples, (ranks, (nodes, targets)))), ((pass, folded), ((walked, filled), audited))) = found;
+
+    let fences = fences(&samples, Metric::Bandwidth, &run.thresholds);
+    let outlying = fences.iter().any(Option::is_some);
+    let worst = Worst { fences: &fences, metric: Metric::Bandwidth, keep: settings.top };
+    let sums = with_missing(run, totals.clone());
+    let slices = Slices::new(run, &sums);
+    let second = (data::drawn(run, &layouts, &slices, &sums), outlying.then_some(worst));
+    let bar = Bar::new(run.segments(), "activity");
+    let ((drawn, worst), _) = scan(run, &second, &bar);
+    drop(bar);
+    let (mut data, timeline) = PageData::of(run, &second.0, drawn, &lost);
+
+    let args = |by| outliers_args(settings, by);
+    let units = |by, kind, partial| outliers::units_from(run, &args(by), &work(kind), partial, &lost);
+    let operations = outliers::operations_from(run, &args(By::Op), &layouts, &groups, &samples, worst, &lost);
+    let stripes = stripes_from(run, &stripes_args(run, settings), &audit, audited, &lost)?;
+    let layers = LayersReport { result: Layers::of(run, pass, totals.clone(), &lost, settings.top), top: settings.top };
+    let checks = checks_from(run, false, totals.clone(), walked, (&slots, &filled), &lost);
+    let counters = characterize(run, folded, &lost, settings.top);
+    let mut summary = summary_from(run, totals, &lost, settings.top, None);
     let list = vec![
-        Section::of("phases", "Phases", "When the job did I/O, and what each stretch of it did.", timeline),
+        Section::of("phases", "Phases", "When the job did I/O, and what each stretch of it did.", &timeline),
         Section::of("outliers", "Slow operations", "Calls far slower than their like.", &operations),
-        Section::of("ranks", "Ranks compared", "Bandwidth of each rank against the others'.", &outliers(By::Rank)?),
-        Section::of("nodes", "Nodes compared", "Bandwidth of each node against the others'.", &outliers(By::Node)?),
-        Section::of("osts", "Storage targets compared", "Bandwidth of each OST.", &outliers(By::Ost)?),
+        Section::of(
+            "ranks",
+            "Ranks compared",
+            "Bandwidth of each rank against the others'.",
+            &units(By::Rank, UnitKind::Rank, ranks),
+        ),
+        Section::of(
+            "nodes",
+            "Nodes compared",
+            "Bandwidth of each node against the others'.",
+            &units(By::Node, UnitKind::Node, nodes),
+        ),
+        Section::of(
+            "osts",
+            "Storage targets compared",
+            "Bandwidth of each OST.",
+            &units(By::Ost, UnitKind::Target, targets),
+        ),
         Section::of("stripes", "Stripes", "How accesses lie on the stripes of each file.", &stripes),
         Section::of(
             "layers",
@@ -95,7 +157,8 @@ pub(crate) fn all(run: &Run, settings: &Settings, timeline: &TimelineReport) -> 
         Section::of("summary", "Summary", "The job, its operations and its files.", &summary),
     ];
     summary.findings.clear();
-    Ok(Sections { list, summary, boxes: operations.result.operations })
+    data.boxes = operations.result.operations;
+    Ok(Sections { list, summary, data })
 }
 
 fn inputs() -> Inputs {
@@ -117,8 +180,4 @@ fn stripes_args(run: &Run, settings: &Settings) -> StripesArgs {
     let recommend = run.segments() <= MOST_REPLAYED;
     let (layout, top) = (settings.layout.clone(), settings.top);
     StripesArgs { inputs: inputs(), output: output(), layout, what_if: Vec::new(), recommend, top }
-}
-
-fn checks_args() -> ChecksArgs {
-    ChecksArgs { inputs: inputs(), output: output(), all: false }
 }

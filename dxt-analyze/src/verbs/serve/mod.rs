@@ -5,7 +5,7 @@
 
 mod tiles;
 
-use super::report::{make, prepare};
+use super::report::make;
 use crate::cli::ServeArgs;
 use crate::exit::Exit;
 use crate::load::Run;
@@ -45,9 +45,7 @@ pub fn serve(args: &ServeArgs) -> Result<Exit> {
 }
 
 fn served(run: Run, args: &ServeArgs) -> Result<Served> {
-    let (mut data, timeline, settings) = prepare(&run, args.layout.as_deref(), args.top)?;
-    data.tiles = true;
-    let page = make(&run, &settings, data, &timeline)?.html;
+    let page = make(&run, args.layout.as_deref(), args.top, true)?.html;
     let layouts = super::layouts(&run, args.layout.as_deref())?;
     Ok(Served { page, tiler: Tiler::new(run, layouts), scanning: Mutex::new(()) })
 }
