@@ -2,7 +2,7 @@
 
 /// Partly written stripes that are followed per thread. Beyond it a sample by hash is followed, see
 /// [`crate::analyses::stripes::sharing`].
-pub const FOLLOWED_STRIPES: usize = 1 << 18;
+pub const FOLLOWED_STRIPES: usize = 1 << 17;
 /// Writes to shared stripes whose times are held at once, in one pass over the trace.
 pub const HELD_WRITES: u64 = 1 << 21;
 /// Passes over the trace that may be spent on such writes.

@@ -9,6 +9,7 @@ mod checks;
 mod counters;
 mod layers;
 mod layouts;
+mod papers;
 mod sums;
 mod timeline;
 
