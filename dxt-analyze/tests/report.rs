@@ -7,6 +7,7 @@ use serde_json::Value;
 
 struct Made {
     html: String,
+    printed: String,
     code: Option<i32>,
     folder: tempfile::TempDir,
 }
@@ -18,7 +19,8 @@ impl Made {
         let page = folder.path().join("page.html").display().to_string();
         let output = run(&[&["report", &path, "-o", &page], more].concat());
         let html = std::fs::read_to_string(&page).unwrap_or_default();
-        Self { html, code: output.status.code(), folder }
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        Self { html, printed, code: output.status.code(), folder }
     }
 
     /// What the charts draw.
@@ -109,6 +111,11 @@ fn findings_and_tables_are_there_without_scripts_and_names_are_only_names() {
     assert_eq!(made.code, Some(4));
     let text = made.text();
     assert!(text.contains("<strong>900 ms</strong>") && text.contains("DXT-O001"), "no verdict");
+    assert!(
+        made.printed.contains("spent 910 ms in I/O calls") && made.printed.contains("DXT-O001"),
+        "{}",
+        made.printed
+    );
     assert!(text.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"), "no name");
     assert!(!text.contains("<img") && !made.html.contains("<img src=x"));
     assert!(text.contains("<table id=\"t-outliers-0\">"));

@@ -15,6 +15,7 @@ use crate::render::units as show;
 use crate::stats::BoxPlot;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Findings of one kind that are listed; more are summed up in the last.
 const LISTED: usize = 10;
@@ -173,7 +174,7 @@ pub fn operation_findings(
     groups: &[OperationGroup],
     metric: Metric,
     io_ns: u64,
-    population: &Population,
+    populations: &BTreeMap<Group, Population>,
     least: &Thresholds,
 ) -> Vec<Finding> {
     let finding = |group: &OperationGroup| {
@@ -183,16 +184,17 @@ pub fn operation_findings(
         let mut rows: Vec<&OutlierRow> = group.rows.iter().collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(row.end_ns - row.start_ns), row.rank, row.start_ns, row.offset));
         let evidence = rows.iter().take(3).map(|row| {
+            let place = if row.offset < 0 { String::new() } else { format!("at offset {} ", row.offset) };
             format!(
-                "rank {} on {}: {} at offset {} of {} took {}",
+                "rank {} on {}: {} {place}of {} took {}",
                 row.rank,
                 row.node,
                 show::bytes(row.length),
-                row.offset,
                 row.file,
                 show::duration(row.end_ns - row.start_ns)
             )
         });
+        let traits = populations.get(&group.group).map(|population| shared_traits(&group.rows, population, least));
         let beyond = match metric {
             Metric::Bandwidth => format!("slower than {}", show::rate(group.plot.low_fence)),
             Metric::Duration => format!("longer than {}", show::duration(group.plot.high_fence.max(0.0) as u64)),
@@ -206,7 +208,7 @@ pub fn operation_findings(
                 show::count(group.sample),
                 group.group.title()
             ),
-            evidence: shared_traits(&group.rows, population, least).into_iter().chain(evidence).collect(),
+            evidence: traits.into_iter().flatten().chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
             hint: "what the slow ones share points to the cause: one OST to the file system, one node or rank to its host, one \
                    moment to other jobs or a burst of one's own (`stripes`, `--by node`, `--by ost`)"

@@ -1,13 +1,16 @@
 //! What the slow operations share: a rank, a node, a storage target, a file, a moment. That is what tells a bad node from a
 //! bad disk from a busy hour.
 
+use super::groups::{Group, group_of};
 use super::outliers::OutlierRow;
+use crate::load::{FileLayout, Run};
 use crate::render::units;
 use crate::thresholds::Thresholds;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// How many there are of each kind in the whole run: what chance would give.
-#[derive(Clone, Copy, Debug)]
+/// How many there are of each kind among all operations that are compared: what chance would give.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Population {
     /// Ranks.
     pub ranks: u64,
@@ -19,6 +22,36 @@ pub struct Population {
     pub files: u64,
     /// Length of the run, ns.
     pub span_ns: u64,
+}
+
+/// By group: who does such operations, and on what.
+#[must_use]
+pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<Group>]) -> BTreeMap<Group, Population> {
+    let mut all: Vec<[FxHashSet<u32>; 3]> = vec![Default::default(); groups.len()];
+    for (number, process) in run.processes.iter().enumerate() {
+        for stream in &process.streams {
+            let Some([ranks, nodes, files]) = group_of(groups, stream).and_then(|index| all.get_mut(index)) else {
+                continue;
+            };
+            ranks.insert(number as u32);
+            nodes.insert(process.node);
+            files.insert(stream.file);
+        }
+    }
+    let (from, until) = run.span();
+    let of = |[ranks, nodes, files]: [FxHashSet<u32>; 3]| {
+        let layouts = files.iter().filter_map(|file| layouts.get(*file as usize)?.as_ref());
+        let components = layouts.flat_map(|layout| &layout.layout.components);
+        let targets: FxHashSet<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
+        Population {
+            ranks: ranks.len() as u64,
+            nodes: nodes.len() as u64,
+            targets: targets.len() as u64,
+            files: files.len() as u64,
+            span_ns: until.saturating_sub(from),
+        }
+    };
+    groups.iter().zip(all).filter_map(|(group, sets)| Some((group.clone()?, of(sets)))).collect()
 }
 
 /// What `rows` have in common, in words: the most telling of each kind.

@@ -60,6 +60,18 @@ pub fn duration(ns: u64) -> String {
     format!("{digits} {}", UNITS.get(unit).copied().unwrap_or_default())
 }
 
+/// `1 rank`, `2,000 ranks`.
+#[must_use]
+pub fn counted(value: u64, what: &str) -> String {
+    format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// `1 process`, `2 processes`.
+#[must_use]
+pub fn processes(value: u64) -> String {
+    format!("{} process{}", count(value), if value == 1 { "" } else { "es" })
+}
+
 /// Whole numbers with thousands apart: `1,234,567`.
 #[must_use]
 pub fn count(value: u64) -> String {

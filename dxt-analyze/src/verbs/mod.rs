@@ -97,7 +97,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let report = timeline(args)?;
             finish(&report, &args.output, color, &mut out, &report.findings, report.missing.complete)
         }
-        Verb::Report(args) => report(args),
+        Verb::Report(args) => report(args, &style(Format::Table, None, color), &mut out),
         Verb::Serve(args) => serve(args),
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {

@@ -6,7 +6,7 @@ use crate::analyses::groups::{Group, data_groups};
 use crate::analyses::outliers::{
     OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
 };
-use crate::analyses::shared_traits::Population;
+use crate::analyses::shared_traits::populations;
 use crate::analyses::units::windows::{Straggler, stragglers};
 use crate::analyses::units::work::{self, with_missing};
 use crate::analyses::units::{UnitGroup, UnitKind, Verdict, Windows, Work, compare};
@@ -133,7 +133,7 @@ fn operations(
     result.operations = operation_groups(run, groups, samples, worst, layouts);
     let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
     result.findings =
-        operation_findings(&result.operations, args.metric, io_ns, &population(run, layouts), &run.thresholds);
+        operation_findings(&result.operations, args.metric, io_ns, &populations(run, layouts, groups), &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
             "the trace holds counters and no single operations (DXT_ENABLE=counters): --by rank, node or file compares sums"
@@ -143,22 +143,6 @@ fn operations(
         });
     }
     result
-}
-
-/// How many ranks, nodes, targets and files there are: what chance would give each.
-fn population(run: &Run, layouts: &[Option<FileLayout>]) -> Population {
-    let components = layouts.iter().flatten().flat_map(|layout| &layout.layout.components);
-    let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
-    targets.sort_unstable();
-    targets.dedup();
-    let (from, until) = run.span();
-    Population {
-        ranks: run.ranks(),
-        nodes: run.node_count(),
-        targets: targets.len() as u64,
-        files: run.files.len() as u64,
-        span_ns: until.saturating_sub(from),
-    }
 }
 
 fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {

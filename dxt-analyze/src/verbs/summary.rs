@@ -93,11 +93,11 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         out.push(("MPI", format!("{}, {} ranks", job.mpi, job.mpi_ranks)));
     }
     let seen = format!(
-        "{} ranks, {} processes, {} nodes, {} files",
-        units::count(summary.ranks),
-        units::count(summary.processes),
-        units::count(summary.nodes),
-        units::count(summary.files)
+        "{}, {}, {}, {}",
+        units::counted(summary.ranks, "rank"),
+        units::processes(summary.processes),
+        units::counted(summary.nodes, "node"),
+        units::counted(summary.files, "file")
     );
     out.push(("traced", seen));
     let missing = match summary.missing_segments {

@@ -11,16 +11,23 @@ use crate::cli::ReportArgs;
 use crate::exit::Exit;
 use crate::findings::Finding;
 use crate::load::Run;
-use crate::render::units;
+use crate::render::{self, Part, Report, Style, View, units};
 use anyhow::{Context, Result};
 use sections::Settings;
+use serde::Serialize;
+use std::io::Write;
 use std::path::Path;
 
 /// A page, and what decides the exit code.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Page {
     /// The HTML.
+    #[serde(skip)]
     pub html: String,
+    /// What its first screen says of the job.
+    pub lead: String,
+    /// The findings that cost most.
+    pub verdict: Vec<Finding>,
     /// Findings of all sections, the most severe first.
     pub findings: Vec<Finding>,
     /// Whether nothing is missing from the trace.
@@ -31,18 +38,33 @@ pub struct Page {
 ///
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the page cannot be written.
-pub fn report(args: &ReportArgs) -> Result<Exit> {
+pub fn report(args: &ReportArgs, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     let run = super::open(&args.inputs)?;
     let page = page_of(&run, args.layout.as_deref(), args.top)?;
     let place = args.output.display();
     std::fs::write(&args.output, &page.html).with_context(|| format!("failed to write {place}"))?;
     eprintln!("wrote {place} ({})", units::bytes(page.html.len() as u64));
+    render::write(&page, style, out)?;
     let fails = args.fail_on.is_some_and(|least| page.findings.iter().any(|finding| finding.severity >= least));
     Ok(match (fails, page.complete) {
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Fine,
     })
+}
+
+impl Report for Page {
+    fn view(&self) -> View {
+        let mut parts = vec![Part::Lines(vec![self.lead.clone()])];
+        if !self.verdict.is_empty() {
+            parts.push(Part::Findings(self.verdict.clone()));
+        }
+        if self.findings.len() > self.verdict.len() {
+            let more = self.findings.len() - self.verdict.len();
+            parts.push(Part::Lines(vec![format!("{more} more on the page")]));
+        }
+        View { parts, max_width: None }
+    }
 }
 
 /// The page of a run that is loaded, as it is opened from disk.
@@ -68,5 +90,7 @@ pub(super) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     crate::findings::sort(&mut findings);
     let verdict = verdict::verdict(&findings, &sections.summary);
     let html = page::assemble(&verdict, &sections)?;
-    Ok(Page { html, findings, complete: sections.summary.missing.complete })
+    let complete = sections.summary.missing.complete;
+    let top = verdict.top.into_iter().map(|costly| costly.finding).collect();
+    Ok(Page { html, lead: verdict.lead, verdict: top, findings, complete })
 }

@@ -64,9 +64,9 @@ pub(super) fn verdict(findings: &[Finding], summary: &Summary) -> Verdict {
     let top: Vec<Costly> = groups.iter().take(SHOWN).map(price).collect();
     let told: usize = top.iter().map(|costly| 1 + costly.also.len()).sum();
     let spent = format!(
-        "{} ranks on {} nodes spent {} in I/O calls, summed over all processes; they read {} and wrote {}.",
-        units::count(summary.ranks.max(summary.processes)),
-        units::count(summary.nodes),
+        "{} on {} spent {} in I/O calls, summed over all processes; they read {} and wrote {}.",
+        if summary.ranks > 0 { units::counted(summary.ranks, "rank") } else { units::processes(summary.processes) },
+        units::counted(summary.nodes, "node"),
         units::duration(all_ns),
         units::bytes(summary.bytes_read),
         units::bytes(summary.bytes_written)
@@ -108,7 +108,9 @@ fn together<'a>(ranked: &[&'a Finding]) -> Vec<(&'a Finding, Vec<&'a Finding>)> 
         }
         _ => false,
     };
-    let same = |a: &Finding, b: &Finding| by_code(a, b) || by_code(b, a) || same_time(a, b);
+    // Calls of one layer are slow because those of the layer below are.
+    let both_symptoms = |a: &Finding, b: &Finding| is_symptom(a) && is_symptom(b);
+    let same = |a: &Finding, b: &Finding| by_code(a, b) || by_code(b, a) || same_time(a, b) || both_symptoms(a, b);
     let mut groups: Vec<(&Finding, Vec<&Finding>)> = Vec::new();
     for &finding in ranked {
         match groups.iter_mut().find(|(first, _)| same(first, finding)) {
