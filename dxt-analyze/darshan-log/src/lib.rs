@@ -7,6 +7,7 @@
 //! * [`Log`]: an open log: header, job, mounts, names, and readers for its modules.
 //! * [`counters`]: counters by file of POSIX, MPI-IO, STDIO, HDF5 and PnetCDF, old versions as the newest.
 //! * [`dxt`]: every read and write as a segment. [`lustre`]: stripe layouts. [`heatmap`]: bytes over time.
+//! * [`mod@write`]: a log of format 3.41 that Darshan's tools read.
 //! * [`text`]: the output of `darshan-dxt-parser` and the rows of `darshan-parser`.
 //!
 //! ```no_run
@@ -48,6 +49,7 @@ mod mounts;
 mod names;
 mod stream;
 pub mod text;
+pub mod write;
 
 pub use bytes::{Endian, Text};
 pub use counters::CounterRecord;

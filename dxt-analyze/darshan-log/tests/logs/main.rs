@@ -4,3 +4,4 @@ mod damage;
 mod facts;
 mod goldens;
 mod samples;
+mod written;
