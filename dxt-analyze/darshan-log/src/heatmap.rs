@@ -48,7 +48,7 @@ impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
     fn next(&mut self) -> Option<HeatmapRecord> {
         let endian = self.endian;
         // The last 16 of the 48 bytes were pointers in the process that wrote them.
-        let head = self.stream.exact("a heat map record", 48)?;
+        let head = self.stream.head("a heat map record", 48)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (bin_width_seconds, bins) = (endian.f64(&head[16..]), endian.i64(&head[24..]));
         let offset = self.stream.offset();

@@ -92,7 +92,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
     /// Id, rank, five numbers, then OSTs: one component that is all the file.
     fn read_v1(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
-        let head = self.stream.exact("a Lustre record", 56)?;
+        let head = self.stream.head("a Lustre record", 56)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (stripe_size, stripe_count) = (endian.i64(&head[40..]), endian.i64(&head[48..]));
         let stripes = match self.stripes(stripe_count) {
@@ -116,7 +116,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
     /// Id, rank, two counts, components, then all their OSTs.
     fn read_v2(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
-        let head = self.stream.exact("a Lustre record", 32)?;
+        let head = self.stream.head("a Lustre record", 32)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (count, stripes) = (endian.i64(&head[16..]), endian.i64(&head[24..]));
         let offset = self.stream.offset();

@@ -73,7 +73,7 @@ fn within_limits(bytes: u64, names: u64, offset: u64) -> Result<()> {
 
 /// Since 3.10: id, then a C string.
 fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
-    let id = endian.u64(stream.exact("a record id of the names region", 8)?);
+    let id = endian.u64(stream.head("a record id of the names region", 8)?);
     text.clear();
     stream.until_nul("a name", text, limits::NAME_BYTES)?;
     Some(id)
@@ -81,7 +81,7 @@ fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &m
 
 /// 3.00: id, length, that many bytes.
 fn with_length<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
-    let head = stream.exact("a record id of the names region", 12)?;
+    let head = stream.head("a record id of the names region", 12)?;
     let (id, length) = (endian.u64(head), u64::from(endian.u32(&head[8..])));
     text.clear();
     if length > limits::NAME_BYTES {

@@ -30,6 +30,8 @@ pub(crate) struct Stream<'a, R> {
     /// Why no more bytes come; taken when it is told.
     failure: Option<Error>,
     ended: bool,
+    /// Whether the end was told.
+    closed: bool,
 }
 
 impl<'a, R: Read + Seek> Stream<'a, R> {
@@ -59,6 +61,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
             output_end: 0,
             decoder: Decoder::new(compression),
             ended: failure.is_some(),
+            closed: false,
             failure,
         }
     }
@@ -74,8 +77,18 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.problems.push(Problem { offset, error });
     }
 
-    /// Exactly `length` bytes, at most [`OUTPUT_BYTES`]; `None` at the end of the region. An end within the piece is a
-    /// problem and is recorded as such, with `what` was wanted.
+    /// The first bytes of a record, exactly `length`, at most [`OUTPUT_BYTES`]; `None` at the end of the region. An end within
+    /// them is a problem and is recorded as such, with `what` was wanted.
+    pub(crate) fn head(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
+        self.fill(length);
+        if self.output_end == self.output_begin {
+            self.tell_end(None);
+            return None;
+        }
+        self.exact(what, length)
+    }
+
+    /// More bytes of a record, exactly `length`; `None` if they are not there, which is a problem and is recorded.
     pub(crate) fn exact(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
         self.pieces(what, length, length)
     }
@@ -85,7 +98,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.fill(size);
         let available = self.output_end - self.output_begin;
         if available < size {
-            self.tell_end(what, size, available);
+            self.tell_end(Some((what, size as u64, available as u64)));
             return None;
         }
         let length = available.min(most) / size * size;
@@ -100,7 +113,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
             self.fill(1);
             let available = self.output_end - self.output_begin;
             if available == 0 {
-                self.tell_end(what, usize::try_from(length).unwrap_or(usize::MAX), 0);
+                self.tell_end(Some((what, length, 0)));
                 return false;
             }
             let step = usize::try_from(length).unwrap_or(usize::MAX).min(available);
@@ -117,7 +130,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
             self.fill(1);
             let there = &self.output[self.output_begin..self.output_end];
             if there.is_empty() {
-                self.tell_end(what, text.len() + 1, text.len());
+                self.tell_end(Some((what, text.len() as u64 + 1, text.len() as u64)));
                 return None;
             }
             let nul = there.iter().position(|&byte| byte == 0);
@@ -144,7 +157,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
             self.fill(1);
             let there = &self.output[self.output_begin..self.output_end];
             if there.is_empty() {
-                return self.tell_end(what, 1, 0);
+                return self.tell_end(None);
             }
             if left == 0 {
                 let (value, limit, offset) = (limit as u64 + 1, limit as u64, self.offset());
@@ -159,15 +172,16 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
 
     /// Ends the stream for good: what comes cannot be understood.
     pub(crate) fn close(&mut self) {
-        (self.ended, self.failure, self.output_begin, self.output_end) = (true, None, 0, 0);
+        (self.ended, self.closed, self.failure) = (true, true, None);
+        (self.output_begin, self.output_end) = (0, 0);
     }
 
-    /// At the end of the region with `available` bytes of a piece: damage, half a piece, or simply the end.
-    fn tell_end(&mut self, what: &'static str, needed: usize, available: usize) {
+    /// At the end of the region: what ended it, or that the bytes of a structure are missing: what, needed, available.
+    fn tell_end(&mut self, missing: Option<(&'static str, u64, u64)>) {
+        let offset = self.offset();
         if let Some(error) = self.failure.take() {
             self.problem(error);
-        } else if available > 0 {
-            let (needed, available, offset) = (needed as u64, available as u64, self.offset());
+        } else if let Some((what, needed, available)) = missing.filter(|_| !self.closed) {
             self.problem(Error::Truncated { what, offset, needed, available });
         }
         self.close();

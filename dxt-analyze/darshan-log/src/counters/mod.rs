@@ -81,7 +81,7 @@ impl<R: Read + Seek> Iterator for Counters<'_, R> {
 
     fn next(&mut self) -> Option<CounterRecord> {
         loop {
-            let bytes = self.stream.exact("a counter record", self.layout.bytes())?;
+            let bytes = self.stream.head("a counter record", self.layout.bytes())?;
             let endian = self.endian;
             let (head, rest) = bytes.split_at(if self.layout.file_id { 24 } else { 16 });
             let (ints, floats) = rest.split_at(8 * self.layout.ints);

@@ -93,7 +93,7 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         if left > 0 && !self.stream.skip("the segments of a DXT record", left * self.kind.bytes() as u64) {
             return None;
         }
-        let head = self.stream.exact("a DXT record", HEAD_BYTES)?;
+        let head = self.stream.head("a DXT record", HEAD_BYTES)?;
         let head: [u8; HEAD_BYTES] = head.first_chunk().copied()?;
         match decode_head(&head, self.endian, self.stream.offset()) {
             Ok(record) => {

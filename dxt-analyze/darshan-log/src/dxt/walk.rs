@@ -57,7 +57,7 @@ pub(crate) fn find_kind<R: Read + Seek>(
 /// Heads that can be, and whether it came to one that cannot.
 fn walk<R: Read + Seek>(stream: &mut Stream<'_, R>, kind: SegmentKind, endian: Endian) -> (u64, bool) {
     let (mut passed, mut heads) = (0u64, 0);
-    while let Some(head) = stream.exact("a DXT record", HEAD_BYTES) {
+    while let Some(head) = stream.head("a DXT record", HEAD_BYTES) {
         let Some(segments) = head.first_chunk().and_then(|head| segments(head, endian)) else {
             return (heads, true);
         };

@@ -103,15 +103,22 @@ fn records<R: Read + Seek>(
         let stripes = stripes.get(&record.id).filter(|_| api == Api::Posix);
         let rows = Rows { api, layout, rank: record.rank, stripes };
         rows.head(&mut text, &record, place(&info, record.id), counts.next().unwrap_or(1));
+        flush(&mut text, out)?;
         while let Some(piece) = dxt.next_piece() {
             for (number, segment) in (piece.first..).zip(piece.segments) {
                 rows.row(&mut text, piece.operation, number, segment);
-                if text.len() >= BUFFER_BYTES {
-                    out.write_all(&text)?;
-                    text.clear();
-                }
+                flush(&mut text, out)?;
             }
         }
     }
     out.write_all(&text)
+}
+
+/// Writes out what was collected, if it is enough.
+fn flush(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+    if text.len() >= BUFFER_BYTES {
+        out.write_all(text)?;
+        text.clear();
+    }
+    Ok(())
 }
