@@ -1,0 +1,189 @@
+//! The fixed-size records: how many numbers each version has, and how old ones become new ones.
+//!
+//! Every record is id, rank, in some modules the id of the file it belongs to, integers, floats; eight bytes each.
+
+use super::{libraries, names};
+use crate::module::Module;
+
+/// A value that older logs do not have, as Darshan's own tools show it.
+const UNKNOWN: i64 = -1;
+const UNKNOWN_TIME: f64 = -1.0;
+
+/// One version of one module's record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Integer counters.
+    pub(crate) ints: usize,
+    /// Floating-point counters.
+    pub(crate) floats: usize,
+    /// Whether the id of a file stands behind the rank.
+    pub(crate) file_id: bool,
+}
+
+impl Layout {
+    /// The layout of a version, 1 to the newest.
+    pub(crate) fn of(module: Module, version: u32) -> Option<Self> {
+        let (ints, floats) = match (module, version) {
+            (Module::Posix, 1) => (68, 15),
+            (Module::Posix, 2) => (64, 15),
+            (Module::Posix, 3) => (64, 17),
+            (Module::Posix, 4) => (69, 17),
+            (Module::MpiIo, 1 | 2) => (51, 15),
+            (Module::MpiIo, 3) => (51, 17),
+            (Module::Stdio, 1) => (13, 15),
+            (Module::Stdio, 2) => (14, 15),
+            (Module::H5F, 1) => (1, 2),
+            (Module::H5F, 2) => (1, 4),
+            (Module::H5F, 3) => (3, 5),
+            (Module::H5D, 1 | 2) => (94, 17),
+            (Module::PnetcdfFile, 1) => (2, 2),
+            (Module::PnetcdfFile, 2) => (2, 4),
+            (Module::PnetcdfFile, 3) => (9, 8),
+            (Module::PnetcdfVar, 1) => (120, 17),
+            _ => return None,
+        };
+        let file_id = matches!((module, version), (Module::H5D, 2) | (Module::PnetcdfVar, 1));
+        Some(Self { ints, floats, file_id })
+    }
+
+    /// Size of a record in bytes.
+    pub(crate) fn bytes(self) -> usize {
+        8 * (2 + usize::from(self.file_id) + self.ints + self.floats)
+    }
+}
+
+/// Names of the integer and of the float counters of the newest version; empty for other modules.
+pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'static [&'static str]) {
+    match module {
+        Module::Posix => (&names::POSIX, &names::POSIX_F),
+        Module::MpiIo => (&names::MPI_IO, &names::MPI_IO_F),
+        Module::Stdio => (&names::STDIO, &names::STDIO_F),
+        Module::H5F => (&libraries::H5F, &libraries::H5F_F),
+        Module::H5D => (&libraries::H5D, &libraries::H5D_F),
+        Module::PnetcdfFile => (&libraries::PNETCDF_FILE, &libraries::PNETCDF_FILE_F),
+        Module::PnetcdfVar => (&libraries::PNETCDF_VAR, &libraries::PNETCDF_VAR_F),
+        _ => (&[], &[]),
+    }
+}
+
+/// Makes an old record a newest one. False if it has to be left out.
+pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
+    match module {
+        Module::Posix => return upgrade_posix(version, ints, floats),
+        Module::MpiIo if version < 3 => close_start_and_open_end(floats, 3),
+        Module::Stdio if version < 2 => insert(ints, 1, &[UNKNOWN]),
+        Module::H5F if version < 3 => {
+            if version < 2 {
+                close_start_and_open_end(floats, 1);
+            }
+            // FLUSHES and USE_MPIIO; META_TIME.
+            insert(ints, 1, &[UNKNOWN; 2]);
+            insert(floats, 4, &[UNKNOWN_TIME]);
+        }
+        Module::PnetcdfFile if version < 3 => {
+            if version < 2 {
+                close_start_and_open_end(floats, 1);
+            }
+            // Independent and collective opens became one counter.
+            let opens = ints.iter().fold(0i64, |sum, &opens| sum.wrapping_add(opens));
+            *ints = vec![UNKNOWN; 9];
+            ints[1] = opens;
+            // The timestamps of waiting; META_TIME and WAIT_TIME.
+            insert(floats, 2, &[UNKNOWN_TIME]);
+            insert(floats, 5, &[UNKNOWN_TIME; 3]);
+        }
+        _ => {}
+    }
+    true
+}
+
+fn upgrade_posix(version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
+    if version < 2 {
+        // C streams were counted here, at 6 to 9; a file with any has them mixed into its other counters.
+        if ints[6] > 0 {
+            return false;
+        }
+        ints.drain(6..10);
+    }
+    if version < 3 {
+        close_start_and_open_end(floats, 3);
+    }
+    if version < 4 {
+        // FILENOS and DUPS; RENAME_SOURCES, RENAME_TARGETS and RENAMED_FROM, which is an id and so has no -1.
+        insert(ints, 1, &[UNKNOWN; 2]);
+        insert(ints, 10, &[UNKNOWN, UNKNOWN, 0]);
+    }
+    true
+}
+
+/// Two timestamps that newer versions have, from `at` on.
+fn close_start_and_open_end(floats: &mut Vec<f64>, at: usize) {
+    insert(floats, at, &[UNKNOWN_TIME; 2]);
+}
+
+fn insert<T: Copy>(values: &mut Vec<T>, at: usize, new: &[T]) {
+    let at = at.min(values.len());
+    values.splice(at..at, new.iter().copied());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_darshans_structures() {
+        let sizes = [
+            (Module::Posix, &[680, 648, 664, 704][..]),
+            (Module::MpiIo, &[544, 544, 560]),
+            (Module::Stdio, &[240, 248]),
+            (Module::H5F, &[40, 56, 80]),
+            (Module::H5D, &[904, 912]),
+            (Module::PnetcdfFile, &[48, 64, 152]),
+            (Module::PnetcdfVar, &[1120]),
+        ];
+        for (module, sizes) in sizes {
+            for (version, &size) in (1..).zip(sizes) {
+                assert_eq!(Layout::of(module, version).map(Layout::bytes), Some(size), "{module} {version}");
+            }
+            assert_eq!(module.newest_version(), sizes.len() as u32, "{module}");
+        }
+        assert!(Layout::of(Module::Posix, 5).is_none());
+    }
+
+    #[test]
+    fn every_version_becomes_the_newest() {
+        for place in 0..18 {
+            let Some(module) = Module::at(place) else { continue };
+            let (int_names, float_names) = counter_names(module);
+            for version in 1..=module.newest_version() {
+                let Some(layout) = Layout::of(module, version) else { continue };
+                let (mut ints, mut floats) = (vec![0; layout.ints], vec![0.0; layout.floats]);
+                assert!(upgrade(module, version, &mut ints, &mut floats));
+                assert_eq!((ints.len(), floats.len()), (int_names.len(), float_names.len()), "{module} {version}");
+            }
+        }
+    }
+
+    #[test]
+    fn old_counters_keep_their_names() {
+        let at = |module: Module, name: &str| counter_names(module).0.iter().position(|&n| n == name).expect("known");
+        let mut ints: Vec<i64> = (0..68).collect();
+        let mut floats: Vec<f64> = (0..15).map(f64::from).collect();
+        assert!(!upgrade(Module::Posix, 1, &mut ints.clone(), &mut floats.clone()), "it has fopen calls");
+        ints[6] = 0;
+        assert!(upgrade(Module::Posix, 1, &mut ints, &mut floats));
+        assert_eq!(ints[at(Module::Posix, "POSIX_OPENS")], 0);
+        assert_eq!(ints[at(Module::Posix, "POSIX_DUPS")], -1);
+        assert_eq!(ints[at(Module::Posix, "POSIX_READS")], 1);
+        assert_eq!(ints[at(Module::Posix, "POSIX_RENAMED_FROM")], 0);
+        assert_eq!(ints[at(Module::Posix, "POSIX_SLOWEST_RANK_BYTES")], 67);
+        assert_eq!(floats[2..6], [2.0, -1.0, -1.0, 3.0]);
+        let (mut ints, mut floats) = (vec![3, 4], vec![0.5, 0.75]);
+        assert!(upgrade(Module::PnetcdfFile, 1, &mut ints, &mut floats));
+        assert_eq!(ints, [-1, 7, -1, -1, -1, -1, -1, -1, -1]);
+        assert_eq!(floats, [0.5, -1.0, -1.0, -1.0, 0.75, -1.0, -1.0, -1.0]);
+        let (mut ints, mut floats) = (vec![3], vec![0.5, 0.75]);
+        assert!(upgrade(Module::H5F, 1, &mut ints, &mut floats));
+        assert_eq!((ints, floats), (vec![3, -1, -1], vec![0.5, -1.0, -1.0, 0.75, -1.0]));
+    }
+}

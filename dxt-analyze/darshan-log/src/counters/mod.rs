@@ -1,0 +1,103 @@
+//! Counter records of POSIX, MPI-IO, STDIO, HDF5 and PnetCDF: one per file and rank, or one for a file that all ranks share.
+//! Records of older versions are given as those of the newest.
+
+pub(crate) mod layout;
+mod libraries;
+mod names;
+
+use crate::bytes::Endian;
+use crate::module::Module;
+use crate::stream::Stream;
+use layout::Layout;
+use std::io::{Read, Seek};
+
+/// Counters of one file by one rank, or by all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterRecord {
+    /// Record id; [`crate::Log::names`] has its name.
+    pub id: u64,
+    /// MPI rank; -1 if the record is the sum over all ranks.
+    pub rank: i64,
+    /// Record id of the file that a data set or variable is in; only H5D (0 in its version 1) and PNETCDF_VAR.
+    pub file_id: Option<u64>,
+    /// Integer counters, as [`int_names`] names them. -1 is a counter that could not be monitored.
+    pub ints: Vec<i64>,
+    /// Floating-point counters, as [`float_names`] names them: seconds, but for variances.
+    pub floats: Vec<f64>,
+}
+
+/// Names of a module's integer counters, in their order; empty for modules without counter records.
+#[must_use]
+pub fn int_names(module: Module) -> &'static [&'static str] {
+    layout::counter_names(module).0
+}
+
+/// Names of a module's floating-point counters, in their order; empty for modules without counter records.
+#[must_use]
+pub fn float_names(module: Module) -> &'static [&'static str] {
+    layout::counter_names(module).1
+}
+
+impl CounterRecord {
+    /// A record of `module` with all counters zero; `None` for modules without counter records.
+    #[must_use]
+    pub fn zero(module: Module, id: u64, rank: i64) -> Option<Self> {
+        let layout = Layout::of(module, module.newest_version())?;
+        let (ints, floats) = (vec![0; layout.ints], vec![0.0; layout.floats]);
+        Some(Self { id, rank, file_id: layout.file_id.then_some(0), ints, floats })
+    }
+
+    /// An integer counter by name, such as `POSIX_BYTES_READ`.
+    #[must_use]
+    pub fn int(&self, module: Module, name: &str) -> Option<i64> {
+        self.ints.get(int_names(module).iter().position(|&known| known == name)?).copied()
+    }
+
+    /// A floating-point counter by name, such as `POSIX_F_READ_TIME`.
+    #[must_use]
+    pub fn float(&self, module: Module, name: &str) -> Option<f64> {
+        self.floats.get(float_names(module).iter().position(|&known| known == name)?).copied()
+    }
+}
+
+/// Counter records of one module, in the log's order. Ends early at damage, which [`crate::Log::problems`] then has.
+pub struct Counters<'a, R> {
+    stream: Stream<'a, R>,
+    endian: Endian,
+    module: Module,
+    version: u32,
+    layout: Layout,
+}
+
+impl<'a, R: Read + Seek> Counters<'a, R> {
+    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian, module: Module, version: u32) -> Option<Self> {
+        let layout = Layout::of(module, version)?;
+        Some(Self { stream, endian, module, version, layout })
+    }
+}
+
+impl<R: Read + Seek> Iterator for Counters<'_, R> {
+    type Item = CounterRecord;
+
+    fn next(&mut self) -> Option<CounterRecord> {
+        loop {
+            let bytes = self.stream.head("a counter record", self.layout.bytes())?;
+            let endian = self.endian;
+            let (head, rest) = bytes.split_at(if self.layout.file_id { 24 } else { 16 });
+            let (ints, floats) = rest.split_at(8 * self.layout.ints);
+            let mut record = CounterRecord {
+                id: endian.u64(head),
+                rank: endian.i64(&head[8..]),
+                file_id: match self.module {
+                    Module::H5D | Module::PnetcdfVar => Some(endian.u64(head.get(16..).unwrap_or_default())),
+                    _ => None,
+                },
+                ints: ints.chunks_exact(8).map(|field| endian.i64(field)).collect(),
+                floats: floats.chunks_exact(8).map(|field| endian.f64(field)).collect(),
+            };
+            if layout::upgrade(self.module, self.version, &mut record.ints, &mut record.floats) {
+                return Some(record);
+            }
+        }
+    }
+}

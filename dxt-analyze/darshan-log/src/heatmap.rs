@@ -1,0 +1,72 @@
+//! Heat maps: how many bytes each rank read and wrote in each slice of the run, by API.
+
+use crate::bytes::Endian;
+use crate::limits;
+use crate::stream::Stream;
+use std::io::{Read, Seek};
+
+/// Bytes over time of one rank through one API.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeatmapRecord {
+    /// Record id: that of `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
+    pub id: u64,
+    /// MPI rank.
+    pub rank: i64,
+    /// Width of a bin in seconds; the first begins at the start of the process.
+    pub bin_width_seconds: f64,
+    /// Bytes written in each bin.
+    pub write_bytes: Vec<i64>,
+    /// Bytes read in each bin; as many bins.
+    pub read_bytes: Vec<i64>,
+}
+
+/// Heat maps, in the log's order. Ends early at damage, which [`crate::Log::problems`] then has.
+pub struct Heatmaps<'a, R> {
+    stream: Stream<'a, R>,
+    endian: Endian,
+    /// Width and number of bins of the first record.
+    first: Option<(f64, usize)>,
+}
+
+impl<'a, R: Read + Seek> Heatmaps<'a, R> {
+    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian) -> Self {
+        Self { stream, endian, first: None }
+    }
+
+    fn numbers(&mut self, count: u64) -> Option<Vec<i64>> {
+        let mut numbers = Vec::new();
+        for _ in 0..count {
+            numbers.push(self.endian.i64(self.stream.exact("a bin of a heat map", 8)?));
+        }
+        Some(numbers)
+    }
+}
+
+impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
+    type Item = HeatmapRecord;
+
+    fn next(&mut self) -> Option<HeatmapRecord> {
+        let endian = self.endian;
+        // The last 16 of the 48 bytes were pointers in the process that wrote them.
+        let head = self.stream.head("a heat map record", 48)?;
+        let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
+        let (bin_width_seconds, bins) = (endian.f64(&head[16..]), endian.i64(&head[24..]));
+        let offset = self.stream.offset();
+        let bins = match limits::check_count("the number of bins of a heat map", bins, limits::BINS, offset) {
+            Ok(bins) => bins,
+            Err(error) => {
+                self.stream.problem(error);
+                self.stream.close();
+                return None;
+            }
+        };
+        let (mut write_bytes, mut read_bytes) = (self.numbers(bins)?, self.numbers(bins)?);
+        let (first_width, first_bins) = *self.first.get_or_insert((bin_width_seconds, write_bytes.len()));
+        // Releases 3.4.0 to 3.4.3 could give ranks of one job one bin more or less; Darshan's tools even that out.
+        if bin_width_seconds == first_width && write_bytes.len().abs_diff(first_bins) == 1 {
+            write_bytes.resize(first_bins, 0);
+            read_bytes.resize(first_bins, 0);
+        }
+        Some(HeatmapRecord { id, rank, bin_width_seconds, write_bytes, read_bytes })
+    }
+}

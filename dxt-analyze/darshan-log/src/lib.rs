@@ -1,0 +1,66 @@
+//! Darshan logs: what Darshan's runtime records of a job's I/O, read into plain records, and written.
+//!
+//! This crate knows the log format and nothing of what is done with it. It reads formats 3.00 to 3.41 in either byte order,
+//! compressed with zlib, bzip2 or not; logs of Darshan 2.x are refused. Reading never panics, whatever the bytes, and holds
+//! neither a module nor a record in memory. What is damaged costs what is behind the damage in its region only.
+//!
+//! * [`Log`]: an open log: header, job, mounts, names, and readers for its modules.
+//! * [`counters`]: counters by file of POSIX, MPI-IO, STDIO, HDF5 and PnetCDF, old versions as the newest.
+//! * [`dxt`]: every read and write as a segment. [`lustre`]: stripe layouts. [`heatmap`]: bytes over time.
+//! * [`mod@write`]: a log of format 3.41 that Darshan's tools read.
+//! * [`text`]: the output of `darshan-dxt-parser` and the rows of `darshan-parser`.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), darshan_log::Error> {
+//! use darshan_log::{Api, Log};
+//! let mut log = Log::open("job.darshan")?;
+//! println!("{} on {} processes", log.job().exe, log.job().nprocs);
+//! if let Some(mut dxt) = log.dxt(Api::Posix) {
+//!     while let Some(record) = dxt.next_record() {
+//!         while let Some(piece) = dxt.next_piece() {
+//!             let bytes: i64 = piece.segments.iter().map(|segment| segment.length).sum();
+//!             println!("rank {}: {bytes} bytes in {} calls", record.rank, piece.segments.len());
+//!         }
+//!     }
+//! }
+//! for problem in log.problems() {
+//!     eprintln!("{}", problem.error);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Source of the format: Darshan's public headers, and logs that Darshan's own tools read.
+#![forbid(unsafe_code)]
+
+mod bytes;
+pub mod counters;
+pub mod dxt;
+mod error;
+mod hash;
+pub mod header;
+pub mod heatmap;
+mod job;
+pub mod limits;
+mod log;
+pub mod lustre;
+mod module;
+mod mounts;
+mod names;
+mod stream;
+pub mod text;
+pub mod write;
+
+pub use bytes::{Endian, Text};
+pub use counters::CounterRecord;
+pub use dxt::{Api, DxtRecord, Operation, Segment};
+pub use error::{Error, Problem, Result};
+pub use hash::record_id;
+pub use header::Header;
+pub use heatmap::HeatmapRecord;
+pub use job::Job;
+pub use log::{Info, Log, SkipReason, Skipped};
+pub use lustre::LustreRecord;
+pub use module::Module;
+pub use mounts::{Mount, Mounts};
+pub use names::Names;

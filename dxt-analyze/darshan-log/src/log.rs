@@ -1,0 +1,258 @@
+//! An open log: what its small parts say, and readers for its modules.
+
+use crate::counters::Counters;
+use crate::counters::layout::Layout;
+use crate::dxt::{Api, Dxt, SegmentKind, find_kind};
+use crate::error::{Error, Problem, Result};
+use crate::header::{HEADER_BYTES, Header, ModuleEntry, Region};
+use crate::heatmap::Heatmaps;
+use crate::job::Job;
+use crate::limits;
+use crate::lustre::Layouts;
+use crate::module::Module;
+use crate::mounts::Mounts;
+use crate::names::Names;
+use crate::stream::Stream;
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A module of a log that this reader passes over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// Its place in a 3.41 header.
+    pub place: usize,
+    /// The module, if it is a known one.
+    pub module: Option<Module>,
+    /// Version of its records.
+    pub version: u32,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+/// Why a module is passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// The place had no meaning when this reader was written.
+    Unknown,
+    /// This reader has no use for the module.
+    NotRead,
+    /// Its version is 0 or newer than this reader's newest.
+    Version,
+}
+
+/// What the small parts of a log say.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Info {
+    /// The header: format version, byte order, compression, where the regions lie.
+    pub header: Header,
+    /// The job; all zero and empty if its region could not be read.
+    pub job: Job,
+    /// The mount table, and the rule for the mount of a file.
+    pub mounts: Mounts,
+    /// Names by record id.
+    pub names: Names,
+}
+
+/// An open log. Its readers borrow it, one at a time; what they cannot read is added to [`Self::problems`].
+#[derive(Debug)]
+pub struct Log<R> {
+    source: R,
+    info: Arc<Info>,
+    problems: Vec<Problem>,
+}
+
+impl Log<File> {
+    /// Opens the log at `path`.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let file = File::open(path).map_err(|source| Error::Io { offset: 0, source })?;
+        Self::new(file)
+    }
+}
+
+impl<B: AsRef<[u8]>> Log<Cursor<B>> {
+    /// Reads a log that is in memory.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn from_bytes(bytes: B) -> Result<Self> {
+        Self::new(Cursor::new(bytes))
+    }
+}
+
+impl<R: Read + Seek> Log<R> {
+    /// Reads header, job, mounts and names. Damage behind the header is not an error: it is in [`Self::problems`].
+    /// No buffering of `source` is needed.
+    ///
+    /// # Errors
+    /// [`Error::NotALog`], [`Error::Darshan2`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`] if not even
+    /// the header is whole, [`Error::Io`].
+    pub fn new(mut source: R) -> Result<Self> {
+        let io = |source| Error::Io { offset: 0, source };
+        let size = source.seek(SeekFrom::End(0)).map_err(io)?;
+        source.seek(SeekFrom::Start(0)).map_err(io)?;
+        let mut bytes = Vec::new();
+        source.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(io)?;
+        let mut problems = Vec::new();
+        let header = Header::decode(&bytes, size, &mut problems)?;
+        let (job, mounts) = read_job(&mut source, &header, &mut problems).unwrap_or_default();
+        let names = read_names(&mut source, &header, &mut problems);
+        Ok(Self { source, info: Arc::new(Info { header, job, mounts, names }), problems })
+    }
+
+    /// Header, job, mounts and names, to be kept while a reader borrows the log: cloning it is cheap.
+    #[must_use]
+    pub fn info(&self) -> Arc<Info> {
+        Arc::clone(&self.info)
+    }
+
+    /// As [`Info::header`].
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.info.header
+    }
+
+    /// As [`Info::job`].
+    #[must_use]
+    pub fn job(&self) -> &Job {
+        &self.info.job
+    }
+
+    /// As [`Info::mounts`].
+    #[must_use]
+    pub fn mounts(&self) -> &Mounts {
+        &self.info.mounts
+    }
+
+    /// As [`Info::names`].
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.info.names
+    }
+
+    /// What could not be read so far. Readers of modules add to it as they are used.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The modules that have data which this reader passes over.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<Skipped> {
+        let entries = self.info.header.modules.iter().filter(|entry| entry.region.length > 0);
+        entries
+            .filter_map(|entry| {
+                let reason = skip_reason(entry)?;
+                Some(Skipped { place: entry.place, module: entry.module, version: entry.version, reason })
+            })
+            .collect()
+    }
+
+    /// The modules whose records are not all there, because the runtime ran out of memory for them.
+    pub fn partial(&self) -> impl Iterator<Item = &ModuleEntry> {
+        self.info.header.modules.iter().filter(|entry| entry.partial)
+    }
+
+    /// Counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE or PNETCDF_VAR. `None` if the log has none that this
+    /// reader knows; a version that is too new is also a problem.
+    pub fn counters(&mut self, module: Module) -> Option<Counters<'_, R>> {
+        Layout::of(module, 1)?;
+        let (region, version) = self.readable(module)?;
+        let endian = self.info.header.endian;
+        Counters::new(self.stream(module.name(), region), endian, module, version)
+    }
+
+    /// Stripe layouts of files on Lustre. `None` as [`Self::counters`].
+    pub fn lustre(&mut self) -> Option<Layouts<'_, R>> {
+        let (region, version) = self.readable(Module::Lustre)?;
+        let endian = self.info.header.endian;
+        Some(Layouts::new(self.stream(Module::Lustre.name(), region), endian, version))
+    }
+
+    /// Bytes over time by rank and API. `None` as [`Self::counters`].
+    pub fn heatmaps(&mut self) -> Option<Heatmaps<'_, R>> {
+        let (region, _) = self.readable(Module::Heatmap)?;
+        let endian = self.info.header.endian;
+        Some(Heatmaps::new(self.stream(Module::Heatmap.name(), region), endian))
+    }
+
+    /// Segments of an API's reads and writes. `None` as [`Self::counters`].
+    pub fn dxt(&mut self, api: Api) -> Option<Dxt<'_, R>> {
+        let module = match api {
+            Api::Posix => Module::DxtPosix,
+            Api::MpiIo => Module::DxtMpiIo,
+        };
+        let (region, version) = self.readable(module)?;
+        let (endian, compression) = (self.info.header.endian, self.info.header.compression);
+        let declared = SegmentKind::of(module, version)?;
+        let source = &mut self.source;
+        let kind = find_kind(declared, endian, |problems, walk| {
+            walk(&mut Stream::new(source, problems, compression, module.name(), region));
+        });
+        Some(Dxt::new(self.stream(module.name(), region), endian, kind))
+    }
+
+    /// Where a module's records lie and their version, if the log has it and this reader knows it.
+    fn readable(&mut self, module: Module) -> Option<(Region, u32)> {
+        let entry = *self.info.header.module(module)?;
+        if entry.region.length == 0 {
+            return None;
+        }
+        if skip_reason(&entry).is_some() {
+            let (found, supported) = (entry.version, module.newest_version());
+            let offset = entry.region.offset;
+            // Asking again does not make it two problems.
+            let known = |problem: &Problem| matches!(&problem.error, Error::ModuleVersion { module: known, .. } if *known == module);
+            if !self.problems.iter().any(known) {
+                self.problems.push(Problem { offset, error: Error::ModuleVersion { module, found, supported } });
+            }
+            return None;
+        }
+        Some((entry.region, entry.version))
+    }
+
+    fn stream(&mut self, what: &'static str, region: Region) -> Stream<'_, R> {
+        Stream::new(&mut self.source, &mut self.problems, self.info.header.compression, what, region)
+    }
+
+    /// Forgets problems that a first pass over a module found, which the second will find again.
+    pub(crate) fn forget_problems_from(&mut self, first: usize) {
+        self.problems.truncate(first);
+    }
+}
+
+fn read_job<R: Read + Seek>(source: &mut R, header: &Header, problems: &mut Vec<Problem>) -> Option<(Job, Mounts)> {
+    if header.job.length == 0 {
+        return None;
+    }
+    let mut stream = Stream::new(source, problems, header.compression, "the job region", header.job);
+    let mut bytes = stream.exact("the job", Job::fixed_bytes(header.version))?.to_vec();
+    // Old logs do not have the NUL behind the text.
+    let left = limits::JOB_BYTES - bytes.len();
+    stream.rest("the command line and mounts", &mut bytes, left);
+    Some(Job::decode(&bytes, header.version, header.endian))
+}
+
+fn read_names<R: Read + Seek>(source: &mut R, header: &Header, problems: &mut Vec<Problem>) -> Names {
+    if header.names.length == 0 {
+        return Names::default();
+    }
+    let mut stream = Stream::new(source, problems, header.compression, "the names region", header.names);
+    Names::read(&mut stream, header.version, header.endian)
+}
+
+fn skip_reason(entry: &ModuleEntry) -> Option<SkipReason> {
+    let Some(module) = entry.module else { return Some(SkipReason::Unknown) };
+    match module.newest_version() {
+        0 => Some(SkipReason::NotRead),
+        newest if entry.version == 0 || entry.version > newest => Some(SkipReason::Version),
+        _ => None,
+    }
+}

@@ -1,0 +1,120 @@
+//! The modules of a log: their places in a 3.41 header, their names, and the versions this reader knows.
+
+use std::fmt;
+
+/// A module of Darshan, by its place in the header of a 3.41 log.
+///
+/// Source: `DARSHAN_MODULE_IDS` in Darshan's `darshan-log-format.h`. Older logs have fewer places; see [`crate::header`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Module {
+    /// Place 0: made for Darshan's own tests.
+    Null,
+    /// POSIX counters.
+    Posix,
+    /// MPI-IO counters.
+    MpiIo,
+    /// HDF5 counters by file.
+    H5F,
+    /// HDF5 counters by data set.
+    H5D,
+    /// PnetCDF counters by file.
+    PnetcdfFile,
+    /// PnetCDF counters by variable.
+    PnetcdfVar,
+    /// Blue Gene/Q job information.
+    BgQ,
+    /// Lustre stripe layouts.
+    Lustre,
+    /// Counters of C streams.
+    Stdio,
+    /// Segments of POSIX reads and writes.
+    DxtPosix,
+    /// Segments of MPI-IO reads and writes.
+    DxtMpiIo,
+    /// MDHIM counters.
+    Mdhim,
+    /// AutoPerf, Cray XC counters.
+    ApXc,
+    /// AutoPerf, MPI counters.
+    ApMpi,
+    /// Bytes over time by rank.
+    Heatmap,
+    /// DAOS file system counters.
+    Dfs,
+    /// DAOS object counters.
+    Daos,
+}
+
+/// Places in the header of a 3.41 log.
+pub(crate) const PLACES: usize = 64;
+
+/// Every module, in the order of their places: name in Darshan's output, newest version this reader reads (0: none).
+const TABLE: [(Module, &str, u32); 18] = [
+    (Module::Null, "NULL", 0),
+    (Module::Posix, "POSIX", 4),
+    (Module::MpiIo, "MPI-IO", 3),
+    (Module::H5F, "H5F", 3),
+    (Module::H5D, "H5D", 2),
+    (Module::PnetcdfFile, "PNETCDF_FILE", 3),
+    (Module::PnetcdfVar, "PNETCDF_VAR", 1),
+    (Module::BgQ, "BG/Q", 0),
+    (Module::Lustre, "LUSTRE", 2),
+    (Module::Stdio, "STDIO", 2),
+    (Module::DxtPosix, "DXT_POSIX", 2),
+    (Module::DxtMpiIo, "DXT_MPIIO", 3),
+    (Module::Mdhim, "MDHIM", 0),
+    (Module::ApXc, "APXC", 0),
+    (Module::ApMpi, "APMPI", 0),
+    (Module::Heatmap, "HEATMAP", 1),
+    (Module::Dfs, "DFS", 0),
+    (Module::Daos, "DAOS", 0),
+];
+
+impl Module {
+    /// The module at a place of a 3.41 header; `None` for places that had no meaning when this was written.
+    #[must_use]
+    pub fn at(place: usize) -> Option<Self> {
+        TABLE.get(place).map(|row| row.0)
+    }
+
+    /// Its place in a 3.41 header.
+    #[must_use]
+    pub fn place(self) -> usize {
+        self as usize
+    }
+
+    /// Its name in the output of Darshan's tools.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        TABLE[self.place()].1
+    }
+
+    /// The newest version of its records that this reader knows; 0 if it reads none.
+    #[must_use]
+    pub fn newest_version(self) -> u32 {
+        TABLE[self.place()].2
+    }
+}
+
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_places() {
+        for (place, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.0.place(), place);
+            assert_eq!(Module::at(place), Some(row.0));
+        }
+        assert_eq!(Module::DxtMpiIo.place(), 11);
+        assert_eq!(Module::Daos.place(), 17);
+        assert_eq!(Module::at(18), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! The names region: which path, or other name, a record id stands for.
+
+use crate::bytes::{Endian, Text};
+use crate::error::{Error, Result};
+use crate::header::Version;
+use crate::limits;
+use crate::stream::Stream;
+use rustc_hash::FxHashMap;
+use std::io::{Read, Seek};
+
+/// Names by record id.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    by_id: FxHashMap<u64, Text>,
+    order: Vec<u64>,
+}
+
+impl Names {
+    /// The name of a record id, if the log has one that is not empty.
+    #[must_use]
+    pub fn get(&self, id: u64) -> Option<&Text> {
+        self.by_id.get(&id)
+    }
+
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Ids and names in the log's order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Text)> {
+        self.order.iter().filter_map(|&id| Some((id, self.get(id)?)))
+    }
+
+    /// Reads the region to its end, or to damage or a limit, which are recorded as problems.
+    pub(crate) fn read<R: Read + Seek>(stream: &mut Stream<'_, R>, version: Version, endian: Endian) -> Self {
+        let mut names = Self::default();
+        let mut text = Vec::new();
+        let mut kept = 0u64;
+        loop {
+            let entry = if version == Version::V3_00 {
+                with_length(stream, endian, &mut text)
+            } else {
+                with_nul(stream, endian, &mut text)
+            };
+            let Some(id) = entry else { return names };
+            // Each rank may name a record; an empty name is no name.
+            if text.is_empty() || names.by_id.contains_key(&id) {
+                continue;
+            }
+            kept += text.len() as u64;
+            if let Err(error) = within_limits(kept, names.len() as u64, stream.offset()) {
+                stream.problem(error);
+                return names;
+            }
+            names.by_id.insert(id, text.as_slice().into());
+            names.order.push(id);
+        }
+    }
+}
+
+fn within_limits(bytes: u64, names: u64, offset: u64) -> Result<()> {
+    limits::check("bytes of all names", bytes, limits::NAMES_BYTES, offset)?;
+    limits::check("number of names", names, limits::NAMES, offset)
+}
+
+/// Since 3.10: id, then a C string.
+fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
+    let id = endian.u64(stream.head("a record id of the names region", 8)?);
+    text.clear();
+    stream.until_nul("a name", text, limits::NAME_BYTES)?;
+    Some(id)
+}
+
+/// 3.00: id, length, that many bytes.
+fn with_length<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
+    let head = stream.head("a record id of the names region", 12)?;
+    let (id, length) = (endian.u64(head), u64::from(endian.u32(&head[8..])));
+    text.clear();
+    if length > limits::NAME_BYTES {
+        let offset = stream.offset();
+        stream.problem(Error::Limit { what: "a name", value: length, limit: limits::NAME_BYTES, offset });
+        stream.close();
+        return None;
+    }
+    if length > 0 {
+        text.extend_from_slice(stream.exact("a name", length as usize)?);
+    }
+    Some(id)
+}

@@ -1,0 +1,312 @@
+//! A region as one sequence of bytes: it is a concatenation of compressed streams, one per rank that had data.
+//!
+//! Memory is two fixed buffers, whatever a region claims or unpacks to. What precedes damage is delivered; the damage is told
+//! when the bytes before it are used up.
+
+use crate::error::{Error, Problem};
+use crate::header::{Compression, Region};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+
+/// Bytes read from the file at once.
+const INPUT_BYTES: usize = 64 << 10;
+/// Decompressed bytes held at once; the largest piece that can be asked for.
+pub(crate) const OUTPUT_BYTES: usize = 128 << 10;
+
+/// Reads one region's bytes, decompressed.
+pub(crate) struct Stream<'a, R> {
+    source: &'a mut R,
+    problems: &'a mut Vec<Problem>,
+    what: &'static str,
+    input: Box<[u8]>,
+    input_begin: usize,
+    input_end: usize,
+    /// Where the next byte comes from that is not yet in `input`.
+    file_offset: u64,
+    file_end: u64,
+    output: Box<[u8]>,
+    output_begin: usize,
+    output_end: usize,
+    decoder: Decoder,
+    /// Why no more bytes come; taken when it is told.
+    failure: Option<Error>,
+    ended: bool,
+    /// Whether the end was told.
+    closed: bool,
+}
+
+impl<'a, R: Read + Seek> Stream<'a, R> {
+    /// Begins with a region's first byte. `what` names it in errors; problems go to `problems`.
+    pub(crate) fn new(
+        source: &'a mut R,
+        problems: &'a mut Vec<Problem>,
+        compression: Compression,
+        what: &'static str,
+        region: Region,
+    ) -> Self {
+        let failure = match source.seek(SeekFrom::Start(region.offset)) {
+            Ok(_) => None,
+            Err(source) => Some(Error::Io { offset: region.offset, source }),
+        };
+        Self {
+            source,
+            problems,
+            what,
+            input: vec![0; usize::try_from(region.length).unwrap_or(INPUT_BYTES).min(INPUT_BYTES)].into_boxed_slice(),
+            input_begin: 0,
+            input_end: 0,
+            file_offset: region.offset,
+            file_end: region.end(),
+            output: vec![0; OUTPUT_BYTES].into_boxed_slice(),
+            output_begin: 0,
+            output_end: 0,
+            decoder: Decoder::new(compression),
+            ended: failure.is_some(),
+            closed: false,
+            failure,
+        }
+    }
+
+    /// How far into the file the decompressor has got.
+    pub(crate) fn offset(&self) -> u64 {
+        self.file_offset - (self.input_end - self.input_begin) as u64
+    }
+
+    /// Records a problem of the caller's at the current offset.
+    pub(crate) fn problem(&mut self, error: Error) {
+        let offset = self.offset();
+        self.problems.push(Problem { offset, error });
+    }
+
+    /// The first bytes of a record, exactly `length`, at most [`OUTPUT_BYTES`]; `None` at the end of the region. An end within
+    /// them is a problem and is recorded as such, with `what` was wanted.
+    pub(crate) fn head(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
+        self.fill(length);
+        if self.output_end == self.output_begin {
+            self.tell_end(None);
+            return None;
+        }
+        self.exact(what, length)
+    }
+
+    /// More bytes of a record, exactly `length`; `None` if they are not there, which is a problem and is recorded.
+    pub(crate) fn exact(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
+        self.pieces(what, length, length)
+    }
+
+    /// Whole pieces of `size` bytes, at least one and at most `most` bytes together; `None` as [`Self::exact`].
+    pub(crate) fn pieces(&mut self, what: &'static str, size: usize, most: usize) -> Option<&[u8]> {
+        self.fill(size);
+        let available = self.output_end - self.output_begin;
+        if available < size {
+            self.tell_end(Some((what, size as u64, available as u64)));
+            return None;
+        }
+        let length = available.min(most) / size * size;
+        let begin = self.output_begin;
+        self.output_begin += length;
+        Some(&self.output[begin..begin + length])
+    }
+
+    /// Passes over `length` bytes; whether they were there.
+    pub(crate) fn skip(&mut self, what: &'static str, mut length: u64) -> bool {
+        while length > 0 {
+            self.fill(1);
+            let available = self.output_end - self.output_begin;
+            if available == 0 {
+                self.tell_end(Some((what, length, 0)));
+                return false;
+            }
+            let step = usize::try_from(length).unwrap_or(usize::MAX).min(available);
+            self.output_begin += step;
+            length -= step as u64;
+        }
+        true
+    }
+
+    /// Bytes up to and without the next NUL, appended to `text`, which may then have `limit` bytes; `None` at the end of
+    /// the region or when it gets longer.
+    pub(crate) fn until_nul(&mut self, what: &'static str, text: &mut Vec<u8>, limit: u64) -> Option<()> {
+        loop {
+            self.fill(1);
+            let there = &self.output[self.output_begin..self.output_end];
+            if there.is_empty() {
+                self.tell_end(Some((what, text.len() as u64 + 1, text.len() as u64)));
+                return None;
+            }
+            let nul = there.iter().position(|&byte| byte == 0);
+            let length = nul.unwrap_or(there.len());
+            let total = (text.len() + length) as u64;
+            if total > limit {
+                let offset = self.offset();
+                self.problem(Error::Limit { what, value: total, limit, offset });
+                self.close();
+                return None;
+            }
+            text.extend_from_slice(&there[..length]);
+            self.output_begin += length + usize::from(nul.is_some());
+            if nul.is_some() {
+                return Some(());
+            }
+        }
+    }
+
+    /// All that is left, appended to `bytes`; what is over `limit` bytes is left out and is a problem.
+    pub(crate) fn rest(&mut self, what: &'static str, bytes: &mut Vec<u8>, limit: usize) {
+        let mut left = limit;
+        loop {
+            self.fill(1);
+            let there = &self.output[self.output_begin..self.output_end];
+            if there.is_empty() {
+                return self.tell_end(None);
+            }
+            if left == 0 {
+                let (value, limit, offset) = (limit as u64 + 1, limit as u64, self.offset());
+                return self.problem(Error::Limit { what, value, limit, offset });
+            }
+            let length = there.len().min(left);
+            bytes.extend_from_slice(&there[..length]);
+            self.output_begin += length;
+            left -= length;
+        }
+    }
+
+    /// Ends the stream for good: what comes cannot be understood.
+    pub(crate) fn close(&mut self) {
+        (self.ended, self.closed, self.failure) = (true, true, None);
+        (self.output_begin, self.output_end) = (0, 0);
+    }
+
+    /// At the end of the region: what ended it, or that the bytes of a structure are missing: what, needed, available.
+    fn tell_end(&mut self, missing: Option<(&'static str, u64, u64)>) {
+        let offset = self.offset();
+        if let Some(error) = self.failure.take() {
+            self.problem(error);
+        } else if let Some((what, needed, available)) = missing.filter(|_| !self.closed) {
+            self.problem(Error::Truncated { what, offset, needed, available });
+        }
+        self.close();
+    }
+
+    /// Has at least `least` bytes ready, if the region has them.
+    fn fill(&mut self, least: usize) {
+        debug_assert!(least <= OUTPUT_BYTES, "a piece must fit the buffer");
+        if self.output_end - self.output_begin >= least || self.ended {
+            return;
+        }
+        self.output.copy_within(self.output_begin..self.output_end, 0);
+        (self.output_begin, self.output_end) = (0, self.output_end - self.output_begin);
+        while self.output_end < least && !self.ended {
+            if let Err(error) = self.step() {
+                (self.ended, self.failure) = (true, Some(error));
+            }
+        }
+    }
+
+    /// Decompresses as much as the buffers allow.
+    fn step(&mut self) -> Result<(), Error> {
+        if self.input_begin == self.input_end {
+            self.read()?;
+        }
+        let input = &self.input[self.input_begin..self.input_end];
+        let offset = self.file_offset - input.len() as u64;
+        let (what, compression) = (self.what, self.decoder.name());
+        let damaged = |why: &str| Error::Stream { what, offset, compression, why: why.into() };
+        if input.is_empty() {
+            self.ended = true;
+            let inside = self.decoder.inside();
+            return if inside { Err(damaged("the region ends before the stream does")) } else { Ok(()) };
+        }
+        let (consumed, produced) =
+            self.decoder.step(input, &mut self.output[self.output_end..]).map_err(|why| damaged(&why))?;
+        self.input_begin += consumed;
+        self.output_end += produced;
+        if (consumed, produced) == (0, 0) {
+            return Err(damaged("the decompressor makes no progress"));
+        }
+        Ok(())
+    }
+
+    /// Reads more of the region, if there is more.
+    fn read(&mut self) -> Result<(), Error> {
+        let most = usize::try_from(self.file_end - self.file_offset).unwrap_or(usize::MAX).min(self.input.len());
+        (self.input_begin, self.input_end) = (0, 0);
+        while self.input_end < most {
+            match self.source.read(&mut self.input[self.input_end..most]) {
+                Ok(0) => break,
+                Ok(count) => self.input_end += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::Io { offset: self.file_offset, source }),
+            }
+        }
+        self.file_offset += self.input_end as u64;
+        Ok(())
+    }
+}
+
+enum Decoder {
+    Zlib { inflate: flate2::Decompress, inside: bool },
+    Bzip2 { inflate: bzip2::Decompress, inside: bool },
+    Raw,
+}
+
+impl Decoder {
+    fn new(compression: Compression) -> Self {
+        match compression {
+            Compression::Zlib => Self::Zlib { inflate: flate2::Decompress::new(true), inside: false },
+            Compression::Bzip2 => Self::Bzip2 { inflate: bzip2::Decompress::new(false), inside: false },
+            Compression::None => Self::Raw,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Zlib { .. } => "zlib",
+            Self::Bzip2 { .. } => "bzip2",
+            Self::Raw => "uncompressed",
+        }
+    }
+
+    /// Whether a stream has begun that has not ended.
+    fn inside(&self) -> bool {
+        match self {
+            Self::Zlib { inside, .. } | Self::Bzip2 { inside, .. } => *inside,
+            Self::Raw => false,
+        }
+    }
+
+    /// Bytes taken from `input` and put into `output`; a stream that ends makes place for the next.
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), String> {
+        match self {
+            Self::Zlib { inflate, inside } => {
+                let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
+                let status = inflate.decompress(input, output, flate2::FlushDecompress::None);
+                let done = (inflate.total_in() - before_in, inflate.total_out() - before_out);
+                *inside = true;
+                match status {
+                    Ok(flate2::Status::StreamEnd) => {
+                        inflate.reset(true);
+                        *inside = false;
+                    }
+                    Ok(_) => {}
+                    Err(error) => return Err(error.to_string()),
+                }
+                Ok((done.0 as usize, done.1 as usize))
+            }
+            Self::Bzip2 { inflate, inside } => {
+                let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
+                let status = inflate.decompress(input, output).map_err(|error| error.to_string())?;
+                let done = (inflate.total_in() - before_in, inflate.total_out() - before_out);
+                *inside = status != bzip2::Status::StreamEnd;
+                if !*inside {
+                    *inflate = bzip2::Decompress::new(false);
+                }
+                Ok((done.0 as usize, done.1 as usize))
+            }
+            Self::Raw => {
+                let length = input.len().min(output.len());
+                output[..length].copy_from_slice(&input[..length]);
+                Ok((length, length))
+            }
+        }
+    }
+}

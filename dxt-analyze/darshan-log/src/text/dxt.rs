@@ -1,0 +1,124 @@
+//! The output of `darshan-dxt-parser --show-incomplete`, in UTC.
+
+use super::dxt_rows::Rows;
+use super::preamble::preamble;
+use super::{Advice, BUFFER_BYTES, banner, incomplete, place};
+use crate::dxt::{Api, Dxt};
+use crate::limits;
+use crate::log::Log;
+use crate::lustre::LustreRecord;
+use crate::module::Module;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::io::{self, Read, Seek, Write};
+
+/// Whose layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DxtLayout {
+    /// Releases 3.4.6, 3.4.7 and 3.5.0.
+    Release3_5,
+    /// Darshan's main branch after 3.5.0, which adds the number of threads and each segment's thread.
+    Main,
+}
+
+/// Writes what `darshan-dxt-parser --show-incomplete` prints with `TZ=UTC`.
+///
+/// Where that tool cannot read a log and this crate can, its layout is used for what it would have printed: for segments
+/// with thread ids in the layout of 3.5.0, which leaves the ids out, and for those of 96 bytes. A command line is printed also
+/// where the log has no mounts.
+///
+/// # Errors
+/// Only of `out`. Damage in the log ends a module's records and is in [`Log::problems`].
+pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout: DxtLayout) -> io::Result<()> {
+    preamble(log, out)?;
+    let length = |module| log.header().module(module).map_or(0, |entry| entry.region.length);
+    let modules = [(Module::DxtPosix, Api::Posix), (Module::DxtMpiIo, Api::MpiIo)];
+    if modules.iter().all(|&(module, _)| length(module) == 0) {
+        return out.write_all(b"\n# no DXT module data available for this Darshan log.\n");
+    }
+    let advice = if layout == DxtLayout::Main { Advice::Main } else { Advice::Release };
+    let partial = |log: &Log<R>, module| log.header().module(module).is_some_and(|entry| entry.partial);
+    if length(Module::Lustre) > 0 && partial(log, Module::Lustre) {
+        incomplete(out, Module::Lustre, advice)?;
+    }
+    let stripes = stripes(log);
+    for (module, api) in modules {
+        if log.header().module(module).is_none_or(|entry| entry.region.length == 0) {
+            continue;
+        }
+        banner(out, module, 51)?;
+        if partial(log, module) {
+            incomplete(out, module, advice)?;
+        }
+        records(log, out, api, layout, &stripes)?;
+    }
+    Ok(())
+}
+
+/// Layouts by record id: each rank may tell of a file, and the last one stays.
+fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
+    let mut stripes = FxHashMap::default();
+    let mut kept = 0;
+    for record in log.lustre().into_iter().flatten() {
+        kept += record.stripes + record.components.len() as u64;
+        if kept > limits::JOINED_STRIPES {
+            break;
+        }
+        stripes.insert(record.id, record);
+    }
+    stripes
+}
+
+/// How many threads each record's segments have; not asked for where logs do not say.
+fn threads<R: Read + Seek>(mut dxt: Dxt<'_, R>) -> Vec<u32> {
+    let (mut counts, mut distinct) = (Vec::new(), FxHashSet::default());
+    while dxt.next_record().is_some() {
+        distinct.clear();
+        while let Some(piece) = dxt.next_piece() {
+            distinct.extend(piece.segments.iter().filter_map(|segment| segment.thread));
+        }
+        counts.push(u32::try_from(distinct.len()).unwrap_or(u32::MAX).max(1));
+    }
+    counts
+}
+
+fn records<R: Read + Seek>(
+    log: &mut Log<R>,
+    out: &mut dyn Write,
+    api: Api,
+    layout: DxtLayout,
+    stripes: &FxHashMap<u64, LustreRecord>,
+) -> io::Result<()> {
+    let info = log.info();
+    let problems = log.problems().len();
+    let counts = match log.dxt(api) {
+        Some(dxt) if layout == DxtLayout::Main && dxt.kind().has_threads() => threads(dxt),
+        _ => Vec::new(),
+    };
+    log.forget_problems_from(problems);
+    let mut counts = counts.into_iter();
+    let Some(mut dxt) = log.dxt(api) else { return Ok(()) };
+    let mut text = Vec::with_capacity(2 * BUFFER_BYTES);
+    while let Some(record) = dxt.next_record() {
+        let stripes = stripes.get(&record.id).filter(|_| api == Api::Posix);
+        let rows = Rows { api, layout, rank: record.rank, stripes };
+        rows.head(&mut text, &record, place(&info, record.id), counts.next().unwrap_or(1));
+        flush(&mut text, out)?;
+        while let Some(piece) = dxt.next_piece() {
+            for (number, segment) in (piece.first..).zip(piece.segments) {
+                rows.row(&mut text, piece.operation, number, segment);
+                flush(&mut text, out)?;
+            }
+        }
+    }
+    out.write_all(&text)
+}
+
+/// Writes out what was collected, if it is enough.
+fn flush(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+    if text.len() >= BUFFER_BYTES {
+        out.write_all(text)?;
+        text.clear();
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! The output of Darshan's own tools, which other tools parse. Times are in UTC, whatever the machine's time zone and locale.
+
+mod counters;
+mod dxt;
+mod dxt_rows;
+mod number;
+mod preamble;
+
+pub use counters::darshan_parser;
+pub use dxt::{DxtLayout, dxt_parser};
+
+use crate::bytes::Text;
+use crate::log::Info;
+use crate::module::Module;
+use std::io::{self, Write};
+
+/// Bytes collected before they are written out.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Name, mount point and file system type of a record, as the tools print them.
+fn place(info: &Info, id: u64) -> [&[u8]; 3] {
+    const UNKNOWN: &[u8] = b"UNKNOWN";
+    let name = info.names.get(id).map(Text::as_bytes);
+    match name.and_then(|name| info.mounts.of(name)) {
+        Some(mount) => [name.unwrap_or_default(), mount.point.as_bytes(), mount.fs_type.as_bytes()],
+        None => [name.unwrap_or(b"(null)"), UNKNOWN, UNKNOWN],
+    }
+}
+
+/// Above a module's records: its name between two lines of stars.
+fn banner(out: &mut dyn Write, module: Module, stars: usize) -> io::Result<()> {
+    let stars = "*".repeat(stars);
+    write!(out, "\n# {stars}\n# {} module data\n# {stars}\n", module.name())
+}
+
+/// Which tools' words about incomplete modules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Advice {
+    /// Release 3.5.0, both tools.
+    Release,
+    /// Darshan's main branch after 3.5.0.
+    Main,
+}
+
+/// What the tools say of a module whose records are not all there. The words, with their spelling, are part of the layout.
+fn incomplete(out: &mut dyn Write, module: Module, advice: Advice) -> io::Result<()> {
+    write!(
+        out,
+        "\n# *WARNING*: The {} module contains incomplete data!\n\
+         #            This happens when a module runs out of\n\
+         #            memory to store new record data.\n\n",
+        module.name()
+    )?;
+    out.write_all(match advice {
+        Advice::Release => {
+            b"# To avoid this error, consult the darshan-runtime\n\
+              # documentation and consider setting the\n\
+              # DARSHAN_EXCLUDE_DIRS or DXT_TRIGGER_CONF_PATH\n\
+              # environment variable to prevent Darshan from\n\
+              # instrumenting unecessary files.\n"
+        }
+        Advice::Main => {
+            b"# To avoid this error, consult the darshan-runtime\n\
+              # documentation and consider setting the NAME_EXCLUDE\n\
+              # variable in a run-time configuration file to prevent\n\
+              # Darshan from instrumenting unecessary files.\n"
+        }
+    })
+}

@@ -1,0 +1,172 @@
+//! Numbers and times as C's `printf` and `ctime` write them.
+
+use std::io::Write;
+
+/// Values below this take the short way.
+const SHORT: f64 = 1e9;
+
+/// `%{width}.{decimals}f`, for at most 9 decimals. Rounded as glibc does: correctly, ties to even.
+pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) {
+    if value.abs() < SHORT {
+        let (power, digits) = (10u64.pow(decimals), decimals as usize);
+        let scaled = scaled(value.abs(), power);
+        let begin = out.len();
+        if value.is_sign_negative() {
+            out.push(b'-');
+        }
+        signed(out, (scaled / power).cast_signed(), 0);
+        if digits > 0 {
+            out.push(b'.');
+            let point = out.len();
+            signed(out, (scaled % power).cast_signed(), digits);
+            out[point..].iter_mut().filter(|byte| **byte == b' ').for_each(|byte| *byte = b'0');
+        }
+        let missing = width.saturating_sub(out.len() - begin);
+        out.splice(begin..begin, std::iter::repeat_n(b' ', missing));
+        return;
+    }
+    let decimals = decimals as usize;
+    // Writing to memory does not fail.
+    let _ = if value.is_finite() {
+        write!(out, "{value:width$.decimals$}")
+    } else {
+        let word = match (value.is_nan(), value.is_sign_negative()) {
+            (true, false) => "nan",
+            (true, true) => "-nan",
+            (false, false) => "inf",
+            (false, true) => "-inf",
+        };
+        write!(out, "{word:>width$}")
+    };
+}
+
+/// `value * power`, rounded to the nearest integer, ties to even, from the exact product. For values from 0 to [`SHORT`].
+fn scaled(value: f64, power: u64) -> u64 {
+    const FRACTION_BITS: u32 = 52;
+    let bits = value.to_bits();
+    let exponent = (bits >> FRACTION_BITS) as u32;
+    let mantissa = bits & ((1 << FRACTION_BITS) - 1) | 1 << FRACTION_BITS;
+    // The value is mantissa / 2^shift. Where the shift is larger than the product it is far below one half, as are
+    // subnormal numbers.
+    let shift = (1023 + FRACTION_BITS).saturating_sub(exponent);
+    if exponent == 0 || shift > 100 {
+        return 0;
+    }
+    let product = u128::from(mantissa) * u128::from(power);
+    let (whole, rest) = ((product >> shift) as u64, product & ((1 << shift) - 1));
+    let half = 1u128 << shift >> 1;
+    whole + u64::from(rest > half || (rest == half && whole % 2 == 1))
+}
+
+/// `%{width}lld`: right-aligned, wider if it must be.
+pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
+    let mut digits = [b' '; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let length = digits.len() - at + usize::from(value < 0);
+    out.resize(out.len() + width.saturating_sub(length), b' ');
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAY_SECONDS: i64 = 86_400;
+/// Days of the 400 years after which the calendar repeats.
+const ERA_DAYS: i64 = 146_097;
+/// From 0000-03-01, where leap days end the year, to 1970-01-01.
+const DAYS_TO_1970: i64 = 719_468;
+
+/// `ctime` in UTC, with its newline. Years that C's `struct tm` cannot hold are what `printf` makes of its null pointer.
+pub(super) fn ctime(seconds: i64) -> String {
+    let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
+    let weekday = DAYS[(days + 4).rem_euclid(7) as usize];
+    let since_march = days + DAYS_TO_1970;
+    let (era, day_of_era) = (since_march.div_euclid(ERA_DAYS), since_march.rem_euclid(ERA_DAYS));
+    // Every 4th year is longer, but not every 100th, but every 400th.
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // From March on, months have 31, 30, 31, 30, 31 days, and again.
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year_of_era + i64::from(month >= 10);
+    let month = MONTHS[((month + 2) % 12) as usize];
+    if i32::try_from(year - 1900).is_err() {
+        return "(null)".into();
+    }
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_as_printf_writes_them() {
+        let text = |value, width, decimals| {
+            let mut out = Vec::new();
+            fixed(&mut out, value, width, decimals);
+            String::from_utf8(out).expect("ASCII")
+        };
+        assert_eq!(text(0.00005, 12, 4), "      0.0001", "the double is a little more than half");
+        assert_eq!(text(0.5, 1, 0), "0", "ties to even");
+        assert_eq!(text(-0.0, 0, 6), "-0.000000");
+        assert_eq!(text(f64::NAN, 12, 4), "         nan");
+        assert_eq!(text(-f64::INFINITY, 0, 4), "-inf");
+        assert_eq!(text(1e22, 0, 1), "10000000000000000000000.0");
+    }
+
+    #[test]
+    fn the_short_way_and_the_long_one_agree() {
+        let mut random = 1u64;
+        let mut values = vec![0.0, 0.5, 1.5, 2.5, 0.125, 0.00005, 0.00015, 1e-300, 5e-324, 1e9, 999_999_999.999_95];
+        for _ in 0..200_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Small times, ties at five decimals, and any bits at all.
+            values.push((random >> 20) as f64 / 1e9);
+            values.push((random >> 40) as f64 / 32.0);
+            values.push(f64::from_bits(random).clamp(-1e12, 1e12));
+        }
+        for value in values.into_iter().filter(|value| value.is_finite()) {
+            for decimals in [0, 4, 6] {
+                for value in [value, -value] {
+                    let mut out = Vec::new();
+                    fixed(&mut out, value, 12, decimals);
+                    let wanted = format!("{value:12.*}", decimals as usize);
+                    assert_eq!(String::from_utf8(out).expect("ASCII"), wanted, "{value:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn integers_are_as_printf_writes_them() {
+        for (value, width) in [(0, 8), (-1, 16), (i64::MIN, 4), (i64::MAX, 30), (7, 0), (1234567, 3)] {
+            let mut out = Vec::new();
+            signed(&mut out, value, width);
+            assert_eq!(String::from_utf8(out).expect("ASCII"), format!("{value:width$}"));
+        }
+    }
+
+    #[test]
+    fn times_are_as_ctime_writes_them() {
+        assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970\n");
+        assert_eq!(ctime(1_515_511_600), "Tue Jan  9 15:26:40 2018\n");
+        assert_eq!(ctime(951_827_696), "Tue Feb 29 12:34:56 2000\n");
+        assert_eq!(ctime(-1), "Wed Dec 31 23:59:59 1969\n");
+        assert_eq!(ctime(4_107_542_400), "Mon Mar  1 00:00:00 2100\n");
+        assert_eq!(ctime(i64::MAX), "(null)");
+        assert_eq!(ctime(i64::MIN), "(null)");
+    }
+}

@@ -1,0 +1,271 @@
+//! Writing a log of format 3.41 that Darshan's tools of releases 3.4.1 to 3.5.0 and PyDarshan read.
+//!
+//! Modules are written one after the other, in the order of the format, and records stream through: no module is held in memory. The
+//! versions are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2,
+//! HEATMAP 1. Numbers are little-endian, regions one zlib stream each.
+//!
+//! ```
+//! # fn main() -> Result<(), darshan_log::write::Error> {
+//! use darshan_log::write::Writer;
+//! use darshan_log::{Api, DxtRecord, Job, Mount, Segment, record_id};
+//! let mut job = Job::default();
+//! (job.nprocs, job.exe) = (1, "./app".into());
+//! job.metadata.push(("lib_ver".into(), "3.5.0".into()));
+//! let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+//! let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job, &mounts, [b"/data/x"])?;
+//! writer.dxt(Api::Posix, |dxt| {
+//!     let (id, hostname) = (record_id(b"/data/x"), "node1".into());
+//!     dxt.record(&DxtRecord { id, rank: 0, hostname, write_count: 1, read_count: 0 })?;
+//!     dxt.segments(&[Segment { offset: 0, length: 4096, start: 0.25, end: 0.5, thread: None }])
+//! })?;
+//! let log = writer.finish()?.into_inner();
+//! assert_eq!(log[..4], *b"3.41");
+//! # Ok(())
+//! # }
+//! ```
+
+mod dxt;
+mod error;
+mod job;
+mod records;
+mod region;
+
+use crate::bytes::Text;
+use crate::counters::CounterRecord;
+use crate::dxt::Api;
+use crate::hash::record_id;
+use crate::header::{HEADER_BYTES, MAGIC, Region};
+use crate::heatmap::HeatmapRecord;
+use crate::job::Job;
+use crate::lustre::LustreRecord;
+use crate::module::Module;
+use crate::mounts::Mount;
+pub use dxt::DxtWriter;
+pub use error::{Error, Result};
+pub use records::LustreVersion;
+use region::RegionWriter;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Borrow;
+use std::io::{Seek, SeekFrom, Write};
+
+/// libdarshan reads names into a buffer of 4,096 bytes, NUL and all.
+const NAME_BYTES: u64 = 4095;
+/// Offsets of the header of format 3.41.
+const PARTIAL_AT: usize = 24;
+const NAMES_AT: usize = 32;
+const MODULES_AT: usize = 48;
+const VERSIONS_AT: usize = 1072;
+
+/// Writes one log. Until [`Self::finish`] the file has no header and is no log.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    position: u64,
+    names: Region,
+    modules: Vec<(Module, u32, Region)>,
+    partial: u64,
+    ids: FxHashSet<u64>,
+    mounts_left_out: usize,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    /// Begins a log at the start of `out`, which has to be empty, with what precedes the modules.
+    ///
+    /// Of `job`, all but `run_time` is written, which the times say. `lib_ver` in its metadata is what PyDarshan asks for. A
+    /// command line that is too long is cut, and mounts that do not fit are left out; see [`Self::mounts_left_out`].
+    /// `names` has the name of every record that will be written; their ids are [`record_id`] of them. Heat maps need
+    /// `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
+    ///
+    /// # Errors
+    /// [`Error::NoMount`], [`Error::NoLibraryVersion`], [`Error::BadText`] for texts with line breaks or NULs,
+    /// [`Error::TooLong`] for a name over 4,095 bytes or metadata over 1,023, [`Error::SameId`], [`Error::Io`].
+    pub fn new<N: AsRef<[u8]>>(
+        mut out: W,
+        job: &Job,
+        mounts: &[Mount],
+        names: impl IntoIterator<Item = N>,
+    ) -> Result<Self> {
+        let (bytes, mounts_left_out) = job::encode(job, mounts)?;
+        out.seek(SeekFrom::Start(0))?;
+        out.write_all(&[0; HEADER_BYTES])?;
+        let mut position = HEADER_BYTES as u64;
+        let mut region = RegionWriter::new(&mut out, "the job region");
+        region.put(&bytes)?;
+        position += region.finish()?;
+        let mut region = RegionWriter::new(&mut out, "the names region");
+        let ids = put_names(&mut region, names)?;
+        // The job region ends where the names begin, also where there are none.
+        let names = Region { offset: position, length: region.finish()? };
+        position = names.end();
+        Ok(Self { out, position, names, modules: Vec::new(), partial: 0, ids, mounts_left_out })
+    }
+
+    /// Mounts that had no room, because command line and mounts share 3,015 bytes.
+    #[must_use]
+    pub fn mounts_left_out(&self) -> usize {
+        self.mounts_left_out
+    }
+
+    /// Says that a module's records are not all there. May be said at any time.
+    pub fn set_partial(&mut self, module: Module) {
+        self.partial |= 1 << module.place();
+    }
+
+    /// Writes the counters of POSIX, MPI-IO or STDIO, as many as the newest version has. Without records the log will not have
+    /// the module.
+    ///
+    /// # Errors
+    /// [`Error::Order`], [`Error::NotWritten`] for other modules, [`Error::NoName`], [`Error::Shape`], [`Error::TooLong`] for a
+    /// region of 2 GiB or more in the file, [`Error::Io`]. After an error the log cannot be finished usefully.
+    pub fn counters<T: Borrow<CounterRecord>>(
+        &mut self,
+        module: Module,
+        records: impl IntoIterator<Item = T>,
+    ) -> Result<()> {
+        if !matches!(module, Module::Posix | Module::MpiIo | Module::Stdio) {
+            return Err(Error::NotWritten { module });
+        }
+        let mut region = begin(&mut self.out, &self.modules, module)?;
+        for record in records {
+            named(&self.ids, module, record.borrow().id)?;
+            records::counters(&mut region, module, record.borrow())?;
+        }
+        let length = region.finish()?;
+        self.end(module, module.newest_version(), length);
+        Ok(())
+    }
+
+    /// Writes stripe layouts. If there are any and DXT_POSIX follows, write DXT_MPIIO too: DXT Explorer 0.4 asks for it.
+    ///
+    /// # Errors
+    /// As [`Self::counters`]; [`Error::Shape`] also for a layout of several components in version 1.
+    pub fn lustre<T: Borrow<LustreRecord>>(
+        &mut self,
+        version: LustreVersion,
+        records: impl IntoIterator<Item = T>,
+    ) -> Result<()> {
+        let mut region = begin(&mut self.out, &self.modules, Module::Lustre)?;
+        for record in records {
+            named(&self.ids, Module::Lustre, record.borrow().id)?;
+            records::lustre(&mut region, version, record.borrow())?;
+        }
+        let length = region.finish()?;
+        self.end(Module::Lustre, if version == LustreVersion::V1 { 1 } else { 2 }, length);
+        Ok(())
+    }
+
+    /// Writes the segments of an API: `fill` is given a writer of records.
+    ///
+    /// # Errors
+    /// As [`Self::counters`], those of [`DxtWriter`], and what `fill` returns.
+    pub fn dxt<E: From<Error>>(
+        &mut self,
+        api: Api,
+        fill: impl FnOnce(&mut DxtWriter<'_, W>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let (module, version) = match api {
+            Api::Posix => (Module::DxtPosix, 1),
+            Api::MpiIo => (Module::DxtMpiIo, 2),
+        };
+        let region = begin(&mut self.out, &self.modules, module)?;
+        let mut dxt = DxtWriter::new(region, module, &self.ids);
+        fill(&mut dxt)?;
+        dxt.complete()?;
+        let length = dxt.region.finish()?;
+        self.end(module, version, length);
+        Ok(())
+    }
+
+    /// Writes heat maps. All of one API need the same width and number of bins.
+    ///
+    /// # Errors
+    /// As [`Self::counters`].
+    pub fn heatmaps<T: Borrow<HeatmapRecord>>(&mut self, records: impl IntoIterator<Item = T>) -> Result<()> {
+        let mut region = begin(&mut self.out, &self.modules, Module::Heatmap)?;
+        for record in records {
+            named(&self.ids, Module::Heatmap, record.borrow().id)?;
+            records::heatmap(&mut region, record.borrow())?;
+        }
+        let length = region.finish()?;
+        self.end(Module::Heatmap, Module::Heatmap.newest_version(), length);
+        Ok(())
+    }
+
+    /// Writes the header, which makes it a log.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(mut self) -> Result<W> {
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(b"3.41");
+        header[8..16].copy_from_slice(&MAGIC.to_le_bytes());
+        header[PARTIAL_AT..PARTIAL_AT + 8].copy_from_slice(&self.partial.to_le_bytes());
+        put_region(&mut header, NAMES_AT, self.names);
+        for &(module, version, region) in &self.modules {
+            put_region(&mut header, MODULES_AT + 16 * module.place(), region);
+            let at = VERSIONS_AT + 4 * module.place();
+            header[at..at + 4].copy_from_slice(&version.to_le_bytes());
+        }
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&header)?;
+        self.out.seek(SeekFrom::End(0))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// Enters a region that was written. One without bytes is absent.
+    fn end(&mut self, module: Module, version: u32, length: u64) {
+        let region = Region { offset: self.position, length };
+        if length > 0 {
+            self.modules.push((module, version, region));
+            self.position = region.end();
+        }
+    }
+}
+
+/// A region for `module`, if it is its turn.
+fn begin<'w, W: Write>(
+    out: &'w mut W,
+    modules: &[(Module, u32, Region)],
+    module: Module,
+) -> Result<RegionWriter<'w, W>> {
+    match modules.last() {
+        Some(&(last, ..)) if last >= module => Err(Error::Order { module, last }),
+        _ => Ok(RegionWriter::new(out, module.name())),
+    }
+}
+
+/// Passes an id that has a name.
+fn named(ids: &FxHashSet<u64>, module: Module, id: u64) -> Result<()> {
+    if ids.contains(&id) { Ok(()) } else { Err(Error::NoName { module, id }) }
+}
+
+/// Ids and names; a name that comes twice is written once.
+fn put_names<W: Write, N: AsRef<[u8]>>(
+    region: &mut RegionWriter<'_, W>,
+    names: impl IntoIterator<Item = N>,
+) -> Result<FxHashSet<u64>> {
+    let mut seen: FxHashMap<u64, Text> = FxHashMap::default();
+    for name in names {
+        let name = Text::from(name.as_ref());
+        job::plain("a name", &name, b"\0")?;
+        error::check("a name", name.as_bytes().len() as u64, NAME_BYTES)?;
+        let id = record_id(name.as_bytes());
+        if let Some(first) = seen.get(&id) {
+            if *first != name {
+                return Err(Error::SameId { id, first: first.to_string(), second: name.to_string() });
+            }
+            continue;
+        }
+        region.put_u64(id)?;
+        region.put(name.as_bytes())?;
+        region.put(&[0])?;
+        seen.insert(id, name);
+    }
+    Ok(seen.into_keys().collect())
+}
+
+fn put_region(header: &mut [u8; HEADER_BYTES], at: usize, region: Region) {
+    header[at..at + 8].copy_from_slice(&region.offset.to_le_bytes());
+    header[at + 8..at + 16].copy_from_slice(&region.length.to_le_bytes());
+}

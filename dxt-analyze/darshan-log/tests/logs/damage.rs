@@ -1,0 +1,193 @@
+//! Truncated and changed logs: a result or one clear error, never a panic, never without end.
+
+use crate::samples::{self, Sample};
+use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
+use darshan_log::{Api, Error, Log, Module};
+use std::io::Cursor;
+
+/// Largest log that is read again for every one of its truncations.
+const SMALL_BYTES: usize = 30_000;
+const MUTATIONS: u64 = 1000;
+
+/// What was read: segments, and whether there were problems.
+struct Outcome {
+    segments: u64,
+    problems: usize,
+}
+
+/// Reads all there is.
+fn read(bytes: &[u8]) -> Result<Outcome, Error> {
+    let mut log = Log::new(Cursor::new(bytes))?;
+    let mut segments = 0;
+    for api in [Api::Posix, Api::MpiIo] {
+        let Some(mut dxt) = log.dxt(api) else { continue };
+        while dxt.next_record().is_some() {
+            while let Some(piece) = dxt.next_piece() {
+                segments += piece.segments.len() as u64;
+            }
+        }
+    }
+    for place in 0..64 {
+        let Some(module) = Module::at(place) else { break };
+        log.counters(module).into_iter().flatten().for_each(drop);
+    }
+    log.lustre().into_iter().flatten().for_each(drop);
+    log.heatmaps().into_iter().flatten().for_each(drop);
+    for problem in log.problems() {
+        assert!(!problem.error.to_string().is_empty());
+        assert!(problem.offset <= bytes.len() as u64 || matches!(problem.error, Error::Truncated { .. }));
+    }
+    Ok(Outcome { segments, problems: log.problems().len() })
+}
+
+/// Prints all there is.
+fn print(bytes: &[u8]) {
+    let Ok(mut log) = Log::new(Cursor::new(bytes)) else { return };
+    for layout in [DxtLayout::Release3_5, DxtLayout::Main] {
+        dxt_parser(&mut log, &mut std::io::sink(), layout).expect("a sink takes all");
+    }
+    darshan_parser(&mut log, &mut std::io::sink()).expect("a sink takes all");
+}
+
+fn small() -> impl Iterator<Item = (Sample, Vec<u8>)> {
+    let with_bytes = |sample: Sample| {
+        let bytes = sample.bytes();
+        (sample, bytes)
+    };
+    samples::all().into_iter().map(with_bytes).filter(|(_, bytes)| bytes.len() <= SMALL_BYTES)
+}
+
+#[test]
+fn every_truncation_gives_what_precedes_it() {
+    for (sample, bytes) in small() {
+        let Ok(whole) = read(&bytes) else { continue };
+        let mut before = 0;
+        for length in 0..bytes.len() {
+            match read(&bytes[..length]) {
+                Ok(outcome) => {
+                    assert!(outcome.problems > 0, "{} cut at {length} has no problem", sample.name());
+                    assert!(outcome.segments >= before, "{} cut at {length} has less than shorter ones", sample.name());
+                    before = outcome.segments;
+                }
+                Err(Error::Truncated { .. } | Error::NotALog { .. }) => assert!(length < 1328, "{}", sample.name()),
+                Err(error) => panic!("{} cut at {length}: {error}", sample.name()),
+            }
+            if length % 97 == 0 {
+                print(&bytes[..length]);
+            }
+        }
+        assert!(before <= whole.segments, "{}", sample.name());
+    }
+}
+
+/// Marsaglia's xorshift: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+#[test]
+fn a_thousand_changes_of_each_log_are_no_panic() {
+    for (_, bytes) in small() {
+        for seed in 1..=MUTATIONS {
+            let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut changed = bytes.clone();
+            for _ in 0..=random.below(4) {
+                // Every second change is in the header, which has no checksum.
+                let within = if random.below(2) == 0 { 1328.min(bytes.len()) } else { bytes.len() } as u64;
+                let at = random.below(within) as usize;
+                changed[at] = random.below(256) as u8;
+            }
+            if read(&changed).is_ok() && seed % 5 == 0 {
+                print(&changed);
+            }
+        }
+    }
+}
+
+/// The log with every region unpacked, so that changes reach the records and not the compression.
+fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
+    use std::io::Read;
+    let log = Log::new(Cursor::new(bytes)).ok()?;
+    let header = log.header().clone();
+    let new = header.version >= darshan_log::header::Version::V3_41;
+    let mut out = bytes.get(..if new { 1328 } else { 360 })?.to_vec();
+    out[16] = 2;
+    let mut regions = vec![(header.job, None), (header.names, Some(if new { 32 } else { 24 }))];
+    let put = |out: &mut Vec<u8>, at: usize, value: u64| {
+        let big = header.endian == darshan_log::Endian::Big;
+        out[at..at + 8].copy_from_slice(&if big { value.to_be_bytes() } else { value.to_le_bytes() });
+    };
+    for old in 0..if new { 64 } else { 16 } {
+        let at = (if new { 48 } else { 40 }) + 16 * old;
+        let field = |at: usize| {
+            let bytes = bytes[at..at + 8].try_into().expect("8 bytes");
+            if header.endian == darshan_log::Endian::Big {
+                u64::from_be_bytes(bytes)
+            } else {
+                u64::from_le_bytes(bytes)
+            }
+        };
+        if field(at + 8) > 0 {
+            regions.push((darshan_log::header::Region { offset: field(at), length: field(at + 8) }, Some(at)));
+        }
+    }
+    for (region, map) in regions {
+        let begin = out.len();
+        let mut rest = &bytes[region.offset as usize..region.end() as usize];
+        while !rest.is_empty() {
+            let mut decoder = flate2::bufread::ZlibDecoder::new(rest);
+            decoder.read_to_end(&mut out).ok()?;
+            rest = decoder.into_inner();
+        }
+        if let Some(at) = map {
+            put(&mut out, at, begin as u64);
+            let length = (out.len() - begin) as u64;
+            put(&mut out, at + 8, length);
+        }
+    }
+    Some(out)
+}
+
+#[test]
+fn changes_within_unpacked_records_are_no_panic() {
+    let mut logs = 0;
+    for (sample, bytes) in small() {
+        let Some(plain) = unpacked(&bytes) else { continue };
+        let (whole, packed) = (read(&plain).expect("a log"), read(&bytes).expect("a log"));
+        assert_eq!((whole.segments, whole.problems), (packed.segments, 0), "{}", sample.name());
+        logs += 1;
+        for seed in 1..=MUTATIONS {
+            let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut changed = plain.clone();
+            for _ in 0..=random.below(8) {
+                let at = random.below(plain.len() as u64) as usize;
+                changed[at] = [0, 0xff, 0x7f, 0x80, random.below(256) as u8][random.below(5) as usize];
+            }
+            if read(&changed).is_ok() && seed % 5 == 0 {
+                print(&changed);
+            }
+        }
+    }
+    assert!(logs >= 6, "{logs}");
+}
+
+#[test]
+fn damage_costs_only_what_is_behind_it_in_its_region() {
+    let samples = samples::own();
+    let sample = samples.iter().find(|sample| sample.name() == "gen-mpi8-rt3.5.0").expect("in the repository");
+    let mut bytes = sample.bytes();
+    let whole = read(&bytes).expect("a log");
+    let region = Log::new(Cursor::new(&bytes)).expect("a log").header().module(Module::DxtPosix).expect("DXT").region;
+    let middle = (region.offset + region.length / 2) as usize;
+    bytes[middle..middle + 64].fill(0xff);
+    let damaged = read(&bytes).expect("a log");
+    assert_eq!(damaged.problems, 1);
+    assert!(damaged.segments < whole.segments && damaged.segments > whole.segments / 2, "{}", damaged.segments);
+}

@@ -1,0 +1,72 @@
+//! Where the logs are that tests read, and how their golden files are unpacked.
+
+use std::collections::BTreeSet;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// Folder of logs that are not part of the repository.
+const FOLDER: &str = "DXT_DARSHAN_LOGS";
+
+/// A log with golden files beside it.
+pub(crate) struct Sample {
+    /// The log.
+    pub(crate) path: PathBuf,
+}
+
+impl Sample {
+    /// Name without its ending.
+    pub(crate) fn name(&self) -> String {
+        let name = self.path.file_name().expect("a file").to_string_lossy().into_owned();
+        name.split(".darshan").next().expect("a name").into()
+    }
+
+    /// The bytes of the log.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.path).expect("a readable log")
+    }
+
+    /// A golden file unpacked: `kind` as in `dxt.txt`.
+    pub(crate) fn golden(&self, kind: &str) -> Option<Vec<u8>> {
+        let path = self.path.with_file_name(format!("{}.{kind}.xz", self.name()));
+        let file = std::fs::File::open(path).ok()?;
+        let mut text = Vec::new();
+        lzma_rs::xz_decompress(&mut BufReader::new(file), &mut text).expect("a whole golden file");
+        Some(text)
+    }
+
+    /// What an independent decoder counted.
+    pub(crate) fn facts(&self) -> Option<serde_json::Value> {
+        let path = self.path.with_file_name(format!("{}.facts.json", self.name()));
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    }
+}
+
+fn in_folder(folder: &Path) -> Vec<Sample> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().contains(".darshan"))
+        .collect();
+    paths.sort();
+    paths.into_iter().map(|path| Sample { path }).collect()
+}
+
+/// The logs of this repository: small ones, which may be copied.
+pub(crate) fn own() -> Vec<Sample> {
+    let samples = in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/darshan"));
+    assert_eq!(samples.len(), 7, "testdata/darshan");
+    samples
+}
+
+/// Those, and those that the environment names.
+pub(crate) fn all() -> Vec<Sample> {
+    let mut samples = own();
+    match std::env::var_os(FOLDER) {
+        Some(folder) => {
+            let names: BTreeSet<String> = samples.iter().map(Sample::name).collect();
+            samples.extend(in_folder(Path::new(&folder)).into_iter().filter(|sample| !names.contains(&sample.name())));
+        }
+        None => println!("skipped the logs that are not in the repository: {FOLDER} is not set"),
+    }
+    samples
+}

@@ -1,0 +1,155 @@
+//! Memory does not grow with a log, whatever it holds or claims: the allocator gives no more than a fixed amount.
+
+use cap::Cap;
+use darshan_log::text::{DxtLayout, dxt_parser};
+use darshan_log::write::{Error, Writer};
+use darshan_log::{Api, DxtRecord, Job, Log, Module, Mount, Segment, record_id};
+use std::alloc::System;
+use std::io::{Cursor, Write};
+use std::sync::Mutex;
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+/// Tests of one process share the allocator.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// What all buffers of a reader or writer need, and as much again.
+const BOUND: usize = 2 << 20;
+
+/// Runs with [`BOUND`] bytes more than are held now; an allocation beyond that ends the process and says its size.
+fn bounded<T>(run: impl FnOnce() -> T) -> T {
+    ALLOCATOR.set_limit(ALLOCATOR.allocated() + BOUND).expect("more than is held");
+    let result = run();
+    ALLOCATOR.set_limit(usize::MAX).expect("more than is held");
+    result
+}
+
+const NAME: &[u8] = b"/data/x";
+
+fn segments(count: u64) -> impl Iterator<Item = Segment> {
+    (0..count).map(|number| Segment {
+        offset: (number * 4096).cast_signed(),
+        length: 4096,
+        start: number as f64 / 64.0,
+        end: number as f64 / 64.0 + 0.01,
+        thread: None,
+    })
+}
+
+#[test]
+fn a_log_of_a_million_segments_is_written_and_read_in_small_buffers() {
+    const SEGMENTS: u64 = 1_000_000;
+    let _alone = ONE_AT_A_TIME.lock();
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let mut job = Job::default();
+    job.metadata.push(("lib_ver".into(), "3.5.0".into()));
+    let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+    let result = bounded(|| {
+        let mut writer = Writer::new(file.reopen()?, &job, &mounts, [NAME])?;
+        writer.dxt(Api::Posix, |dxt| {
+            let head = DxtRecord {
+                id: record_id(NAME),
+                rank: 0,
+                hostname: "node1".into(),
+                write_count: SEGMENTS,
+                read_count: 0,
+            };
+            dxt.record(&head)?;
+            segments(SEGMENTS).try_for_each(|segment| dxt.segments(&[segment]))
+        })?;
+        writer.finish()?;
+        Ok::<(), Error>(())
+    });
+    result.expect("a log");
+    let count = bounded(|| {
+        let mut log = Log::open(file.path()).expect("a log");
+        let mut dxt = log.dxt(Api::Posix).expect("segments");
+        let (mut wanted, mut count) = (segments(SEGMENTS), 0);
+        assert!(dxt.next_record().is_some());
+        while let Some(piece) = dxt.next_piece() {
+            assert!(piece.segments.iter().copied().eq(wanted.by_ref().take(piece.segments.len())));
+            count += piece.segments.len() as u64;
+        }
+        assert!(log.problems().is_empty());
+        count
+    });
+    assert_eq!(count, SEGMENTS);
+}
+
+/// A log with one region, uncompressed or one zlib stream.
+fn log(place: usize, version: u32, region: &[u8], zlib: bool) -> Vec<u8> {
+    let region = if zlib {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(region).expect("writing to memory");
+        encoder.finish().expect("writing to memory")
+    } else {
+        region.to_vec()
+    };
+    let mut bytes = vec![0; 1328];
+    bytes[..4].copy_from_slice(b"3.41");
+    bytes[8..16].copy_from_slice(&6_567_223u64.to_le_bytes());
+    bytes[16] = if zlib { 0 } else { 2 };
+    let map = 32 + 16 * place;
+    bytes[map..map + 8].copy_from_slice(&1328u64.to_le_bytes());
+    bytes[map + 8..map + 16].copy_from_slice(&(region.len() as u64).to_le_bytes());
+    if let Some(module) = place.checked_sub(1) {
+        bytes[1072 + 4 * module..][..4].copy_from_slice(&version.to_le_bytes());
+    }
+    bytes.extend_from_slice(&region);
+    bytes
+}
+
+/// Reads all, prints all, and says how many problems there were.
+fn read(bytes: &[u8]) -> usize {
+    let mut log = Log::new(Cursor::new(bytes)).expect("a log");
+    for api in [Api::Posix, Api::MpiIo] {
+        let Some(mut dxt) = log.dxt(api) else { continue };
+        while dxt.next_record().is_some() {
+            while dxt.next_piece().is_some() {}
+        }
+    }
+    for module in [Module::Posix, Module::MpiIo, Module::Stdio] {
+        log.counters(module).into_iter().flatten().for_each(drop);
+    }
+    log.lustre().into_iter().flatten().for_each(drop);
+    log.heatmaps().into_iter().flatten().for_each(drop);
+    let problems = log.problems().len();
+    dxt_parser(&mut log, &mut std::io::sink(), DxtLayout::Release3_5).expect("a sink takes all");
+    problems
+}
+
+#[test]
+fn lengths_that_are_only_claimed_cost_nothing() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let numbers = |numbers: &[i64]| -> Vec<u8> { numbers.iter().flat_map(|number| number.to_le_bytes()).collect() };
+    let dxt = |writes: i64, reads: i64| numbers(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, writes, reads]);
+    // Place 0 is the region of names; a module's is one more than in the header.
+    let claims = [
+        ("DXT segments within the limit", 11, dxt(1 << 40, 1 << 40)),
+        ("DXT segments beyond it", 11, dxt(i64::MAX, i64::MAX)),
+        ("fewer than no DXT segments", 12, dxt(-1, 4)),
+        ("Lustre stripes within the limit", 9, numbers(&[1, 0, 0, 1 << 20])),
+        ("Lustre stripes beyond it", 9, numbers(&[1, 0, 0, i64::MAX])),
+        ("Lustre components", 9, numbers(&[1, 0, 1 << 12, 0])),
+        ("Lustre components beyond the limit", 9, numbers(&[1, 0, i64::MAX, 0])),
+        ("bins of a heat map", 16, numbers(&[1, 0, 0, 1 << 16, 0, 0])),
+        ("bins of a heat map beyond the limit", 16, numbers(&[1, 0, 0, i64::MIN, 0, 0])),
+        ("a name without an end", 0, numbers(&[1, -1, -1])),
+    ];
+    for (what, place, region) in claims {
+        let bytes = log(place, 2, &region, false);
+        let bytes = if place == 16 { log(place, 1, &region, false) } else { bytes };
+        assert_eq!(bounded(|| read(&bytes)), 1, "{what}");
+    }
+}
+
+#[test]
+fn what_unpacks_to_much_is_not_held() {
+    const UNPACKED_BYTES: usize = 64 << 20;
+    let _alone = ONE_AT_A_TIME.lock();
+    // Empty names; a name without an end; DXT records without segments; counters of no file.
+    for (place, byte, version) in [(0, 0, 0), (0, b'x', 0), (11, 0, 1), (2, 0, 4), (9, 0, 2), (16, 0, 1)] {
+        let bytes = log(place, version, &vec![byte; UNPACKED_BYTES], true);
+        bounded(|| read(&bytes));
+    }
+}
