@@ -47,6 +47,13 @@ impl Version {
         }
     }
 
+    /// Whether counters may be corrupt: Darshan's release 3.2.0, which alone wrote 3.20, damaged those of common accesses and
+    /// perhaps those before them. Its tools warn of it.
+    #[must_use]
+    pub fn has_doubtful_counters(self) -> bool {
+        self == Self::V3_20
+    }
+
     /// The place in a 3.41 header of what is at `place` in a header of this version.
     fn place_since_3_41(self, place: usize) -> usize {
         match self {

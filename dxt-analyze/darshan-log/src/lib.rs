@@ -35,6 +35,7 @@
 
 mod bytes;
 pub mod counters;
+mod decoder;
 pub mod dxt;
 mod error;
 mod hash;

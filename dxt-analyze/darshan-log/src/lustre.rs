@@ -20,7 +20,7 @@ pub struct LustreRecord {
     pub rank: i64,
     /// The layout's components, in the log's order; one of all the file in records of version 1.
     pub components: Vec<Component>,
-    /// Stripes that the record counts. More than the components' OSTs together if the log has components that were dropped.
+    /// Stripes of all components together, as the record counts them.
     pub stripes: u64,
 }
 
@@ -135,12 +135,13 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
         }
         let mut osts = self.numbers(stripes)?.into_iter();
         // The runtime reserves places for components and may leave the last unused.
-        if let Some(unused) = components.iter().position(|component| component.stripe_size == -1) {
-            components.truncate(unused);
-            stripes = components.iter().map(|component| u64::try_from(component.stripe_count).unwrap_or(0)).sum();
-        }
+        let unused = components.iter().position(|component| component.stripe_size == -1);
+        components.truncate(unused.unwrap_or(components.len()));
         for component in &mut components {
             component.osts = osts.by_ref().take(usize::try_from(component.stripe_count).unwrap_or(0)).collect();
+        }
+        if unused.is_some() {
+            stripes = components.iter().map(|component| component.osts.len() as u64).sum();
         }
         Some(Ok(LustreRecord { id, rank, components, stripes }))
     }

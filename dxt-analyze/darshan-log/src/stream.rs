@@ -3,6 +3,7 @@
 //! Memory is two fixed buffers, whatever a region claims or unpacks to. What precedes damage is delivered; the damage is told
 //! when the bytes before it are used up.
 
+use crate::decoder::Decoder;
 use crate::error::{Error, Problem};
 use crate::header::{Compression, Region};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -10,7 +11,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 /// Bytes read from the file at once.
 const INPUT_BYTES: usize = 64 << 10;
 /// Decompressed bytes held at once; the largest piece that can be asked for.
-pub(crate) const OUTPUT_BYTES: usize = 128 << 10;
+pub(crate) const OUTPUT_BYTES: usize = 96 << 10;
 
 /// Reads one region's bytes, decompressed.
 pub(crate) struct Stream<'a, R> {
@@ -240,73 +241,5 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
         self.file_offset += self.input_end as u64;
         Ok(())
-    }
-}
-
-enum Decoder {
-    Zlib { inflate: flate2::Decompress, inside: bool },
-    Bzip2 { inflate: bzip2::Decompress, inside: bool },
-    Raw,
-}
-
-impl Decoder {
-    fn new(compression: Compression) -> Self {
-        match compression {
-            Compression::Zlib => Self::Zlib { inflate: flate2::Decompress::new(true), inside: false },
-            Compression::Bzip2 => Self::Bzip2 { inflate: bzip2::Decompress::new(false), inside: false },
-            Compression::None => Self::Raw,
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Zlib { .. } => "zlib",
-            Self::Bzip2 { .. } => "bzip2",
-            Self::Raw => "uncompressed",
-        }
-    }
-
-    /// Whether a stream has begun that has not ended.
-    fn inside(&self) -> bool {
-        match self {
-            Self::Zlib { inside, .. } | Self::Bzip2 { inside, .. } => *inside,
-            Self::Raw => false,
-        }
-    }
-
-    /// Bytes taken from `input` and put into `output`; a stream that ends makes place for the next.
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), String> {
-        match self {
-            Self::Zlib { inflate, inside } => {
-                let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
-                let status = inflate.decompress(input, output, flate2::FlushDecompress::None);
-                let done = (inflate.total_in() - before_in, inflate.total_out() - before_out);
-                *inside = true;
-                match status {
-                    Ok(flate2::Status::StreamEnd) => {
-                        inflate.reset(true);
-                        *inside = false;
-                    }
-                    Ok(_) => {}
-                    Err(error) => return Err(error.to_string()),
-                }
-                Ok((done.0 as usize, done.1 as usize))
-            }
-            Self::Bzip2 { inflate, inside } => {
-                let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
-                let status = inflate.decompress(input, output).map_err(|error| error.to_string())?;
-                let done = (inflate.total_in() - before_in, inflate.total_out() - before_out);
-                *inside = status != bzip2::Status::StreamEnd;
-                if !*inside {
-                    *inflate = bzip2::Decompress::new(false);
-                }
-                Ok((done.0 as usize, done.1 as usize))
-            }
-            Self::Raw => {
-                let length = input.len().min(output.len());
-                output[..length].copy_from_slice(&input[..length]);
-                Ok((length, length))
-            }
-        }
     }
 }

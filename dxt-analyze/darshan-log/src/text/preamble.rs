@@ -12,6 +12,13 @@ pub(super) fn preamble<R: Read + Seek>(log: &Log<R>, out: &mut dyn Write) -> io:
         Compression::Bzip2 => "BZIP2",
         Compression::None => "NONE",
     };
+    if header.version.has_doubtful_counters() {
+        // The tools warn too, in other words.
+        writeln!(
+            out,
+            "# WARNING: counters in logs of Darshan 3.2.0 may be corrupt, those of common accesses above all."
+        )?;
+    }
     writeln!(out, "# darshan log version: {}", header.version.as_str())?;
     writeln!(out, "# compression method: {compression}")?;
     line(out, &[b"# exe: ", job.exe.as_bytes()])?;

@@ -1,6 +1,8 @@
 //! Truncated and changed logs: a result or one clear error, never a panic, never without end.
 
+use crate::repack::repacked;
 use crate::samples::{self, Sample};
+use darshan_log::header::Compression;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
 use darshan_log::{Api, Error, Log, Module};
 use std::io::Cursor;
@@ -111,55 +113,11 @@ fn a_thousand_changes_of_each_log_are_no_panic() {
     }
 }
 
-/// The log with every region unpacked, so that changes reach the records and not the compression.
-fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
-    use std::io::Read;
-    let log = Log::new(Cursor::new(bytes)).ok()?;
-    let header = log.header().clone();
-    let new = header.version >= darshan_log::header::Version::V3_41;
-    let mut out = bytes.get(..if new { 1328 } else { 360 })?.to_vec();
-    out[16] = 2;
-    let mut regions = vec![(header.job, None), (header.names, Some(if new { 32 } else { 24 }))];
-    let put = |out: &mut Vec<u8>, at: usize, value: u64| {
-        let big = header.endian == darshan_log::Endian::Big;
-        out[at..at + 8].copy_from_slice(&if big { value.to_be_bytes() } else { value.to_le_bytes() });
-    };
-    for old in 0..if new { 64 } else { 16 } {
-        let at = (if new { 48 } else { 40 }) + 16 * old;
-        let field = |at: usize| {
-            let bytes = bytes[at..at + 8].try_into().expect("8 bytes");
-            if header.endian == darshan_log::Endian::Big {
-                u64::from_be_bytes(bytes)
-            } else {
-                u64::from_le_bytes(bytes)
-            }
-        };
-        if field(at + 8) > 0 {
-            regions.push((darshan_log::header::Region { offset: field(at), length: field(at + 8) }, Some(at)));
-        }
-    }
-    for (region, map) in regions {
-        let begin = out.len();
-        let mut rest = &bytes[region.offset as usize..region.end() as usize];
-        while !rest.is_empty() {
-            let mut decoder = flate2::bufread::ZlibDecoder::new(rest);
-            decoder.read_to_end(&mut out).ok()?;
-            rest = decoder.into_inner();
-        }
-        if let Some(at) = map {
-            put(&mut out, at, begin as u64);
-            let length = (out.len() - begin) as u64;
-            put(&mut out, at + 8, length);
-        }
-    }
-    Some(out)
-}
-
 #[test]
 fn changes_within_unpacked_records_are_no_panic() {
     let mut logs = 0;
     for (sample, bytes) in small() {
-        let Some(plain) = unpacked(&bytes) else { continue };
+        let Some(plain) = repacked(&bytes, Compression::None) else { continue };
         let (whole, packed) = (read(&plain).expect("a log"), read(&bytes).expect("a log"));
         assert_eq!((whole.segments, whole.problems), (packed.segments, 0), "{}", sample.name());
         logs += 1;

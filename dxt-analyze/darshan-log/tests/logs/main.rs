@@ -1,7 +1,10 @@
-//! Tests on whole logs: what Darshan's tools print of them, what they contain, what damage does to them.
+//! Tests on whole logs: what Darshan's tools print of them, what they contain, what damage does to them, what is written.
 
 mod damage;
 mod facts;
 mod goldens;
+mod pydarshan;
+mod repack;
 mod samples;
+mod variants;
 mod written;

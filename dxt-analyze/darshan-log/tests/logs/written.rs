@@ -1,4 +1,4 @@
-//! What the writer writes, the reader reads back, and PyDarshan too.
+//! What the writer writes, the reader reads back.
 
 use crate::samples;
 use darshan_log::dxt::SegmentKind;
@@ -9,22 +9,20 @@ use darshan_log::{
     Api, CounterRecord, DxtRecord, HeatmapRecord, Job, Log, LustreRecord, Module, Mount, Operation, Segment, lustre,
     record_id,
 };
-use std::fs::File;
 use std::io::{Cursor, Read, Seek};
-use std::path::Path;
 
 const FILE: &str = "/scratch/run/out.h5";
 const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
 
 /// Everything that the writer can write, as plain records.
 #[derive(Debug, Default, PartialEq)]
-struct Content {
-    posix: Vec<CounterRecord>,
-    mpi_io: Vec<CounterRecord>,
-    stdio: Vec<CounterRecord>,
-    lustre: Vec<LustreRecord>,
-    dxt: [Vec<(DxtRecord, Vec<Segment>)>; 2],
-    heatmaps: Vec<HeatmapRecord>,
+pub(crate) struct Content {
+    pub(crate) posix: Vec<CounterRecord>,
+    pub(crate) mpi_io: Vec<CounterRecord>,
+    pub(crate) stdio: Vec<CounterRecord>,
+    pub(crate) lustre: Vec<LustreRecord>,
+    pub(crate) dxt: [Vec<(DxtRecord, Vec<Segment>)>; 2],
+    pub(crate) heatmaps: Vec<HeatmapRecord>,
 }
 
 fn content<R: Read + Seek>(log: &mut Log<R>) -> Content {
@@ -48,7 +46,7 @@ fn content<R: Read + Seek>(log: &mut Log<R>) -> Content {
     Content { posix, mpi_io, stdio, lustre, dxt, heatmaps }
 }
 
-fn write<W: std::io::Write + Seek>(
+pub(crate) fn write<W: std::io::Write + Seek>(
     out: W,
     job: &Job,
     mounts: &[Mount],
@@ -76,7 +74,7 @@ fn write<W: std::io::Write + Seek>(
 }
 
 /// A job of two ranks that is not in any log.
-fn made_up() -> (Job, Vec<Mount>, Vec<Vec<u8>>, Content) {
+pub(crate) fn made_up() -> (Job, Vec<Mount>, Vec<Vec<u8>>, Content) {
     let mut job = Job::default();
     (job.uid, job.nprocs, job.jobid) = (1000, 2, 4711);
     (job.start_sec, job.start_nsec, job.end_sec, job.end_nsec) =
@@ -236,124 +234,6 @@ fn what_the_format_cannot_have_is_an_error() {
     assert!(dxt(69).is_ok());
     let huge = DxtRecord { write_count: 67_108_864, ..head.clone() };
     assert!(matches!(new().dxt(Api::Posix, |dxt| dxt.record(&huge)), Err(Error::TooLong { .. })));
-}
-
-/// Reads a log with PyDarshan and prints its numbers, one to a line.
-const SCRIPT: &str = r#"
-import sys, darshan
-from darshan.backend import cffi_backend
-report = darshan.DarshanReport(sys.argv[1], read_all=False)
-job = report.metadata["job"]
-print("nprocs", job["nprocs"])
-print("jobid", job["jobid"])
-print("run_time", report.metadata["job"]["run_time"])
-print("exe", report.metadata["exe"])
-print("mounts", len(report.mounts))
-names = cffi_backend.log_get_name_records(report.log)
-for id in sorted(names):
-    print("name", id, names[id])
-for module in sorted(report.modules):
-    print("module", module, report.modules[module]["ver"], report.modules[module]["partial_flag"])
-for module in ("POSIX", "MPI-IO", "STDIO"):
-    if module in report.modules:
-        report.mod_read_all_records(module)
-        frames = report.records[module].to_df()
-        counters, fcounters = frames["counters"], frames["fcounters"]
-        print(module, len(counters))
-        for name in counters.columns:
-            if name not in ("id", "rank"):
-                print(name, int(counters[name].sum()))
-        for name in fcounters.columns:
-            if name not in ("id", "rank"):
-                print(name, "%.9f" % fcounters[name].sum())
-for module in ("DXT_POSIX", "DXT_MPIIO"):
-    if module in report.modules:
-        report.mod_read_all_dxt_records(module)
-        for record in report.records[module]:
-            for kind in ("write_segments", "read_segments"):
-                for segment in record[kind].to_dict("records") if hasattr(record[kind], "to_dict") else record[kind]:
-                    print(module, record["rank"], kind, segment["offset"], segment["length"],
-                          "%.9f" % segment["start_time"], "%.9f" % segment["end_time"])
-if "HEATMAP" in report.modules:
-    report.read_all_heatmap_records()
-    for name in sorted(report.heatmaps):
-        heatmap = report.heatmaps[name].to_df(["read", "write"])
-        print("heatmap", name, int(heatmap.to_numpy().sum()))
-"#;
-
-/// The same lines from the records.
-fn expected(log: &Log<File>, content: &Content) -> Vec<String> {
-    let job = log.job();
-    let mut lines = vec![
-        format!("nprocs {}", job.nprocs),
-        format!("jobid {}", job.jobid),
-        format!("run_time {:?}", job.run_time),
-        format!("exe {}", job.exe),
-        format!("mounts {}", log.mounts().iter().len()),
-    ];
-    let mut names: Vec<_> = log.names().iter().collect();
-    names.sort();
-    lines.extend(names.iter().map(|(id, name)| format!("name {id} {name}")));
-    let mut modules: Vec<_> =
-        log.header().modules.iter().filter_map(|entry| Some((entry.module?.name(), entry))).collect();
-    modules.sort_by_key(|(name, _)| *name);
-    lines.extend(modules.iter().map(|(name, entry)| {
-        format!("module {name} {} {}", entry.version, if entry.partial { "True" } else { "False" })
-    }));
-    for (module, records) in
-        [(Module::Posix, &content.posix), (Module::MpiIo, &content.mpi_io), (Module::Stdio, &content.stdio)]
-    {
-        lines.push(format!("{module} {}", records.len()));
-        for (index, name) in darshan_log::counters::int_names(module).iter().enumerate() {
-            lines.push(format!("{name} {}", records.iter().map(|record| record.ints[index]).sum::<i64>()));
-        }
-        for (index, name) in darshan_log::counters::float_names(module).iter().enumerate() {
-            lines.push(format!("{name} {:.9}", records.iter().map(|record| record.floats[index]).sum::<f64>()));
-        }
-    }
-    for (module, records) in ["DXT_POSIX", "DXT_MPIIO"].into_iter().zip(&content.dxt) {
-        for (record, segments) in records {
-            for (number, segment) in (0..).zip(segments) {
-                let kind = if number < record.write_count { "write_segments" } else { "read_segments" };
-                let Segment { offset, length, start, end, .. } = segment;
-                lines.push(format!("{module} {} {kind} {offset} {length} {start:.9} {end:.9}", record.rank));
-            }
-        }
-    }
-    let bytes: i64 =
-        content.heatmaps.iter().flat_map(|record| record.write_bytes.iter().chain(&record.read_bytes)).sum();
-    lines.push(format!("heatmap POSIX {bytes}"));
-    lines
-}
-
-#[test]
-fn pydarshan_reads_the_same_numbers() {
-    let Some(python) = std::env::var_os("DXT_TEST_PYTHON") else {
-        println!("skipped: DXT_TEST_PYTHON names no Python that has the module darshan");
-        return;
-    };
-    let has_module = std::process::Command::new(&python).args(["-c", "import darshan"]).output();
-    if !has_module.is_ok_and(|output| output.status.success()) {
-        println!("skipped: {} has not the module darshan", Path::new(&python).display());
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let (job, mounts, names, content) = made_up();
-    for (version, name) in [(LustreVersion::V1, "v1.darshan"), (LustreVersion::V2, "v2.darshan")] {
-        let path = folder.path().join(name);
-        let file = File::create_new(&path).expect("a file");
-        write(file, &job, &mounts, &names, &content, version).expect("a log");
-        let output = std::process::Command::new(&python).arg("-c").arg(SCRIPT).arg(&path).output().expect("Python");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{error}");
-        let printed = String::from_utf8_lossy(&output.stdout);
-        let log = Log::open(&path).expect("a log");
-        let mut printed = printed.lines();
-        for line in expected(&log, &content) {
-            assert_eq!(printed.next(), Some(line.as_str()), "{error}");
-        }
-        assert_eq!(printed.next(), None);
-    }
 }
 
 /// The operation is not in a segment: it follows from the record.
