@@ -51,6 +51,8 @@ pub enum Verb {
     Serve(ServeArgs),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(DumpArgs),
+    /// Makes a trace of a Darshan log; every other verb reads the log itself as well
+    Convert(ConvertArgs),
     /// Verifies every checksum of trace files
     Check(CheckArgs),
     /// What a finding means, how it is computed, and what to do about it
@@ -62,7 +64,7 @@ pub enum Verb {
 /// What to read.
 #[derive(Clone, Debug, Args)]
 pub struct Inputs {
-    /// Trace files of one job, or directories with its *.dxt files
+    /// Trace files of one job, or directories with its *.dxt files; or its Darshan log
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
     /// Read only the files of the job with this key
@@ -369,6 +371,23 @@ pub enum DumpFormat {
     Csv,
     /// One JSON object per line
     Json,
+    /// Of a Darshan log: what `darshan-dxt-parser --show-incomplete` of Darshan 3.5.0 prints, times in UTC
+    DxtParser,
+    /// The same with thread ids, as after Darshan 3.5.0
+    DxtParserThreads,
+    /// Of a Darshan log: the rows of `darshan-parser --show-incomplete`
+    DarshanParser,
+}
+
+/// `convert`.
+#[derive(Clone, Debug, Args)]
+pub struct ConvertArgs {
+    /// Darshan log
+    #[arg(value_name = "LOG")]
+    pub log: PathBuf,
+    /// Trace to write (*.dxt)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 /// `dump`.

@@ -8,6 +8,7 @@
 
 pub mod analyses;
 pub mod cli;
+pub mod darshan;
 pub mod exit;
 pub mod findings;
 pub mod layouts;

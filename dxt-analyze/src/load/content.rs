@@ -56,6 +56,13 @@ pub enum Content {
         /// The open files.
         pool: Arc<Pool>,
     },
+    /// A file without a name: what a log of another tool became.
+    Unnamed {
+        /// The file.
+        file: File,
+        /// Its size in bytes.
+        size: u64,
+    },
     /// Bytes that are already here.
     Memory(Vec<u8>),
 }
@@ -74,7 +81,7 @@ impl Content {
 impl Source for Content {
     fn size(&self) -> std::io::Result<u64> {
         match self {
-            Self::File { size, .. } => Ok(*size),
+            Self::File { size, .. } | Self::Unnamed { size, .. } => Ok(*size),
             Self::Memory(bytes) => bytes.size(),
         }
     }
@@ -82,6 +89,7 @@ impl Source for Content {
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
         match self {
             Self::File { path, number, pool, .. } => pool.get(*number, path)?.read_exact_at(buffer, offset),
+            Self::Unnamed { file, .. } => file.read_exact_at(buffer, offset),
             Self::Memory(bytes) => bytes.read_exact_at(offset, buffer),
         }
     }

@@ -1,4 +1,4 @@
-//! From what the user named to the files to read: files as they are, of a directory its `*.dxt`.
+//! From what the user named to the files to read: files as they are, of a directory its `*.dxt`, or its `*.darshan`.
 
 use crate::exit::UsageError;
 use anyhow::{Context, Result};
@@ -37,13 +37,25 @@ pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
 
 fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let failed = || format!("failed to list {}", folder.display());
-    let (mut paths, mut partial) = (Vec::new(), 0_usize);
+    let (mut paths, mut logs, mut partial) = (Vec::new(), Vec::new(), 0_usize);
     for entry in std::fs::read_dir(folder).with_context(failed)? {
         let path = entry.with_context(failed)?.path();
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("dxt") => paths.push(path),
+            Some("darshan") => logs.push(path),
             Some("partial") => partial += 1,
             _ => {}
+        }
+    }
+    // A log beside traces may be of the same job.
+    match (paths.is_empty(), logs.len()) {
+        (_, 0) => {}
+        (true, _) => paths = logs,
+        (false, count) => {
+            notes.push(format!(
+                "{}: {count} .darshan file(s) beside traces left out; name one to read it",
+                folder.display()
+            ));
         }
     }
     paths.sort();
@@ -55,7 +67,7 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
     }
     if paths.is_empty() {
         let why = format!(
-            "{} holds no *.dxt file: name a trace, or the directory that DXT_OUTPUT_DIR was set to",
+            "{} holds no *.dxt or *.darshan file: name a trace, or the directory that DXT_OUTPUT_DIR was set to",
             folder.display()
         );
         return Err(UsageError(why).into());

@@ -6,6 +6,7 @@ use super::details::Details;
 use super::filters;
 use super::layouts::Choice;
 use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
+use crate::darshan;
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,6 +34,10 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     for input in &inputs {
         let path = input.path.display().to_string();
         health.problems.extend(input.trace.problems.iter().map(|problem| as_problem(&path, problem)));
+        if let Some(converted) = &input.converted {
+            health.problems.extend(converted.problems.iter().cloned());
+            remarks.extend(converted.remarks.iter().cloned());
+        }
     }
     let nodes = node_table(&reads);
     let mut tables = Tables::new(&inputs);
@@ -68,7 +73,9 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let (files, place) = tables.finish(&mut processes);
     let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
     let (data_sets, hints, datatypes) = tables.details.finish(&place, streams);
-    health.absent_ranks = absent_ranks(&info, &processes, &filters);
+    // A Darshan log is of all ranks, whether or not they have records.
+    let whole = settings.iter().any(|(name, _)| name == darshan::SOURCE);
+    health.absent_ranks = if whole { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
     for input in &mut inputs {
@@ -191,8 +198,8 @@ fn absent_ranks(info: &JobInfo, processes: &[Process], filters: &filters::Filter
     })
 }
 
-fn is_counters_only(settings: &[(String, String)]) -> bool {
-    settings.iter().any(|(variable, value)| variable == "DXT_ENABLE" && value == "counters")
+fn is_set(settings: &[(String, String)], (name, value): (&str, &str)) -> bool {
+    settings.iter().any(|(variable, setting)| variable == name && setting == value)
 }
 
 /// The tables while they are being filled.
@@ -208,8 +215,8 @@ struct Tables {
     /// Per file: bit per layer that has a data stream, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
-    /// Per input: whether it has no segments by design.
-    counters_only: Vec<bool>,
+    /// Per input: whether it has no segments by design, and whether it has those of reads and writes only.
+    by_design: Vec<(bool, bool)>,
 }
 
 /// Gives what names a file by its position in the process's list that of the run's; drops what names none.
@@ -260,7 +267,11 @@ impl Tables {
             layouts: Vec::new(),
             layers: Vec::new(),
             details: Details::default(),
-            counters_only: inputs.iter().map(|input| is_counters_only(&input.trace.job.settings)).collect(),
+            by_design: inputs
+                .iter()
+                .map(|input| &input.trace.job.settings)
+                .map(|settings| (is_set(settings, ("DXT_ENABLE", "counters")), is_set(settings, darshan::DATA_ONLY)))
+                .collect(),
         }
     }
 
@@ -295,7 +306,8 @@ impl Tables {
                 spreads: of_files(process.reduction.spreads, &files, |def| &mut def.file),
                 ..process.reduction
             },
-            counters_only: self.counters_only.get(input).copied().unwrap_or_default(),
+            counters_only: self.by_design.get(input).is_some_and(|design| design.0),
+            data_only: self.by_design.get(input).is_some_and(|design| design.1),
             input: input as u32,
             blocks,
         }

@@ -13,6 +13,7 @@ pub mod select;
 pub use details::{DataSet, DatatypeSum, Hint, Selected};
 pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};
 
+use crate::darshan::{self, Converted};
 use crate::exit::UsageError;
 use anyhow::{Context, Result};
 use content::{Content, Pool};
@@ -20,7 +21,7 @@ use model::Input;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trace_format::read::Trace;
+use trace_format::read::{Source as _, Trace};
 
 /// An input before it is opened.
 #[derive(Debug)]
@@ -83,7 +84,9 @@ pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
                 }
                 Source::Memory(path, bytes) => (path, Ok(Content::Memory(bytes))),
             };
-            open(&path, content).map(|trace| Input { path: path.clone(), trace }).map_err(|error| (path, error))
+            open(&path, content)
+                .map(|(trace, converted)| Input { path: path.clone(), trace, converted })
+                .map_err(|error| (path, error))
         })
         .collect();
     let (mut inputs, mut failures) = (Vec::new(), Vec::new());
@@ -96,9 +99,34 @@ pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
     (inputs, failures)
 }
 
-fn open(path: &Path, content: std::io::Result<Content>) -> Result<Trace<Content>> {
+fn open(path: &Path, content: std::io::Result<Content>) -> Result<(Trace<Content>, Option<Converted>)> {
     let content = content.with_context(|| format!("failed to open {}", path.display()))?;
-    Trace::open(content).with_context(|| format!("failed to read {}", path.display()))
+    let (content, converted) = match content {
+        Content::File { .. } if is_darshan(&content) => {
+            let (content, converted) = from_darshan(path)?;
+            (content, Some(converted))
+        }
+        other => (other, None),
+    };
+    let trace = Trace::open(content).with_context(|| format!("failed to read {}", path.display()))?;
+    Ok((trace, converted))
+}
+
+fn is_darshan(content: &Content) -> bool {
+    let mut head = [0; 16];
+    let length = content.size().unwrap_or(0).min(16) as usize;
+    let Some(head) = head.get_mut(..length) else { return false };
+    content.read_exact_at(0, head).is_ok() && darshan::is_log(head)
+}
+
+/// A Darshan log as a trace, in a file without a name.
+fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
+    let failed =
+        || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), path.display());
+    let mut file = tempfile::tempfile().with_context(failed)?;
+    let converted = darshan::convert(path, &mut file)?;
+    let size = file.metadata().with_context(failed)?.len();
+    Ok((Content::Unnamed { file, size }, converted))
 }
 
 /// Keeps the inputs of one job: that of key `job`, or the only one there is. A file whose job block is lost goes with

@@ -4,6 +4,7 @@
 use super::content::Content;
 use super::details::{DataSet, DatatypeSum, Hint};
 use super::filters::Filters;
+use crate::darshan::Converted;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -132,6 +133,8 @@ pub struct Process {
     pub reduction: Reduction,
     /// Whether it has no segments by design: `DXT_ENABLE=counters`.
     pub counters_only: bool,
+    /// Whether it has segments of POSIX and MPI-IO reads and writes only, by design: Darshan's DXT.
+    pub data_only: bool,
     /// Index into [`Run::inputs`].
     pub input: u32,
     /// Segment blocks, by thread, then in the order written.
@@ -202,6 +205,8 @@ pub struct Input {
     pub path: PathBuf,
     /// The open trace.
     pub trace: Trace<Content>,
+    /// What was found when it was made of another tool's log.
+    pub converted: Option<Converted>,
 }
 
 /// Something that could not be read.
@@ -300,9 +305,22 @@ impl Run {
     }
 
     fn folded(&self, by_design: bool) -> u64 {
-        let processes = self.processes.iter().filter(|process| process.counters_only == by_design);
-        let missing = processes.flat_map(|process| &process.missing);
-        missing.fold(0, |sum, missing| sum.saturating_add(missing.counters.segments))
+        let of_process = |process: &Process| {
+            let counted = process.missing.iter().filter(|missing| self.is_by_design(process, missing) == by_design);
+            counted.fold(0_u64, |sum, missing| sum.saturating_add(missing.counters.segments))
+        };
+        self.processes.iter().map(of_process).fold(0, u64::saturating_add)
+    }
+
+    /// Whether no segments were to be kept of what `missing` counts.
+    fn is_by_design(&self, process: &Process, missing: &Missing) -> bool {
+        let kept = || {
+            let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+            stream
+                .map(|stream| self.op(stream))
+                .is_some_and(|op| op.is_data() && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)))
+        };
+        process.counters_only || process.data_only && !kept()
     }
 
     /// Where a file lies: mount point and type of its file system. Without mounts, the first directory of its path.

@@ -29,6 +29,9 @@ pub const CSV_HEADER: [&str; 15] = [
 /// # Errors
 /// If nothing can be loaded or `out` cannot be written.
 pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<Exit> {
+    if matches!(args.format, DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser) {
+        return super::darshan_text::print(args, out);
+    }
     let run = super::open(&args.inputs)?;
     let lost = dump_run(&run, args.format, args.absolute, out)?;
     let missing = Completeness::of(&run, &lost);
@@ -95,7 +98,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
 
 fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
     match format {
-        DumpFormat::Json => {}
+        DumpFormat::Json | DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser => {}
         DumpFormat::Csv => {
             let mut writer = csv::Writer::from_writer(out);
             writer.write_record(CSV_HEADER)?;
@@ -240,7 +243,7 @@ impl Decoded {
                     out.push(b'\n');
                 }
             }
-            DumpFormat::Text => {
+            _ => {
                 for row in self.rows(names) {
                     let nested = u8::from(row.nested);
                     writeln!(

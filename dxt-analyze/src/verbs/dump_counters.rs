@@ -120,7 +120,7 @@ fn write<T: Serialize>(out: &mut dyn Write, format: DumpFormat, row: &T, text: i
             writeln!(out)?;
         }
         DumpFormat::Text => writeln!(out, "{}", text())?,
-        DumpFormat::Csv => {}
+        _ => {}
     }
     Ok(())
 }

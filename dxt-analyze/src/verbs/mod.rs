@@ -3,7 +3,9 @@
 mod check;
 mod checks;
 mod compare;
+mod convert;
 mod counters;
+mod darshan_text;
 mod dump;
 mod dump_counters;
 mod explain;
@@ -25,6 +27,7 @@ mod timeline;
 pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use checks::{ChecksReport, checks, checks_of};
 pub use compare::{CompareReport, compare, compare_of};
+pub use convert::convert;
 pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
@@ -99,6 +102,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         }
         Verb::Report(args) => report(args, &style(Format::Table, None, color), &mut out),
         Verb::Serve(args) => serve(args),
+        Verb::Convert(args) => convert(args),
         Verb::Dump(args) => dump(args, &mut out),
         Verb::Explain(args) => {
             let style = style(args.format, None, color);

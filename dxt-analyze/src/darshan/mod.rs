@@ -1,0 +1,139 @@
+//! Darshan logs as traces: every verb reads a `.darshan` log as it reads a trace, because it becomes one first, in a temporary
+//! file without a name, and `convert` writes the same to a file with one. `docs/interop.md` says what becomes of what.
+//!
+//! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job.
+
+mod counted;
+mod cursor;
+mod layouts;
+mod made_of;
+mod ops;
+mod rank;
+mod shared;
+mod tables;
+
+use crate::load::Problem;
+use anyhow::{Context, Result};
+use cursor::Cursors;
+use darshan_log::{Log, Module};
+use made_of::{job, remarks};
+use rank::Ranks;
+use shared::Shared;
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+use trace_format::meta::Note;
+use trace_format::write::{Encoder, Region, preamble, trailer};
+
+/// Setting of a trace that has segments of these calls only, and says so: what a Darshan log has.
+pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and writes");
+
+/// Name of the setting that tells what a trace was made of, and by which version of it.
+pub const SOURCE: &str = "source";
+
+/// What a conversion found.
+#[derive(Clone, Debug, Default)]
+pub struct Converted {
+    /// What of the log could not be read.
+    pub problems: Vec<Problem>,
+    /// What is different from a trace.
+    pub remarks: Vec<String>,
+}
+
+/// Whether a file that begins with `head` (16 bytes are enough) is a Darshan log of any version, or was one of 2.x.
+#[must_use]
+pub fn is_log(head: &[u8]) -> bool {
+    const MAGIC: i64 = 6_567_223;
+    let magic = head.get(8..16).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+    let is_magic = magic.is_some_and(|bytes| [i64::from_le_bytes(bytes), i64::from_be_bytes(bytes)].contains(&MAGIC));
+    is_magic || head.starts_with(&[0x1f, 0x8b]) || head.starts_with(b"BZh")
+}
+
+/// Writes the log at `path` to `out`, from its present position on, as a trace.
+///
+/// # Errors
+/// If `path` is no log that can be read, or `out` cannot be written.
+pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
+    let place = || format!("failed to read {}", path.display());
+    let open = || Log::open(path).with_context(place);
+    let mut log = open()?;
+    let mut encoder = Encoder::new()?;
+    let layouts = layouts::read(&mut log);
+    let counters_only = log.header().module(Module::DxtPosix).is_none_or(|entry| entry.region.length == 0)
+        && log.header().module(Module::DxtMpiIo).is_none_or(|entry| entry.region.length == 0);
+    let job = job(&log, counters_only);
+    let start = out.stream_position().with_context(|| "failed to write the trace")?;
+    let mut out = BufWriter::with_capacity(1 << 20, out);
+    let head = preamble(&mut encoder, &job, 0)?;
+    out.write_all(&head)?;
+
+    let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
+    let mut logs = Logs::open(&open)?;
+    let mut cursors = Cursors::new(&mut logs);
+    let mut ranks = Ranks::new(&log, layouts);
+    let mut shared = Shared::read(&mut log);
+    let mut notes: Vec<Note> = made_of::notes(&log);
+    while let Some(rank) = cursors.next_rank() {
+        let mut region =
+            ranks.region(rank, &mut cursors, &mut shared, &mut encoder, written.regions, std::mem::take(&mut notes))?;
+        written.add(&mut region, &mut out)?;
+    }
+    drop(cursors);
+    if let Some(mut region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
+        written.add(&mut region, &mut out)?;
+    }
+    written.finish(&mut out)?;
+    let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    file.seek(SeekFrom::Start(start))?;
+    file.write_all(&preamble(&mut encoder, &job, written.regions)?)?;
+    file.seek(SeekFrom::End(0))?;
+
+    let problems = log.problems().iter().chain(logs.problems());
+    let problem = |problem: &darshan_log::Problem| Problem {
+        file: path.display().to_string(),
+        offset: problem.offset,
+        what: problem.error.to_string(),
+    };
+    let mut problems: Vec<Problem> = problems.map(problem).collect();
+    problems.sort();
+    problems.dedup();
+    Ok(Converted { problems, remarks: remarks(&log) })
+}
+
+/// The log once for every module that is read at the same time as the others.
+#[derive(Debug)]
+struct Logs(Vec<Log<File>>);
+
+impl Logs {
+    fn open(open: &impl Fn() -> Result<Log<File>>) -> Result<Self> {
+        Ok(Self((0..cursor::MODULES).map(|_| open()).collect::<Result<_>>()?))
+    }
+
+    fn problems(&self) -> impl Iterator<Item = &darshan_log::Problem> {
+        self.0.iter().flat_map(|log| log.problems())
+    }
+}
+
+/// The regions that are written.
+struct Written {
+    index: Vec<u8>,
+    regions: u32,
+    offset: u64,
+}
+
+impl Written {
+    fn add(&mut self, region: &mut Region, out: &mut impl Write) -> Result<()> {
+        region.entry.offset = self.offset;
+        self.index.extend_from_slice(&region.entry.encode());
+        out.write_all(&region.bytes)?;
+        self.offset += region.bytes.len() as u64;
+        self.regions += 1;
+        Ok(())
+    }
+
+    fn finish(&self, out: &mut impl Write) -> Result<()> {
+        out.write_all(&self.index)?;
+        out.write_all(&trailer(self.offset, self.regions))?;
+        Ok(out.flush()?)
+    }
+}
