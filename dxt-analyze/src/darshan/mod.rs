@@ -11,6 +11,9 @@ mod ops;
 mod rank;
 mod shared;
 mod tables;
+mod write;
+
+pub use write::write;
 
 use crate::load::Problem;
 use anyhow::{Context, Result};

@@ -1,0 +1,169 @@
+//! Counter records of Darshan from sums, by Darshan's definitions; what is not known is 0, or -1 where Darshan writes -1 for that.
+
+use super::id;
+use super::sums::{Sum, Sums};
+use crate::load::{FileLayout, Run};
+use darshan_log::counters::{float_names, int_names};
+use darshan_log::{CounterRecord, Module};
+use trace_format::counters::Counters;
+use trace_format::op::{Layer, OpClass};
+use trace_format::profile::MEMORY_ALIGNMENT;
+
+/// Darshan's names of the bins of sizes.
+const SIZES: [&str; 10] =
+    ["0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS"];
+
+/// A record that is filled by name.
+struct Filled {
+    record: CounterRecord,
+    module: Module,
+    prefix: &'static str,
+}
+
+impl Filled {
+    fn int(&mut self, name: &str, value: u64) {
+        self.signed(name, i64::try_from(value).unwrap_or(i64::MAX));
+    }
+
+    fn signed(&mut self, name: &str, value: i64) {
+        let name = format!("{}_{name}", self.prefix);
+        let place = int_names(self.module).iter().position(|known| *known == name);
+        if let Some(counter) = place.and_then(|place| self.record.ints.get_mut(place)) {
+            *counter = value;
+        }
+    }
+
+    fn seconds(&mut self, name: &str, ns: u64) {
+        let name = format!("{}_F_{name}", self.prefix);
+        let place = float_names(self.module).iter().position(|known| *known == name);
+        if let Some(counter) = place.and_then(|place| self.record.floats.get_mut(place)) {
+            *counter = ns as f64 / 1e9;
+        }
+    }
+
+    /// Reads or writes.
+    fn data(&mut self, all: &Counters, writes: bool, group: &str) {
+        let (what, done) = if writes { ("WRITE", "WRITTEN") } else { ("READ", "READ") };
+        self.int(if writes { "BYTES_WRITTEN" } else { "BYTES_READ" }, all.bytes);
+        self.int(&format!("MAX_BYTE_{done}"), u64::try_from(all.max_end_offset).unwrap_or(0).saturating_sub(1));
+        self.int(&format!("CONSEC_{what}S"), all.consecutive);
+        self.int(&format!("SEQ_{what}S"), all.sequential);
+        for (name, count) in SIZES.iter().zip(all.sizes) {
+            self.int(&format!("SIZE_{what}_{group}{name}"), count);
+        }
+        if all.segments > 0 {
+            self.seconds(&format!("{what}_START_TIMESTAMP"), all.first_start);
+            self.seconds(&format!("{what}_END_TIMESTAMP"), all.last_end);
+        }
+        self.seconds(&format!("{what}_TIME"), all.duration);
+        self.seconds(&format!("MAX_{what}_TIME"), all.max_duration);
+    }
+}
+
+impl Sums {
+    /// A module's records, by rank and file.
+    pub(super) fn records<'a>(
+        &'a self,
+        run: &'a Run,
+        layouts: &'a [Option<FileLayout>],
+        module: Module,
+    ) -> impl Iterator<Item = CounterRecord> + 'a {
+        let layer = match module {
+            Module::MpiIo => Layer::Mpiio,
+            Module::Stdio => Layer::Stdio,
+            _ => Layer::Posix,
+        };
+        let of_layer = self.all.iter().filter(move |((known, ..), _)| *known == layer);
+        of_layer.filter_map(move |((_, rank, file), sum)| {
+            let alignment = alignment(run, layouts, *file);
+            record(module, id(run, *file), *rank, sum, alignment)
+        })
+    }
+}
+
+/// Stripe size, or else the file system's block size.
+fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: u32) -> u64 {
+    let layout = layouts.get(file as usize).and_then(Option::as_ref);
+    let stripe = layout.and_then(|layout| layout.layout.components.first()).map(|component| component.stripe_size);
+    stripe.or_else(|| run.files.get(file as usize).map(|file| u64::from(file.block_size))).unwrap_or(0)
+}
+
+fn record(module: Module, id: u64, rank: i64, sum: &Sum, alignment: u64) -> Option<CounterRecord> {
+    let prefix = match module {
+        Module::Posix => "POSIX",
+        Module::MpiIo => "MPIIO",
+        _ => "STDIO",
+    };
+    let mut out = Filled { record: CounterRecord::zero(module, id, rank)?, module, prefix };
+    let [reads, writes] = &sum.data;
+    let group = if module == Module::MpiIo { "AGG_" } else { "" };
+    out.data(reads, false, group);
+    out.data(writes, true, group);
+    let calls = |class: OpClass, names: &[&str], form: Option<u8>| {
+        let fits = |known: &(OpClass, String, u8)| {
+            known.0 == class
+                && (names.is_empty() || names.contains(&known.1.as_str()))
+                && form.is_none_or(|form| known.2 == form)
+        };
+        sum.calls.iter().filter(|(known, _)| fits(known)).fold(0_u64, |sum, (_, count)| sum.saturating_add(*count))
+    };
+    let all = |class| calls(class, &[], None);
+    out.seconds("META_TIME", sum.metadata_ns);
+    for (span, name) in [(sum.opened, "OPEN"), (sum.closed, "CLOSE")] {
+        if let Some((first, last)) = span {
+            out.seconds(&format!("{name}_START_TIMESTAMP"), first);
+            out.seconds(&format!("{name}_END_TIMESTAMP"), last);
+        }
+    }
+    let profile = &sum.profile;
+    for (values, name) in [(&profile.sizes, "ACCESS"), (&profile.strides, "STRIDE")] {
+        let what = if name == "ACCESS" { "ACCESS" } else { "STRIDE" };
+        for (number, common) in values.top().iter().take(4).enumerate() {
+            out.signed(&format!("{name}{}_{what}", number + 1), common.value);
+            out.int(&format!("{name}{}_COUNT", number + 1), common.count);
+        }
+    }
+    out.int("RW_SWITCHES", profile.switches);
+    out.int("MAX_READ_TIME_SIZE", profile.slowest_read.bytes);
+    out.int("MAX_WRITE_TIME_SIZE", profile.slowest_write.bytes);
+    match module {
+        Module::MpiIo => {
+            for (form, name) in ["INDEP", "COLL", "SPLIT", "NB"].iter().enumerate() {
+                out.int(&format!("{name}_READS"), calls(OpClass::Read, &[], Some(form as u8)));
+                out.int(&format!("{name}_WRITES"), calls(OpClass::Write, &[], Some(form as u8)));
+            }
+            let together = calls(OpClass::Open, &[], Some(1));
+            out.int("COLL_OPENS", together);
+            out.int("INDEP_OPENS", all(OpClass::Open).saturating_sub(together));
+            out.int("SYNCS", all(OpClass::Sync));
+            out.int("VIEWS", calls(OpClass::Metadata, &["set_view"], None));
+        }
+        Module::Posix => {
+            out.int("OPENS", all(OpClass::Open));
+            out.int("READS", all(OpClass::Read));
+            out.int("WRITES", all(OpClass::Write));
+            out.int("SEEKS", all(OpClass::Seek));
+            out.int("STATS", calls(OpClass::Metadata, &["stat", "lstat", "fstat", "statx", "fstatat"], None));
+            out.int("MMAPS", calls(OpClass::Map, &["mmap"], None));
+            let data_only = calls(OpClass::Sync, &["fdatasync"], None);
+            out.int("FDSYNCS", data_only);
+            out.int("FSYNCS", all(OpClass::Sync).saturating_sub(data_only));
+            for unknown in ["FILENOS", "DUPS", "RENAME_SOURCES", "RENAME_TARGETS"] {
+                out.signed(unknown, -1);
+            }
+            out.int("MEM_ALIGNMENT", MEMORY_ALIGNMENT as u64);
+            out.int("MEM_NOT_ALIGNED", profile.memory_unaligned);
+            out.int("FILE_ALIGNMENT", alignment);
+            out.int("FILE_NOT_ALIGNED", profile.file_unaligned);
+        }
+        _ => {
+            out.int("OPENS", all(OpClass::Open));
+            out.signed("FDOPENS", -1);
+            out.int("READS", all(OpClass::Read));
+            out.int("WRITES", all(OpClass::Write));
+            out.int("SEEKS", all(OpClass::Seek));
+            out.int("FLUSHES", all(OpClass::Sync));
+        }
+    }
+    Some(out.record)
+}

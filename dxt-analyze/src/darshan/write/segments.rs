@@ -1,0 +1,67 @@
+//! DXT records of one rank: its reads and writes by file, those of each direction in the order in which they began.
+
+use super::id;
+use super::sums::counted;
+use crate::load::Run;
+use crate::progress::Bar;
+use crate::scan::{Progress, resolve};
+use anyhow::Result;
+use darshan_log::write::DxtWriter;
+use darshan_log::{Api, DxtRecord, Segment};
+use std::collections::BTreeMap;
+use std::io::Write;
+use trace_format::op::{Layer, OpClass};
+use trace_format::read::Decoder;
+
+/// Writes the records of an API.
+pub(super) fn write<W: Write>(
+    run: &Run,
+    rank: i64,
+    processes: &[u32],
+    api: Api,
+    dxt: &mut DxtWriter<'_, W>,
+    bar: &Bar,
+) -> Result<()> {
+    let wanted = if api == Api::Posix { Layer::Posix } else { Layer::Mpiio };
+    let mut files: BTreeMap<u32, [Vec<Segment>; 2]> = BTreeMap::new();
+    let (mut decoder, mut streams) = (Decoder::default(), Vec::new());
+    let mut node = 0;
+    for process in processes.iter().filter_map(|number| run.processes.get(*number as usize)) {
+        node = process.node;
+        let Some(input) = run.inputs.get(process.input as usize) else { continue };
+        for block in &process.blocks {
+            bar.advance(u64::from(block.head.segments));
+            // What cannot be read was counted when the counters were made.
+            let Ok(columns) = decoder.block(input.trace.source(), block) else { continue };
+            resolve(run, process, columns, &mut streams);
+            let places =
+                streams.iter().zip(&columns.offset).zip(&columns.length).zip(columns.start.iter().zip(&columns.end));
+            for (((&index, &offset), &length), (&start, &end)) in places {
+                let Some(stream) = process.streams.get(index as usize) else { continue };
+                let Some((layer, class @ (OpClass::Read | OpClass::Write))) = counted(run, stream) else { continue };
+                if layer == wanted {
+                    let seconds = |time: u64| time.saturating_add(process.shift_ns) as f64 / 1e9;
+                    let length = i64::try_from(length).unwrap_or(i64::MAX);
+                    let segment = Segment { offset, length, start: seconds(start), end: seconds(end), thread: None };
+                    files.entry(stream.file).or_default()[usize::from(class == OpClass::Write)].push(segment);
+                }
+            }
+        }
+    }
+    let hostname = run.nodes.get(node as usize).map_or("", String::as_str);
+    for (file, [mut reads, mut writes]) in files {
+        let record = DxtRecord {
+            id: id(run, file),
+            rank,
+            hostname: hostname.into(),
+            write_count: writes.len() as u64,
+            read_count: reads.len() as u64,
+        };
+        dxt.record(&record)?;
+        for list in [&mut writes, &mut reads] {
+            list.sort_by(|a, b| a.start.total_cmp(&b.start));
+            dxt.segments(list)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! What each rank did to each file, by layer: what a record's counters are made of.
+
+use super::heat::Heat;
+use crate::load::{Run, Stream};
+use crate::progress::Bar;
+use crate::scan::{Lost, Progress, Row, resolve};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use trace_format::counters::{Counters, Previous};
+use trace_format::op::{Layer, OpClass, OpMode};
+use trace_format::profile::{Access, Last, Profile};
+use trace_format::read::Decoder;
+
+/// One rank, one file, one layer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sum {
+    /// Reads and writes.
+    pub(super) data: [Counters; 2],
+    pub(super) profile: Profile,
+    /// Calls by name and whether they are collective, split or nonblocking, as Darshan tells forms apart.
+    pub(super) calls: BTreeMap<(OpClass, String, u8), u64>,
+    /// Calls that move no bytes: their time.
+    pub(super) metadata_ns: u64,
+    /// First and last open, and close: starts and ends.
+    pub(super) opened: Option<(u64, u64)>,
+    pub(super) closed: Option<(u64, u64)>,
+    previous: [Previous; 2],
+    last: Last,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    /// By layer, then rank, then file.
+    pub(super) all: BTreeMap<(Layer, i64, u32), Sum>,
+    /// Files of them.
+    pub(super) files: FxHashSet<u32>,
+}
+
+/// Darshan's layers.
+pub(super) fn counts(layer: Option<Layer>) -> Option<Layer> {
+    layer.filter(|layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio))
+}
+
+/// Number of a form: independent, collective, split, nonblocking.
+pub(super) fn form(mode: OpMode) -> u8 {
+    match mode {
+        OpMode::Collective | OpMode::Ordered => 1,
+        OpMode::Split => 2,
+        OpMode::Nonblocking => 3,
+        _ => 0,
+    }
+}
+
+impl Sum {
+    fn calls(&mut self, class: OpClass, name: &str, mode: OpMode, count: u64) {
+        let calls = self.calls.entry((class, name.to_owned(), form(mode))).or_default();
+        *calls = calls.saturating_add(count);
+    }
+
+    fn span(&mut self, class: OpClass, start: u64, end: u64) {
+        let span = match class {
+            OpClass::Open => &mut self.opened,
+            OpClass::Close => &mut self.closed,
+            _ => return,
+        };
+        *span = Some(span.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
+    }
+
+    fn row(&mut self, class: OpClass, row: &Row, alignment: u64) {
+        match class {
+            OpClass::Read | OpClass::Write => {
+                let side = usize::from(class == OpClass::Write);
+                let (data, previous) = (&mut self.data[side], &mut self.previous[side]);
+                data.fold(previous, row.offset, row.length, row.start, row.end);
+                let access = Access {
+                    writes: side == 1,
+                    offset: row.offset,
+                    length: row.length,
+                    start: row.start,
+                    end: row.end,
+                    memory_unaligned: None,
+                };
+                self.profile.fold(&mut self.last, access, alignment);
+            }
+            _ => {
+                self.metadata_ns = self.metadata_ns.saturating_add(row.duration_ns());
+                self.span(class, row.start, row.end);
+            }
+        }
+    }
+
+    fn folded(&mut self, class: OpClass, counters: &Counters, shift_ns: u64) {
+        let mut counters = counters.clone();
+        counters.first_start = counters.first_start.saturating_add(shift_ns);
+        counters.last_end = counters.last_end.saturating_add(shift_ns);
+        match class {
+            OpClass::Read | OpClass::Write => self.data[usize::from(class == OpClass::Write)].merge(&counters),
+            _ => {
+                self.metadata_ns = self.metadata_ns.saturating_add(counters.duration);
+                self.span(class, counters.first_start, counters.last_end);
+            }
+        }
+    }
+}
+
+/// The stream's layer and class, if Darshan would count its calls.
+pub(super) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
+    let op = run.op(stream);
+    let layer = counts(op.layer).filter(|_| !stream.failed && stream.chosen)?;
+    Some((layer, op.class?))
+}
+
+/// Adds what the processes of a rank did.
+pub(super) fn add(
+    run: &Run,
+    rank: i64,
+    processes: &[u32],
+    sums: &mut Sums,
+    heat: &mut Heat,
+    lost: &mut Lost,
+    bar: &Bar,
+) {
+    let mut of_rank: FxHashMap<(Layer, u32), Sum> = FxHashMap::default();
+    let (mut decoder, mut streams) = (Decoder::default(), Vec::new());
+    for process in processes.iter().filter_map(|number| run.processes.get(*number as usize)) {
+        let Some(input) = run.inputs.get(process.input as usize) else { continue };
+        let mut calls: FxHashMap<u32, u64> = FxHashMap::default();
+        for block in &process.blocks {
+            let Ok(columns) = decoder.block(input.trace.source(), block) else {
+                lost.segments += u64::from(block.head.segments);
+                lost.blocks += 1;
+                continue;
+            };
+            lost.without_stream += resolve(run, process, columns, &mut streams);
+            let places =
+                streams.iter().zip(&columns.offset).zip(&columns.length).zip(columns.start.iter().zip(&columns.end));
+            for (((&index, &offset), &length), (&start, &end)) in places {
+                let Some(stream) = process.streams.get(index as usize) else { continue };
+                let Some((layer, class)) = counted(run, stream) else { continue };
+                let place = |time: u64| time.saturating_add(process.shift_ns);
+                let row = Row { stream: index, offset, length, start: place(start), end: place(end) };
+                let alignment = run.files.get(stream.file as usize).map_or(0, |file| u64::from(file.block_size));
+                of_rank.entry((layer, stream.file)).or_default().row(class, &row, alignment);
+                *calls.entry(index).or_default() += 1;
+                heat.add(layer, rank, class, &row);
+            }
+            bar.advance(u64::from(block.head.segments));
+        }
+        for missing in &process.missing {
+            let Some(index) = process.stream_index(missing.stream) else { continue };
+            let Some((layer, class)) = process.streams.get(index).and_then(|stream| counted(run, stream)) else {
+                continue;
+            };
+            let file = process.streams.get(index).map_or(0, |stream| stream.file);
+            of_rank.entry((layer, file)).or_default().folded(class, &missing.counters, process.shift_ns);
+            *calls.entry(index as u32).or_default() += missing.counters.segments;
+        }
+        for (index, count) in calls {
+            let Some(stream) = process.streams.get(index as usize) else { continue };
+            let Some((layer, class)) = counted(run, stream) else { continue };
+            let op = run.op(stream);
+            of_rank.entry((layer, stream.file)).or_default().calls(class, &op.name, op.mode, count);
+        }
+        for def in process.profiles.iter().filter(|def| counts(Some(def.layer)).is_some()) {
+            of_rank.entry((def.layer, def.file)).or_default().profile.merge(&def.profile);
+        }
+    }
+    for ((layer, file), sum) in of_rank {
+        sums.files.insert(file);
+        sums.all.insert((layer, rank, file), sum);
+    }
+}
