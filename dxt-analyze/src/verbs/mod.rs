@@ -7,6 +7,7 @@ mod counters;
 mod dump;
 mod dump_counters;
 mod explain;
+mod export;
 mod layers;
 mod layers_tables;
 mod layers_together;
@@ -28,6 +29,7 @@ pub use compare::{CompareReport, compare, compare_of};
 pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
+pub use export::export;
 pub use layers::{LayersReport, layers, layers_of};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
@@ -100,6 +102,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         Verb::Report(args) => report(args, &style(Format::Table, None, color), &mut out),
         Verb::Serve(args) => serve(args),
         Verb::Dump(args) => dump(args, &mut out),
+        Verb::Export(args) => export(args, &mut out),
         Verb::Explain(args) => {
             let style = style(args.format, None, color);
             render::write(&explain(args)?, &style, &mut out).map(|()| Exit::Fine)
