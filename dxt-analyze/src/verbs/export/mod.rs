@@ -4,6 +4,7 @@
 
 mod calls;
 mod parquet;
+mod perfetto;
 mod place;
 mod rows;
 
@@ -35,7 +36,7 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<Exit> {
         ExportFormat::Parquet => parquet::write(&job),
         ExportFormat::Csv => rows::write(&job, rows::Form::Csv, out),
         ExportFormat::Json => rows::write(&job, rows::Form::Json, out),
-        ExportFormat::Perfetto => anyhow::bail!("not yet"),
+        ExportFormat::Perfetto => perfetto::write(&job, out),
     }?;
     Ok(ending(&run, &lost))
 }
