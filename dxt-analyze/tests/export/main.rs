@@ -119,6 +119,7 @@ fn what_cannot_be_written_is_said_and_leaves_nothing() {
     }
     export("csv", &there, &["--force", &path], 0);
     assert!(std::fs::read(&there).unwrap().starts_with(b"job,rank,"));
+    assert!(export("parquet", Path::new("-"), &[&path], 2).contains("directory"));
     for form in ["csv", "json", "perfetto"] {
         let said = export(form, Path::new("/dev/full"), &[&path], 1);
         assert!(said.contains("No space left on device"), "{form}: {said}");

@@ -45,7 +45,7 @@ fn a_row_says_everything_of_a_call() {
                     let words: Vec<String> = list.iter().map(Value::to_string).collect();
                     field == words.join(" ")
                 }
-                other => field == other.to_string(),
+                other => *field == *other.to_string(),
             };
             assert!(same, "{name}: {field} and {}", row[name]);
         }

@@ -1,12 +1,13 @@
 //! `export --to parquet`: a directory that holds one data set of any number of jobs, partitioned by job as Hive does it
-//! (`segments/job=<key>/part-0000.parquet`). A job is written beside it first and then moved into place, so that a reader sees
-//! a job as it was or as it is. `segments` and `tables` say what is in the files.
+//! (`segments/job=<key>/part-0000.parquet`). A job is written beside it first and then moved into place, so that what fails leaves
+//! the data set as it was. `segments` and `tables` say what is in the files.
 
 mod segments;
 mod tables;
 
 use super::Job;
 use super::place::Partial;
+use crate::exit::UsageError;
 use crate::load::{FileLayout, Run};
 use crate::scan::Lost;
 use anyhow::{Context, Result};
@@ -33,6 +34,9 @@ const TOP: usize = 50;
 /// Writes the job; returns what was lost on the way.
 pub(super) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
+    if place.as_os_str() == "-" {
+        return Err(UsageError("-o -: Parquet is written to a directory".into()).into());
+    }
     let failed = || format!("failed to write {}", place.display());
     std::fs::create_dir_all(place).with_context(failed)?;
     let partition = format!("job={}", encoded(&job.run.info.key));
@@ -51,10 +55,16 @@ pub(super) fn write(job: &Job<'_>) -> Result<Lost> {
 
 /// Moves `table` of `from` to `to`; what is there goes into `from`, to be removed with it.
 fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
-    if to.exists() {
-        std::fs::rename(to, from.join(format!("{table}.old")))?;
+    let old = from.join(format!("{table}.old"));
+    let replaced = to.exists();
+    if replaced {
+        std::fs::rename(to, &old)?;
     }
-    std::fs::rename(from.join(table), to)
+    let moved = std::fs::rename(from.join(table), to);
+    if moved.is_err() && replaced {
+        std::fs::rename(&old, to)?;
+    }
+    moved
 }
 
 /// A job's key as the name of a directory, as Hive writes it: what may have a meaning is a percent sign and two digits.
