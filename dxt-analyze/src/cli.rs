@@ -53,6 +53,8 @@ pub enum Verb {
     Dump(DumpArgs),
     /// Makes a trace of a Darshan log; every other verb reads the log itself as well
     Convert(ConvertArgs),
+    /// A trace for other programs: Darshan's log, Parquet for SQL and data frames, Perfetto for a timeline, CSV, JSON lines
+    Export(ExportArgs),
     /// Verifies every checksum of trace files
     Check(CheckArgs),
     /// What a finding means, how it is computed, and what to do about it
@@ -402,6 +404,44 @@ pub struct DumpArgs {
     /// Times in ns since 1970 instead of since the job's start
     #[arg(long)]
     pub absolute: bool,
+}
+
+/// Forms of `export`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A log for PyDarshan, Drishti, DXT Explorer and Darshan's own tools
+    Darshan,
+    /// A directory of Parquet files (segments, files, ranks, findings), to which further jobs can be added
+    Parquet,
+    /// Chrome trace events for ui.perfetto.dev and chrome://tracing: a row per rank
+    Perfetto,
+    /// Segments with a header
+    Csv,
+    /// Segments, one JSON object per line
+    Json,
+}
+
+/// `export`.
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Form of the output
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportFormat,
+    /// File to write, - for standard output; parquet: directory, to which the job is added
+    #[arg(short, long, value_name = "PLACE")]
+    pub output: PathBuf,
+    /// Replace a file that exists
+    #[arg(long)]
+    pub force: bool,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// perfetto: most slices to write; of a longer trace the longest calls are kept and the others merged
+    #[arg(long, default_value_t = 500_000, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+    pub most: u64,
 }
 
 /// `check`.

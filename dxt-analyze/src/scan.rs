@@ -194,11 +194,20 @@ pub struct Lost {
 }
 
 impl Lost {
-    fn merge(&mut self, other: Self) {
+    /// Adds what another thread lost.
+    pub fn merge(&mut self, other: Self) {
         self.segments = self.segments.saturating_add(other.segments);
         self.without_stream = self.without_stream.saturating_add(other.without_stream);
         self.blocks += other.blocks;
         self.problems.extend(other.problems);
+    }
+
+    /// With problems in order, the first of them.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        self.problems.sort();
+        self.problems.truncate(MAX_PROBLEMS);
+        self
     }
 }
 
@@ -227,11 +236,14 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
         .into_par_iter()
         .with_max_len(1)
         .map(|_| {
-            let mut worker = Worker::new();
+            let mut reader = Reader::default();
             let (mut partial, mut lost) = (analysis.start(), Lost::default());
             while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for &(process, block) in *item {
-                    worker.block(run, process, block, analysis, &mut partial, &mut lost, progress);
+                    if let Some(block) = reader.block(run, process, block, &mut lost) {
+                        analysis.block(&mut partial, &block);
+                    }
+                    progress.advance(segments_of(run, process, block));
                 }
             }
             (partial, lost)
@@ -242,9 +254,7 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
         analysis.merge(&mut total, partial);
         lost.merge(part_lost);
     }
-    lost.problems.sort();
-    lost.problems.truncate(MAX_PROBLEMS);
-    (total, lost)
+    (total, lost.sorted())
 }
 
 /// Number of the group of neighbouring processes that `process` belongs to. An ordered scan reads a group with one thread, one
@@ -262,36 +272,24 @@ fn by_group<'a>(run: &Run, queue: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
     items
 }
 
-/// What a thread keeps between blocks.
-struct Worker {
+/// Decodes blocks one by one; its memory is kept from block to block.
+#[derive(Default)]
+pub struct Reader {
     decoder: Decoder,
     streams: Vec<u32>,
 }
 
-impl Worker {
-    fn new() -> Self {
-        Self { decoder: Decoder::default(), streams: Vec::new() }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one call, from the loop above")]
-    fn block<A: Analysis>(
-        &mut self,
-        run: &Run,
-        number: u32,
-        block: u32,
-        analysis: &A,
-        partial: &mut A::Partial,
-        lost: &mut Lost,
-        progress: &dyn Progress,
-    ) {
-        let Some(process) = run.processes.get(number as usize) else { return };
-        let Some(block) = process.blocks.get(block as usize) else { return };
-        let Some(input) = run.inputs.get(process.input as usize) else { return };
+impl Reader {
+    /// Block `block` of process `number` of `run`; `None`, and what is lost, if it cannot be decoded.
+    pub fn block<'a>(&'a mut self, run: &'a Run, number: u32, block: u32, lost: &mut Lost) -> Option<Block<'a>> {
+        let process = run.processes.get(number as usize)?;
+        let block = process.blocks.get(block as usize)?;
+        let input = run.inputs.get(process.input as usize)?;
         match self.decoder.block(input.trace.source(), block) {
             Ok(columns) => {
                 lost.without_stream += resolve(run, process, columns, &mut self.streams);
                 let (thread, streams) = (block.head.thread, self.streams.as_slice());
-                analysis.block(partial, &Block { run, number, process, thread, columns, streams });
+                Some(Block { run, number, process, thread, columns, streams })
             }
             Err(error) => {
                 lost.segments += u64::from(block.head.segments);
@@ -300,10 +298,18 @@ impl Worker {
                     let file = input.path.display().to_string();
                     lost.problems.push(Problem { file, offset: block.offset, what: error.to_string() });
                 }
+                None
             }
         }
-        progress.advance(u64::from(block.head.segments));
     }
+}
+
+/// Segments that block `block` of process `number` has by its head.
+#[must_use]
+pub fn segments_of(run: &Run, number: u32, block: u32) -> u64 {
+    let process = run.processes.get(number as usize);
+    let block = process.and_then(|process| process.blocks.get(block as usize));
+    block.map_or(0, |block| u64::from(block.head.segments))
 }
 
 /// The indices in the process's table that a block's segments have: [`Block::streams`]. Returns how many are not in it.

@@ -295,6 +295,7 @@ impl Tables {
             node,
             pid: process.info.pid,
             ppid: process.info.ppid,
+            exe: String::from_utf8_lossy(&process.info.exe).into_owned(),
             shift_ns,
             end_ns: shift_ns.saturating_add(process.info.end_ns),
             ended_by: process.info.ended_by,

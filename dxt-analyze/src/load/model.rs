@@ -115,6 +115,8 @@ pub struct Process {
     pub pid: u32,
     /// Parent's process id.
     pub ppid: u32,
+    /// Its program. Bytes that are no UTF-8 are replaced.
+    pub exe: String,
     /// What is added to its times to get ns since the job's start; clock alignment included.
     pub shift_ns: u64,
     /// When recording ended, ns since the job's start.

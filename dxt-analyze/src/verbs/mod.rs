@@ -9,6 +9,7 @@ mod darshan_text;
 mod dump;
 mod dump_counters;
 mod explain;
+mod export;
 mod layers;
 mod layers_tables;
 mod layers_together;
@@ -31,6 +32,7 @@ pub use convert::convert;
 pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
+pub use export::export;
 pub use layers::{LayersReport, layers, layers_of};
 pub use outliers::{OutliersReport, outliers, outliers_of};
 pub use recover::recover;
@@ -104,6 +106,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         Verb::Serve(args) => serve(args),
         Verb::Convert(args) => convert(args),
         Verb::Dump(args) => dump(args, &mut out),
+        Verb::Export(args) => export(args, &mut out),
         Verb::Explain(args) => {
             let style = style(args.format, None, color);
             render::write(&explain(args)?, &style, &mut out).map(|()| Exit::Fine)

@@ -79,18 +79,30 @@ pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
 pub(super) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) -> Result<Page> {
     let mut sections = sections::all(run, &Settings { layout: layout.map(Path::to_path_buf), top })?;
     sections.data.tiles = tiles;
-    let mut findings: Vec<Finding> = Vec::new();
-    for section in &sections.list {
-        for finding in &section.findings {
-            if !findings.contains(finding) {
-                findings.push(finding.clone());
-            }
-        }
-    }
-    crate::findings::sort(&mut findings);
+    let findings = findings(&sections);
     let verdict = verdict::verdict(&findings, &sections.summary);
     let html = page::assemble(&verdict, &sections)?;
     let complete = sections.summary.missing.complete;
     let top = verdict.top.into_iter().map(|costly| costly.finding).collect();
     Ok(Page { html, lead: verdict.lead, verdict: top, findings, complete })
+}
+
+/// The findings of a page, without the page.
+///
+/// # Errors
+/// If the layouts make no sense.
+pub(super) fn findings_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Vec<Finding>> {
+    Ok(findings(&sections::all(run, &Settings { layout: layout.map(Path::to_path_buf), top })?))
+}
+
+/// Findings of all sections, each once, the most severe first.
+fn findings(sections: &sections::Sections) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in sections.list.iter().flat_map(|section| &section.findings) {
+        if !findings.contains(finding) {
+            findings.push(finding.clone());
+        }
+    }
+    crate::findings::sort(&mut findings);
+    findings
 }
