@@ -76,6 +76,7 @@ check_packages() {
     need strace "to compare traces with" -- have strace
     need fuse3 "a file system that serves layouts to programs" -- have fusermount3
     need python3-fusepy "the same" -- python_has fusepy
+    need python3-venv "tests that read exports with other tools" -- python_has ensurepip
     need valgrind "to count instructions" -- have valgrind
     need chromium "to test the report page" -- have chromium
     need chromium-driver "to test the report page" -- have chromedriver

@@ -22,12 +22,13 @@ cargo build --workspace --release
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
 export DXT_TRACER_LIB
 
-# What the tests of `export` read its tables with; without it they are skipped and say so.
+# What the tests of `export` read its files with; without it they are skipped and say so.
 test_python=$(target_dir)/test-venv/bin/python3
-if ! "$test_python" -c "import duckdb, pyarrow" >/dev/null 2>&1; then
+if ! "$test_python" -c "import duckdb, pyarrow, darshan, drishti" >/dev/null 2>&1; then
     heading "Python modules for tests"
-    if ! { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet duckdb pyarrow; }; then
-        echo "failed to install duckdb and pyarrow: the tests that need them will be skipped"
+    modules=(duckdb pyarrow darshan drishti-io)
+    if ! { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet "${modules[@]}"; }; then
+        echo "failed to install ${modules[*]}: the tests that need them will be skipped"
     fi
 fi
 export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
