@@ -1,5 +1,5 @@
 //! Slices and names as Chrome trace events: an object with a list `traceEvents`, an event per line. Times are microseconds since the
-//! job's start, to the nanosecond.
+//! job's start, to the nanosecond. There is no `displayTimeUnit`: older versions of Perfetto took it for the unit of all times.
 
 use super::lanes::lanes;
 use super::level::Level;
@@ -28,7 +28,7 @@ impl<'a> Events<'a> {
     pub(super) fn new(run: &'a Run, out: &'a mut dyn Write) -> Result<Self> {
         let files = run.files.iter().map(|file| serde_json::to_string(&file.name)).collect::<Result<_, _>>()?;
         let mut events = Self { run, out, files, ranks: BTreeSet::new(), next: run.nodes.len() + 2, empty: true };
-        write!(events.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[").context("failed to write slices")?;
+        write!(events.out, "{{\"traceEvents\":[").context("failed to write slices")?;
         let used: BTreeSet<u32> = run.processes.iter().map(|process| process.node).collect();
         for node in used {
             let name = run.nodes.get(node as usize).map_or("?", String::as_str);
