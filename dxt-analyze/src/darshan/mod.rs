@@ -16,15 +16,16 @@ mod write;
 pub use write::write;
 
 use crate::load::Problem;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use cursor::Cursors;
 use darshan_log::{Log, Module};
 use made_of::{job, remarks};
-use rank::Ranks;
+use rank::{Gathered, Ranks};
 use shared::Shared;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use trace_format::meta::Note;
 use trace_format::write::{Encoder, Region, preamble, trailer};
 
@@ -33,6 +34,9 @@ pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and wri
 
 /// Name of the setting that tells what a trace was made of, and by which version of it.
 pub const SOURCE: &str = "source";
+
+/// Ranks that may wait to be packed.
+const WAITING: usize = 2;
 
 /// What a conversion found.
 #[derive(Clone, Debug, Default)]
@@ -70,20 +74,39 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let head = preamble(&mut encoder, &job, 0)?;
     out.write_all(&head)?;
 
-    let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
     let mut logs = Logs::open(&open)?;
     let mut cursors = Cursors::new(&mut logs);
-    let mut ranks = Ranks::new(&log, layouts);
+    let mut ranks = Ranks::new(&log, layouts)?;
     let mut shared = Shared::read(&mut log);
     let mut notes: Vec<Note> = made_of::notes(&log);
-    while let Some(rank) = cursors.next_rank() {
-        let mut region =
-            ranks.region(rank, &mut cursors, &mut shared, &mut encoder, written.regions, std::mem::take(&mut notes))?;
-        written.add(&mut region, &mut out)?;
-    }
+    let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
+    // One thread unpacks the log, another packs the trace: each takes about as long.
+    let (sender, receiver) = sync_channel::<Gathered>(WAITING);
+    let (unpacked, packed) = std::thread::scope(|scope| {
+        let pack = scope.spawn(|| {
+            receiver.into_iter().try_for_each(|gathered| written.add(gathered.region(&mut encoder)?, &mut out))
+        });
+        let mut unpack = || -> Result<()> {
+            let mut number = 0;
+            while let Some(rank) = cursors.next_rank() {
+                let gathered = ranks.gather(rank, &mut cursors, &mut shared, number, std::mem::take(&mut notes))?;
+                if sender.send(gathered).is_err() {
+                    // The other thread has failed and says why.
+                    break;
+                }
+                number += 1;
+            }
+            Ok(())
+        };
+        let unpacked = unpack();
+        drop(sender);
+        (unpacked, pack.join())
+    });
+    packed.map_err(|_| anyhow!("failed to convert {}: a thread ended early", path.display()))??;
+    unpacked?;
     drop(cursors);
-    if let Some(mut region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
-        written.add(&mut region, &mut out)?;
+    if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
+        written.add(region, &mut out)?;
     }
     written.finish(&mut out)?;
     let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
@@ -125,7 +148,7 @@ struct Written {
 }
 
 impl Written {
-    fn add(&mut self, region: &mut Region, out: &mut impl Write) -> Result<()> {
+    fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
         region.entry.offset = self.offset;
         self.index.extend_from_slice(&region.entry.encode());
         out.write_all(&region.bytes)?;

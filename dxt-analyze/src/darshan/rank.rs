@@ -24,6 +24,8 @@ const SORTED_AT_ONCE: usize = 1 << 21;
 pub(super) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
+    /// For ranks with too many segments to hold.
+    encoder: Encoder,
 }
 
 /// A thread while its segments come.
@@ -78,31 +80,30 @@ impl Calls {
 }
 
 impl Ranks {
-    pub(super) fn new<R: Read + Seek>(log: &Log<R>, layouts: Layouts) -> Self {
-        Self { info: log.info(), layouts }
+    pub(super) fn new<R: Read + Seek>(log: &Log<R>, layouts: Layouts) -> Result<Self> {
+        Ok(Self { info: log.info(), layouts, encoder: Encoder::new()? })
     }
 
     pub(super) fn into_layouts(self) -> Layouts {
         self.layouts
     }
 
-    /// The region of `rank`.
-    pub(super) fn region(
+    /// What the log has of `rank`, for the region with this number.
+    pub(super) fn gather(
         &mut self,
         rank: i64,
         cursors: &mut Cursors<'_>,
         shared: &mut Shared,
-        encoder: &mut Encoder,
         number: u32,
         notes: Vec<Note>,
-    ) -> Result<Region> {
+    ) -> Result<Gathered> {
         let info = Arc::clone(&self.info);
         let counters = cursors.counters(rank);
         let mut gather = Gather {
             tables: Tables::new(Process { info: process_info(&info, rank), notes, ..Process::default() }, &info.names),
             threads: FxHashMap::default(),
             used: AllUsed::default(),
-            encoder,
+            encoder: &mut self.encoder,
             number,
             failed: None,
         };
@@ -124,7 +125,7 @@ impl Ranks {
         if let Some(error) = gather.failed {
             return Err(error);
         }
-        let Gather { mut tables, threads, used, encoder, .. } = gather;
+        let Gather { mut tables, threads, used, .. } = gather;
         shared.used.merge(&used);
         let in_mpi: FxHashSet<u64> =
             counters.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
@@ -132,31 +133,37 @@ impl Ranks {
             let nested = *module == Module::Posix && in_mpi.contains(&record.id);
             counted::add(Named { module: *module, record }, nested, &used, &mut tables, &mut self.layouts);
         }
-        finish(tables.process, threads, encoder, number)
+        let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
+        threads.sort_by_key(|(index, _)| *index);
+        Ok(Gathered { process: tables.process, threads, number })
     }
 }
 
-/// Puts threads in the order of their first segment's place in the log and encodes the region.
-fn finish(
-    mut process: Process,
-    threads: FxHashMap<u64, (u32, Thread)>,
-    encoder: &mut Encoder,
+/// A rank whose segments are all there.
+pub(super) struct Gathered {
+    process: Process,
+    /// In the order in which they come in the log.
+    threads: Vec<(u32, Thread)>,
     number: u32,
-) -> Result<Region> {
-    let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
-    threads.sort_by_key(|(index, _)| *index);
-    threads.iter_mut().for_each(|(_, thread)| thread.sort());
-    process.threads = threads.iter().map(|(index, _)| ThreadDef { index: *index, tid: *index }).collect();
-    let scale = TickScale::IDENTITY;
-    let segments: Vec<ThreadSegments<'_>> = threads
-        .iter()
-        .map(|(index, thread)| {
-            let frames = thread.frames.iter().map(|frame| Piece::Frame(frame, scale.mult));
-            let slots = std::iter::once(Piece::Slots(&thread.slots));
-            ThreadSegments { thread: *index, pieces: frames.chain(slots).collect() }
-        })
-        .collect();
-    Ok(encoder.region(number, &mut process, &segments, &scale)?)
+}
+
+impl Gathered {
+    /// Puts the segments in order and encodes the region.
+    pub(super) fn region(mut self, encoder: &mut Encoder) -> Result<Region> {
+        self.threads.iter_mut().for_each(|(_, thread)| thread.sort());
+        self.process.threads = self.threads.iter().map(|(index, _)| ThreadDef { index: *index, tid: *index }).collect();
+        let scale = TickScale::IDENTITY;
+        let segments: Vec<ThreadSegments<'_>> = self
+            .threads
+            .iter()
+            .map(|(index, thread)| {
+                let frames = thread.frames.iter().map(|frame| Piece::Frame(frame, scale.mult));
+                let slots = std::iter::once(Piece::Slots(&thread.slots));
+                ThreadSegments { thread: *index, pieces: frames.chain(slots).collect() }
+            })
+            .collect();
+        Ok(encoder.region(self.number, &mut self.process, &segments, &scale)?)
+    }
 }
 
 /// A rank while its segments come.
