@@ -162,7 +162,8 @@ fn operations(summary: &Summary) -> Table {
             Cell::Count(row.missing),
             if data { Cell::Bytes(row.bytes) } else { Cell::None },
             Cell::Duration(row.time_ns),
-            Cell::Duration(row.max_ns),
+            // A Darshan log has the longest only of reads and writes.
+            if row.max_ns == 0 && row.time_ns > 0 { Cell::None } else { Cell::Duration(row.max_ns) },
             row.bandwidth.map_or(Cell::None, Cell::Rate),
         ]
     });
