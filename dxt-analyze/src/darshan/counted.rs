@@ -4,7 +4,7 @@ use super::layouts::Layouts;
 use super::ops::{FORMS, code};
 use super::tables::Tables;
 use darshan_log::{CounterRecord, Module};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::common_values::{CommonValue, CommonValues};
 use trace_format::counters::{Counters, SIZE_BINS, size_bin};
 use trace_format::meta::ProfileDef;
@@ -49,8 +49,9 @@ impl AllUsed {
         self.0.entry((layer, id, writes)).or_default()
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
-        for (&(layer, id, writes), used) in &other.0 {
+    /// Adds what `other` has of some records.
+    pub(super) fn merge(&mut self, other: &Self, ids: &FxHashSet<u64>) {
+        for (&(layer, id, writes), used) in other.0.iter().filter(|((_, id, _), _)| ids.contains(id)) {
             self.of(layer, id, writes).merge(used);
         }
     }

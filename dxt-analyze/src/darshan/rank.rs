@@ -126,7 +126,7 @@ impl Ranks {
             return Err(error);
         }
         let Gather { mut tables, threads, used, .. } = gather;
-        shared.used.merge(&used);
+        shared.used.merge(&used, &shared.ids);
         let in_mpi: FxHashSet<u64> =
             counters.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
         for (module, record) in &counters {

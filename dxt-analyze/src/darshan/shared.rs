@@ -19,6 +19,8 @@ use trace_format::write::{Encoder, Region};
 pub(super) struct Shared {
     pub(super) records: Vec<(Module, CounterRecord)>,
     pub(super) used: AllUsed,
+    /// Of these files.
+    pub(super) ids: FxHashSet<u64>,
 }
 
 impl Shared {
@@ -29,6 +31,7 @@ impl Shared {
             let records = log.counters(module).into_iter().flatten();
             out.records.extend(records.filter(|record| record.rank < 0).map(|record| (module, record)));
         }
+        out.ids = out.records.iter().map(|(_, record)| record.id).collect();
         out
     }
 
