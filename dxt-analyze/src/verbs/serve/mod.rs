@@ -21,6 +21,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tiles::{TileQuery, Tiler};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// What requests are answered from.
 struct Served {
@@ -55,6 +56,8 @@ async fn listen(served: Arc<Served>, port: u16) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     let port = listener.local_addr().context("failed to learn the port")?.port();
+    // Before the address is out: from then on whoever has it may end the server.
+    let mut interrupts = signal(SignalKind::interrupt()).context("failed to wait for Ctrl-C")?;
     let mut out = std::io::stdout();
     writeln!(out, "http://127.0.0.1:{port}/{word}/")
         .and_then(|()| out.flush())
@@ -67,7 +70,7 @@ async fn listen(served: Arc<Served>, port: u16) -> Result<()> {
         .layer(middleware::from_fn(move |request, next| guarded(port, request, next)));
     tokio::select! {
         ended = axum::serve(listener, app) => ended.context("failed to serve"),
-        interrupted = tokio::signal::ctrl_c() => interrupted.context("failed to wait for Ctrl-C"),
+        _ = interrupts.recv() => Ok(()),
     }
 }
 
