@@ -2,7 +2,7 @@
 //! anything is recorded at all, and when the trace is written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3)")]
 
-use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode, Spool};
+use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode, Spool};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
@@ -141,6 +141,7 @@ fn take_over() {
     memory::after_fork();
     handles::after_fork();
     mpi::in_child();
+    signals::in_child();
     tls::current().forget_chunk();
     spool::in_child();
     record::start_empty();
@@ -184,21 +185,26 @@ pub(crate) fn mpi_finalizing() {
 pub(crate) fn ending(by: &'static str) {
     let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
     // A signal handler that has interrupted a flush on this thread must not begin another.
-    if !tls::current().is_interrupted() || ENDED.swap(true, Ordering::AcqRel) {
+    if !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
         return;
     }
     let errno = errno::save();
-    tls::current().while_away(|| {
-        record::set_state(State::Off);
-        handles::read_layouts_again();
-        if signals::without_file_size_signal(|| flush::one_process(config, by)) {
-            // In case the file cannot be removed: the process may have changed its root directory.
-            buffer::set_written_until(u64::MAX);
-            registry::forget_counts();
-            spool::remove();
-        }
-    });
+    signals::held_while(|| tls::current().while_away(|| end(config, by)));
     errno.restore();
+}
+
+fn end(config: &Config, by: &'static str) {
+    if ENDED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    record::set_state(State::Off);
+    handles::read_layouts_again();
+    if signals::without_file_size_signal(|| flush::one_process(config, by)) {
+        // In case the file cannot be removed: the process may have changed its root directory.
+        buffer::set_written_until(u64::MAX);
+        registry::forget_counts();
+        spool::remove();
+    }
 }
 
 /// The process is about to become another program: writes the trace of what it was. Returns whether [`stayed`] has
@@ -209,18 +215,20 @@ pub(crate) fn becoming_another() -> bool {
         return false;
     }
     let errno = errno::save();
-    let set_aside = tls::current().while_away(|| {
-        handles::read_layouts_again();
-        let until = clock::now();
-        if !signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
-            return false;
-        }
-        flush::written(until);
-        spool::spill::remove();
-        threads::is_single() && spool::set_aside()
-    });
+    let set_aside = signals::held_while(|| tls::current().while_away(|| set_aside(config)));
     errno.restore();
     set_aside
+}
+
+fn set_aside(config: &Config) -> bool {
+    handles::read_layouts_again();
+    let until = clock::now();
+    if !signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
+        return false;
+    }
+    flush::written(until);
+    spool::spill::remove();
+    threads::is_single() && spool::set_aside()
 }
 
 /// The process has not become another program: recording goes on as before. Keeps errno.

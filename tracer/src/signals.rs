@@ -6,11 +6,18 @@
 use crate::real::Slot;
 use libc::{c_int, sighandler_t};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// What writes the trace, and is told why.
 static ON_END: OnceLock<fn(&'static str)> = OnceLock::new();
 /// The C library's own sigaction(2), past our hook.
 static SIGACTION: Slot = Slot::new(c"sigaction");
+
+/// Whether the trace is being written because the process ends by itself, and the signal that came meanwhile.
+static WRITING: AtomicBool = AtomicBool::new(false);
+static HELD: AtomicI32 = AtomicI32::new(0);
+/// Whether a signal is what ends the process: then another one does so at once.
+static DYING: AtomicBool = AtomicBool::new(false);
 
 /// The signals by which schedulers and people end programs, and what the trace says of them.
 const SIGNALS: [(c_int, &str); 4] =
@@ -47,7 +54,8 @@ pub(crate) fn stand_in_for(signal: c_int) {
     if known && action.sa_sigaction == libc::SIG_DFL {
         action.sa_sigaction = ours();
         // The default action is back before the handler runs, so a second signal ends the process at once.
-        action.sa_flags = libc::SA_RESETHAND | libc::SA_NODEFER;
+        // One that comes while the trace is being written does not break calls that other threads are in.
+        action.sa_flags = libc::SA_RESETHAND | libc::SA_NODEFER | libc::SA_RESTART;
         // SAFETY: the structure is ours and the handler is a function of this library.
         unsafe { real_sigaction(signal, &raw const action, std::ptr::null_mut()) };
     }
@@ -72,13 +80,44 @@ unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut l
 }
 
 extern "C" fn ending(signal: c_int) {
+    if WRITING.load(Ordering::Acquire) && !DYING.load(Ordering::Acquire) {
+        HELD.store(signal, Ordering::Release);
+        return;
+    }
+    DYING.store(true, Ordering::Release);
     let name = SIGNALS.iter().find(|(known, _)| *known == signal).map_or("a signal", |(_, name)| name);
     if let Some(on_end) = ON_END.get() {
         on_end(name);
     }
+    die_of(signal);
+}
+
+fn die_of(signal: c_int) {
     let process = crate::job::process_ids().0 as c_int;
     // SAFETY: sends the signal to this process, whose default action has been restored by SA_RESETHAND.
     unsafe { libc::kill(process, signal) };
+}
+
+/// Runs `work`, which writes the trace of a process that ends by itself. A signal that would end it meanwhile does so as soon as
+/// the trace is whole, on whatever thread it came; a second one does so at once, so that a file system that hangs does not keep
+/// the process.
+pub(crate) fn held_while<T>(work: impl FnOnce() -> T) -> T {
+    WRITING.store(true, Ordering::Release);
+    let result = work();
+    WRITING.store(false, Ordering::Release);
+    // Behind the store: what comes from now on is not held.
+    match HELD.swap(0, Ordering::AcqRel) {
+        0 => {}
+        signal => die_of(signal),
+    }
+    result
+}
+
+/// In a forked child, which writes nothing yet.
+pub(crate) fn in_child() {
+    WRITING.store(false, Ordering::Relaxed);
+    DYING.store(false, Ordering::Relaxed);
+    HELD.store(0, Ordering::Relaxed);
 }
 
 /// Runs `work` with SIGXFSZ held back on this thread: a trace that is larger than RLIMIT_FSIZE allows must not kill the

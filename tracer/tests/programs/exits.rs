@@ -1,6 +1,10 @@
 //! Ways to end: on every one that runs code, the trace is whole, and the program ends as it would have.
 
-use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, read_log, workload};
+use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, library, read_log, workload};
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn end_by(scratch: &Scratch, way: &str) -> (Outcome, Outcome) {
     let launch = || Launch::new(scratch, workload("exits")).arg(scratch.data()).arg(way).arg("5000");
@@ -72,6 +76,33 @@ fn dies(way: &str, code: i32) -> bool {
 #[test]
 fn sigterm_with_default_action() {
     assert!(dies("sigterm", 128 + 15));
+}
+
+/// A signal that comes while a process that ends by itself writes its trace is no reason to lose it.
+#[test]
+fn sigterm_at_any_moment_of_the_end() {
+    for round in 0..60_u64 {
+        let scratch = Scratch::new();
+        let mut command = Command::new(workload("progress"));
+        let calls = 20_000_u32;
+        command.arg(scratch.data()).arg("1").arg(calls.to_string()).stdout(Stdio::piped());
+        command.env("LD_PRELOAD", library()).env("DXT_ENABLE", "trace").env("DXT_OUTPUT_DIR", scratch.traces());
+        let mut child = command.env("DXT_SPOOL", "off").spawn().expect("failed to run the program");
+        let mut out = child.stdout.take().expect("its standard output is a pipe");
+        let mut record = [0; 8];
+        while record != [[0; 4], (calls + 1).to_le_bytes()].concat()[..] {
+            out.read_exact(&mut record).expect("the program runs");
+        }
+        std::thread::sleep(Duration::from_micros(round * 50));
+        let sent = Command::new("kill").arg(child.id().to_string()).stderr(Stdio::null()).status().expect("kill runs");
+        let ended = child.wait().expect("failed to wait for the program");
+        let by_signal = ended.signal() == Some(15);
+        assert!(by_signal || ended.code() == Some(0), "round {round}: {ended:?}, {sent}");
+        let traces = Traces::read(&scratch.traces());
+        assert_eq!(traces.files.len(), 1, "round {round}: {ended:?}");
+        let kept = traces.calls(&scratch.data()).values().map(|(count, _)| count).sum::<u64>();
+        assert!(kept >= u64::from(calls), "round {round}: {kept} calls");
+    }
 }
 
 #[test]
