@@ -19,9 +19,9 @@ pub(crate) fn is_single() -> bool {
     unsafe { SINGLE.load(Ordering::Relaxed).as_ref() }.is_some_and(|single| single.load(Ordering::Relaxed) != 0)
 }
 
-/// Sleeps for a millisecond.
-pub(crate) fn pause() {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// Sleeps for `ns` nanoseconds, less than 10^9, or until a signal comes.
+pub(crate) fn pause(ns: i64) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: ns };
     // SAFETY: the time is ours; the rest, should a signal come, is of no interest.
     unsafe { crate::sys::syscall!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
 }

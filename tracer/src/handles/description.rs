@@ -1,11 +1,11 @@
 //! Open file descriptions: what dup(2) shares. A description has a position, which read(2) and write(2) move; the tracer
 //! follows it so that it need not ask the kernel at each call.
-#![expect(unsafe_code, reason = "lseek(2), sched_yield(2); references into reserved memory")]
+#![expect(unsafe_code, reason = "lseek(2); references into reserved memory")]
 
 use super::stream::{StreamPosition, Trust};
 use crate::memory::Table;
 use crate::registry::File;
-use crate::tls;
+use crate::{threads, tls};
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 /// How the position of a description can be known.
@@ -159,12 +159,12 @@ impl Description {
         &self.stream
     }
 
-    /// Whether `mover` still has its turn, or needs none.
+    /// Whether `mover` has had its turn all along, alone, or needs none.
     #[inline(always)]
     pub(crate) fn has_turn(&self, mover: &Mover) -> bool {
-        match mover.0 {
-            0 => crate::threads::is_single(),
-            me => self.mover.load(Ordering::Acquire) == me,
+        match mover.thread {
+            0 => threads::is_single(),
+            me => mover.alone && self.mover.load(Ordering::Acquire) == me,
         }
     }
 
@@ -178,8 +178,8 @@ impl Description {
     /// this, for a bounded time, so that the order of the positions is the kernel's. Gives what [`Self::moved`] wants.
     #[inline(always)]
     pub(crate) fn moving(&self) -> Mover {
-        if self.kind.load(Ordering::Relaxed) != Position::Followed as u8 || crate::threads::is_single() {
-            return Mover(0);
+        if self.kind.load(Ordering::Relaxed) != Position::Followed as u8 || threads::is_single() {
+            return Mover::NONE;
         }
         self.moving_among_threads()
     }
@@ -187,7 +187,7 @@ impl Description {
     /// As [`Self::moving`], whoever else may move the position: for C streams, whose own lock cannot be held safely.
     #[inline(always)]
     pub(crate) fn turn(&self) -> Mover {
-        if crate::threads::is_single() { Mover(0) } else { self.moving_among_threads() }
+        if threads::is_single() { Mover::NONE } else { self.moving_among_threads() }
     }
 
     #[inline(never)]
@@ -199,21 +199,21 @@ impl Description {
             // waits for long: a thread may have been cancelled inside the call, or be reading from a slow device. Then
             // the turn is taken over, so that nobody waits for that thread again.
             if other == me {
-                return Mover(0);
-            }
-            if waited >= MOST_YIELDS {
-                self.mover.store(me, Ordering::Relaxed);
-                break;
+                return Mover::NONE;
             }
             waited += 1;
-            if waited < 64 {
-                std::hint::spin_loop();
-            } else {
-                // SAFETY: no preconditions.
-                unsafe { libc::sched_yield() };
+            match waited {
+                0..SPINS => std::hint::spin_loop(),
+                SPINS..YIELDS => threads::give_way(),
+                // A thread that the kernel has put aside gets its processor back only if others sleep.
+                YIELDS..NAPS => threads::pause(NAP_NS),
+                _ => {
+                    self.mover.store(me, Ordering::Relaxed);
+                    return Mover { thread: me, alone: false };
+                }
             }
         }
-        Mover(me)
+        Mover { thread: me, alone: true }
     }
 
     /// After such a call that moved `bytes`, by `descriptor`; returns the offset at which it began.
@@ -266,14 +266,28 @@ impl Description {
     /// Ends a call that did not move the position.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) {
-        if mover.0 != 0 {
-            let _ = self.mover.compare_exchange(mover.0, 0, Ordering::Release, Ordering::Relaxed);
+        if mover.thread != 0 {
+            let _ = self.mover.compare_exchange(mover.thread, 0, Ordering::Release, Ordering::Relaxed);
         }
     }
 }
 
-/// Yields before a thread stops waiting for its turn: some tens of milliseconds on a busy machine.
-const MOST_YIELDS: u32 = 20_000;
+/// How a thread waits for its turn, by how often it has looked: it spins, yields, naps, and takes the turn over after at least
+/// 0.2 s. Where the kernel's lock or the stream's is what the other one holds, waiting costs nothing more.
+const SPINS: u32 = 64;
+const YIELDS: u32 = 2_000;
+const NAPS: u32 = YIELDS + 4_000;
+const NAP_NS: i64 = 50_000;
 
 /// Turn of a thread to move a position.
-pub(crate) struct Mover(u32);
+pub(crate) struct Mover {
+    /// The thread's number, or 0.
+    thread: u32,
+    /// Whether nobody else can be in such a call: false if the turn was taken over.
+    alone: bool,
+}
+
+impl Mover {
+    /// No turn: none is needed, or another call of this thread has it.
+    const NONE: Self = Self { thread: 0, alone: true };
+}

@@ -156,7 +156,7 @@ impl Area {
             if waited > MOST_WAITS {
                 return false;
             }
-            if waited < 100 { crate::threads::give_way() } else { crate::threads::pause() }
+            if waited < 100 { crate::threads::give_way() } else { crate::threads::pause(1_000_000) }
         }
         let done = self.back_alone(end, *back);
         BACKING.store(false, Ordering::Release);

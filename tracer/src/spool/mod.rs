@@ -84,7 +84,7 @@ fn wait() -> bool {
         if STAGE.load(Ordering::Acquire) != Stage::Making as u8 {
             return true;
         }
-        if waited < 100 { crate::threads::give_way() } else { crate::threads::pause() }
+        if waited < 100 { crate::threads::give_way() } else { crate::threads::pause(1_000_000) }
     }
     false
 }
