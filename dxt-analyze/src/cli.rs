@@ -411,6 +411,8 @@ pub struct DumpArgs {
 pub enum ExportFormat {
     /// A log for PyDarshan, Drishti, DXT Explorer and Darshan's own tools
     Darshan,
+    /// What darshan-dxt-parser prints of such a log: as release 3.5 does, or with `--layout 3.6` as later ones, with threads
+    DxtParser,
     /// A directory of Parquet files (segments, files, ranks, findings), to which further jobs can be added
     Parquet,
     /// Chrome trace events for ui.perfetto.dev and chrome://tracing: a row per rank
@@ -436,9 +438,9 @@ pub struct ExportArgs {
     /// Replace a file that exists
     #[arg(long)]
     pub force: bool,
-    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`; dxt-parser: also 3.5 or 3.6, whose text it is
     #[arg(long, value_name = "FILE")]
-    pub layout: Option<PathBuf>,
+    pub layout: Vec<PathBuf>,
     /// perfetto: most slices to write; of a longer trace the longest calls are kept and the others merged
     #[arg(long, default_value_t = 500_000, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     pub most: u64,

@@ -133,6 +133,33 @@ fn an_existing_file_is_kept_and_what_no_log_can_hold_is_said() {
     assert_eq!(run(&["export", "--to", "darshan", "-o", "-", &path]).status.code(), Some(1));
 }
 
+#[test]
+fn the_text_of_the_parser() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, log) = exported(folder.path());
+    let text = |args: &[&str]| stdout(&[&["export", "--to", "dxt-parser", "-o", "-"], args, &[&path]].concat(), 0);
+    let plain = text(&[]);
+    assert!(plain == stdout(&["dump", "--format", "dxt-parser", &log], 0), "the same as of the log");
+    assert!(plain == text(&["--layout", "3.5"]));
+    // Of rank 1: its first write, 64 KiB at 64 KiB, from 1.001 to 1.09 ms. Stripe 0 is on OST 7.
+    let row = " X_POSIX       1  write        0           65536           65536      0.0010      0.0011    [7]";
+    assert!(plain.lines().any(|line| line == row), "{row}");
+    let rows = |text: &str, api: &str| text.lines().filter(|line| line.starts_with(api)).count();
+    assert_eq!((rows(&plain, " X_POSIX"), rows(&plain, " X_MPIIO")), (4 * 70, 4 * 50));
+    let with_threads = text(&["--layout", "3.6"]);
+    assert_eq!(rows(&with_threads, " X_POSIX"), 4 * 70);
+    let of_thread =
+        |tid: u32| with_threads.lines().filter(|row| row.starts_with(" X_") && row.ends_with(&tid.to_string())).count();
+    assert_eq!([1000, 1001, 1002, 1003].map(of_thread), [120; 4], "a thread for each rank");
+    assert_eq!(with_threads.lines().filter(|line| *line == "# DXT, number of threads: 1").count(), 8);
+    // A file of stripe layouts goes with it.
+    let layouts = put(folder.path(), "layouts", b"/scratch/* size=64K count=2 osts=20,21\n");
+    let moved = text(&["--layout", "3.5", "--layout", &layouts]);
+    assert!(moved.contains("[21]") && !plain.contains("[21]"));
+    let twice = run(&["export", "--to", "dxt-parser", "--layout", "3.5", "--layout", "3.6", "-o", "-", &path]);
+    assert_eq!(twice.status.code(), Some(2));
+}
+
 const SCRIPT: &str = r#"
 import json, sys, darshan
 report = darshan.DarshanReport(sys.argv[1], read_all=True)

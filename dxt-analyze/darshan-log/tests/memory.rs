@@ -2,7 +2,7 @@
 
 use cap::Cap;
 use darshan_log::text::{DxtLayout, dxt_parser};
-use darshan_log::write::{Error, Writer};
+use darshan_log::write::{DxtVersion, Error, Writer};
 use darshan_log::{Api, DxtRecord, Job, Log, Module, Mount, Segment, record_id};
 use std::alloc::System;
 use std::io::{Cursor, Write};
@@ -46,7 +46,7 @@ fn a_log_of_a_million_segments_is_written_and_read_in_small_buffers() {
     let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
     let result = bounded(|| {
         let mut writer = Writer::new(file.reopen()?, &job, &mounts, [NAME])?;
-        writer.dxt(Api::Posix, |dxt| {
+        writer.dxt(Api::Posix, DxtVersion::Plain, |dxt| {
             let head = DxtRecord {
                 id: record_id(NAME),
                 rank: 0,

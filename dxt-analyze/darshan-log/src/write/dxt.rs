@@ -9,33 +9,48 @@ use std::io::Write;
 
 /// libdarshan keeps the size of a record's segments in a C int.
 const RECORD_BYTES: u64 = i32::MAX as u64;
-const SEGMENT_BYTES: u64 = 32;
 /// Bytes of a host name, with its NUL.
 const HOST_BYTES: usize = 64;
+
+/// How DXT segments are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DxtVersion {
+    /// DXT_POSIX 1, DXT_MPIIO 2: without threads; every release reads it.
+    Plain,
+    /// DXT_POSIX 2, DXT_MPIIO 3: with thread ids, as Darshan's main branch after 3.5.0 writes and reads it.
+    WithThreads,
+}
 
 /// Writes the DXT records of one API. Nothing is held but a small buffer.
 pub struct DxtWriter<'w, W> {
     pub(super) region: RegionWriter<'w, W>,
     pub(super) module: Module,
     pub(super) ids: &'w FxHashSet<u64>,
+    with_threads: bool,
     missing: u64,
 }
 
 impl<'w, W: Write> DxtWriter<'w, W> {
-    pub(super) fn new(region: RegionWriter<'w, W>, module: Module, ids: &'w FxHashSet<u64>) -> Self {
-        Self { region, module, ids, missing: 0 }
+    pub(super) fn new(
+        region: RegionWriter<'w, W>,
+        module: Module,
+        ids: &'w FxHashSet<u64>,
+        with_threads: bool,
+    ) -> Self {
+        Self { region, module, ids, with_threads, missing: 0 }
     }
 
     /// Begins a record. Its host name is cut to 63 bytes.
     ///
     /// # Errors
-    /// [`super::Error::NoName`]; [`super::Error::TooLong`] for more than 67,108,863 segments;
+    /// [`super::Error::NoName`]; [`super::Error::TooLong`] for 2 GiB of segments, which are 67,108,863 without threads;
     /// [`super::Error::Shape`] if the record before lacks segments; [`super::Error::Io`].
     pub fn record(&mut self, record: &DxtRecord) -> Result<()> {
         self.complete()?;
         super::named(self.ids, self.module, record.id)?;
         let segments = record.write_count.saturating_add(record.read_count);
-        check("the segments of a DXT record", segments.saturating_mul(SEGMENT_BYTES), RECORD_BYTES)?;
+        let bytes = if self.with_threads { 40 } else { 32 };
+        check("the segments of a DXT record", segments.saturating_mul(bytes), RECORD_BYTES)?;
         self.missing = segments;
         let mut head = [0; HEAD_BYTES];
         head[..8].copy_from_slice(&record.id.to_le_bytes());
@@ -49,7 +64,7 @@ impl<'w, W: Write> DxtWriter<'w, W> {
     }
 
     /// Adds segments to the record: first all writes, then all reads, each in the order in which they began. Threads are left
-    /// out: no released tool reads segments that have them.
+    /// out, or 0 where a segment has none, as [`super::DxtVersion`] says.
     ///
     /// # Errors
     /// [`super::Error::Shape`] if the record has no room for them, [`super::Error::Io`].
@@ -67,6 +82,9 @@ impl<'w, W: Write> DxtWriter<'w, W> {
                     bytes.extend_from_slice(&segment.length.to_le_bytes());
                     bytes.extend_from_slice(&segment.start.to_le_bytes());
                     bytes.extend_from_slice(&segment.end.to_le_bytes());
+                    if self.with_threads {
+                        bytes.extend_from_slice(&segment.thread.unwrap_or(0).to_le_bytes());
+                    }
                 }
             })?;
         }

@@ -1,19 +1,19 @@
 //! Writing a log of format 3.41 that Darshan's tools of releases 3.4.1 to 3.5.0 and PyDarshan read.
 //!
 //! Modules are written one after the other, in the order of the format, and records stream through: no module is held in memory. The
-//! versions are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2,
-//! HEATMAP 1. Numbers are little-endian, regions one zlib stream each.
+//! versions are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2
+//! (or those with thread ids, which no release reads yet), HEATMAP 1. Numbers are little-endian, regions one zlib stream each.
 //!
 //! ```
 //! # fn main() -> Result<(), darshan_log::write::Error> {
-//! use darshan_log::write::Writer;
+//! use darshan_log::write::{DxtVersion, Writer};
 //! use darshan_log::{Api, DxtRecord, Job, Mount, Segment, record_id};
 //! let mut job = Job::default();
 //! (job.nprocs, job.exe) = (1, "./app".into());
 //! job.metadata.push(("lib_ver".into(), "3.5.0".into()));
 //! let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
 //! let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job, &mounts, [b"/data/x"])?;
-//! writer.dxt(Api::Posix, |dxt| {
+//! writer.dxt(Api::Posix, DxtVersion::Plain, |dxt| {
 //!     let (id, hostname) = (record_id(b"/data/x"), "node1".into());
 //!     dxt.record(&DxtRecord { id, rank: 0, hostname, write_count: 1, read_count: 0 })?;
 //!     dxt.segments(&[Segment { offset: 0, length: 4096, start: 0.25, end: 0.5, thread: None }])
@@ -40,7 +40,7 @@ use crate::job::Job;
 use crate::lustre::LustreRecord;
 use crate::module::Module;
 use crate::mounts::Mount;
-pub use dxt::DxtWriter;
+pub use dxt::{DxtVersion, DxtWriter};
 pub use error::{Error, Result};
 pub use records::LustreVersion;
 use region::RegionWriter;
@@ -161,14 +161,16 @@ impl<W: Write + Seek> Writer<W> {
     pub fn dxt<E: From<Error>>(
         &mut self,
         api: Api,
+        version: DxtVersion,
         fill: impl FnOnce(&mut DxtWriter<'_, W>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
+        let with_threads = version == DxtVersion::WithThreads;
         let (module, version) = match api {
-            Api::Posix => (Module::DxtPosix, 1),
-            Api::MpiIo => (Module::DxtMpiIo, 2),
+            Api::Posix => (Module::DxtPosix, if with_threads { 2 } else { 1 }),
+            Api::MpiIo => (Module::DxtMpiIo, if with_threads { 3 } else { 2 }),
         };
         let region = begin(&mut self.out, &self.modules, module)?;
-        let mut dxt = DxtWriter::new(region, module, &self.ids);
+        let mut dxt = DxtWriter::new(region, module, &self.ids, with_threads);
         fill(&mut dxt)?;
         dxt.complete()?;
         let length = dxt.region.finish()?;

@@ -4,7 +4,7 @@ use crate::samples;
 use darshan_log::dxt::SegmentKind;
 use darshan_log::header::Version;
 use darshan_log::text::darshan_parser;
-use darshan_log::write::{Error, LustreVersion, Writer};
+use darshan_log::write::{DxtVersion, Error, LustreVersion, Writer};
 use darshan_log::{
     Api, CounterRecord, DxtRecord, HeatmapRecord, Job, Log, LustreRecord, Module, Mount, Operation, Segment, lustre,
     record_id,
@@ -60,7 +60,10 @@ pub(crate) fn write<W: std::io::Write + Seek>(
     writer.lustre(version, &content.lustre)?;
     writer.counters(Module::Stdio, &content.stdio)?;
     for (api, records) in APIS.into_iter().zip(&content.dxt) {
-        writer.dxt(api, |dxt| {
+        let has_thread = |segment: &Segment| segment.thread.is_some();
+        let with_threads = records.iter().flat_map(|(_, segments)| segments).any(has_thread);
+        let version = if with_threads { DxtVersion::WithThreads } else { DxtVersion::Plain };
+        writer.dxt(api, version, |dxt| {
             for (record, segments) in records {
                 dxt.record(record)?;
                 // In odd pieces, and across the border of writes and reads.
@@ -179,12 +182,11 @@ fn real_logs_are_the_same_when_they_are_written_again() {
         let Ok(mut log) = Log::open(&sample.path) else { continue };
         let Ok(bytes) = written_again(&mut log) else { panic!("{} cannot be written", sample.name()) };
         let mut again = Log::new(bytes).expect("a log");
-        let mut original = content(&mut log);
-        // What no released tool reads is left out.
-        let segments = original.dxt.iter_mut().flatten().flat_map(|(_, segments)| segments);
-        segments.for_each(|segment| segment.thread = None);
+        let original = content(&mut log);
         assert!(original == content(&mut again), "{}", sample.name());
-        assert_eq!(again.dxt(Api::Posix).map_or(SegmentKind::Plain, |dxt| dxt.kind()), SegmentKind::Plain);
+        let threads = original.dxt[0].iter().flat_map(|(_, segments)| segments).any(|segment| segment.thread.is_some());
+        let kind = if threads { SegmentKind::Thread } else { SegmentKind::Plain };
+        assert_eq!(again.dxt(Api::Posix).map_or(SegmentKind::Plain, |dxt| dxt.kind()), kind);
         let before = posix_rows(&mut Log::open(&sample.path).expect("a log"));
         let after = posix_rows(&mut again);
         assert!(before == after, "{}: rows differ", sample.name());
@@ -223,7 +225,7 @@ fn what_the_format_cannot_have_is_an_error() {
     assert!(matches!(new().counters(Module::Posix, [stranger]), Err(Error::NoName { id: 1, .. })));
     let (head, segments) = &content.dxt[0][1];
     let dxt = |count: usize| {
-        new().dxt(Api::Posix, |dxt| {
+        new().dxt(Api::Posix, DxtVersion::Plain, |dxt| {
             dxt.record(head)?;
             dxt.segments(&segments[..count])?;
             dxt.segments(&segments[..1])
@@ -233,7 +235,10 @@ fn what_the_format_cannot_have_is_an_error() {
     assert!(matches!(dxt(68), Err(Error::Shape { expected: 0, found: 1, .. })), "one is missing");
     assert!(dxt(69).is_ok());
     let huge = DxtRecord { write_count: 67_108_864, ..head.clone() };
-    assert!(matches!(new().dxt(Api::Posix, |dxt| dxt.record(&huge)), Err(Error::TooLong { .. })));
+    assert!(matches!(new().dxt(Api::Posix, DxtVersion::Plain, |dxt| dxt.record(&huge)), Err(Error::TooLong { .. })));
+    let less = DxtRecord { write_count: 60_000_000, ..head.clone() };
+    let with_threads = new().dxt(Api::Posix, DxtVersion::WithThreads, |dxt| dxt.record(&less));
+    assert!(matches!(with_threads, Err(Error::TooLong { .. })));
 }
 
 /// The operation is not in a segment: it follows from the record.

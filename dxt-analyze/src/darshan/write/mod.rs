@@ -13,12 +13,11 @@ use crate::load::{FileLayout, Run};
 use crate::progress::Bar;
 use crate::scan::Lost;
 use anyhow::{Context, Result, ensure};
-use darshan_log::write::{LustreVersion, Writer};
+use darshan_log::write::{DxtVersion, LustreVersion, Writer};
 use darshan_log::{Api, Job, Module, Mount, record_id};
 use heat::Heat;
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
 use sums::Sums;
 
 /// Release whose logs have this form: tools ask for it.
@@ -44,12 +43,12 @@ fn ranks(run: &Run) -> Vec<(i64, Vec<u32>)> {
     out
 }
 
-/// Writes the log, and what could not be read on the way. `layouts` by file.
+/// Writes the log to `file`, which is empty; returns what could not be read on the way. `layouts` by file.
 ///
 /// # Errors
 /// If the log cannot be written, or the trace has what no log can hold.
-pub fn write(run: &Run, layouts: &[Option<FileLayout>], path: &Path) -> Result<Lost> {
-    let failed = || format!("failed to write {}", path.display());
+pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, file: File) -> Result<Lost> {
+    let failed = || "failed to write the log";
     let reduced = run.processes.iter().any(|process| !process.reduction.is_none());
     ensure!(
         !reduced,
@@ -65,7 +64,6 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], path: &Path) -> Result<L
     }
     drop(bar);
 
-    let file = File::create(path).with_context(failed)?;
     let used = run.files.iter().enumerate().filter(|(file, _)| sums.files.contains(&(*file as u32)));
     let names = used.map(|(_, file)| file.name.as_str()).chain(heat::NAMES);
     let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, file), &job(run, ranks.len()), &mounts(run), names)
@@ -74,16 +72,16 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], path: &Path) -> Result<L
         writer.counters(module, sums.records(run, layouts, module)).with_context(failed)?;
     }
     let lustre = layouts::records(run, layouts, &sums.files);
-    let version =
+    let lustre_version =
         if lustre.iter().all(|record| record.components.len() == 1) { LustreVersion::V1 } else { LustreVersion::V2 };
     if !lustre.is_empty() {
-        writer.lustre(version, lustre).with_context(failed)?;
+        writer.lustre(lustre_version, lustre).with_context(failed)?;
     }
     writer.counters(Module::Stdio, sums.records(run, layouts, Module::Stdio)).with_context(failed)?;
     for api in [Api::Posix, Api::MpiIo] {
         let bar = Bar::new(run.segments(), "segments");
         writer
-            .dxt::<anyhow::Error>(api, |dxt| {
+            .dxt::<anyhow::Error>(api, version, |dxt| {
                 ranks.iter().try_for_each(|(rank, processes)| segments::write(run, *rank, processes, api, dxt, &bar))
             })
             .with_context(failed)?;
@@ -94,10 +92,7 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], path: &Path) -> Result<L
         writer.set_partial(Module::DxtMpiIo);
     }
     let out = writer.finish().with_context(failed)?;
-    out.into_inner()
-        .map_err(std::io::IntoInnerError::into_error)
-        .and_then(|file| file.sync_all())
-        .with_context(failed)?;
+    out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(failed)?;
     Ok(lost)
 }
 

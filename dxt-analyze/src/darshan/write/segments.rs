@@ -30,6 +30,7 @@ pub(super) fn write<W: Write>(
         node = process.node;
         let Some(input) = run.inputs.get(process.input as usize) else { continue };
         for block in &process.blocks {
+            let thread = Some(u64::from(process.tid(block.head.thread)));
             bar.advance(u64::from(block.head.segments));
             // What cannot be read was counted when the counters were made.
             let Ok(columns) = decoder.block(input.trace.source(), block) else { continue };
@@ -42,7 +43,7 @@ pub(super) fn write<W: Write>(
                 if layer == wanted {
                     let seconds = |time: u64| time.saturating_add(process.shift_ns) as f64 / 1e9;
                     let length = i64::try_from(length).unwrap_or(i64::MAX);
-                    let segment = Segment { offset, length, start: seconds(start), end: seconds(end), thread: None };
+                    let segment = Segment { offset, length, start: seconds(start), end: seconds(end), thread };
                     files.entry(stream.file).or_default()[usize::from(class == OpClass::Write)].push(segment);
                 }
             }

@@ -3,6 +3,7 @@
 //! files come to be. A further form is a variant of [`ExportFormat`] and a line in [`export`].
 
 mod calls;
+mod dxt_text;
 mod parquet;
 mod perfetto;
 mod place;
@@ -15,12 +16,16 @@ use crate::exit::Exit;
 use crate::load::{FileLayout, Run};
 use crate::scan::Lost;
 use anyhow::Result;
+use darshan_log::write::DxtVersion;
 use std::io::Write;
+use std::path::Path;
 
 /// What every form is made of.
 struct Job<'a> {
     run: &'a Run,
     args: &'a ExportArgs,
+    /// File of stripe layouts.
+    stripes: Option<&'a Path>,
     /// Per file, where the trace or the user knows one: no guesses.
     layouts: Vec<Option<FileLayout>>,
 }
@@ -30,13 +35,15 @@ struct Job<'a> {
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the place cannot be written.
 pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<Exit> {
+    let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
     let run = super::open(&args.inputs)?;
-    let layouts = super::outliers::certain(super::layouts(&run, args.layout.as_deref())?);
-    let job = Job { run: &run, args, layouts };
+    let layouts = super::outliers::certain(super::layouts(&run, chosen.stripes)?);
+    let job = Job { run: &run, args, stripes: chosen.stripes, layouts };
     let lost = match args.to {
-        ExportFormat::Darshan => {
-            place::seekable(&args.output, args.force, |path| darshan::write(&run, &job.layouts, path))
-        }
+        ExportFormat::Darshan => place::seekable(&args.output, args.force, |file| {
+            darshan::write(&run, &job.layouts, DxtVersion::Plain, file)
+        }),
+        ExportFormat::DxtParser => dxt_text::write(&job, &chosen, out),
         ExportFormat::Parquet => parquet::write(&job),
         ExportFormat::Csv => rows::write(&job, rows::Form::Csv, out),
         ExportFormat::Json => rows::write(&job, rows::Form::Json, out),

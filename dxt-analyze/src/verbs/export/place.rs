@@ -38,15 +38,17 @@ pub(super) fn file<T>(
     Ok(done)
 }
 
-/// Lets `fill` write a file by its name, `path` in the end: for forms whose beginning is written last.
-pub(super) fn seekable<T>(path: &Path, force: bool, fill: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+/// Lets `fill` write a file in which it may go back: for forms whose beginning is written last.
+pub(super) fn seekable<T>(path: &Path, force: bool, fill: impl FnOnce(File) -> Result<T>) -> Result<T> {
     let failed = || format!("failed to write {}", path.display());
     let found = std::fs::metadata(path).ok();
     let is_file = found.as_ref().is_none_or(std::fs::Metadata::is_file) && path.as_os_str() != "-";
     anyhow::ensure!(is_file, "{}: this form needs a file", failed());
     anyhow::ensure!(found.is_none() || force, "{}: it exists; --force replaces it", failed());
     let partial = Partial::new(beside(path, "partial"));
-    let done = fill(&partial.0)?;
+    let file = File::create(&partial.0).with_context(failed)?;
+    let done = fill(file.try_clone().with_context(failed)?).with_context(failed)?;
+    file.sync_all().with_context(failed)?;
     std::fs::rename(&partial.0, path).with_context(failed)?;
     Ok(done)
 }

@@ -175,7 +175,7 @@ fn ranks(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
 }
 
 fn findings(job: &Job<'_>) -> Result<RecordBatch> {
-    let findings = super::findings(job.run, job.args.layout.as_deref())?;
+    let findings = super::findings(job.run, job.stripes)?;
     let mut evidence = ListBuilder::new(StringBuilder::new());
     for finding in &findings {
         finding.evidence.iter().for_each(|line| evidence.values().append_value(line));
