@@ -36,9 +36,12 @@ fn text(path: &Path) -> &str {
 fn sums(path: &Path) -> BTreeMap<(&'static str, &'static str), (u64, u64)> {
     let mut out: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     let mut log = Log::open(path).expect("a log");
-    for (module, layer, prefix) in
-        [(Module::Posix, "POSIX", "POSIX"), (Module::MpiIo, "MPIIO", "MPIIO"), (Module::Stdio, "STDIO", "STDIO")]
-    {
+    for (module, layer, prefix) in [
+        (Module::Posix, "POSIX", "POSIX"),
+        (Module::MpiIo, "MPIIO", "MPIIO"),
+        (Module::Stdio, "STDIO", "STDIO"),
+        (Module::H5D, "HDF5", "H5D"),
+    ] {
         for record in log.counters(module).into_iter().flatten() {
             let of = |name: &str| record.int(module, &format!("{prefix}_{name}")).unwrap_or(0).max(0) as u64;
             let forms = |what: &str| match layer {
@@ -90,6 +93,39 @@ fn sums_are_those_of_the_log() {
         }
         assert_eq!(seen, sums(&path), "{}", path.display());
     }
+}
+
+/// What HDF5 counts is shown, and is no second time in what the program did.
+#[test]
+fn data_sets_are_those_of_the_log() {
+    let Some(folder) = std::env::var_os("DXT_DARSHAN_LOGS") else {
+        return eprintln!("skipped: logs with data sets: DXT_DARSHAN_LOGS is not set");
+    };
+    let path = Path::new(&folder).join("openpmd-8a-384p.darshan");
+    let mut log = Log::open(&path).expect("a log");
+    let mut written: BTreeMap<String, u64> = BTreeMap::new();
+    let names = log.info();
+    for record in log.counters(Module::H5D).into_iter().flatten() {
+        let name = names.names.get(record.id).expect("a name").to_str().into_owned();
+        let bytes = record.int(Module::H5D, "H5D_BYTES_WRITTEN").expect("bytes");
+        *written.entry(name.rsplit_once(':').expect("a data set").1.to_owned()).or_default() += bytes as u64;
+    }
+    let found = json(&["summary", "--format", "json", "--top", "1000", text(&path)], 0);
+    let shown = found["top_data_sets"].as_array().expect("rows").iter();
+    let shown: BTreeMap<String, u64> = shown
+        .map(|row| {
+            (row["data_set"].as_str().expect("a name").to_owned(), row["bytes_written"].as_u64().expect("bytes"))
+        })
+        .collect();
+    assert_eq!(shown, written);
+    assert!(shown.len() >= 10, "{shown:?}");
+    let of_layer = |layer: &str| {
+        let rows = found["operations"].as_array().expect("rows").iter();
+        let own = rows.filter(|row| row["layer"] == layer && row["op"] == "write" && row["nested"] == false);
+        own.map(|row| row["bytes"].as_u64().expect("bytes")).sum::<u64>()
+    };
+    assert!(of_layer("HDF5") > 0);
+    assert_eq!(found["bytes_written"], of_layer("MPIIO") + of_layer("STDIO") + of_layer("POSIX"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::bytes::{Endian, Text};
 use crate::error::{Error, Result};
+use crate::hash::record_id;
 use crate::header::Version;
 use crate::limits;
 use crate::stream::Stream;
@@ -13,6 +14,21 @@ use std::io::{Read, Seek};
 pub struct Names {
     by_id: FxHashMap<u64, Text>,
     order: Vec<u64>,
+}
+
+/// Names under their own ids, as a log has them that is not anonymized: see [`record_id`].
+impl<T: Into<Text>> FromIterator<T> for Names {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
+        let mut out = Self::default();
+        for name in names {
+            let name = name.into();
+            let id = record_id(name.as_bytes());
+            if out.by_id.insert(id, name).is_none() {
+                out.order.push(id);
+            }
+        }
+        out
+    }
 }
 
 impl Names {

@@ -58,6 +58,8 @@ pub struct OperationRow {
     pub group: Group,
     /// Whether HDF5 made these calls inside one of its own (and MPI-IO did not).
     pub in_hdf5: bool,
+    /// Whether what a library did inside these calls is counted as the program's, in rows of its own: they are in no sum.
+    pub overview: bool,
     /// Whether these calls failed.
     pub failed: bool,
     /// Calls.
@@ -215,6 +217,7 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
             let row = OperationRow {
                 group: Group::new(op, within == Within::Mpiio),
                 in_hdf5: within == Within::Hdf5,
+                overview: within == Within::Overview,
                 failed,
                 count: sums.segments,
                 missing,

@@ -1,19 +1,17 @@
-//! What a log has counters of and no segments: the reads and writes that DXT had no room for, all of C streams, and metadata.
+//! What a log has counters of and no segments: the reads and writes that DXT had no room for, all of C streams, and metadata. What
+//! libraries did is in `libraries`.
 
 use super::layouts::Layouts;
-use super::ops::{FORMS, code};
+use super::named::Named;
+use super::ops::{Code, FORMS, code};
 use super::tables::Tables;
-use darshan_log::{CounterRecord, Module};
+use darshan_log::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::common_values::{CommonValue, CommonValues};
 use trace_format::counters::{Counters, SIZE_BINS, size_bin};
 use trace_format::meta::ProfileDef;
 use trace_format::op::{Layer, OpMode};
 use trace_format::profile::{Profile, Slowest};
-
-/// Darshan's names of [`trace_format::counters::SIZE_BOUNDS`].
-const SIZES: [&str; SIZE_BINS] =
-    ["0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS"];
 
 /// What of a file's reads or writes is on record as segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,96 +59,6 @@ impl AllUsed {
     }
 }
 
-/// A record's counters by name, without the module's.
-#[derive(Clone, Copy)]
-pub(super) struct Named<'a> {
-    pub(super) module: Module,
-    pub(super) record: &'a CounterRecord,
-}
-
-impl Named<'_> {
-    fn prefix(self) -> &'static str {
-        match self.module {
-            Module::Posix => "POSIX",
-            Module::MpiIo => "MPIIO",
-            _ => "STDIO",
-        }
-    }
-
-    /// A count; 0 where it was not monitored.
-    pub(super) fn count(self, name: &str) -> u64 {
-        let found = self.record.int(self.module, &format!("{}_{name}", self.prefix()));
-        found.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
-    }
-
-    fn value(self, name: &str) -> i64 {
-        self.record.int(self.module, &format!("{}_{name}", self.prefix())).unwrap_or(0)
-    }
-
-    /// Seconds, as ns.
-    pub(super) fn ns(self, name: &str) -> u64 {
-        ns(self.record.float(self.module, &format!("{}_F_{name}", self.prefix())).unwrap_or(0.0))
-    }
-
-    pub(super) fn number(self, name: &str) -> f64 {
-        self.record.float(self.module, &format!("{}_F_{name}", self.prefix())).unwrap_or(0.0)
-    }
-
-    pub(super) fn layer(self) -> Layer {
-        match self.module {
-            Module::Posix => Layer::Posix,
-            Module::MpiIo => Layer::Mpiio,
-            _ => Layer::Stdio,
-        }
-    }
-
-    /// How many reads or writes had each of MPI-IO's forms.
-    fn forms(self, writes: bool) -> [u64; 4] {
-        let what = if writes { "WRITES" } else { "READS" };
-        ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
-    }
-
-    /// The form of most of its reads or writes.
-    pub(super) fn form(self, writes: bool) -> OpMode {
-        let forms = self.forms(writes);
-        let most = forms.iter().copied().max().unwrap_or(0);
-        let place = forms.iter().position(|count| *count == most).unwrap_or(0);
-        if self.module == Module::MpiIo { FORMS[place] } else { OpMode::Plain }
-    }
-
-    /// All reads or writes, whatever their form.
-    fn data(self, writes: bool) -> Counters {
-        let (what, all, bytes) =
-            if writes { ("WRITE", "WRITES", "BYTES_WRITTEN") } else { ("READ", "READS", "BYTES_READ") };
-        let done = if writes { "WRITTEN" } else { "READ" };
-        let mpi = self.module == Module::MpiIo;
-        let group = if mpi { format!("SIZE_{what}_AGG") } else { format!("SIZE_{what}") };
-        let segments = if mpi { self.forms(writes).iter().sum() } else { self.count(all) };
-        let start = self.ns(&format!("{what}_START_TIMESTAMP"));
-        let duration = self.ns(&format!("{what}_TIME"));
-        let highest = self.count(&format!("MAX_BYTE_{done}"));
-        Counters {
-            segments,
-            bytes: self.count(bytes),
-            duration,
-            max_duration: self.ns(&format!("MAX_{what}_TIME")).min(duration),
-            first_start: start,
-            last_end: self.ns(&format!("{what}_END_TIMESTAMP")).max(start),
-            min_offset: if highest > 0 { 0 } else { i64::MAX },
-            max_end_offset: if highest > 0 { highest.saturating_add(1).min(i64::MAX as u64) as i64 } else { 0 },
-            consecutive: self.count(&format!("CONSEC_{all}")),
-            sequential: self.count(&format!("SEQ_{all}")),
-            sizes: SIZES.map(|size| self.count(&format!("{group}_{size}"))),
-        }
-    }
-}
-
-/// Seconds as ns; what is no time is 0.
-pub(super) fn ns(seconds: f64) -> u64 {
-    // A float that is too large, negative or no number becomes the nearest that there is, or 0.
-    (seconds * 1e9).round() as u64
-}
-
 /// Adds what `named` counts to `tables`, less what has segments.
 pub(super) fn add(named: Named<'_>, nested: bool, used: &AllUsed, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     let (layer, id) = (named.layer(), named.record.id);
@@ -162,14 +70,14 @@ pub(super) fn add(named: Named<'_>, nested: bool, used: &AllUsed, tables: &mut T
         let name = if writes { "write" } else { "read" };
         let all = named.data(writes);
         if named.module == Module::MpiIo && used.count == 0 {
-            for (form, counters) in FORMS.into_iter().zip(by_form(&all, named.forms(writes))) {
+            for (form, counters) in by_form(&all, named.forms(writes)) {
                 tables.missing(file, code(layer, name, form), counters, false);
             }
         } else {
             tables.missing(file, code(layer, name, named.form(writes)), rest(all, &used), nested);
         }
     }
-    metadata(named, file, tables);
+    metadata(named, |code, counters| tables.missing(file, code, counters, false));
     if layer != Layer::Stdio {
         let profile = profile(named, traced);
         tables.process.profiles.extend((profile != Profile::default()).then_some(ProfileDef { file, layer, profile }));
@@ -198,10 +106,10 @@ fn rest(all: Counters, used: &Used) -> Counters {
 }
 
 /// Bytes and time shared out by the numbers of calls, as the log has them for all forms together; the sizes with the most frequent.
-fn by_form(all: &Counters, forms: [u64; 4]) -> [Counters; 4] {
-    let most = forms.iter().copied().max().unwrap_or(0);
+pub(super) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters)> {
+    let most = counts.iter().copied().max().unwrap_or(0);
     let mut sizes_given = false;
-    forms.map(|count| {
+    let share = |count: u64| {
         let part = |whole: u64| {
             u64::try_from(u128::from(whole) * u128::from(count) / u128::from(all.segments.max(1))).unwrap_or(u64::MAX)
         };
@@ -215,47 +123,54 @@ fn by_form(all: &Counters, forms: [u64; 4]) -> [Counters; 4] {
             sizes: if with_sizes { all.sizes } else { [0; SIZE_BINS] },
             ..all.clone()
         }
-    })
+    };
+    let shares = counts.map(share);
+    FORMS.into_iter().zip(shares).collect()
 }
 
-/// Calls that move no bytes. Darshan has one time for all of them, which stands with the opens.
-fn metadata(named: Named<'_>, file: u32, tables: &mut Tables<'_>) {
-    let layer = named.layer();
-    let time_ns = named.ns("META_TIME");
+/// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is.
+pub(super) fn metadata(named: Named<'_>, mut each: impl FnMut(Code, Counters)) {
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
-    let calls = |count: u64, duration: u64| Counters {
-        segments: count,
-        duration,
-        max_duration: 0,
-        first_start: first,
-        last_end: last.max(first),
-        ..Counters::default()
-    };
-    let kinds: &[(&str, &[&str], OpMode)] = match layer {
-        Layer::Posix => &[
-            ("open", &["OPENS"], OpMode::Plain),
-            ("seek", &["SEEKS"], OpMode::Plain),
-            ("stat", &["STATS"], OpMode::Plain),
-            ("sync", &["FSYNCS", "FDSYNCS"], OpMode::Plain),
-            ("mmap", &["MMAPS"], OpMode::Plain),
-        ],
-        Layer::Mpiio => &[
-            ("open", &["INDEP_OPENS"], OpMode::Plain),
-            ("open", &["COLL_OPENS"], OpMode::Collective),
-            ("sync", &["SYNCS"], OpMode::Plain),
-        ],
-        _ => &[
-            ("open", &["OPENS", "FDOPENS"], OpMode::Plain),
-            ("seek", &["SEEKS"], OpMode::Plain),
-            ("sync", &["FLUSHES"], OpMode::Plain),
-        ],
-    };
-    let mut left = time_ns;
-    for (name, counters, mode) in kinds {
+    let mut left = named.ns("META_TIME");
+    for (name, counters, mode) in kinds(named.module) {
         let count = counters.iter().fold(0_u64, |sum, counter| sum.saturating_add(named.count(counter)));
         if count > 0 {
-            tables.missing(file, code(layer, name, *mode), calls(count, std::mem::take(&mut left)), false);
+            let calls = Counters {
+                segments: count,
+                duration: std::mem::take(&mut left),
+                max_duration: 0,
+                first_start: first,
+                last_end: last.max(first),
+                ..Counters::default()
+            };
+            each(code(named.layer(), name, *mode), calls);
         }
+    }
+}
+
+/// A module's calls that move no bytes: name, counters, form.
+type Kinds = &'static [(&'static str, &'static [&'static str], OpMode)];
+
+fn kinds(module: Module) -> Kinds {
+    const PLAIN: OpMode = OpMode::Plain;
+    match module {
+        Module::Posix => &[
+            ("open", &["OPENS"], PLAIN),
+            ("seek", &["SEEKS"], PLAIN),
+            ("stat", &["STATS"], PLAIN),
+            ("sync", &["FSYNCS", "FDSYNCS"], PLAIN),
+            ("mmap", &["MMAPS"], PLAIN),
+        ],
+        Module::MpiIo => &[
+            ("open", &["INDEP_OPENS"], PLAIN),
+            ("open", &["COLL_OPENS"], OpMode::Collective),
+            ("sync", &["SYNCS"], PLAIN),
+        ],
+        Module::PnetcdfFile => {
+            &[("open", &["CREATES", "OPENS"], PLAIN), ("redef", &["REDEFS"], PLAIN), ("sync", &["SYNCS"], PLAIN)]
+        }
+        Module::H5F | Module::H5D | Module::PnetcdfVar => &[("open", &["OPENS"], PLAIN), ("sync", &["FLUSHES"], PLAIN)],
+        _ => &[("open", &["OPENS", "FDOPENS"], PLAIN), ("seek", &["SEEKS"], PLAIN), ("sync", &["FLUSHES"], PLAIN)],
     }
 }
 

@@ -1,6 +1,7 @@
 //! The modules of a log side by side, rank by rank: a log has each module's records in the order of ranks.
 
 use super::Logs;
+use super::libraries::LIBRARIES;
 use darshan_log::counters::Counters;
 use darshan_log::dxt::Dxt;
 use darshan_log::{Api, CounterRecord, DxtRecord, Module, Operation, Segment};
@@ -8,7 +9,10 @@ use std::fs::File;
 use std::iter::Peekable;
 
 /// Modules with counters that are read.
-pub(super) const COUNTED: [Module; 3] = [Module::Posix, Module::MpiIo, Module::Stdio];
+pub(super) const COUNTED: [Module; 7] = {
+    let [h5f, h5d, pnetcdf_file, pnetcdf_var] = LIBRARIES;
+    [Module::Posix, Module::MpiIo, Module::Stdio, h5f, h5d, pnetcdf_file, pnetcdf_var]
+};
 /// APIs whose segments are read.
 const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
 /// Logs that are open for that.

@@ -71,7 +71,7 @@ pub(super) fn notes<R: Read + Seek>(log: &Log<R>) -> Vec<Note> {
         Some(module) => format!("{} records (version {}) of the log are passed over", module.name(), skipped.version),
         None => format!("records of module {} of the log are passed over: it is not known", skipped.place),
     });
-    let unread = [Module::H5F, Module::H5D, Module::PnetcdfFile, Module::PnetcdfVar, Module::Heatmap];
+    let unread = [Module::Heatmap];
     let unread =
         unread.into_iter().filter(|module| log.header().module(*module).is_some_and(|entry| entry.region.length > 0));
     let unread = unread

@@ -6,7 +6,9 @@
 mod counted;
 mod cursor;
 mod layouts;
+mod libraries;
 mod made_of;
+mod named;
 mod ops;
 mod rank;
 mod shared;

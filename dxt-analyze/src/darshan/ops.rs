@@ -10,7 +10,7 @@ pub(super) struct Code(pub(super) u16);
 pub(super) const FORMS: [OpMode; 4] = [OpMode::Plain, OpMode::Collective, OpMode::Split, OpMode::Nonblocking];
 
 const LAYERS: [Layer; 5] = [Layer::Posix, Layer::Mpiio, Layer::Stdio, Layer::Hdf5, Layer::Pnetcdf];
-const KINDS: [(OpClass, &str); 7] = [
+const KINDS: [(OpClass, &str); 9] = [
     (OpClass::Read, "read"),
     (OpClass::Write, "write"),
     (OpClass::Open, "open"),
@@ -18,6 +18,8 @@ const KINDS: [(OpClass, &str); 7] = [
     (OpClass::Metadata, "stat"),
     (OpClass::Sync, "sync"),
     (OpClass::Map, "mmap"),
+    (OpClass::Metadata, "redef"),
+    (OpClass::Metadata, "wait"),
 ];
 
 /// The code of a kind of call by name, in a layer and a form; 0 if there is none.
@@ -35,9 +37,16 @@ pub(super) fn table() -> Vec<OpDef> {
     for layer in LAYERS {
         for (class, name) in KINDS {
             for mode in FORMS {
-                let in_use = mode == OpMode::Plain
-                    || layer == Layer::Mpiio && matches!(class, OpClass::Read | OpClass::Write)
-                    || mode == OpMode::Collective && (layer == Layer::Mpiio && class == OpClass::Open);
+                let data = matches!(class, OpClass::Read | OpClass::Write);
+                let in_use = match (layer, mode) {
+                    (_, OpMode::Plain) => true,
+                    (Layer::Mpiio, OpMode::Collective) => data || class == OpClass::Open,
+                    (Layer::Pnetcdf, OpMode::Collective) => data || name == "wait",
+                    (Layer::Mpiio, _) | (Layer::Hdf5, OpMode::Collective) | (Layer::Pnetcdf, OpMode::Nonblocking) => {
+                        data
+                    }
+                    _ => false,
+                };
                 if in_use {
                     out.push(OpDef { code: code(layer, name, mode).0, layer, class, mode, name: name.into() });
                 }

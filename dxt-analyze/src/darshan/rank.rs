@@ -1,8 +1,10 @@
 //! One rank of a log: its segments in the order in which calls returned, with POSIX calls inside MPI-IO calls found by their times.
 
-use super::counted::{self, AllUsed, Named, ns};
+use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
 use super::layouts::Layouts;
+use super::libraries::{self, LIBRARIES};
+use super::named::{Named, ns};
 use super::ops::code;
 use super::shared::Shared;
 use super::tables::Tables;
@@ -130,8 +132,13 @@ impl Ranks {
         let in_mpi: FxHashSet<u64> =
             counters.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
         for (module, record) in &counters {
-            let nested = *module == Module::Posix && in_mpi.contains(&record.id);
-            counted::add(Named { module: *module, record }, nested, &used, &mut tables, &mut self.layouts);
+            let named = Named { module: *module, record };
+            if LIBRARIES.contains(module) {
+                libraries::add(named, &mut tables, &mut self.layouts);
+            } else {
+                let nested = *module == Module::Posix && in_mpi.contains(&record.id);
+                counted::add(named, nested, &used, &mut tables, &mut self.layouts);
+            }
         }
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);

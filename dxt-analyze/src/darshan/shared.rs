@@ -1,8 +1,10 @@
 //! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened.
 
-use super::counted::{self, AllUsed, Named};
+use super::counted::{self, AllUsed};
 use super::cursor::COUNTED;
 use super::layouts::Layouts;
+use super::libraries::{self, LIBRARIES};
+use super::named::Named;
 use super::rank::process_info;
 use super::tables::Tables;
 use anyhow::Result;
@@ -60,6 +62,11 @@ impl Shared {
             self.records.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
         for (module, record) in &self.records {
             let named = Named { module: *module, record };
+            if LIBRARIES.contains(module) {
+                // A file has several: how ranks differ in each is not kept.
+                libraries::add(named, &mut tables, &mut layouts);
+                continue;
+            }
             let nested = *module == Module::Posix && in_mpi.contains(&record.id);
             counted::add(named, nested, &self.used, &mut tables, &mut layouts);
             let file = tables.file(record.id, &mut layouts);

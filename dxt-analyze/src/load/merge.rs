@@ -74,8 +74,7 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
     let (data_sets, hints, datatypes) = tables.details.finish(&place, streams);
     // A Darshan log is of all ranks, whether or not they have records.
-    let whole = settings.iter().any(|(name, _)| name == darshan::SOURCE);
-    health.absent_ranks = if whole { 0 } else { absent_ranks(&info, &processes, &filters) };
+    health.absent_ranks = if was_log(&settings) { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
     for input in &mut inputs {
@@ -202,6 +201,15 @@ fn is_set(settings: &[(String, String)], (name, value): (&str, &str)) -> bool {
     settings.iter().any(|(variable, setting)| variable == name && setting == value)
 }
 
+fn was_log(settings: &[(String, String)]) -> bool {
+    settings.iter().any(|(name, _)| name == darshan::SOURCE)
+}
+
+/// Whether calls of a layer say nothing of where bytes go in a file.
+fn is_library(layer: Option<Layer>) -> bool {
+    matches!(layer, Some(Layer::Hdf5 | Layer::Pnetcdf))
+}
+
 /// The tables while they are being filled.
 struct Tables {
     /// Operations of the run.
@@ -217,6 +225,8 @@ struct Tables {
     details: Details,
     /// Per input: whether it has no segments by design, and whether it has those of reads and writes only.
     by_design: Vec<(bool, bool)>,
+    /// Per input: whether it was a Darshan log.
+    of_logs: Vec<bool>,
 }
 
 /// Gives what names a file by its position in the process's list that of the run's; drops what names none.
@@ -267,6 +277,7 @@ impl Tables {
             layouts: Vec::new(),
             layers: Vec::new(),
             details: Details::default(),
+            of_logs: inputs.iter().map(|input| was_log(&input.trace.job.settings)).collect(),
             by_design: inputs
                 .iter()
                 .map(|input| &input.trace.job.settings)
@@ -353,6 +364,7 @@ impl Tables {
             op,
             nested,
             in_hdf5,
+            overview: is_library(operation.layer) && self.of_logs.get(input) == Some(&true),
             data_set: None,
             failed,
             errno: def.errno,
@@ -383,9 +395,9 @@ impl Tables {
         for stream in processes.iter_mut().flat_map(|process| &mut process.streams) {
             let op = &self.ops[usize::from(stream.op)];
             let layers = self.layers[stream.file as usize];
-            // POSIX is what reaches storage, where it was seen; otherwise whatever was called. HDF5 never tells where bytes go.
+            // POSIX is what reaches storage, where it was seen; otherwise whatever was called, but no library.
             let posix = layer_bit(Some(Layer::Posix));
-            let other = !stream.nested && op.layer != Some(Layer::Hdf5);
+            let other = !stream.nested && !is_library(op.layer);
             let reaches = layers & posix == 0 && other || op.layer == Some(Layer::Posix);
             stream.storage = op.is_data() && !stream.failed && reaches;
             stream.file = place[stream.file as usize];

@@ -68,6 +68,9 @@ pub struct Stream {
     pub nested: bool,
     /// Made inside an HDF5 call.
     pub in_hdf5: bool,
+    /// Calls of a library (HDF5, PnetCDF) that a Darshan log counts: what the library did inside stands beside them as if the
+    /// program had called it, since the log does not tell.
+    pub overview: bool,
     /// Index into [`Run::data_sets`] of the data set that it is about.
     pub data_set: Option<u32>,
     /// The calls failed.
@@ -83,6 +86,8 @@ pub struct Stream {
 /// Who made calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Within {
+    /// The program, see [`Stream::overview`]: no sum over what the program did has them.
+    Overview,
     /// The program.
     Nothing,
     /// HDF5, inside a call of the program.
@@ -99,6 +104,7 @@ impl Stream {
         match (self.nested, self.in_hdf5) {
             (true, _) => Within::Mpiio,
             (false, true) => Within::Hdf5,
+            (false, false) if self.overview => Within::Overview,
             (false, false) => Within::Nothing,
         }
     }

@@ -60,7 +60,7 @@ impl Report for Summary {
         if !self.top_files.is_empty() {
             parts.push(Part::Table(files(self)));
         }
-        if !self.profiles.is_empty() {
+        if self.profiles.iter().any(tells_accesses) {
             parts.push(Part::Table(accesses(self)));
         }
         if self.profiles.iter().any(|row| row.ranks.is_some()) {
@@ -143,10 +143,11 @@ fn operations(summary: &Summary) -> Table {
                 label = format!("{label} {part}");
             }
         }
-        let layer = match (row.group.nested, row.in_hdf5) {
-            (true, _) => format!("{} in MPIIO", row.group.layer),
-            (false, true) => format!("{} in HDF5", row.group.layer),
-            (false, false) => row.group.layer.clone(),
+        let layer = match (row.group.nested, row.in_hdf5, row.overview) {
+            (true, ..) => format!("{} in MPIIO", row.group.layer),
+            (false, true, _) => format!("{} in HDF5", row.group.layer),
+            (false, false, true) => format!("{} (also below)", row.group.layer),
+            (false, false, false) => row.group.layer.clone(),
         };
         let data = row.bandwidth.is_some() || row.bytes > 0;
         vec![
@@ -158,6 +159,7 @@ fn operations(summary: &Summary) -> Table {
             Cell::Count(u64::from(row.group.nested)),
             Cell::Count(u64::from(row.failed)),
             Cell::Count(u64::from(row.in_hdf5)),
+            Cell::Count(u64::from(row.overview)),
             Cell::Count(row.count),
             Cell::Count(row.missing),
             if data { Cell::Bytes(row.bytes) } else { Cell::None },
@@ -179,6 +181,7 @@ fn operations(summary: &Summary) -> Table {
             ("", "nested"),
             ("", "failed"),
             ("", "in_hdf5"),
+            ("", "overview"),
             ("Calls", "calls"),
             ("", "calls_without_segment"),
             ("Bytes", "bytes"),
@@ -227,6 +230,11 @@ fn most_common(values: &[CommonValue], of: u64) -> Cell {
         Cell::Text(format!("{} ({share:.0} %)", common.value))
     };
     values.first().map_or(Cell::None, shown)
+}
+
+/// Whether more is known of accesses than how they lie in memory.
+fn tells_accesses(row: &FileProfile) -> bool {
+    row.accesses > 0
 }
 
 fn accesses(summary: &Summary) -> Table {

@@ -26,6 +26,10 @@ pub struct CounterRecord {
     pub floats: Vec<f64>,
 }
 
+/// What the names of counters by size end in: `POSIX_SIZE_READ_0_100`. Upper bounds belong to a bin; K is 1,024.
+pub const SIZE_NAMES: [&str; 10] =
+    ["0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS"];
+
 /// Names of a module's integer counters, in their order; empty for modules without counter records.
 #[must_use]
 pub fn int_names(module: Module) -> &'static [&'static str] {

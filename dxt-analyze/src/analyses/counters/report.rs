@@ -168,7 +168,11 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
         if kind < 2 {
             let (all, nested) = rows.entry((layer_place(op.layer), kind)).or_default();
             all.merge(counters);
-            *nested = nested.saturating_add(if key.within == Within::Nothing { 0 } else { counters.segments });
+            *nested = nested.saturating_add(if matches!(key.within, Within::Nothing | Within::Overview) {
+                0
+            } else {
+                counters.segments
+            });
         }
     }
     let row = |((layer, kind), (all, nested)): ((usize, usize), (Counters, u64))| AccessRow {

@@ -59,7 +59,7 @@ pub fn layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
         LayerRow {
             layer: layer.0.name(),
             called_by: match within {
-                Within::Nothing => "program",
+                Within::Nothing | Within::Overview => "program",
                 Within::Hdf5 => "HDF5",
                 Within::Mpiio => "MPI-IO",
             },

@@ -3,15 +3,11 @@
 use super::id;
 use super::sums::{Sum, Sums};
 use crate::load::{FileLayout, Run};
-use darshan_log::counters::{float_names, int_names};
+use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
 use darshan_log::{CounterRecord, Module};
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::MEMORY_ALIGNMENT;
-
-/// Darshan's names of the bins of sizes.
-const SIZES: [&str; 10] =
-    ["0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS"];
 
 /// A record that is filled by name.
 struct Filled {
@@ -48,7 +44,7 @@ impl Filled {
         self.int(&format!("MAX_BYTE_{done}"), u64::try_from(all.max_end_offset).unwrap_or(0).saturating_sub(1));
         self.int(&format!("CONSEC_{what}S"), all.consecutive);
         self.int(&format!("SEQ_{what}S"), all.sequential);
-        for (name, count) in SIZES.iter().zip(all.sizes) {
+        for (name, count) in SIZE_NAMES.iter().zip(all.sizes) {
             self.int(&format!("SIZE_{what}_{group}{name}"), count);
         }
         if all.segments > 0 {

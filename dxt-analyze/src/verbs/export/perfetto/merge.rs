@@ -94,7 +94,7 @@ impl<'a> Merger<'a> {
 
 fn within(maker: Within) -> u32 {
     match maker {
-        Within::Nothing => 0,
+        Within::Nothing | Within::Overview => 0,
         Within::Hdf5 => 1,
         Within::Mpiio => 2,
     }
