@@ -95,6 +95,73 @@ fn sums_are_those_of_the_log() {
     }
 }
 
+/// Records by module, rank and id, with some counters of each.
+fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Vec<(&'static str, i64)>> {
+    const SAME: [&str; 9] = [
+        "OPENS",
+        "BYTES_READ",
+        "BYTES_WRITTEN",
+        "SIZE_WRITE_100K_1M",
+        "SIZE_READ_0_100",
+        "FASTEST_RANK",
+        "FASTEST_RANK_BYTES",
+        "SLOWEST_RANK",
+        "SLOWEST_RANK_BYTES",
+    ];
+    let mut log = Log::open(path).expect("a log");
+    let mut out = BTreeMap::new();
+    for (module, prefix) in [(Module::Posix, "POSIX"), (Module::MpiIo, "MPIIO"), (Module::Stdio, "STDIO")] {
+        for record in log.counters(module).into_iter().flatten() {
+            let of = |name: &str| record.int(module, &format!("{prefix}_{name}"));
+            let mut counters: Vec<_> = SAME.iter().filter_map(|name| Some((*name, of(name)?))).collect();
+            // DXT does not tell the forms of MPI-IO's calls apart.
+            for (what, forms) in [
+                ("READS", ["READS", "INDEP_READS", "COLL_READS"]),
+                ("WRITES", ["WRITES", "INDEP_WRITES", "COLL_WRITES"]),
+            ] {
+                counters.push((what, forms.iter().filter_map(|form| of(form)).sum()));
+            }
+            out.insert((prefix, record.rank, record.id), counters);
+        }
+    }
+    out
+}
+
+/// A log, as a trace, as a log: the same records with the same counters, those of all ranks among them.
+#[test]
+fn a_log_made_of_a_log_has_the_same_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut compared = 0;
+    for path in logs() {
+        let before = records(&path);
+        let log = Log::open(&path).expect("a log");
+        let names = log.info();
+        // Ids of an anonymized log are not those of its names; made-up logs have segments that their counters lack.
+        let anonymized = names.names.iter().any(|(id, name)| darshan_log::record_id(name.as_bytes()) != id);
+        let made_up = text(&path).contains("synth-");
+        let whole = log.partial().next().is_none() && !before.is_empty();
+        drop(log);
+        if anonymized || made_up || !whole {
+            continue;
+        }
+        let made = folder.path().join("made.darshan");
+        let output = run(&["export", "--to", "darshan", "--force", "-o", text(&made), text(&path)]);
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {output:?}", path.display());
+        let after = records(&made);
+        for (key, counters) in &before {
+            let empty = counters.iter().all(|(_, count)| *count <= 0);
+            assert!(
+                after.get(key) == Some(counters) || empty,
+                "{} {key:?}: {counters:?}, {:?}",
+                path.display(),
+                after.get(key)
+            );
+        }
+        compared += before.len();
+    }
+    assert!(compared > 20, "{compared}");
+}
+
 /// What HDF5 counts is shown, and is no second time in what the program did.
 #[test]
 fn data_sets_are_those_of_the_log() {

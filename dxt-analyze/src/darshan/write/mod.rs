@@ -12,7 +12,7 @@ mod sums;
 use crate::load::{FileLayout, Run};
 use crate::progress::Bar;
 use crate::scan::Lost;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use darshan_log::write::{DxtVersion, LustreVersion, Writer};
 use darshan_log::{Api, Job, Module, Mount, record_id};
 use heat::Heat;
@@ -49,11 +49,6 @@ fn ranks(run: &Run) -> Vec<(i64, Vec<u32>)> {
 /// If the log cannot be written, or the trace has what no log can hold.
 pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, file: File) -> Result<Lost> {
     let failed = || "failed to write the log";
-    let reduced = run.processes.iter().any(|process| !process.reduction.is_none());
-    ensure!(
-        !reduced,
-        "failed to make a log: records of files that all ranks share (DXT_ENABLE=counters) are not exported yet"
-    );
     let ranks = ranks(run);
     let mut lost = Lost::default();
     let bar = Bar::new(run.segments(), "counters");
@@ -62,7 +57,11 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
     for (rank, processes) in &ranks {
         sums::add(run, *rank, processes, &mut sums, &mut heat, &mut lost, &bar);
     }
+    let all_ranks: Vec<u32> =
+        (0_u32..).zip(&run.processes).filter(|(_, p)| !p.reduction.is_none()).map(|(n, _)| n).collect();
+    sums::add(run, sums::ALL_RANKS, &all_ranks, &mut sums, &mut heat, &mut lost, &bar);
     drop(bar);
+    sums.join_shared();
 
     let used = run.files.iter().enumerate().filter(|(file, _)| sums.files.contains(&(*file as u32)));
     let names = used.map(|(_, file)| file.name.as_str()).chain(heat::NAMES);

@@ -8,6 +8,7 @@ use darshan_log::{CounterRecord, Module};
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::MEMORY_ALIGNMENT;
+use trace_format::spread::Moments;
 
 /// A record that is filled by name.
 struct Filled {
@@ -30,10 +31,14 @@ impl Filled {
     }
 
     fn seconds(&mut self, name: &str, ns: u64) {
+        self.float(name, ns as f64 / 1e9);
+    }
+
+    fn float(&mut self, name: &str, value: f64) {
         let name = format!("{}_F_{name}", self.prefix);
         let place = float_names(self.module).iter().position(|known| *known == name);
         if let Some(counter) = place.and_then(|place| self.record.floats.get_mut(place)) {
-            *counter = ns as f64 / 1e9;
+            *counter = value;
         }
     }
 
@@ -118,6 +123,16 @@ fn record(module: Module, id: u64, rank: i64, sum: &Sum, alignment: u64) -> Opti
             out.signed(&format!("{name}{}_{what}", number + 1), common.value);
             out.int(&format!("{name}{}_COUNT", number + 1), common.count);
         }
+    }
+    if let Some(spread) = &sum.spread {
+        for (share, name) in [(spread.fastest, "FASTEST"), (spread.slowest, "SLOWEST")] {
+            out.int(&format!("{name}_RANK"), u64::from(share.rank));
+            out.int(&format!("{name}_RANK_BYTES"), share.bytes);
+            out.seconds(&format!("{name}_RANK_TIME"), share.time_ns);
+        }
+        let variance = |moments: Moments| moments.squares / f64::from(spread.ranks.max(1));
+        out.float("VARIANCE_RANK_TIME", variance(spread.time_ns) / 1e18);
+        out.float("VARIANCE_RANK_BYTES", variance(spread.bytes));
     }
     out.int("RW_SWITCHES", profile.switches);
     out.int("MAX_READ_TIME_SIZE", profile.slowest_read.bytes);

@@ -10,6 +10,7 @@ use trace_format::counters::{Counters, Previous};
 use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::{Access, Last, Profile};
 use trace_format::read::Decoder;
+use trace_format::spread::Spread;
 
 /// One rank, one file, one layer.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub(super) struct Sum {
     /// First and last open, and close: starts and ends.
     pub(super) opened: Option<(u64, u64)>,
     pub(super) closed: Option<(u64, u64)>,
+    /// Of a record that stands for all ranks: how they differ.
+    pub(super) spread: Option<Spread>,
     previous: [Previous; 2],
     last: Last,
 }
@@ -35,6 +38,25 @@ pub(super) struct Sums {
     pub(super) all: BTreeMap<(Layer, i64, u32), Sum>,
     /// Files of them.
     pub(super) files: FxHashSet<u32>,
+}
+
+/// The rank of records that stand for all.
+pub(super) const ALL_RANKS: i64 = -1;
+
+impl Sums {
+    /// Adds what single ranks did to files of which there is a record of all ranks to that record: what the trace has of it
+    /// is the part without segments.
+    pub(super) fn join_shared(&mut self) {
+        let of_all = |key: &&(Layer, i64, u32)| key.1 == ALL_RANKS;
+        let shared: FxHashSet<(Layer, u32)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
+        let single = self.all.keys().filter(|key| key.1 != ALL_RANKS && shared.contains(&(key.0, key.2)));
+        for key in single.copied().collect::<Vec<_>>() {
+            let of_rank = self.all.remove(&key);
+            if let (Some(all), Some(of_rank)) = (self.all.get_mut(&(key.0, ALL_RANKS, key.2)), of_rank) {
+                all.merge(of_rank);
+            }
+        }
+    }
 }
 
 /// Darshan's layers.
@@ -56,6 +78,21 @@ impl Sum {
     fn calls(&mut self, class: OpClass, name: &str, mode: OpMode, count: u64) {
         let calls = self.calls.entry((class, name.to_owned(), form(mode))).or_default();
         *calls = calls.saturating_add(count);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.data.iter_mut().zip(&other.data).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.profile.merge(&other.profile);
+        for (call, count) in other.calls {
+            let calls = self.calls.entry(call).or_default();
+            *calls = calls.saturating_add(count);
+        }
+        self.metadata_ns = self.metadata_ns.saturating_add(other.metadata_ns);
+        for (class, span) in [(OpClass::Open, other.opened), (OpClass::Close, other.closed)] {
+            if let Some((start, end)) = span {
+                self.span(class, start, end);
+            }
+        }
     }
 
     fn span(&mut self, class: OpClass, start: u64, end: u64) {
@@ -161,6 +198,9 @@ pub(super) fn add(
             let Some((layer, class)) = counted(run, stream) else { continue };
             let op = run.op(stream);
             of_rank.entry((layer, stream.file)).or_default().calls(class, &op.name, op.mode, count);
+        }
+        for def in process.reduction.spreads.iter().filter(|def| counts(Some(def.layer)).is_some()) {
+            of_rank.entry((def.layer, def.file)).or_default().spread = Some(def.spread);
         }
         for def in process.profiles.iter().filter(|def| counts(Some(def.layer)).is_some()) {
             of_rank.entry((def.layer, def.file)).or_default().profile.merge(&def.profile);
