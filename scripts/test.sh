@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test, then format, lints and shell scripts. Arguments go to `cargo test`,
+# Installs what is missing, builds, and runs every test, then fuzz targets, format, lints and shell scripts. Arguments go to `cargo test`,
 # for instance a test's name. All steps run, whatever fails; the end says which did.
 set -euo pipefail
 # shellcheck source=common.sh
@@ -34,6 +34,11 @@ fi
 export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
 step "Tests" cargo test --workspace --no-fail-fast "$@"
+if have g++ || have clang++; then
+    step "Fuzz targets" scripts/fuzz.sh 10
+else
+    echo "skipped: fuzz targets: neither g++ nor clang++ is installed"
+fi
 if cargo fmt --version >/dev/null 2>&1; then
     step "Format" cargo fmt --all --check
 fi

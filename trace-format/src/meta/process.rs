@@ -322,7 +322,11 @@ impl Process {
                 tag::MISSING => process.missing = codec::value("counters of missing segments", bytes, offset)?,
                 tag::NOTES => process.notes = codec::value("notes", bytes, offset)?,
                 tag::PROFILES => process.profiles = codec::value("profiles", bytes, offset)?,
-                tag::SPREADS => process.reduction = codec::value("spreads over ranks", bytes, offset)?,
+                tag::SPREADS => {
+                    let reduction: Reduction = codec::value("spreads over ranks", bytes, offset)?;
+                    // Of no ranks it says nothing.
+                    process.reduction = if reduction.is_none() { Reduction::default() } else { reduction };
+                }
                 tag::HINTS => process.hints = codec::value("hints", bytes, offset)?,
                 tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset)?,

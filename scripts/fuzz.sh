@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets with the stable compiler and runs each for some seconds (default 10) from a corpus of real files:
+# scripts/fuzz.sh [SECONDS [TARGET...]]. Ends with 1 if one found an input that panics, hangs for 10 s or takes 512 MB; the input is kept
+# and named. What libFuzzer finds new is kept in target/fuzz/corpus for the next run.
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$project"
+
+seconds=${1:-10}
+targets=("${@:2}")
+[ ${#targets[@]} -gt 0 ] || targets=(trace columns metadata layout log)
+place=$(target_dir)/fuzz
+triple=$(rustc -vV | sed -n 's/^host: //p')
+
+# What cargo-fuzz asks the compiler for, without the sanitizers, which only a nightly one has.
+flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
+flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
+flags+=" -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks"
+for crate in trace-format dxt-analyze/darshan-log; do
+    # With --target the flags do not reach build scripts, which have no libFuzzer to be linked with.
+    RUSTFLAGS=$flags cargo build --quiet --release --target "$triple" --manifest-path $crate/fuzz/Cargo.toml --target-dir "$place"
+done
+
+# seeds TARGET: fills its directory of seeds. Those of `log` have two bytes of its own before the log.
+seeds() {
+    local dir=$place/seeds/$1
+    mkdir -p "$dir" "$place/corpus/$1" "$place/found"
+    case $1 in
+    trace | metadata | columns) cp testdata/golden/*.dxt "$dir" ;;
+    layout) find testdata/layouts -type f -exec cp {} "$dir" \; ;;
+    log)
+        for log in testdata/darshan/*.darshan; do
+            { printf '\0\1' && cat "$log"; } >"$dir/$(basename "$log")"
+        done
+        ;;
+    esac
+}
+
+failed=()
+for target in "${targets[@]}"; do
+    seeds "$target"
+    log=$place/$target.txt
+    # Seeds are large, mutations of them must be too.
+    if "$place/$triple/release/$target" -max_total_time="$seconds" -rss_limit_mb=512 -timeout=10 -max_len=1000000 -len_control=1 \
+        -artifact_prefix="$place/found/$target-" "$place/corpus/$target" "$place/seeds/$target" >"$log" 2>&1; then
+        echo "$target: $(tail -1 "$log")"
+    else
+        tail -40 "$log"
+        echo "$target: found an input that it cannot stand, in $place/found"
+        failed+=("$target")
+    fi
+done
+[ ${#failed[@]} -eq 0 ]
