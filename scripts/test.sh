@@ -24,9 +24,9 @@ export DXT_TRACER_LIB
 
 # What the tests of `export` read its files with; without it they are skipped and say so.
 test_python=$(target_dir)/test-venv/bin/python3
-if ! "$test_python" -c "import duckdb, pyarrow, darshan, drishti" >/dev/null 2>&1; then
+if ! "$test_python" -c "import duckdb, pyarrow, darshan, drishti, explorer" >/dev/null 2>&1; then
     heading "Python modules for tests"
-    modules=(duckdb pyarrow darshan drishti-io)
+    modules=(duckdb pyarrow darshan drishti-io dxt-explorer)
     if ! { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet "${modules[@]}"; }; then
         echo "failed to install ${modules[*]}: the tests that need them will be skipped"
     fi
@@ -34,10 +34,10 @@ fi
 export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
 step "Tests" cargo test --workspace --no-fail-fast "$@"
-if have g++ || have clang++; then
+if have c++; then
     step "Fuzz targets" scripts/fuzz.sh 10
 else
-    echo "skipped: fuzz targets: neither g++ nor clang++ is installed"
+    echo "skipped: fuzz targets: c++ is not installed"
 fi
 if cargo fmt --version >/dev/null 2>&1; then
     step "Format" cargo fmt --all --check
