@@ -95,8 +95,11 @@ fn sums_are_those_of_the_log() {
     }
 }
 
+/// Counters by name.
+type Counted = Vec<(&'static str, i64)>;
+
 /// Records by module, rank and id, with some counters of each.
-fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Vec<(&'static str, i64)>> {
+fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Counted> {
     const SAME: [&str; 9] = [
         "OPENS",
         "BYTES_READ",
@@ -332,4 +335,55 @@ fn a_directory_of_logs_is_read_as_one_of_traces_is() {
     assert!(stdout(&["summary", text(folder.path())], 0).contains("8 ranks"));
     std::fs::copy(of_project("synth-pfl-a.darshan"), folder.path().join("other.darshan")).expect("copied");
     stdout(&["summary", text(folder.path())], 2);
+}
+
+/// Bytes over time of a log without DXT: the sums are those of its heat map, and each byte counts once.
+#[test]
+fn heat_maps_are_timelines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of_rank = |rank: i64| darshan_log::HeatmapRecord {
+        id: darshan_log::record_id(b"heatmap:POSIX"),
+        rank,
+        bin_width_seconds: 0.5,
+        write_bytes: vec![0, 1000 * (rank + 1), 0, 0, 0, 0, 7, 0],
+        read_bytes: vec![0; 8],
+    };
+    let mut job = darshan_log::Job::default();
+    (job.nprocs, job.exe, job.end_sec) = (2, "./app".into(), 4);
+    job.metadata.push(("lib_ver".into(), "3.5.0".into()));
+    let mounts = [darshan_log::Mount { point: "/".into(), fs_type: "ext4".into() }];
+    let out = std::io::Cursor::new(Vec::new());
+    let mut writer = darshan_log::write::Writer::new(out, &job, &mounts, [b"heatmap:POSIX"]).expect("a writer");
+    writer.heatmaps([of_rank(0), of_rank(1)]).expect("heat maps");
+    let path = folder.path().join("heat.darshan");
+    std::fs::write(&path, writer.finish().expect("a log").into_inner()).expect("a file");
+
+    let found = json(&["timeline", "--format", "json", text(&path)], 0);
+    let bins = found["bins"].as_array().expect("bins");
+    let written: Vec<(u64, u64)> = bins
+        .iter()
+        .map(|bin| (bin["start_ns"].as_u64().expect("a time"), bin["bytes_written"].as_u64().expect("bytes")))
+        .filter(|(_, bytes)| *bytes > 0)
+        .collect();
+    assert_eq!(written, [(500_000_000, 3000), (3_000_000_000, 14)], "{found}");
+    assert_eq!(found["phases"].as_array().expect("phases").len(), 2);
+    // And there they are again in a log of the log, in narrower bins.
+    let again = folder.path().join("again.darshan");
+    stdout(&["export", "--to", "darshan", "-o", text(&again), text(&path)], 0);
+    let records: Vec<_> = Log::open(&again).expect("a log").heatmaps().expect("heat maps").collect();
+    let sums: Vec<(i64, i64)> = records.iter().map(|record| (record.rank, record.write_bytes.iter().sum())).collect();
+    assert_eq!(sums, [(0, 1007), (1, 2007)]);
+    let page = folder.path().join("page.html");
+    stdout(&["report", "-o", text(&page), text(&path)], 0);
+    // The rows of ranks, as the page has them.
+    let html = std::fs::read_to_string(&page).expect("a page");
+    let data = html.split_once("<script type=\"application/json\" id=\"data\">").expect("data").1;
+    let data: Value = serde_json::from_str(data.split_once("</script>").expect("an end").0).expect("JSON");
+    let lines = data["ranks"]["lines"].as_array().expect("lines");
+    let bytes = |row: u64| {
+        let lines =
+            lines.iter().filter(|line| line["row"] == row).flat_map(|line| line["cells"].as_array().expect("cells"));
+        lines.skip(2).step_by(4).filter_map(Value::as_u64).sum::<u64>()
+    };
+    assert_eq!((bytes(0), bytes(1)), (1007, 2007), "{lines:?}");
 }

@@ -1,8 +1,10 @@
 //! Sections that a block has only where there is something to say: hints, datatypes, data sets, mounts.
 
 use trace_format::meta::{
-    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HintDef, HintOrigin, Job, Mount, Process, Selection,
+    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job, Mount, Process,
+    Selection,
 };
+use trace_format::op::Layer;
 
 fn sample() -> Process {
     let hint = |origin, key: &str, value: &str| HintDef { file: 3, origin, key: key.into(), value: value.into() };
@@ -29,6 +31,13 @@ fn sample() -> Process {
             },
             DataSetDef::default(),
         ],
+        heat: vec![HeatDef {
+            layer: Layer::Stdio,
+            writes: true,
+            width_ns: 100_000_000,
+            first_bin: 3,
+            bytes: vec![0, 1 << 40],
+        }],
         ..Process::default()
     }
 }
@@ -50,7 +59,7 @@ fn a_section_without_entries_takes_no_room() {
         tags
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
-    assert!([10, 11, 12].iter().all(|tag| with.contains(tag) && !without.contains(tag)), "{with:?} {without:?}");
+    assert!([10, 11, 12, 13].iter().all(|tag| with.contains(tag) && !without.contains(tag)), "{with:?} {without:?}");
 }
 
 /// As FORMAT.md says, byte by byte.
@@ -61,6 +70,7 @@ fn bytes_are_those_of_the_specification() {
         section(10, &[1, 3, 1, 2, b'c', b'b', 1, b'4']),
         section(11, &[1, 3, 3, 3, 250]),
         section(12, &[1, 0, 2, b'/', b'x', 8, 2, 5, 251, 0, 1, 1, 9, 0, 1, 2, 0, 0, 0, 200]),
+        section(13, &[1, 2, 1, 100, 7, 2, 0, 251, 0, 1]),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
     let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
@@ -71,6 +81,8 @@ fn bytes_are_those_of_the_specification() {
     let set =
         DataSetDef { file: 0, path: b"/x".to_vec(), element_bytes: 8, extent: vec![5, 256], accesses: vec![access] };
     assert_eq!(process.data_sets, [set]);
+    let heat = HeatDef { layer: Layer::Mpiio, writes: true, width_ns: 100, first_bin: 7, bytes: vec![0, 256] };
+    assert_eq!(process.heat, [heat]);
 }
 
 #[test]

@@ -32,7 +32,7 @@
       const sums = { calls: 0, bytes: 0, busy: 0 };
       for (let bin = first; bin < end; bin++) for (const key of Object.keys(sums)) sums[key] += heat[key][row * heat.bins + bin];
       return { name, ...sums };
-    }).filter((row) => row.calls || row.busy);
+    }).filter((row) => row.calls || row.bytes || row.busy);
   };
   const makers = {
     map: () => {

@@ -5,11 +5,17 @@
   document.documentElement.classList.add("scripts");
   dxt.tables.start();
   find("charts").hidden = false;
-  if (data.segments === 0) {
+  if (data.job.lines.length === 0) {
     find("charts").remove();
     document.querySelectorAll(".scripted").forEach((item) => item.remove());
     dxt.loadedMs = performance.now();
     return;
+  }
+
+  // Bytes over time without calls, as a log of counters has them.
+  if (data.segments === 0) {
+    state.measure = "bytes";
+    find("measure").value = "bytes";
   }
 
   const unique = (of) => [...new Set(data.slices.map(of))];

@@ -4,7 +4,8 @@ use super::Logs;
 use super::libraries::LIBRARIES;
 use darshan_log::counters::Counters;
 use darshan_log::dxt::Dxt;
-use darshan_log::{Api, CounterRecord, DxtRecord, Module, Operation, Segment};
+use darshan_log::heatmap::Heatmaps;
+use darshan_log::{Api, CounterRecord, DxtRecord, HeatmapRecord, Log, Module, Operation, Segment};
 use std::fs::File;
 use std::iter::Peekable;
 
@@ -16,12 +17,13 @@ pub(super) const COUNTED: [Module; 7] = {
 /// APIs whose segments are read.
 const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
 /// Logs that are open for that.
-pub(super) const MODULES: usize = COUNTED.len() + APIS.len();
+pub(super) const MODULES: usize = COUNTED.len() + APIS.len() + 1;
 
 /// The modules, each where it has been read to.
 pub(super) struct Cursors<'a> {
     counters: Vec<(Module, Peekable<Counters<'a, File>>)>,
     dxt: Vec<(Api, DxtCursor<'a>)>,
+    heat: Option<Peekable<Heatmaps<'a, File>>>,
 }
 
 struct DxtCursor<'a> {
@@ -35,12 +37,13 @@ impl<'a> Cursors<'a> {
         let counters = COUNTED.iter().zip(logs.by_ref());
         let counters =
             counters.filter_map(|(module, log)| Some((*module, log.counters(*module)?.peekable()))).collect();
-        let dxt = APIS.iter().zip(logs).filter_map(|(api, log)| {
+        let dxt = APIS.iter().zip(logs.by_ref()).filter_map(|(api, log)| {
             let mut dxt = log.dxt(*api)?;
             let next = dxt.next_record();
             Some((*api, DxtCursor { dxt, next }))
         });
-        Self { counters, dxt: dxt.collect() }
+        let dxt = dxt.collect();
+        Self { counters, dxt, heat: logs.next().and_then(Log::heatmaps).map(Iterator::peekable) }
     }
 
     /// The lowest rank of what comes next. Records that stand for all ranks are passed over.
@@ -50,7 +53,8 @@ impl<'a> Cursors<'a> {
             records.peek().map(|record| record.rank)
         });
         let traced = self.dxt.iter().filter_map(|(_, cursor)| cursor.next.as_ref().map(|record| record.rank));
-        counted.chain(traced).min()
+        let heat = self.heat.as_mut().and_then(|heat| heat.peek()).map(|record| record.rank);
+        counted.chain(traced).chain(heat).min()
     }
 
     /// The counters of a rank that come next.
@@ -62,6 +66,15 @@ impl<'a> Cursors<'a> {
                     out.push((*module, record));
                 }
             }
+        }
+        out
+    }
+
+    /// The heat maps of a rank that come next.
+    pub(super) fn heat(&mut self, rank: i64) -> Vec<HeatmapRecord> {
+        let mut out = Vec::new();
+        while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
+            out.push(record);
         }
         out
     }

@@ -71,12 +71,7 @@ pub(super) fn notes<R: Read + Seek>(log: &Log<R>) -> Vec<Note> {
         Some(module) => format!("{} records (version {}) of the log are passed over", module.name(), skipped.version),
         None => format!("records of module {} of the log are passed over: it is not known", skipped.place),
     });
-    let unread = [Module::Heatmap];
-    let unread =
-        unread.into_iter().filter(|module| log.header().module(*module).is_some_and(|entry| entry.region.length > 0));
-    let unread = unread
-        .map(|module| format!("{} records are left out: `dump --format darshan-parser` prints them", module.name()));
-    partial.chain(skipped).chain(unread).map(|what| Note { what, count: 1 }).collect()
+    partial.chain(skipped).map(|what| Note { what, count: 1 }).collect()
 }
 
 /// What is different from a trace, in sentences.

@@ -5,6 +5,7 @@
 
 mod counted;
 mod cursor;
+mod heat;
 mod layouts;
 mod libraries;
 mod made_of;

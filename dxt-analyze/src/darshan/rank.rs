@@ -2,6 +2,7 @@
 
 use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
+use super::heat;
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
 use super::named::{Named, ns};
@@ -26,6 +27,7 @@ const SORTED_AT_ONCE: usize = 1 << 21;
 pub(super) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
+    heat: heat::Wanted,
     /// For ranks with too many segments to hold.
     encoder: Encoder,
 }
@@ -83,7 +85,7 @@ impl Calls {
 
 impl Ranks {
     pub(super) fn new<R: Read + Seek>(log: &Log<R>, layouts: Layouts) -> Result<Self> {
-        Ok(Self { info: log.info(), layouts, encoder: Encoder::new()? })
+        Ok(Self { info: log.info(), layouts, heat: heat::Wanted::of(log), encoder: Encoder::new()? })
     }
 
     pub(super) fn into_layouts(self) -> Layouts {
@@ -140,6 +142,7 @@ impl Ranks {
                 counted::add(named, nested, &used, &mut tables, &mut self.layouts);
             }
         }
+        tables.process.heat = cursors.heat(rank).iter().flat_map(|record| self.heat.read(record)).collect();
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);
         Ok(Gathered { process: tables.process, threads, number })

@@ -318,6 +318,7 @@ impl Tables {
                 spreads: of_files(process.reduction.spreads, &files, |def| &mut def.file),
                 ..process.reduction
             },
+            heat: process.heat,
             counters_only: self.by_design.get(input).is_some_and(|design| design.0),
             data_only: self.by_design.get(input).is_some_and(|design| design.1),
             input: input as u32,

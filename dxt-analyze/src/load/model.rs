@@ -9,7 +9,7 @@ use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::path::PathBuf;
 use trace_format::layout::Layout;
-use trace_format::meta::{JobInfo, Missing, ProfileDef, Reduction, ThreadDef};
+use trace_format::meta::{HeatDef, JobInfo, Missing, ProfileDef, Reduction, ThreadDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::read::{BlockRef, Trace};
 
@@ -139,6 +139,8 @@ pub struct Process {
     pub profiles: Vec<ProfileDef>,
     /// What is only there if this stands for several ranks; `file` as above.
     pub reduction: Reduction,
+    /// Bytes over time of what has no segments.
+    pub heat: Vec<HeatDef>,
     /// Whether it has no segments by design: `DXT_ENABLE=counters`.
     pub counters_only: bool,
     /// Whether it has segments of POSIX and MPI-IO reads and writes only, by design: Darshan's DXT.
@@ -159,6 +161,14 @@ impl Process {
             Some(stream) if stream.id == id => Some(id as usize),
             _ => self.streams.binary_search_by_key(&id, |stream| stream.id).ok(),
         }
+    }
+
+    /// A bin of bytes over time: start and end, ns since the job's start. The last one ends where recording does.
+    #[must_use]
+    pub fn heat_bin(&self, def: &HeatDef, bin: u64) -> (u64, u64) {
+        let start = bin.saturating_mul(def.width_ns).saturating_add(self.shift_ns);
+        let end = start.saturating_add(def.width_ns);
+        (start, if self.end_ns > start { end.min(self.end_ns) } else { end })
     }
 
     /// Kernel thread id of the thread that block heads call `index`; the index itself if the table lacks it.

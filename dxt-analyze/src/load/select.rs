@@ -111,6 +111,8 @@ impl Run {
             }
             process.profiles.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
             process.reduction.spreads.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
+            // Bytes over time are of all files together.
+            process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
             if let Some(window) = selection.window {
                 unsure += cut_to(process, window);
             }

@@ -53,7 +53,8 @@ pub fn timeline_of(run: &Run, most: u32) -> TimelineReport {
     let slices = Slices::new(run, &with_missing(run, totals));
     let bar = Bar::new(run.segments(), "timeline");
     let activity = Activity::of_job(&slices, Span::of_run(run, most));
-    let (grids, lost) = scan(run, &activity, &bar);
+    let (mut grids, lost) = scan(run, &activity, &bar);
+    activity.add_heat(run, &mut grids);
     read_off(run, &activity, &grids, &lost)
 }
 

@@ -11,8 +11,8 @@ pub use data_sets::{DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
 pub use mpi_io::{Combiner, DatatypeRole, DatatypeUse, HintDef, HintOrigin};
 pub use process::{
-    ClockSource, FileDef, FileKind, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process, ProcessInfo,
-    ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
+    ClockSource, FileDef, FileKind, HeatDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process,
+    ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
 };
 
 /// The id of a file: FNV-1a, 64 bits, of its path's bytes. The same file has the same id in every process of a job.

@@ -24,6 +24,7 @@ mod tag {
     pub(super) const HINTS: u16 = 10;
     pub(super) const DATATYPES: u16 = 11;
     pub(super) const DATA_SETS: u16 = 12;
+    pub(super) const HEAT: u16 = 13;
 }
 
 /// The clock behind the segments.
@@ -227,6 +228,21 @@ pub struct SpreadDef {
     pub spread: Spread,
 }
 
+/// Bytes over time that a process moved through one layer, in one direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeatDef {
+    /// Layer.
+    pub layer: Layer,
+    /// Whether they were written.
+    pub writes: bool,
+    /// Width of a bin in ns; bin 0 begins at the process's epoch.
+    pub width_ns: u64,
+    /// Number of the bin that `bytes` begins with.
+    pub first_bin: u64,
+    /// Bytes, bin by bin.
+    pub bytes: Vec<u64>,
+}
+
 /// What a process block says that stands for several ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reduction {
@@ -270,6 +286,9 @@ pub struct Process {
     /// What is only there if the block stands for several ranks.
     #[serde(skip_serializing_if = "Reduction::is_none")]
     pub reduction: Reduction,
+    /// Bytes over time, as far as no segments say so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heat: Vec<HeatDef>,
 }
 
 impl Reduction {
@@ -301,6 +320,7 @@ impl Process {
         codec::list_section(tag::HINTS, &self.hints, &mut out);
         codec::list_section(tag::DATATYPES, &self.datatypes, &mut out);
         codec::list_section(tag::DATA_SETS, &self.data_sets, &mut out);
+        codec::list_section(tag::HEAT, &self.heat, &mut out);
         out
     }
 
@@ -330,6 +350,7 @@ impl Process {
                 tag::HINTS => process.hints = codec::value("hints", bytes, offset)?,
                 tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset)?,
+                tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset)?,
                 _ => {}
             }
         }

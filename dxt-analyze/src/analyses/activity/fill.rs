@@ -86,6 +86,34 @@ impl<'a> Activity<'a> {
         Self { slices, layouts: &[], job, span: job, ranks, nodes, files, targets, offsets }
     }
 
+    /// Adds the bytes over time that have no segments: they are of no call, and nobody knows how long their calls took.
+    pub fn add_heat(&self, run: &Run, grids: &mut Grids) {
+        for ((number, process), slices) in (0..).zip(&run.processes).zip(&self.slices.of_heat) {
+            let row = |axis: &Option<Axis>| axis.as_ref().and_then(|axis| axis.row(number));
+            let (rank, node) = (row(&self.ranks), row(&self.nodes));
+            for (def, slice) in process.heat.iter().zip(slices) {
+                let slice = usize::from(*slice);
+                let Some(of_slice) = self.slices.all.get(slice) else { continue };
+                for (bin, bytes) in (def.first_bin..).zip(&def.bytes).filter(|(_, bytes)| **bytes > 0) {
+                    let (start, end) = process.heat_bin(def, bin);
+                    let cell = |piece: Piece| Cell { bytes: piece.bytes, ..Cell::default() };
+                    self.job.cut(start, end, *bytes, |piece| grids.job.add(slice, 0, piece.bin, &cell(piece)));
+                    if !of_slice.nested {
+                        self.job.cut(start, end, *bytes, |piece| grids.moment(piece, &self.job));
+                    }
+                    self.span.cut(start, end, *bytes, |piece| {
+                        if let Some(rank) = rank {
+                            grids.ranks.add(slice, rank, piece.bin, &cell(piece));
+                        }
+                        if let Some(node) = node {
+                            grids.nodes.add(slice, node, piece.bin, &cell(piece));
+                        }
+                    });
+                }
+            }
+        }
+    }
+
     fn on_targets(&self, grids: &mut Grids, targets: &Targets, slice: usize, file: u32, row: &Row, pieces: &[Piece]) {
         let Some(Some(layout)) = self.layouts.get(file as usize).filter(|l| l.as_ref().is_some_and(|l| !l.is_guess()))
         else {
@@ -130,6 +158,17 @@ impl<'a> Activity<'a> {
                 return;
             }
             at = until;
+        }
+    }
+}
+
+impl Grids {
+    /// Notes bytes that moved some time in a bin of the job.
+    fn moment(&mut self, piece: Piece, job: &Span) {
+        if let Some(moments) = self.moments.get_mut(piece.bin as usize) {
+            let start = job.start_of(piece.bin as usize);
+            moments.first_ns = moments.first_ns.min(start);
+            moments.last_ns = moments.last_ns.max(start.saturating_add(job.width_ns).min(job.until_ns));
         }
     }
 }

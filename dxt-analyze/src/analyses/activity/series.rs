@@ -77,10 +77,11 @@ impl Bin {
         (calls > 0).then(|| self.bytes_begun as f64 / calls as f64)
     }
 
-    /// Whether no call was in flight.
+    /// Whether no call was in flight, and no bytes moved.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.busy_ns() == 0 && self.reads == 0 && self.writes == 0 && self.metadata_calls == 0
+        let bytes = self.bytes_read.saturating_add(self.bytes_written);
+        bytes == 0 && self.busy_ns() == 0 && self.reads == 0 && self.writes == 0 && self.metadata_calls == 0
     }
 }
 

@@ -2,10 +2,11 @@
 //! most time are kept; what is left is put together by layer and kind, so that their number has a bound.
 
 use crate::analyses::totals::StreamTotal;
-use crate::load::{Run, Stream};
+use crate::load::{Process, Run, Stream};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use trace_format::op::OpClass;
+use trace_format::meta::HeatDef;
+use trace_format::op::{Layer, OpClass};
 
 /// Files that are told apart.
 pub const FILES: usize = 8;
@@ -72,6 +73,14 @@ impl Slice {
         Self { file: Some(stream.file), layer: op.layer_name(), nested, kind, op: name }
     }
 
+    /// Bytes over time: of POSIX, MPI-IO's calls are among them.
+    fn of_heat(process: &Process, def: &HeatDef) -> Self {
+        let through_mpi = process.heat.iter().any(|other| other.layer == Layer::Mpiio);
+        let kind = if def.writes { Kind::Write } else { Kind::Read };
+        let nested = through_mpi && def.layer == Layer::Posix;
+        Self { file: None, layer: def.layer.name(), nested, kind, op: kind.name().to_owned() }
+    }
+
     fn without_file(mut self) -> Self {
         self.file = None;
         self
@@ -98,6 +107,8 @@ pub struct Slices {
     pub files: Vec<u32>,
     /// By process, by stream index: slice, or [`NO_SLICE`].
     pub of_stream: Vec<Vec<u16>>,
+    /// By process, by number in [`crate::load::Process::heat`]: slice.
+    pub of_heat: Vec<Vec<u16>>,
 }
 
 impl Slices {
@@ -137,9 +148,17 @@ impl Slices {
             };
             of_stream.push(process.streams.iter().map(number).collect());
         }
+        let of_heat = run.processes.iter().map(|process| {
+            let slice = |def: &HeatDef| {
+                let next = numbers.len() as u16;
+                *numbers.entry(Slice::of_heat(process, def)).or_insert(next)
+            };
+            process.heat.iter().map(slice).collect()
+        });
+        let of_heat = of_heat.collect();
         let mut all: Vec<(u16, Slice)> = numbers.into_iter().map(|(slice, number)| (number, slice)).collect();
         all.sort_unstable_by_key(|(number, _)| *number);
-        Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream }
+        Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream, of_heat }
     }
 
     /// The slice of a stream of a process.

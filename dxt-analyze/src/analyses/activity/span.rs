@@ -43,12 +43,19 @@ impl Span {
         Self { from_ns, until_ns, width_ns, bins }
     }
 
-    /// The time in which `run` has segments, from the first to the last, or the part of it that is looked at. It begins at the job's
-    /// start if the first segment is not far from it.
+    /// The time in which `run` has segments or bytes over time, from the first to the last, or the part of it that is looked at. It
+    /// begins at the job's start if that is not far from it. Bins are no narrower than those of bytes over time if there is
+    /// nothing else.
     #[must_use]
     pub fn of_run(run: &Run, most: u32) -> Self {
         let (mut from, mut until) = (u64::MAX, 0);
+        let mut most = most;
         for process in &run.processes {
+            for def in &process.heat {
+                let last = def.first_bin.saturating_add((def.bytes.len() as u64).saturating_sub(1));
+                from = from.min(process.heat_bin(def, def.first_bin).0);
+                until = until.max(process.heat_bin(def, last).1);
+            }
             for block in &process.blocks {
                 from = from.min(block.head.min_start.saturating_add(process.shift_ns));
                 until = until.max(block.head.max_end.saturating_add(process.shift_ns));
@@ -62,6 +69,11 @@ impl Span {
         }
         if let Some(window) = run.window {
             (from, until) = (from.max(window.0), until.min(window.1));
+        }
+        let widest = run.processes.iter().flat_map(|process| &process.heat).map(|def| def.width_ns).max();
+        if let Some(width_ns) = widest.filter(|_| run.segments() == 0) {
+            let bins = until.saturating_sub(from) / width_ns.max(1) + 1;
+            most = most.min(u32::try_from(bins).unwrap_or(u32::MAX));
         }
         Self::new(from, until.max(from), most)
     }

@@ -1,13 +1,12 @@
 //! Heat maps: bytes read and written by rank over time, at most 200 bins whose width is 0.1 s or that doubled until they suffice.
 
-use crate::load::Run;
+use crate::darshan::heat::NAMES;
+use crate::load::{Process, Run};
 use crate::scan::Row;
 use darshan_log::{HeatmapRecord, record_id};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Names of the records, by API.
-pub(super) const NAMES: [&str; 3] = ["heatmap:POSIX", "heatmap:MPIIO", "heatmap:STDIO"];
 /// Most bins, and the width of the narrowest in ns.
 const BINS: u64 = 200;
 const NARROWEST_NS: u64 = 100_000_000;
@@ -31,6 +30,17 @@ impl Heat {
         Self { width_ns, bins: (end_ns / width_ns + 1) as usize, rows: BTreeMap::new() }
     }
 
+    /// Adds what a process has of bytes over time without segments.
+    pub(super) fn add_process(&mut self, process: &Process, rank: i64) {
+        for def in &process.heat {
+            let class = if def.writes { OpClass::Write } else { OpClass::Read };
+            for (bin, bytes) in (def.first_bin..).zip(&def.bytes) {
+                let (start, end) = process.heat_bin(def, bin);
+                self.add(def.layer, rank, class, &Row { stream: 0, offset: 0, length: *bytes, start, end });
+            }
+        }
+    }
+
     /// Spreads a read's or write's bytes over the time that it took.
     pub(super) fn add(&mut self, layer: Layer, rank: i64, class: OpClass, row: &Row) {
         let side = match class {
@@ -38,11 +48,7 @@ impl Heat {
             OpClass::Read => 1,
             _ => return,
         };
-        let api = match layer {
-            Layer::Posix => 0,
-            Layer::Mpiio => 1,
-            _ => 2,
-        };
+        let Some(api) = NAMES.iter().position(|(_, known)| *known == layer) else { return };
         let bins = self.bins;
         let list = &mut self.rows.entry((api, rank)).or_insert_with(|| [vec![0; bins], vec![0; bins]])[side];
         let bin = |time: u64| ((time / self.width_ns) as usize).min(bins - 1);
@@ -61,7 +67,7 @@ impl Heat {
     pub(super) fn records(self) -> impl Iterator<Item = HeatmapRecord> {
         let width = self.width_ns as f64 / 1e9;
         self.rows.into_iter().map(move |((api, rank), [writes, reads])| HeatmapRecord {
-            id: record_id(NAMES[api].as_bytes()),
+            id: record_id(NAMES[api].0.as_bytes()),
             rank,
             bin_width_seconds: width,
             write_bytes: writes,

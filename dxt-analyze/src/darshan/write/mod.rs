@@ -64,7 +64,7 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
     sums.join_shared();
 
     let used = run.files.iter().enumerate().filter(|(file, _)| sums.files.contains(&(*file as u32)));
-    let names = used.map(|(_, file)| file.name.as_str()).chain(heat::NAMES);
+    let names = used.map(|(_, file)| file.name.as_str()).chain(super::heat::NAMES.iter().map(|(name, _)| *name));
     let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, file), &job(run, ranks.len()), &mounts(run), names)
         .with_context(failed)?;
     for module in [Module::Posix, Module::MpiIo] {

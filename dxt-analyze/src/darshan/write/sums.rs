@@ -162,6 +162,7 @@ pub(super) fn add(
     let (mut decoder, mut streams) = (Decoder::default(), Vec::new());
     for process in processes.iter().filter_map(|number| run.processes.get(*number as usize)) {
         let Some(input) = run.inputs.get(process.input as usize) else { continue };
+        heat.add_process(process, rank);
         let mut calls: FxHashMap<u32, u64> = FxHashMap::default();
         for block in &process.blocks {
             let Ok(columns) = decoder.block(input.trace.source(), block) else {

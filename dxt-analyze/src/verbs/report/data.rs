@@ -99,9 +99,10 @@ impl PageData {
     pub(crate) fn of(
         run: &Run,
         (activity, _): &Drawn<'_>,
-        (grids, calls): (Grids, Option<exact::Calls>),
+        (mut grids, calls): (Grids, Option<exact::Calls>),
         lost: &Lost,
     ) -> (Self, TimelineReport) {
+        activity.add_heat(run, &mut grids);
         let timeline = timeline::read_off(run, activity, &grids, lost);
         let calls = calls.flatten().map(|calls| exact::columns(run, calls));
         (Self::put_together(run, activity, grids, calls, &timeline), timeline)

@@ -112,7 +112,8 @@ impl Tiler {
             most: exact::MOST,
         });
         let both = (activity, exact);
-        let ((grids, calls), _) = scan(run, &both, &Bar::hidden());
+        let ((mut grids, calls), _) = scan(run, &both, &Bar::hidden());
+        both.0.add_heat(run, &mut grids);
         let (activity, none) = (&both.0, Default::default());
         let (axis, grid) = match query.rows {
             Rows::Ranks => (activity.ranks.as_ref(), grids.ranks),
