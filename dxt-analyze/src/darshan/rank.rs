@@ -13,7 +13,7 @@ use anyhow::Result;
 use darshan_log::{Api, CounterRecord, DxtRecord, Info, Log, Module, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{Read, Seek};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use trace_format::columns::TickScale;
 use trace_format::meta::{ClockSource, Note, Process, ProcessInfo, ThreadDef, stream_flags};
 use trace_format::op::{Layer, OpMode};
@@ -23,11 +23,34 @@ use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 /// Segments of a thread that are put in order at once; more are encoded part by part.
 const SORTED_AT_ONCE: usize = 1 << 21;
 
+/// Room for segments that is used again: the kernel clears every page that it gives out.
+#[derive(Clone, Default)]
+struct Spare(Arc<Mutex<Vec<Vec<Segment>>>>);
+
+impl Spare {
+    /// Vectors that are kept.
+    const MOST: usize = 16;
+
+    fn take(&self) -> Vec<Segment> {
+        self.0.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
+    }
+
+    fn give(&self, mut slots: Vec<Segment>) {
+        slots.clear();
+        if let Ok(mut spare) = self.0.lock()
+            && spare.len() < Self::MOST
+        {
+            spare.push(slots);
+        }
+    }
+}
+
 /// The ranks of a log.
 pub(super) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
     heat: heat::Wanted,
+    spare: Spare,
     /// For ranks with too many segments to hold.
     encoder: Encoder,
 }
@@ -85,7 +108,13 @@ impl Calls {
 
 impl Ranks {
     pub(super) fn new<R: Read + Seek>(log: &Log<R>, layouts: Layouts) -> Result<Self> {
-        Ok(Self { info: log.info(), layouts, heat: heat::Wanted::of(log), encoder: Encoder::new()? })
+        Ok(Self {
+            info: log.info(),
+            layouts,
+            heat: heat::Wanted::of(log),
+            spare: Spare::default(),
+            encoder: Encoder::new()?,
+        })
     }
 
     pub(super) fn into_layouts(self) -> Layouts {
@@ -107,6 +136,7 @@ impl Ranks {
             tables: Tables::new(Process { info: process_info(&info, rank), notes, ..Process::default() }, &info.names),
             threads: FxHashMap::default(),
             used: AllUsed::default(),
+            spare: &self.spare,
             encoder: &mut self.encoder,
             number,
             failed: None,
@@ -145,7 +175,7 @@ impl Ranks {
         tables.process.heat = cursors.heat(rank).iter().flat_map(|record| self.heat.read(record)).collect();
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);
-        Ok(Gathered { process: tables.process, threads, number })
+        Ok(Gathered { process: tables.process, threads, number, spare: self.spare.clone() })
     }
 }
 
@@ -155,6 +185,7 @@ pub(super) struct Gathered {
     /// In the order in which they come in the log.
     threads: Vec<(u32, Thread)>,
     number: u32,
+    spare: Spare,
 }
 
 impl Gathered {
@@ -172,7 +203,10 @@ impl Gathered {
                 ThreadSegments { thread: *index, pieces: frames.chain(slots).collect() }
             })
             .collect();
-        Ok(encoder.region(self.number, &mut self.process, &segments, &scale)?)
+        let region = encoder.region(self.number, &mut self.process, &segments, &scale)?;
+        drop(segments);
+        self.threads.into_iter().for_each(|(_, thread)| self.spare.give(thread.slots));
+        Ok(region)
     }
 }
 
@@ -182,6 +216,7 @@ struct Gather<'a> {
     /// By Darshan's number of the thread.
     threads: FxHashMap<u64, (u32, Thread)>,
     used: AllUsed,
+    spare: &'a Spare,
     encoder: &'a mut Encoder,
     number: u32,
     failed: Option<anyhow::Error>,
@@ -215,8 +250,10 @@ impl Gather<'_> {
             let flags = if inside { stream_flags::NESTED } else { 0 };
             let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));
             let next = self.threads.len() as u32;
-            let (index, thread) =
-                self.threads.entry(segment.thread.unwrap_or(0)).or_insert_with(|| (next, Thread::default()));
+            let (index, thread) = self
+                .threads
+                .entry(segment.thread.unwrap_or(0))
+                .or_insert_with(|| (next, Thread { slots: self.spare.take(), ..Thread::default() }));
             thread.slots.push(Segment::new(StreamId(stream), segment.offset.max(-1), length, start, end));
             if layer == Layer::Mpiio {
                 thread.outer = thread.slots.len();
