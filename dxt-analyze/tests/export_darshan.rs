@@ -2,25 +2,11 @@
 
 mod common;
 
-use common::{Builder, job, json, op, process, put, run, stdout, trace};
+use common::{Builder, job, json, lustre, op, process, put, run, stdout, trace};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource, stream_flags};
-
-/// Bytes of a plain `lustre.lov` attribute of four stripes of 1 MiB.
-fn lustre() -> Vec<u8> {
-    let mut out = vec![0; 32];
-    out[..4].copy_from_slice(&0x0BD1_0BD0_u32.to_le_bytes());
-    out[4] = 1;
-    out[24..28].copy_from_slice(&(1_u32 << 20).to_le_bytes());
-    out[28] = 4;
-    for ost in [7_u32, 8, 9, 11] {
-        out.extend_from_slice(&[0; 20]);
-        out.extend_from_slice(&ost.to_le_bytes());
-    }
-    out
-}
 
 /// Four ranks on two nodes write a shared file through MPI-IO, read it back with POSIX calls of their own, and write a log each.
 fn ranks() -> Vec<Builder> {
@@ -58,7 +44,7 @@ fn ranks() -> Vec<Builder> {
         }
         let file = process.file("/scratch/shared");
         let (moment, source) = (LayoutMoment::Open, LayoutSource::Lustre);
-        process.process.layouts.push(LayoutDef { file, moment, source, bytes: lustre() });
+        process.process.layouts.push(LayoutDef { file, moment, source, bytes: lustre(1 << 20, &[7, 8, 9, 11]) });
         process
     };
     (0..4).map(one).collect()

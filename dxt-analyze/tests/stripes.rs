@@ -2,25 +2,9 @@
 
 mod common;
 
-use common::{Builder, job, json, op, process, put, stdout, trace};
+use common::{Builder, job, json, lustre, op, process, put, stdout, trace};
 use serde_json::Value;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource, stream_flags};
-
-/// Bytes of a plain `lustre.lov` attribute (`struct lov_user_md_v1`).
-fn lustre(stripe_size: u32, osts: &[u32]) -> Vec<u8> {
-    let mut out = Vec::new();
-    out.extend_from_slice(&0x0BD1_0BD0_u32.to_le_bytes());
-    out.extend_from_slice(&1_u32.to_le_bytes());
-    out.extend_from_slice(&[0; 16]);
-    out.extend_from_slice(&stripe_size.to_le_bytes());
-    out.extend_from_slice(&(osts.len() as u16).to_le_bytes());
-    out.extend_from_slice(&[0; 2]);
-    for ost in osts {
-        out.extend_from_slice(&[0; 20]);
-        out.extend_from_slice(&ost.to_le_bytes());
-    }
-    out
-}
 
 fn with_layout(process: &mut Builder, path: &str, moment: LayoutMoment, bytes: Vec<u8>) {
     let file = process.file(path);

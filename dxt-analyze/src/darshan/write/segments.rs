@@ -4,14 +4,13 @@ use super::id;
 use super::sums::counted;
 use crate::load::Run;
 use crate::progress::Bar;
-use crate::scan::{Progress, resolve};
+use crate::scan::{Lost, Progress, Reader, segments_of};
 use anyhow::Result;
 use darshan_log::write::DxtWriter;
 use darshan_log::{Api, DxtRecord, Segment};
 use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::op::{Layer, OpClass};
-use trace_format::read::Decoder;
 
 /// Writes the records of an API.
 pub(super) fn write<W: Write>(
@@ -24,26 +23,25 @@ pub(super) fn write<W: Write>(
 ) -> Result<()> {
     let wanted = if api == Api::Posix { Layer::Posix } else { Layer::Mpiio };
     let mut files: BTreeMap<u32, [Vec<Segment>; 2]> = BTreeMap::new();
-    let (mut decoder, mut streams) = (Decoder::default(), Vec::new());
+    let mut reader = Reader::default();
+    // What cannot be read was counted when the counters were made.
+    let mut lost = Lost::default();
     let mut node = 0;
-    for process in processes.iter().filter_map(|number| run.processes.get(*number as usize)) {
+    for &number in processes {
+        let Some(process) = run.processes.get(number as usize) else { continue };
         node = process.node;
-        let Some(input) = run.inputs.get(process.input as usize) else { continue };
-        for block in &process.blocks {
-            let thread = Some(u64::from(process.tid(block.head.thread)));
-            bar.advance(u64::from(block.head.segments));
-            // What cannot be read was counted when the counters were made.
-            let Ok(columns) = decoder.block(input.trace.source(), block) else { continue };
-            resolve(run, process, columns, &mut streams);
-            let places =
-                streams.iter().zip(&columns.offset).zip(&columns.length).zip(columns.start.iter().zip(&columns.end));
-            for (((&index, &offset), &length), (&start, &end)) in places {
-                let Some(stream) = process.streams.get(index as usize) else { continue };
+        for block in 0..process.blocks.len() as u32 {
+            bar.advance(segments_of(run, number, block));
+            let Some(block) = reader.block(run, number, block, &mut lost) else { continue };
+            let thread = Some(u64::from(process.tid(block.thread)));
+            for row in block.rows() {
+                let Some(stream) = process.streams.get(row.stream as usize) else { continue };
                 let Some((layer, class @ (OpClass::Read | OpClass::Write))) = counted(run, stream) else { continue };
                 if layer == wanted {
                     let seconds = |time: u64| time.saturating_add(process.shift_ns) as f64 / 1e9;
-                    let length = i64::try_from(length).unwrap_or(i64::MAX);
-                    let segment = Segment { offset, length, start: seconds(start), end: seconds(end), thread };
+                    let length = i64::try_from(row.length).unwrap_or(i64::MAX);
+                    let (start, end) = (seconds(row.start), seconds(row.end));
+                    let segment = Segment { offset: row.offset, length, start, end, thread };
                     files.entry(stream.file).or_default()[usize::from(class == OpClass::Write)].push(segment);
                 }
             }

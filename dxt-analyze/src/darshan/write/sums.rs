@@ -3,13 +3,12 @@
 use super::heat::Heat;
 use crate::load::{Run, Stream};
 use crate::progress::Bar;
-use crate::scan::{Lost, Progress, Row, resolve};
+use crate::scan::{Lost, Progress, Reader, Row, segments_of};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::counters::{Counters, Previous};
 use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::{Access, Last, Profile};
-use trace_format::read::Decoder;
 use trace_format::spread::Spread;
 
 /// One rank, one file, one layer.
@@ -159,31 +158,24 @@ pub(super) fn add(
     bar: &Bar,
 ) {
     let mut of_rank: FxHashMap<(Layer, u32), Sum> = FxHashMap::default();
-    let (mut decoder, mut streams) = (Decoder::default(), Vec::new());
-    for process in processes.iter().filter_map(|number| run.processes.get(*number as usize)) {
-        let Some(input) = run.inputs.get(process.input as usize) else { continue };
+    let mut reader = Reader::default();
+    for &number in processes {
+        let Some(process) = run.processes.get(number as usize) else { continue };
         heat.add_process(process, rank);
         let mut calls: FxHashMap<u32, u64> = FxHashMap::default();
-        for block in &process.blocks {
-            let Ok(columns) = decoder.block(input.trace.source(), block) else {
-                lost.segments += u64::from(block.head.segments);
-                lost.blocks += 1;
-                continue;
-            };
-            lost.without_stream += resolve(run, process, columns, &mut streams);
-            let places =
-                streams.iter().zip(&columns.offset).zip(&columns.length).zip(columns.start.iter().zip(&columns.end));
-            for (((&index, &offset), &length), (&start, &end)) in places {
-                let Some(stream) = process.streams.get(index as usize) else { continue };
+        for block in 0..process.blocks.len() as u32 {
+            bar.advance(segments_of(run, number, block));
+            let Some(block) = reader.block(run, number, block, lost) else { continue };
+            for row in block.rows() {
+                let Some(stream) = process.streams.get(row.stream as usize) else { continue };
                 let Some((layer, class)) = counted(run, stream) else { continue };
                 let place = |time: u64| time.saturating_add(process.shift_ns);
-                let row = Row { stream: index, offset, length, start: place(start), end: place(end) };
+                let row = Row { start: place(row.start), end: place(row.end), ..row };
                 let alignment = run.files.get(stream.file as usize).map_or(0, |file| u64::from(file.block_size));
                 of_rank.entry((layer, stream.file)).or_default().row(class, &row, alignment);
-                *calls.entry(index).or_default() += 1;
+                *calls.entry(row.stream).or_default() += 1;
                 heat.add(layer, rank, class, &row);
             }
-            bar.advance(u64::from(block.head.segments));
         }
         for missing in &process.missing {
             let Some(index) = process.stream_index(missing.stream) else { continue };

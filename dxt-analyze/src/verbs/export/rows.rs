@@ -7,6 +7,7 @@ use crate::progress::Bar;
 use crate::scan::{Block, Lost, Progress, Reader, segments_of};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
+use std::fmt::{Display, Write as _};
 use std::io::Write;
 
 /// Rows as what.
@@ -72,42 +73,49 @@ fn text(job: &Job<'_>, block: &Block<'_>, storage: &mut Storage, form: Form) -> 
 }
 
 fn record(writer: &mut csv::Writer<Vec<u8>>, text: &mut String, call: &Call<'_>) -> Result<()> {
-    let mut field = |value: std::fmt::Arguments<'_>| {
+    let osts: Vec<String> = call.osts.iter().map(i32::to_string).collect();
+    let (data_set, osts) = (call.data_set.unwrap_or_default(), osts.join(" "));
+    let (offset, stripe) = (OrNothing(call.offset), OrNothing(call.stripe));
+    let fields: [&dyn Display; COLUMNS.len()] = [
+        &call.job,
+        &call.rank,
+        &call.node,
+        &call.pid,
+        &call.thread,
+        &call.file,
+        &data_set,
+        &call.layer,
+        &call.op,
+        &call.mode,
+        &call.kind,
+        &call.nested,
+        &call.in_hdf5,
+        &call.failed,
+        &call.errno,
+        &offset,
+        &call.length,
+        &call.start_ns,
+        &call.end_ns,
+        &call.start_unix_ns,
+        &call.end_unix_ns,
+        &stripe,
+        &osts,
+    ];
+    for field in fields {
         text.clear();
         // Writing to a string does not fail.
-        let _ = std::fmt::write(text, value);
-        writer.write_field(text.as_bytes())
-    };
-    field(format_args!("{}", call.job))?;
-    field(format_args!("{}", call.rank))?;
-    field(format_args!("{}", call.node))?;
-    field(format_args!("{}", call.pid))?;
-    field(format_args!("{}", call.thread))?;
-    field(format_args!("{}", call.file))?;
-    field(format_args!("{}", call.data_set.unwrap_or_default()))?;
-    field(format_args!("{}", call.layer))?;
-    field(format_args!("{}", call.op))?;
-    field(format_args!("{}", call.mode))?;
-    field(format_args!("{}", call.kind))?;
-    field(format_args!("{}", call.nested))?;
-    field(format_args!("{}", call.in_hdf5))?;
-    field(format_args!("{}", call.failed))?;
-    field(format_args!("{}", call.errno))?;
-    match call.offset {
-        Some(offset) => field(format_args!("{offset}"))?,
-        None => field(format_args!(""))?,
+        let _ = write!(text, "{field}");
+        writer.write_field(text.as_bytes())?;
     }
-    field(format_args!("{}", call.length))?;
-    field(format_args!("{}", call.start_ns))?;
-    field(format_args!("{}", call.end_ns))?;
-    field(format_args!("{}", call.start_unix_ns))?;
-    field(format_args!("{}", call.end_unix_ns))?;
-    match call.stripe {
-        Some(stripe) => field(format_args!("{stripe}"))?,
-        None => field(format_args!(""))?,
-    }
-    let osts: Vec<String> = call.osts.iter().map(i32::to_string).collect();
-    field(format_args!("{}", osts.join(" ")))?;
     writer.write_record(None::<&[u8]>)?;
     Ok(())
+}
+
+/// Empty where there is nothing.
+struct OrNothing<T>(Option<T>);
+
+impl<T: Display> Display for OrNothing<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|value| value.fmt(f))
+    }
 }

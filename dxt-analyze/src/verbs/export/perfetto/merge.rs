@@ -35,15 +35,19 @@ impl<'a> Merger<'a> {
         if self.alike != Alike::Stream {
             slice.what.of = slice.what.of.max(self.alike);
         }
+        self.put(slice);
+        while self.slices.len() > self.room {
+            self.coarsen();
+        }
+    }
+
+    fn put(&mut self, slice: Slice) {
         let key = self.key(&slice);
         match self.slices.get_mut(&key) {
             Some(known) => join(known, &slice),
             None => {
                 self.slices.insert(key, slice);
             }
-        }
-        while self.slices.len() > self.room {
-            self.coarsen();
         }
     }
 
@@ -74,13 +78,7 @@ impl<'a> Merger<'a> {
         // Whatever the order of a table is, sums and the smaller of two streams are the same.
         for mut slice in std::mem::take(&mut self.slices).into_values() {
             slice.what.of = slice.what.of.max(self.alike);
-            let key = self.key(&slice);
-            match self.slices.get_mut(&key) {
-                Some(known) => join(known, &slice),
-                None => {
-                    self.slices.insert(key, slice);
-                }
-            }
+            self.put(slice);
         }
     }
 
