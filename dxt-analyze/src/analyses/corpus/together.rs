@@ -1,0 +1,359 @@
+//! What many jobs are together: the questions of Carns et al., "Understanding and improving computational science storage access through
+//! continuous characterization", ACM TOS 7(3), 2011. Everything is a sum of rows of jobs and files.
+
+use super::files::{FILE_SIZES, Sharing, SizeSum, Tally};
+use super::interface::{INTERFACES, InterfaceSum};
+use super::job::JobRow;
+use super::share::ShareOfTime;
+use crate::findings::{Code, Finding, Severity};
+use crate::load::corpus::LeftOut;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Upper bounds of the numbers of files that jobs are counted by, inclusive, with their names.
+const NUMBERS: [(u64, &str); 7] = [
+    (0, "0"),
+    (1, "1"),
+    (10, "2 - 10"),
+    (100, "11 - 100"),
+    (1000, "101 - 1,000"),
+    (10_000, "1,001 - 10,000"),
+    (u64::MAX, "> 10,000"),
+];
+
+/// Upper bounds of the shares of the runtime that jobs are counted by, exclusive, with their names.
+const SHARES: [(f64, &str); 6] = [
+    (0.01, "< 1 %"),
+    (0.05, "1 - 5 %"),
+    (0.10, "5 - 10 %"),
+    (0.25, "10 - 25 %"),
+    (0.50, "25 - 50 %"),
+    (f64::INFINITY, ">= 50 %"),
+];
+
+/// What jobs did with data.
+const DIRECTIONS: [&str; 4] = ["no data", "read only", "write only", "read and write"];
+
+/// Sums over jobs: of all, of a user, of a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Whole {
+    /// Jobs.
+    pub jobs: u64,
+    /// Files that they used; a file that several jobs used counts in each.
+    pub files: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Time in I/O, summed over processes, ns.
+    pub io_ns: u64,
+    /// Time that the ranks had (ranks x runtime), s.
+    pub ranks_s: f64,
+    /// The former's share of the latter.
+    pub io_share: Option<f64>,
+    #[serde(skip)]
+    ranks_ns: u128,
+}
+
+impl Whole {
+    fn add(&mut self, job: &JobRow) {
+        self.jobs += 1;
+        self.files = self.files.saturating_add(job.files);
+        self.bytes_read = self.bytes_read.saturating_add(job.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(job.bytes_written);
+        self.io_ns = self.io_ns.saturating_add(job.io_ns);
+        self.ranks_ns = self.ranks_ns.saturating_add(job.time().ranks_ns);
+    }
+
+    fn finish(mut self) -> Self {
+        self.ranks_s = self.ranks_ns as f64 / 1e9;
+        self.io_share = ShareOfTime { io_ns: self.io_ns, ranks_ns: self.ranks_ns }.share();
+        self
+    }
+}
+
+/// Jobs of one user or of one program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupRow {
+    /// User's name or number, or the program's name.
+    pub name: String,
+    /// Their sums.
+    #[serde(flatten)]
+    pub sums: Whole,
+    /// Share of the I/O time of all jobs.
+    pub share_of_io: f64,
+    /// Share of the bytes of all jobs.
+    pub share_of_bytes: f64,
+}
+
+/// How much an interface is used.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InterfaceRow {
+    /// Its name.
+    pub interface: &'static str,
+    /// Jobs that used it, in whichever way.
+    pub jobs: u64,
+    /// Their share of all jobs: its adoption.
+    pub share_of_jobs: f64,
+    /// What programs called; of MPI-IO as a whole the sum of both forms.
+    pub sums: InterfaceSum,
+}
+
+/// Files of one size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SizeRow {
+    /// The sizes.
+    pub size: &'static str,
+    /// Files, and bytes that were read from and written to them.
+    #[serde(flatten)]
+    pub sums: SizeSum,
+    /// Share of the files through which data moved.
+    pub share: Option<f64>,
+}
+
+/// Jobs by number of files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NumberRow {
+    /// The numbers.
+    pub files: &'static str,
+    /// Jobs.
+    pub jobs: u64,
+}
+
+/// Files of jobs of several ranks by how many of them used it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SharingRow {
+    /// `one`, `some` or `all`.
+    pub ranks: &'static str,
+    /// Files, and bytes that were read from and written to them.
+    #[serde(flatten)]
+    pub sums: SizeSum,
+}
+
+/// Jobs by share of the runtime that went into I/O.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShareRow {
+    /// The shares.
+    pub share: &'static str,
+    /// Jobs of which the mean over ranks lies there.
+    pub jobs: u64,
+    /// Jobs of which the slowest rank does.
+    pub jobs_by_slowest: u64,
+}
+
+/// Jobs by what they did with data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DirectionRow {
+    /// What.
+    pub direction: &'static str,
+    /// Jobs.
+    pub jobs: u64,
+    /// Bytes that they read.
+    pub bytes_read: u64,
+    /// Bytes that they wrote.
+    pub bytes_written: u64,
+}
+
+/// Findings of one code.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CodeRow {
+    /// The code.
+    pub code: Code,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Jobs that have it.
+    pub jobs: u64,
+    /// Findings.
+    pub findings: u64,
+    /// What they cost together, where that can be told; ns summed over processes.
+    pub cost_ns: u64,
+    /// The most severe of them.
+    pub severity: Severity,
+}
+
+/// The result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Corpus {
+    /// The jobs.
+    pub jobs: Vec<JobRow>,
+    /// Jobs that were read: `jobs` lists fewer of them if so many were asked for.
+    pub whole: Whole,
+    /// Jobs of which something is missing or damaged.
+    pub incomplete: u64,
+    /// Users, those with most time in I/O first.
+    pub users: Vec<GroupRow>,
+    /// Programs, likewise.
+    pub programs: Vec<GroupRow>,
+    /// Interfaces.
+    pub interfaces: Vec<InterfaceRow>,
+    /// Files by size.
+    pub file_sizes: Vec<SizeRow>,
+    /// Files through which no data moved.
+    pub files_without_data: u64,
+    /// Jobs by number of files.
+    pub files_per_job: Vec<NumberRow>,
+    /// Files by sharing.
+    pub sharing: Vec<SharingRow>,
+    /// Jobs by share of time in I/O.
+    pub io_shares: Vec<ShareRow>,
+    /// Jobs by what they did with data.
+    pub directions: Vec<DirectionRow>,
+    /// Findings by code, the most frequent first.
+    pub findings: Vec<CodeRow>,
+    /// What could not be read.
+    pub left_out: Vec<LeftOut>,
+    /// Notes for the user.
+    pub remarks: Vec<String>,
+}
+
+/// Jobs while they are added up.
+#[derive(Debug, Default)]
+pub struct Together {
+    whole: Whole,
+    incomplete: u64,
+    users: BTreeMap<String, Whole>,
+    programs: BTreeMap<String, Whole>,
+    interfaces: [(u64, InterfaceSum); INTERFACES.len()],
+    mpiio_jobs: u64,
+    tally: Tally,
+    numbers: [u64; NUMBERS.len()],
+    shares: [(u64, u64); SHARES.len()],
+    directions: [Whole; DIRECTIONS.len()],
+    findings: BTreeMap<Code, CodeRow>,
+}
+
+impl Together {
+    /// Adds a job, its files and its findings.
+    pub fn add(&mut self, job: &JobRow, files: &Tally, findings: &[Finding]) {
+        self.whole.add(job);
+        self.incomplete += u64::from(!job.complete);
+        let number = job.uid.map_or_else(|| "unknown".into(), |uid| uid.to_string());
+        self.users.entry(job.user.clone().unwrap_or(number)).or_default().add(job);
+        self.programs.entry(job.program.clone()).or_default().add(job);
+        for ((jobs, sum), (interface, _)) in self.interfaces.iter_mut().zip(INTERFACES) {
+            let one = job.interface(interface);
+            *jobs += u64::from(one.used);
+            sum.add(&one);
+        }
+        self.mpiio_jobs += u64::from(job.uses_mpiio());
+        self.tally.add(files);
+        let place = NUMBERS.iter().position(|(most, _)| job.files <= *most);
+        place.and_then(|place| self.numbers.get_mut(place)).into_iter().for_each(|jobs| *jobs += 1);
+        if let Some(at) = share_place(job.io_share).and_then(|place| self.shares.get_mut(place)) {
+            at.0 += 1;
+        }
+        if let Some(at) = share_place(job.slowest_share).and_then(|place| self.shares.get_mut(place)) {
+            at.1 += 1;
+        }
+        let direction = usize::from(job.bytes_read > 0) + 2 * usize::from(job.bytes_written > 0);
+        self.directions.get_mut(direction).into_iter().for_each(|sums| sums.add(job));
+        let mut seen = BTreeSet::new();
+        for finding in findings {
+            let row = self.findings.entry(finding.code).or_insert_with(|| CodeRow {
+                code: finding.code,
+                meaning: finding.code.explanation().meaning,
+                jobs: 0,
+                findings: 0,
+                cost_ns: 0,
+                severity: finding.severity,
+            });
+            row.jobs += u64::from(seen.insert(finding.code));
+            row.findings += 1;
+            row.cost_ns = row.cost_ns.saturating_add(finding.cost_ns.unwrap_or_default());
+            row.severity = row.severity.max(finding.severity);
+        }
+    }
+
+    /// The result, with the `jobs` that are to be listed.
+    #[must_use]
+    pub fn finish(self, jobs: Vec<JobRow>, left_out: Vec<LeftOut>, remarks: Vec<String>) -> Corpus {
+        let whole = self.whole.finish();
+        let count = whole.jobs.max(1) as f64;
+        let mpiio = self.mpiio_jobs;
+        let interface = |interface, jobs: u64, sums| InterfaceRow {
+            interface,
+            jobs,
+            share_of_jobs: jobs as f64 / count,
+            sums: InterfaceSum { used: jobs > 0, ..sums },
+        };
+        let mut both = InterfaceSum::default();
+        let forms = INTERFACES.iter().zip(&self.interfaces).filter(|((_, name), _)| name.starts_with("mpiio"));
+        forms.for_each(|(_, (_, sums))| both.add(sums));
+        let each = INTERFACES.iter().zip(self.interfaces).map(|((_, name), (jobs, sums))| interface(name, jobs, sums));
+        let mut interfaces: Vec<InterfaceRow> = each.collect();
+        interfaces.insert(2.min(interfaces.len()), interface("mpiio", mpiio, both));
+        let with_data = self.tally.sizes.iter().map(|sum| sum.files).fold(0, u64::saturating_add);
+        let share = |files: u64| (with_data > 0).then(|| files as f64 / with_data as f64);
+        let sizes = FILE_SIZES.iter().zip(self.tally.sizes);
+        let mut findings: Vec<CodeRow> = self.findings.into_values().collect();
+        findings.sort_by_key(|row| (Reverse(row.jobs), Reverse(row.cost_ns), row.code));
+        Corpus {
+            jobs,
+            incomplete: self.incomplete,
+            users: groups(self.users, &whole),
+            programs: groups(self.programs, &whole),
+            interfaces,
+            file_sizes: sizes.map(|((_, size), sums)| SizeRow { size, sums, share: share(sums.files) }).collect(),
+            files_without_data: self.tally.no_data.files,
+            files_per_job: NUMBERS
+                .iter()
+                .zip(self.numbers)
+                .map(|((_, files), jobs)| NumberRow { files, jobs })
+                .collect(),
+            sharing: Sharing::ALL
+                .iter()
+                .zip(self.tally.sharing)
+                .map(|((_, ranks), sums)| SharingRow { ranks, sums })
+                .collect(),
+            io_shares: SHARES
+                .iter()
+                .zip(self.shares)
+                .map(|((_, share), (jobs, jobs_by_slowest))| ShareRow { share, jobs, jobs_by_slowest })
+                .collect(),
+            directions: DIRECTIONS
+                .iter()
+                .zip(self.directions)
+                .map(|(direction, sums)| DirectionRow {
+                    direction,
+                    jobs: sums.jobs,
+                    bytes_read: sums.bytes_read,
+                    bytes_written: sums.bytes_written,
+                })
+                .collect(),
+            findings,
+            left_out,
+            remarks,
+            whole,
+        }
+    }
+}
+
+fn share_place(share: Option<f64>) -> Option<usize> {
+    SHARES.iter().position(|(most, _)| share.is_some_and(|share| share < *most))
+}
+
+fn groups(groups: BTreeMap<String, Whole>, whole: &Whole) -> Vec<GroupRow> {
+    let of = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+    let bytes = |sums: &Whole| sums.bytes_read.saturating_add(sums.bytes_written);
+    let row = |(name, sums): (String, Whole)| GroupRow {
+        name,
+        share_of_io: of(sums.io_ns, whole.io_ns),
+        share_of_bytes: of(bytes(&sums), bytes(whole)),
+        sums: sums.finish(),
+    };
+    let mut rows: Vec<GroupRow> = groups.into_iter().map(row).collect();
+    rows.sort_by(|a, b| b.sums.io_ns.cmp(&a.sums.io_ns).then_with(|| a.name.cmp(&b.name)));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_has_one_place() {
+        let places = [Some(0.0), Some(0.01), Some(0.0999), Some(0.5), Some(7.0), None].map(share_place);
+        assert_eq!(places, [Some(0), Some(1), Some(2), Some(5), Some(5), None]);
+    }
+}
