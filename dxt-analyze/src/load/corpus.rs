@@ -27,9 +27,11 @@ impl LeftOut {
     /// By what went wrong.
     #[must_use]
     pub fn new(path: &Path, error: &anyhow::Error) -> Self {
-        // The path is told apart, and a line is a file.
-        let why = error.root_cause().to_string().replace('\n', " ");
-        Self { file: path.display().to_string(), why }
+        let (file, why) = (path.display().to_string(), format!("{error:#}"));
+        // The path stands before it already, and a file is a line.
+        let told = ["failed to read ", "failed to open "].map(|what| format!("{what}{file}: "));
+        let why = told.iter().find_map(|told| why.strip_prefix(told)).unwrap_or(&why).replace('\n', " ");
+        Self { file, why }
     }
 }
 

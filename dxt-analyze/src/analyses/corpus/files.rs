@@ -1,9 +1,9 @@
 //! The files of a job, a row each, and how many there are of which size and use.
 
-use super::interface::{Interface, InterfaceSum, sums as interface_sums};
-use crate::analyses::sums;
+use super::interface::{Interface, sums as interface_sums};
+use crate::analyses::sums::{self, Sums};
 use crate::analyses::totals::StreamTotal;
-use crate::load::Run;
+use crate::load::{File, Run};
 use serde::Serialize;
 
 /// Upper bounds of the sizes that files are counted by, inclusive, with their names: powers of 16. Larger ones come last.
@@ -93,51 +93,52 @@ impl JobFile {
     }
 }
 
+/// What totals say of a file.
+#[derive(Default)]
+struct Use<'a> {
+    totals: Vec<&'a StreamTotal>,
+    size: Option<u64>,
+}
+
 /// The files that were used, in order of their names; `ranks` are the job's.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
-    let file_of = |total: &StreamTotal| {
-        let process = run.processes.get(total.process as usize)?;
-        process.streams.get(total.stream as usize).map(|stream| (stream.file, stream.storage))
-    };
-    let mut by_file: Vec<Vec<&StreamTotal>> = vec![Vec::new(); run.files.len()];
-    let mut sizes: Vec<Option<u64>> = vec![None; run.files.len()];
+    let mut uses: Vec<Use<'_>> = run.files.iter().map(|_| Use::default()).collect();
     for total in totals {
-        let Some((file, storage)) = file_of(total) else { continue };
-        if let Some(totals) = by_file.get_mut(file as usize) {
-            totals.push(total);
-        }
-        let size = u64::try_from(total.all.max_end_offset).ok().filter(|_| storage);
-        if let (Some(size), Some(known)) = (size, sizes.get_mut(file as usize)) {
-            *known = (*known).max(Some(size));
-        }
+        let process = run.processes.get(total.process as usize);
+        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
+        let Some(of_file) = uses.get_mut(stream.file as usize) else { continue };
+        of_file.totals.push(total);
+        // Where bytes lie is known best by the layer that reaches storage.
+        let size = u64::try_from(total.all.max_end_offset).ok().filter(|_| stream.storage);
+        of_file.size = of_file.size.max(size);
     }
-    let used = sums::by_file(run, totals).into_iter().zip(by_file).zip(sizes).zip(&run.files);
-    let row = |(((sums, totals), size), file): (((sums::Sums, Vec<&StreamTotal>), Option<u64>), &crate::load::File)| {
-        let interfaces = interface_sums(run, totals.into_iter());
-        let called = interfaces.into_iter().filter(|(_, sum)| sum.calls > 0);
-        let most = called.max_by_key(|(interface, sum): &(Interface, InterfaceSum)| {
-            (sum.bytes, sum.time_ns, std::cmp::Reverse(*interface))
-        });
-        let layout = file.layout.as_ref().filter(|layout| !layout.is_guess());
-        let first = layout.and_then(|layout| layout.layout.components.first());
-        JobFile {
-            file: file.name.clone(),
-            place: run.place_of(file),
-            size,
-            processes: sums.processes(),
-            sharing: Sharing::of(sums.processes(), ranks),
-            interface: most.map(|(interface, _)| interface),
-            stripe: first.map(|part| (part.stripe_size, part.stripe_count)),
-            operations: sums.operations,
-            bytes_read: sums.bytes_read,
-            bytes_written: sums.bytes_written,
-            read_ns: sums.read_ns,
-            write_ns: sums.write_ns,
-            other_ns: sums.other_ns,
-        }
-    };
-    used.filter(|(((sums, _), _), _)| sums.all > 0).map(row).collect()
+    let sums = sums::by_file(run, totals).into_iter();
+    let all = run.files.iter().zip(sums.zip(uses)).filter(|(_, (sums, _))| sums.all > 0);
+    all.map(|(file, (sums, of_file))| row(run, file, &sums, of_file, ranks)).collect()
+}
+
+fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> JobFile {
+    let interfaces = interface_sums(run, of_file.totals.into_iter());
+    let called = interfaces.into_iter().filter(|(_, sum)| sum.calls > 0);
+    let most = called.max_by_key(|(interface, sum)| (sum.bytes, sum.time_ns, std::cmp::Reverse(*interface)));
+    let layout = file.layout.as_ref().filter(|layout| !layout.is_guess());
+    let first = layout.and_then(|layout| layout.layout.components.first());
+    JobFile {
+        file: file.name.clone(),
+        place: run.place_of(file),
+        size: of_file.size,
+        processes: sums.processes(),
+        sharing: Sharing::of(sums.processes(), ranks),
+        interface: most.map(|(interface, _)| interface),
+        stripe: first.map(|part| (part.stripe_size, part.stripe_count)),
+        operations: sums.operations,
+        bytes_read: sums.bytes_read,
+        bytes_written: sums.bytes_written,
+        read_ns: sums.read_ns,
+        write_ns: sums.write_ns,
+        other_ns: sums.other_ns,
+    }
 }
 
 /// Files of one size or use.

@@ -80,7 +80,8 @@ impl InterfaceSum {
     }
 }
 
-/// Sums by interface of those totals that `file` is about, or of all.
+/// Sums of `totals` by interface.
+#[must_use]
 pub fn sums<'a>(run: &Run, totals: impl Iterator<Item = &'a StreamTotal>) -> BTreeMap<Interface, InterfaceSum> {
     let mut out: BTreeMap<Interface, InterfaceSum> = BTreeMap::new();
     for total in totals {

@@ -26,7 +26,7 @@ pub struct JobRow {
     /// User id, if it is known.
     pub uid: Option<u32>,
     /// User's name, if this machine knows it.
-    pub user: Option<String>,
+    pub user_name: Option<String>,
     /// Last part of the executable's path.
     pub program: String,
     /// Executable.
@@ -92,10 +92,18 @@ impl JobRow {
         self.interfaces.get(&interface).copied().unwrap_or_default()
     }
 
+    /// What went through MPI-IO in either form.
+    #[must_use]
+    pub fn mpiio(&self) -> InterfaceSum {
+        let mut sum = self.interface(Interface::MpiioIndependent);
+        sum.add(&self.interface(Interface::MpiioCollective));
+        sum
+    }
+
     /// Whether MPI-IO was used, in whichever way.
     #[must_use]
     pub fn uses_mpiio(&self) -> bool {
-        [Interface::MpiioIndependent, Interface::MpiioCollective].into_iter().any(|one| self.interface(one).used)
+        self.mpiio().used
     }
 
     /// Bytes read and written.
@@ -107,7 +115,7 @@ impl JobRow {
     /// Time in I/O and time that there was.
     #[must_use]
     pub fn time(&self) -> ShareOfTime {
-        ShareOfTime { io_ns: self.io_ns, ranks_ns: u128::from(self.ranks) * u128::from(self.runtime_ns) }
+        ShareOfTime { io_ns: self.io_ns.into(), ranks_ns: u128::from(self.ranks) * u128::from(self.runtime_ns) }
     }
 }
 
@@ -134,7 +142,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
     let io_ns = summary.read_ns.saturating_add(summary.write_ns).saturating_add(summary.other_ns);
     let mean_ns = io_ns / ranks.max(1);
     let slowest_ns = slowest_ns(run, totals, mean_ns);
-    let runtime = ShareOfTime { io_ns: slowest_ns, ranks_ns: of_job.runtime_ns.into() };
+    let runtime = ShareOfTime { io_ns: slowest_ns.into(), ranks_ns: of_job.runtime_ns.into() };
     let mut row = JobRow {
         job: of_job.key.clone(),
         source: read.source,
@@ -143,7 +151,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         batch: of_job.scheduler.clone(),
         // A log can have none that is valid.
         uid: Some(of_job.uid).filter(|&uid| uid != u32::MAX),
-        user: None,
+        user_name: None,
         program: of_job.exe.rsplit('/').next().unwrap_or_default().to_owned(),
         exe: of_job.exe.clone(),
         start_unix_ns: of_job.start_unix_ns,

@@ -14,8 +14,8 @@ use trace_format::op::Layer;
 /// Time in I/O and the time that there was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ShareOfTime {
-    /// Time in calls, summed over processes, ns.
-    pub io_ns: u64,
+    /// Time in calls, summed over processes, ns; as below.
+    pub io_ns: u128,
     /// Time that all ranks had, ns: a sum over jobs can be more than 64 bits hold.
     pub ranks_ns: u128,
 }

@@ -47,7 +47,7 @@ pub struct Whole {
     /// Bytes written.
     pub bytes_written: u64,
     /// Time in I/O, summed over processes, ns.
-    pub io_ns: u64,
+    pub io_ns: u128,
     /// Time that the ranks had (ranks x runtime), s.
     pub ranks_s: f64,
     /// The former's share of the latter.
@@ -62,7 +62,7 @@ impl Whole {
         self.files = self.files.saturating_add(job.files);
         self.bytes_read = self.bytes_read.saturating_add(job.bytes_read);
         self.bytes_written = self.bytes_written.saturating_add(job.bytes_written);
-        self.io_ns = self.io_ns.saturating_add(job.io_ns);
+        self.io_ns = self.io_ns.saturating_add(job.io_ns.into());
         self.ranks_ns = self.ranks_ns.saturating_add(job.time().ranks_ns);
     }
 
@@ -96,8 +96,36 @@ pub struct InterfaceRow {
     pub jobs: u64,
     /// Their share of all jobs: its adoption.
     pub share_of_jobs: f64,
-    /// What programs called; of MPI-IO as a whole the sum of both forms.
-    pub sums: InterfaceSum,
+    /// Calls that programs made; of MPI-IO as a whole the sum of both forms.
+    pub calls: u64,
+    /// Bytes read and written by them.
+    pub bytes: u64,
+    /// Time in them, summed over processes, ns.
+    pub time_ns: u128,
+}
+
+/// Sums of an interface over jobs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    jobs: u64,
+    calls: u64,
+    bytes: u64,
+    time_ns: u128,
+}
+
+impl Used {
+    fn add(&mut self, sum: &InterfaceSum) {
+        self.jobs += u64::from(sum.used);
+        self.calls = self.calls.saturating_add(sum.calls);
+        self.bytes = self.bytes.saturating_add(sum.bytes);
+        self.time_ns = self.time_ns.saturating_add(sum.time_ns.into());
+    }
+
+    fn row(self, interface: &'static str, whole: &Whole) -> InterfaceRow {
+        let Self { jobs, calls, bytes, time_ns } = self;
+        let share_of_jobs = jobs as f64 / whole.jobs.max(1) as f64;
+        InterfaceRow { interface, jobs, share_of_jobs, calls, bytes, time_ns }
+    }
 }
 
 /// Files of one size.
@@ -167,7 +195,7 @@ pub struct CodeRow {
     /// Findings.
     pub findings: u64,
     /// What they cost together, where that can be told; ns summed over processes.
-    pub cost_ns: u64,
+    pub cost_ns: u128,
     /// The most severe of them.
     pub severity: Severity,
 }
@@ -214,8 +242,9 @@ pub struct Together {
     incomplete: u64,
     users: BTreeMap<String, Whole>,
     programs: BTreeMap<String, Whole>,
-    interfaces: [(u64, InterfaceSum); INTERFACES.len()],
-    mpiio_jobs: u64,
+    interfaces: [Used; INTERFACES.len()],
+    /// MPI-IO in either form.
+    mpiio: Used,
     tally: Tally,
     numbers: [u64; NUMBERS.len()],
     shares: [(u64, u64); SHARES.len()],
@@ -229,14 +258,12 @@ impl Together {
         self.whole.add(job);
         self.incomplete += u64::from(!job.complete);
         let number = job.uid.map_or_else(|| "unknown".into(), |uid| uid.to_string());
-        self.users.entry(job.user.clone().unwrap_or(number)).or_default().add(job);
+        self.users.entry(job.user_name.clone().unwrap_or(number)).or_default().add(job);
         self.programs.entry(job.program.clone()).or_default().add(job);
-        for ((jobs, sum), (interface, _)) in self.interfaces.iter_mut().zip(INTERFACES) {
-            let one = job.interface(interface);
-            *jobs += u64::from(one.used);
-            sum.add(&one);
+        for (used, (interface, _)) in self.interfaces.iter_mut().zip(INTERFACES) {
+            used.add(&job.interface(interface));
         }
-        self.mpiio_jobs += u64::from(job.uses_mpiio());
+        self.mpiio.add(&job.mpiio());
         self.tally.add(files);
         let place = NUMBERS.iter().position(|(most, _)| job.files <= *most);
         place.and_then(|place| self.numbers.get_mut(place)).into_iter().for_each(|jobs| *jobs += 1);
@@ -260,7 +287,7 @@ impl Together {
             });
             row.jobs += u64::from(seen.insert(finding.code));
             row.findings += 1;
-            row.cost_ns = row.cost_ns.saturating_add(finding.cost_ns.unwrap_or_default());
+            row.cost_ns = row.cost_ns.saturating_add(finding.cost_ns.unwrap_or_default().into());
             row.severity = row.severity.max(finding.severity);
         }
     }
@@ -269,20 +296,10 @@ impl Together {
     #[must_use]
     pub fn finish(self, jobs: Vec<JobRow>, left_out: Vec<LeftOut>, remarks: Vec<String>) -> Corpus {
         let whole = self.whole.finish();
-        let count = whole.jobs.max(1) as f64;
-        let mpiio = self.mpiio_jobs;
-        let interface = |interface, jobs: u64, sums| InterfaceRow {
-            interface,
-            jobs,
-            share_of_jobs: jobs as f64 / count,
-            sums: InterfaceSum { used: jobs > 0, ..sums },
-        };
-        let mut both = InterfaceSum::default();
-        let forms = INTERFACES.iter().zip(&self.interfaces).filter(|((_, name), _)| name.starts_with("mpiio"));
-        forms.for_each(|(_, (_, sums))| both.add(sums));
-        let each = INTERFACES.iter().zip(self.interfaces).map(|((_, name), (jobs, sums))| interface(name, jobs, sums));
-        let mut interfaces: Vec<InterfaceRow> = each.collect();
-        interfaces.insert(2.min(interfaces.len()), interface("mpiio", mpiio, both));
+        let mut interfaces: Vec<InterfaceRow> =
+            INTERFACES.iter().zip(self.interfaces).map(|((_, name), used)| used.row(name, &whole)).collect();
+        let before = INTERFACES.iter().position(|(_, name)| name.starts_with("mpiio")).unwrap_or_default();
+        interfaces.insert(before, self.mpiio.row("mpiio", &whole));
         let with_data = self.tally.sizes.iter().map(|sum| sum.files).fold(0, u64::saturating_add);
         let share = |files: u64| (with_data > 0).then(|| files as f64 / with_data as f64);
         let sizes = FILE_SIZES.iter().zip(self.tally.sizes);
@@ -334,8 +351,8 @@ fn share_place(share: Option<f64>) -> Option<usize> {
 }
 
 fn groups(groups: BTreeMap<String, Whole>, whole: &Whole) -> Vec<GroupRow> {
-    let of = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
-    let bytes = |sums: &Whole| sums.bytes_read.saturating_add(sums.bytes_written);
+    let of = |part: u128, whole: u128| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+    let bytes = |sums: &Whole| u128::from(sums.bytes_read) + u128::from(sums.bytes_written);
     let row = |(name, sums): (String, Whole)| GroupRow {
         name,
         share_of_io: of(sums.io_ns, whole.io_ns),

@@ -16,6 +16,7 @@ use crate::load::content::Pool;
 use crate::load::corpus::{JobFiles, LeftOut, find};
 use crate::load::{self, Run};
 use crate::progress::Bar;
+use crate::render::Format;
 use crate::scan::{Progress, scan};
 use crate::thresholds::Thresholds;
 use anyhow::Result;
@@ -76,7 +77,7 @@ pub fn corpus(args: &CorpusArgs) -> Result<CorpusReport> {
     let bar = Bar::jobs(found.jobs.len() as u64);
     let make = |number: usize| {
         let files = found.jobs.get(number);
-        let done = files.map(|files| one(files, &pool, &thresholds, !args.no_findings, tables_wanted(args)));
+        let done = files.map(|files| one(files, &pool, &thresholds, !args.no_findings, args.output.is_some()));
         bar.advance(1);
         let bytes = done.as_ref().map_or(0, |done| done.as_ref().map_or(0, held));
         (done, bytes)
@@ -88,7 +89,7 @@ pub fn corpus(args: &CorpusArgs) -> Result<CorpusReport> {
             Some(Err(failed)) => left_out.push(failed),
             Some(Ok(mut done)) => {
                 keys.make_unique(&mut done.row.job);
-                done.row.user = done.row.uid.and_then(|uid| users.name(uid));
+                done.row.user_name = done.row.uid.and_then(|uid| users.name(uid));
                 together.add(&done.row, &done.tally, &done.findings);
                 if let Some(tables) = &mut tables {
                     tables.add(&done.row, &done.files, &done.findings)?;
@@ -105,12 +106,11 @@ pub fn corpus(args: &CorpusArgs) -> Result<CorpusReport> {
     left_out.sort();
     remarks.extend(keys.remark());
     sort(&mut rows, args.sort);
-    rows.truncate(args.limit.unwrap_or(usize::MAX));
+    // A table for people says how many more there are.
+    if args.format != Format::Table {
+        rows.truncate(args.limit.unwrap_or(usize::MAX));
+    }
     Ok(CorpusReport { result: together.finish(rows, left_out, remarks), shown: args.limit.unwrap_or(SHOWN) })
-}
-
-fn tables_wanted(args: &CorpusArgs) -> bool {
-    args.output.is_some()
 }
 
 /// Bytes that a job's rows hold, about.

@@ -31,6 +31,14 @@ impl Report for CorpusReport {
     }
 }
 
+/// The time of many jobs can be more ns than 64 bits hold.
+fn duration(ns: u128) -> String {
+    match u64::try_from(ns) {
+        Ok(ns) => units::duration(ns),
+        Err(_) => format!("{} s", units::count(u64::try_from(ns / 1_000_000_000).unwrap_or(u64::MAX))),
+    }
+}
+
 fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
     let whole = &corpus.whole;
     let data = format!("{} read, {} written", units::bytes(whole.bytes_read), units::bytes(whole.bytes_written));
@@ -40,7 +48,7 @@ fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
         ("jobs", format!("{} of {}", units::count(whole.jobs), units::counted(corpus.users.len() as u64, "user"))),
         ("files", units::count(whole.files)),
         ("data", data),
-        ("I/O", format!("{} of calls{share}", units::duration(whole.io_ns))),
+        ("I/O", format!("{} of calls{share}", duration(whole.io_ns))),
     ]
 }
 
@@ -56,7 +64,7 @@ fn share(share: Option<f64>) -> Cell {
 
 fn jobs(corpus: &Corpus, shown: usize) -> Table {
     let row = |job: &JobRow| {
-        let user = job.user.clone().or_else(|| job.uid.map(|uid| uid.to_string()));
+        let user = job.user_name.clone().or_else(|| job.uid.map(|uid| uid.to_string()));
         let mut cells = vec![
             Cell::Text(job.job.clone()),
             Cell::Text(job.batch.clone()),
@@ -103,7 +111,7 @@ fn jobs(corpus: &Corpus, shown: usize) -> Table {
     let mut columns = vec![
         ("", "job"),
         ("", "batch"),
-        ("User", "user"),
+        ("User", "user_name"),
         ("", "uid"),
         ("Program", "program"),
         ("", "exe"),

@@ -9,6 +9,12 @@ fn share(share: Option<f64>) -> Cell {
     share.map_or(Cell::None, Cell::Share)
 }
 
+/// A time of many jobs; in whole seconds if it is more ns than 64 bits hold.
+fn duration(ns: u128) -> Cell {
+    u64::try_from(ns)
+        .map_or_else(|_| Cell::Count(u64::try_from(ns / 1_000_000_000).unwrap_or(u64::MAX)), Cell::Duration)
+}
+
 fn table(name: &'static str, title: &str, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Table {
     Table { name, title: title.into(), columns, rows, most: usize::MAX }
 }
@@ -22,7 +28,7 @@ pub(super) fn groups(name: &'static str, title: &str, who: Column, rows: &[Group
             Cell::Bytes(row.sums.bytes_read),
             Cell::Bytes(row.sums.bytes_written),
             Cell::Share(row.share_of_bytes),
-            Cell::Duration(row.sums.io_ns),
+            duration(row.sums.io_ns),
             Cell::Share(row.share_of_io),
             share(row.sums.io_share),
             Cell::Count(row.sums.files),
@@ -49,9 +55,9 @@ pub(super) fn interfaces(rows: &[InterfaceRow]) -> Table {
             Cell::Text(row.interface.into()),
             Cell::Count(row.jobs),
             Cell::Share(row.share_of_jobs),
-            Cell::Count(row.sums.calls),
-            Cell::Bytes(row.sums.bytes),
-            Cell::Duration(row.sums.time_ns),
+            Cell::Count(row.calls),
+            Cell::Bytes(row.bytes),
+            duration(row.time_ns),
         ]
     };
     let columns = vec![
@@ -137,7 +143,7 @@ pub(super) fn findings(rows: &[CodeRow], shown: usize) -> Table {
             Cell::Text(row.code.name().into()),
             Cell::Count(row.jobs),
             Cell::Count(row.findings),
-            Cell::Duration(row.cost_ns),
+            duration(row.cost_ns),
             Cell::Text(row.severity.name().into()),
             Cell::Text(row.meaning.into()),
         ]

@@ -132,7 +132,7 @@ fn job_batch(jobs: &[&JobRow]) -> Result<RecordBatch> {
         ("form", texts(all().map(|job| job.form))),
         ("batch", texts(all().map(|job| &job.batch))),
         ("uid", some_numbers(all().map(|job| job.uid.map(u64::from)))),
-        ("user", some_texts(all().map(|job| job.user.as_ref()))),
+        ("user_name", some_texts(all().map(|job| job.user_name.as_ref()))),
         ("program", texts(all().map(|job| &job.program))),
         ("exe", texts(all().map(|job| &job.exe))),
         ("start", moments(all().map(|job| job.start_unix_ns))),
