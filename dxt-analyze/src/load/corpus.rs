@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
-use std::fs::Metadata;
+use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub fn find(named: &[PathBuf]) -> Result<Found> {
     let mut walk = Walk::default();
     for name in named {
         let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
-        if about.is_dir() { walk.directory(name, &about) } else { walk.file(name.clone(), true) }
+        if about.is_dir() { walk.directory(name, &about) } else { walk.named(name.clone()) }
     }
     if walk.paths.is_empty() && walk.left_out.is_empty() {
         return Err(UsageError("there is no *.dxt or *.darshan file in what is named".into()).into());
@@ -128,31 +128,46 @@ impl Walk {
         if !self.directories.insert((about.dev(), about.ino())) {
             return;
         }
-        let listed = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
-        let mut entries: Vec<PathBuf> = match listed {
-            Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
+        let listed = || -> std::io::Result<(PathBuf, Vec<DirEntry>)> {
+            Ok((folder.canonicalize()?, std::fs::read_dir(folder)?.collect::<std::io::Result<_>>()?))
+        };
+        let (real, mut entries) = match listed() {
+            Ok(listed) => listed,
             Err(error) => return self.leave_out(folder, &error),
         };
-        entries.sort();
+        entries.sort_by_key(DirEntry::file_name);
         let mut folders = Vec::new();
-        for path in entries {
+        for entry in entries {
+            let (path, name) = (entry.path(), entry.file_name());
+            // What the listing tells, so that not every file has to be asked for.
+            let kind = entry.file_type().ok();
+            let is_link = kind.is_none_or(|kind| kind.is_symlink());
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some("dxt" | "darshan") if !path.is_dir() => self.file(path, false),
+                Some("dxt" | "darshan") if is_link && !path.is_dir() => self.named(path),
+                Some("dxt" | "darshan") if kind.is_some_and(|kind| !kind.is_dir() && !is_link) => {
+                    self.file(path, real.join(name));
+                }
                 Some("partial") => self.partial += 1,
                 // What is no directory is passed over without a word: sites keep other files beside logs.
-                _ => folders.extend(std::fs::metadata(&path).ok().filter(Metadata::is_dir).map(|about| (path, about))),
+                _ if is_link || kind.is_some_and(|kind| kind.is_dir()) => {
+                    let about = std::fs::metadata(&path).ok().filter(Metadata::is_dir);
+                    folders.extend(about.map(|about| (path, about)));
+                }
+                _ => {}
             }
         }
         folders.into_iter().for_each(|(path, about)| self.directory(&path, &about));
     }
 
-    fn file(&mut self, path: PathBuf, named: bool) {
-        // A link, or a name that may be in a directory that is named as well.
-        let other = named || path.is_symlink();
-        let real = match if other { path.canonicalize() } else { real(&path) } {
-            Ok(real) => real,
-            Err(error) => return self.leave_out(&path, &error),
-        };
+    /// A file that the user named, or a link to one.
+    fn named(&mut self, path: PathBuf) {
+        match path.canonicalize() {
+            Ok(real) => self.file(path, real),
+            Err(error) => self.leave_out(&path, &error),
+        }
+    }
+
+    fn file(&mut self, path: PathBuf, real: PathBuf) {
         if self.files.insert(real) {
             self.paths.push(path);
         }
@@ -161,12 +176,6 @@ impl Walk {
     fn leave_out(&mut self, path: &Path, error: &std::io::Error) {
         self.left_out.push(LeftOut { file: path.display().to_string(), why: error.to_string() });
     }
-}
-
-/// The real path of a file that is no link.
-fn real(path: &Path) -> std::io::Result<PathBuf> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(folder.canonicalize()?.join(path.file_name().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -186,7 +195,7 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", deep.join("gone.darshan")).unwrap();
         let mut walk = Walk::default();
         walk.directory(folder.path(), &std::fs::metadata(folder.path()).unwrap());
-        walk.file(deep.join("b.darshan"), true);
+        walk.named(deep.join("b.darshan"));
         let names: Vec<_> = walk.paths.iter().filter_map(|path| path.file_name()?.to_str()).collect();
         assert_eq!((names, walk.partial), (vec!["a.darshan", "b.darshan", "c.dxt"], 1));
         assert!(walk.left_out.len() == 1 && walk.left_out[0].file.ends_with("gone.darshan"));

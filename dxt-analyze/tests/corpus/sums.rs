@@ -1,6 +1,6 @@
 //! What jobs are together is the sum of their rows.
 
-use super::{corpus, put, row, site, text, through_hdf5};
+use super::{corpus, put, row, site, testdata, text, through_hdf5};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -84,6 +84,15 @@ fn a_library_below_is_used_and_its_bytes_count_once() {
     let found = &row(&report, "a.dxt")["interfaces"];
     let of = |name: &str| (found[name]["used"] == true, number(&found[name], "bytes"));
     assert_eq!([of("hdf5"), of("mpiio_collective"), of("posix")], [(true, 800), (true, 0), (false, 0)]);
+}
+
+#[test]
+fn the_slowest_rank_of_reduced_records_is_darshans() {
+    // All of the job is one file that all ranks share; `darshan-parser` prints MPIIO_F_SLOWEST_RANK_TIME 0.050826.
+    let report = corpus(&[text(&testdata("darshan/x86_64-3.0.0.darshan"))], 0);
+    let row = row(&report, "x86_64-3.0.0.darshan");
+    assert_eq!((number(row, "slowest_ns"), number(row, "ranks")), (50_826_311, 4));
+    assert_eq!(report["sharing"][2]["files"], 1);
 }
 
 #[test]

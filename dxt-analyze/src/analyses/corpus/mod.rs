@@ -4,13 +4,15 @@
 mod files;
 mod interface;
 mod job;
+mod result;
 mod share;
 mod together;
 
 pub use files::{FILE_SIZES, JobFile, Sharing, SizeSum, Tally, files, tally};
 pub use interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
 pub use job::{JobRow, Read, job};
-pub use share::{ShareOfTime, slowest_ns};
-pub use together::{
-    CodeRow, Corpus, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow, Together, Whole,
+pub use result::{
+    CodeRow, Corpus, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow, Whole,
 };
+pub use share::{ShareOfTime, slowest_ns};
+pub use together::Together;
