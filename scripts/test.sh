@@ -22,11 +22,12 @@ cargo build --workspace --release
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
 export DXT_TRACER_LIB
 
-# What the tests of `export` read its files with; without it they are skipped and say so.
+# What the tests of `export` and `corpus` read their files with; without it they are skipped and say so. (Those of `corpus` also run
+# Spark, if this Python has pyspark and there is a Java.)
 test_python=$(target_dir)/test-venv/bin/python3
-if ! "$test_python" -c "import duckdb, pyarrow, darshan, drishti, explorer" >/dev/null 2>&1; then
+if ! "$test_python" -c "import duckdb, pyarrow, darshan, drishti, explorer, dask.dataframe" >/dev/null 2>&1; then
     heading "Python modules for tests"
-    modules=(duckdb pyarrow darshan drishti-io dxt-explorer)
+    modules=(duckdb pyarrow darshan drishti-io dxt-explorer "dask[dataframe]")
     if ! { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet "${modules[@]}"; }; then
         echo "failed to install ${modules[*]}: the tests that need them will be skipped"
     fi

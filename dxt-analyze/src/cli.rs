@@ -55,6 +55,8 @@ pub enum Verb {
     Convert(ConvertArgs),
     /// A trace for other programs: Darshan's log, Parquet for SQL and data frames, Perfetto for a timeline, CSV, JSON lines
     Export(ExportArgs),
+    /// Many jobs: a row for each, who does most I/O and how; tables in Parquet for SQL and data frames
+    Corpus(CorpusArgs),
     /// Verifies every checksum of trace files
     Check(CheckArgs),
     /// What a finding means, how it is computed, and what to do about it
@@ -444,6 +446,62 @@ pub struct ExportArgs {
     /// perfetto: most slices to write; of a longer trace the longest calls are kept and the others merged
     #[arg(long, default_value_t = 500_000, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     pub most: u64,
+}
+
+/// What `corpus` sorts jobs by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SortJobs {
+    /// Time in I/O, summed over processes
+    #[default]
+    IoTime,
+    /// Bytes read and written
+    Bytes,
+    /// Share of the runtime in I/O, mean over ranks
+    Share,
+    /// Share of the runtime in I/O of the slowest rank
+    Slowest,
+    /// Runtime
+    Runtime,
+    /// Ranks
+    Ranks,
+    /// Files used
+    Files,
+    /// Start, the latest first
+    Start,
+    /// Where they were found
+    Source,
+}
+
+/// `corpus`.
+#[derive(Clone, Debug, Args)]
+pub struct CorpusArgs {
+    /// Directories, however deep, with *.dxt and *.darshan files of any number of jobs; or such files
+    #[arg(required = true, value_name = "DIR")]
+    pub places: Vec<PathBuf>,
+    /// Write tables in Parquet into this directory: jobs, job_files, job_findings
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace tables that exist
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// What comes first
+    #[arg(long, value_enum, default_value_t)]
+    pub sort: SortJobs,
+    /// Jobs to list, and rows of users and programs to show (default: 20 on a terminal, all in JSON and CSV)
+    #[arg(short = 'n', long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Look for no findings: a long trace is then read many times faster
+    #[arg(long)]
+    pub no_findings: bool,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Which of the report's tables to write as CSV (default: the jobs)
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
 }
 
 /// `check`.

@@ -12,7 +12,8 @@ pub enum Exit {
     Failure = 1,
     /// The command line asks for something that makes no sense.
     Usage = 2,
-    /// Done, but the trace is incomplete: something is damaged, cut or lost, or segments were folded into counters.
+    /// Done, but the trace is incomplete: something is damaged, cut or lost, or segments were folded into counters. Of
+    /// many jobs: one is, or a file was left out.
     Incomplete = 3,
     /// Done, and a finding is at or above `--fail-on`.
     Findings = 4,

@@ -5,15 +5,15 @@ use super::completeness::Completeness;
 use super::details::{self, DataSetRow, DatatypeRow, HintRow};
 use super::groups::Group;
 use super::profiles::FileProfile;
+use super::sums::{self, Sums};
 use super::totals::{self, StreamTotal};
 use crate::findings::Finding;
-use crate::load::{FileLayout, Process, Run, Within};
+use crate::load::{FileLayout, Run, Within};
 use crate::render::units;
 use crate::scan::Lost;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
-use trace_format::op::OpClass;
 
 /// The job.
 #[derive(Clone, Debug, Serialize)]
@@ -150,28 +150,16 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
     let totals = totals::with_missing(run, partial);
     let missing = Completeness::of(run, lost);
     let mut by_op: BTreeMap<OpKey, (Counters, u64)> = BTreeMap::new();
-    let mut by_file: BTreeMap<u32, FileSum> = BTreeMap::new();
-    let (mut read, mut written, mut other) = ((0, 0), (0, 0), 0_u64);
     for total in &totals {
         let Some(process) = run.processes.get(total.process as usize) else { continue };
         let Some(stream) = process.streams.get(total.stream as usize) else { continue };
         let sums = by_op.entry((usize::from(stream.op), stream.within(), stream.failed)).or_default();
         sums.0.merge(&total.all);
         sums.1 = sums.1.saturating_add(total.missing);
-        if stream.within() != Within::Nothing {
-            by_file.entry(stream.file).or_default();
-            continue;
-        }
-        // Calls that failed took time and moved nothing: they count among the operations, not in bandwidths.
-        let class = run.op(stream).class.filter(|_| !stream.failed);
-        by_file.entry(stream.file).or_default().add(run, process, total, class);
-        match class {
-            Some(OpClass::Read) => add(&mut read, &total.all),
-            Some(OpClass::Write) => add(&mut written, &total.all),
-            _ => other = other.saturating_add(total.all.duration),
-        }
     }
-    let files = by_file.len() as u64;
+    let by_file = sums::by_file(run, &totals);
+    let sum = |part: fn(&Sums) -> u64| by_file.iter().map(part).fold(0, u64::saturating_add);
+    let files = by_file.iter().filter(|sums| sums.all > 0).count() as u64;
     Summary {
         job: job(run, &totals),
         ranks: run.ranks(),
@@ -183,13 +171,13 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         missing_segments: missing.missing_segments,
         counted_operations: missing.counted_operations,
         lost_segments: missing.lost_segments,
-        bytes_read: read.0,
-        bytes_written: written.0,
-        read_ns: read.1,
-        write_ns: written.1,
-        other_ns: other,
+        bytes_read: sum(|sums| sums.bytes_read),
+        bytes_written: sum(|sums| sums.bytes_written),
+        read_ns: sum(|sums| sums.read_ns),
+        write_ns: sum(|sums| sums.write_ns),
+        other_ns: sum(|sums| sums.other_ns),
         operations: operations(run, by_op),
-        top_files: top_files(run, by_file, top),
+        top_files: top_files(run, &by_file, top),
         top_data_sets: details::data_sets(run, &totals, top),
         hints: details::hints(run),
         datatypes: details::datatypes(run),
@@ -197,11 +185,6 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         findings: missing.findings(),
         missing,
     }
-}
-
-fn add((bytes, time): &mut (u64, u64), sums: &Counters) {
-    *bytes = bytes.saturating_add(sums.bytes);
-    *time = time.saturating_add(sums.duration);
 }
 
 /// Index of the operation, who made the calls, whether they failed.
@@ -234,51 +217,20 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-#[derive(Default)]
-struct FileSum {
-    processes: std::collections::BTreeSet<u32>,
-    /// Of a reduced record: the ranks that used the file through any layer.
-    ranks: u64,
-    operations: u64,
-    read: u64,
-    written: u64,
-    time_ns: u64,
-}
-
-impl FileSum {
-    fn add(&mut self, run: &Run, process: &Process, total: &StreamTotal, class: Option<OpClass>) {
-        let stream = process.streams.get(total.stream as usize);
-        if process.reduction.is_none() {
-            self.processes.insert(total.process);
-        } else if let Some(stream) = stream {
-            let mut spreads = process.reduction.spreads.iter().filter(|spread| spread.file == stream.file);
-            let of_layer = spreads.find(|spread| Some(spread.layer) == run.op(stream).layer);
-            self.ranks = self.ranks.max(of_layer.map_or(0, |spread| u64::from(spread.spread.ranks)));
-        }
-        self.operations = self.operations.saturating_add(total.all.segments);
-        self.time_ns = self.time_ns.saturating_add(total.all.duration);
-        match class {
-            Some(OpClass::Read) => self.read = self.read.saturating_add(total.all.bytes),
-            Some(OpClass::Write) => self.written = self.written.saturating_add(total.all.bytes),
-            _ => {}
-        }
-    }
-}
-
-fn top_files(run: &Run, sums: BTreeMap<u32, FileSum>, top: usize) -> Vec<FileRow> {
+fn top_files(run: &Run, sums: &[Sums], top: usize) -> Vec<FileRow> {
     // A file that only MPI-IO itself used (its lock test) is counted and not listed.
-    let mut sums: Vec<(u32, FileSum)> = sums.into_iter().filter(|(_, sum)| sum.operations > 0).collect();
-    sums.sort_by_key(|(file, sum)| (std::cmp::Reverse(sum.time_ns), *file));
+    let mut sums: Vec<(usize, &Sums)> = sums.iter().enumerate().filter(|(_, sums)| sums.operations > 0).collect();
+    sums.sort_by_key(|(file, sums)| (std::cmp::Reverse(sums.time_ns()), *file));
     sums.truncate(top);
-    let row = |(file, sum): (u32, FileSum)| {
-        let file = run.files.get(file as usize)?;
+    let row = |(file, sums): (usize, &Sums)| {
+        let file = run.files.get(file)?;
         Some(FileRow {
             file: file.name.clone(),
-            processes: sum.processes.len() as u64 + sum.ranks,
-            operations: sum.operations,
-            bytes_read: sum.read,
-            bytes_written: sum.written,
-            time_ns: sum.time_ns,
+            processes: sums.processes(),
+            operations: sums.operations,
+            bytes_read: sums.bytes_read,
+            bytes_written: sums.bytes_written,
+            time_ns: sums.time_ns(),
             layout: file.layout.as_ref().map(layout_words).or_else(|| file.layout_problem.clone()),
         })
     };

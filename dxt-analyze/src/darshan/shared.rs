@@ -37,7 +37,7 @@ impl Shared {
         out
     }
 
-    /// The region of all ranks; `None` if the log has no such record.
+    /// The region of all ranks; `None` if the log has no such record. A job that did no I/O has one, so that its trace is of a job.
     pub(super) fn region<R: Read + Seek>(
         self,
         log: &Log<R>,
@@ -46,7 +46,7 @@ impl Shared {
         number: u32,
         notes: Vec<Note>,
     ) -> Result<Option<Region>> {
-        if self.records.is_empty() && notes.is_empty() {
+        if self.records.is_empty() && notes.is_empty() && number > 0 {
             return Ok(None);
         }
         let info = log.info();

@@ -6,16 +6,18 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_format::read::Source;
 
 /// Most files open at once, well below the usual limit of 1,024 descriptors.
 pub const MAX_OPEN_FILES: usize = 128;
 
-/// Open files by number; the one opened first is closed first.
+/// Open files by number; the one opened first is closed first. Runs that are loaded at a time can share one.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<PoolState>,
+    numbers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +74,8 @@ impl Content {
     ///
     /// # Errors
     /// What the system said when the file was opened.
-    pub fn file(path: &Path, number: usize, pool: &Arc<Pool>) -> std::io::Result<Self> {
+    pub fn file(path: &Path, pool: &Arc<Pool>) -> std::io::Result<Self> {
+        let number = pool.numbers.fetch_add(1, Ordering::Relaxed);
         let size = pool.get(number, path)?.metadata()?.len();
         Ok(Self::File { path: path.to_owned(), size, number, pool: Arc::clone(pool) })
     }
@@ -107,7 +110,7 @@ mod tests {
             .map(|number| {
                 let path = folder.path().join(number.to_string());
                 std::fs::write(&path, number.to_string()).unwrap();
-                Content::file(&path, number, &pool).unwrap()
+                Content::file(&path, &pool).unwrap()
             })
             .collect();
         for (number, content) in contents.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod content;
+pub mod corpus;
 mod details;
 pub mod filters;
 pub mod find;
@@ -49,21 +50,38 @@ pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
 /// # Errors
 /// [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise if nothing can be read.
 pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
-    let (inputs, mut failures) = open_all(sources);
-    if inputs.is_empty() {
-        return match failures.len() {
-            0 => Err(UsageError("no trace is named".into()).into()),
-            1 => Err(failures.remove(0).1),
-            count => Err(failures.remove(0).1.context(format!("failed to read any of {count} files; the first"))),
-        };
-    }
+    let (inputs, failures) = some(open_all(sources))?;
     let inputs = choose_job(inputs, job)?;
+    Ok(merge::merge(inputs, problems(failures)))
+}
+
+/// Loads a job whose files are known to be of one; `pool` is shared with others that are loaded at the same time.
+///
+/// # Errors
+/// If nothing can be read.
+pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
+    let sources = paths.iter().cloned().map(Source::Path).collect();
+    let (inputs, failures) = some(open_all_in(sources, pool))?;
+    Ok(merge::merge(inputs, problems(failures)))
+}
+
+/// Those that could be opened; an error if there are none.
+fn some((inputs, mut failures): (Vec<Input>, Vec<Failure>)) -> Result<(Vec<Input>, Vec<Failure>)> {
+    match (inputs.len(), failures.len()) {
+        (0, 0) => Err(UsageError("no trace is named".into()).into()),
+        (0, 1) => Err(failures.remove(0).1),
+        (0, count) => Err(failures.remove(0).1.context(format!("failed to read any of {count} files; the first"))),
+        _ => Ok((inputs, failures)),
+    }
+}
+
+fn problems(failures: Vec<Failure>) -> Vec<Problem> {
     let problems = failures.into_iter().map(|(path, error)| Problem {
         file: path.display().to_string(),
         offset: 0,
         what: format!("{:#}", error.root_cause()),
     });
-    Ok(merge::merge(inputs, problems.collect()))
+    problems.collect()
 }
 
 /// An input that could not be opened, and why.
@@ -72,14 +90,16 @@ pub type Failure = (PathBuf, anyhow::Error);
 /// Opens every source; keeps the order.
 #[must_use]
 pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
-    let pool = Arc::new(Pool::default());
-    let numbered: Vec<(usize, Source)> = sources.into_iter().enumerate().collect();
-    let opened: Vec<std::result::Result<Input, Failure>> = numbered
+    open_all_in(sources, &Arc::new(Pool::default()))
+}
+
+fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failure>) {
+    let opened: Vec<std::result::Result<Input, Failure>> = sources
         .into_par_iter()
-        .map(|(number, source)| {
+        .map(|source| {
             let (path, content) = match source {
                 Source::Path(path) => {
-                    let content = Content::file(&path, number, &pool);
+                    let content = Content::file(&path, pool);
                     (path, content)
                 }
                 Source::Memory(path, bytes) => (path, Ok(Content::Memory(bytes))),

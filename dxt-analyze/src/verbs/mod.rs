@@ -2,8 +2,10 @@
 
 mod check;
 mod checks;
+mod columnar;
 mod compare;
 mod convert;
+mod corpus;
 mod counters;
 mod darshan_text;
 mod dump;
@@ -29,6 +31,7 @@ pub use check::{CheckReport, FileCheck, State, check, check_sources};
 pub use checks::{ChecksReport, checks, checks_of};
 pub use compare::{CompareReport, compare, compare_of};
 pub use convert::convert;
+pub use corpus::{CorpusReport, corpus};
 pub use counters::{counters, counters_of};
 pub use dump::{CSV_HEADER, dump, dump_run};
 pub use explain::{Explained, explain};
@@ -111,6 +114,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let style = style(args.format, None, color);
             render::write(&explain(args)?, &style, &mut out).map(|()| Exit::Fine)
         }
+        Verb::Corpus(args) => {
+            let report = corpus(args)?;
+            let style = style(args.format, args.table.clone(), color);
+            render::write(&report, &style, &mut out).map(|()| report.exit())
+        }
         Verb::Check(args) => {
             let report = check(args)?;
             let style = style(args.format, args.table.clone(), color);
@@ -157,18 +165,18 @@ fn finish(
 
 /// Loads the job that the options name and narrows it down to what they choose.
 fn open(inputs: &Inputs) -> Result<Run> {
-    let thresholds = match &inputs.thresholds {
-        None => Thresholds::default(),
-        Some(path) => {
-            let place = || format!("failed to read the thresholds in {}", path.display());
-            Thresholds::parse(&std::fs::read_to_string(path).with_context(place)?).with_context(place)?
-        }
-    };
+    let thresholds = thresholds(inputs.thresholds.as_deref())?;
     let chosen = selection(inputs)?;
     let mut run = load::load_paths(&inputs.traces, inputs.job.as_deref())?;
     run.thresholds = thresholds;
     run.select(chosen);
     Ok(run)
+}
+
+fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
+    let Some(path) = path else { return Ok(Thresholds::default()) };
+    let place = || format!("failed to read the thresholds in {}", path.display());
+    Thresholds::parse(&std::fs::read_to_string(path).with_context(place)?).with_context(place)
 }
 
 fn selection(inputs: &Inputs) -> Result<Selection> {

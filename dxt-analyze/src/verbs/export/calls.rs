@@ -4,6 +4,7 @@ use super::Job;
 use crate::layouts::spread::Parts;
 use crate::load::{Process, Run, Stream};
 use crate::scan::{Block, Row};
+use crate::verbs::columnar::signed;
 use serde::Serialize;
 use trace_format::op::OpClass;
 
@@ -27,11 +28,6 @@ pub(super) fn kind_name(class: Option<OpClass>) -> &'static str {
         Some(OpClass::Map) => "map",
         _ => "other",
     }
-}
-
-/// A number as most readers of tables know it.
-pub(super) fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// A moment, ns since 1970.

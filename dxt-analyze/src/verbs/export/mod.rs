@@ -6,7 +6,7 @@ mod calls;
 mod dxt_text;
 mod parquet;
 mod perfetto;
-mod place;
+pub(super) mod place;
 mod rows;
 
 use crate::analyses::completeness::Completeness;

@@ -62,11 +62,11 @@ fn beside(path: &Path, extension: &str) -> PathBuf {
 }
 
 /// A file or directory that is removed with all in it, unless it was given another name.
-pub(super) struct Partial(pub(super) PathBuf);
+pub(in crate::verbs) struct Partial(pub(in crate::verbs) PathBuf);
 
 impl Partial {
     /// What will be made at `path`; what an earlier run left there is removed.
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(in crate::verbs) fn new(path: PathBuf) -> Self {
         let partial = Self(path);
         partial.remove();
         partial

@@ -4,19 +4,25 @@
 pub(super) mod data;
 mod html;
 mod page;
+mod passes;
 pub(super) mod sections;
 mod verdict;
 
+use crate::analyses::summary::Summary;
 use crate::cli::ReportArgs;
 use crate::exit::Exit;
-use crate::findings::Finding;
+use crate::findings::{Code, Finding};
 use crate::load::Run;
 use crate::render::{self, Part, Report, Style, View, units};
 use anyhow::{Context, Result};
+use passes::Found;
 use sections::Settings;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
+
+/// Rows listed by the analyses that findings without a page come from: what the page lists unless it is told otherwise.
+const TOP: usize = 50;
 
 /// A page, and what decides the exit code.
 #[derive(Debug, Serialize)]
@@ -79,7 +85,7 @@ pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
 pub(super) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) -> Result<Page> {
     let mut sections = sections::all(run, &Settings { layout: layout.map(Path::to_path_buf), top })?;
     sections.data.tiles = tiles;
-    let findings = findings(&sections);
+    let findings = passes::each_once(sections.list.iter().flat_map(|section| &section.findings));
     let verdict = verdict::verdict(&findings, &sections.summary);
     let html = page::assemble(&verdict, &sections)?;
     let complete = sections.summary.missing.complete;
@@ -91,18 +97,19 @@ pub(super) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
 ///
 /// # Errors
 /// If the layouts make no sense.
-pub(super) fn findings_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Vec<Finding>> {
-    Ok(findings(&sections::all(run, &Settings { layout: layout.map(Path::to_path_buf), top })?))
+pub(super) fn findings_of(run: &Run, layout: Option<&Path>) -> Result<Vec<Finding>> {
+    Ok(found_of(run, layout)?.findings())
 }
 
-/// Findings of all sections, each once, the most severe first.
-fn findings(sections: &sections::Sections) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    for finding in sections.list.iter().flat_map(|section| &section.findings) {
-        if !findings.contains(finding) {
-            findings.push(finding.clone());
-        }
-    }
-    crate::findings::sort(&mut findings);
-    findings
+/// What the findings of a page come from.
+///
+/// # Errors
+/// If the layouts make no sense.
+pub(super) fn found_of(run: &Run, layout: Option<&Path>) -> Result<Found> {
+    passes::passes(run, &Settings { layout: layout.map(Path::to_path_buf), top: TOP }, false)
+}
+
+/// The codes of the findings that stand on the first screen of a page.
+pub(super) fn top_codes(findings: &[Finding], summary: &Summary) -> Vec<Code> {
+    verdict::verdict(findings, summary).top.into_iter().map(|costly| costly.finding.code).collect()
 }

@@ -11,25 +11,10 @@ use crate::exit::UsageError;
 use crate::load::{FileLayout, Run};
 use crate::scan::Lost;
 use anyhow::{Context, Result};
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
-use parquet::schema::types::ColumnPath;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The tables, each a directory.
 const TABLES: [&str; 4] = ["segments", "files", "ranks", "findings"];
-/// Rows that are stored together.
-const ROW_GROUP: usize = 1 << 20;
-/// Bytes that a row group may take while it is made: reached before a million rows only if accesses touch many targets each.
-const ROW_GROUP_BYTES: usize = 96 << 20;
-/// Rows listed by the analyses that findings come from, as on the report page.
-const TOP: usize = 50;
 
 /// Writes the job; returns what was lost on the way.
 pub(super) fn write(job: &Job<'_>) -> Result<Lost> {
@@ -82,44 +67,6 @@ fn encoded(key: &str) -> String {
     out
 }
 
-/// How all files are written.
-fn properties() -> WriterPropertiesBuilder {
-    WriterProperties::builder()
-        .set_created_by(concat!("dxt-analyze ", env!("CARGO_PKG_VERSION")).into())
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(ROW_GROUP))
-        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
-}
-
-/// The same with columns of numbers that grow: their differences are stored.
-fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[&str]) -> WriterProperties {
-    for &column in columns {
-        let path = || ColumnPath::from(column);
-        builder = builder.set_column_dictionary_enabled(path(), false);
-        builder = builder.set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);
-    }
-    builder.build()
-}
-
-/// A writer of one file.
-fn writer(path: &Path, schema: Arc<Schema>, properties: WriterProperties) -> Result<ArrowWriter<BufWriter<File>>> {
-    let file = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    Ok(ArrowWriter::try_new(file, schema, Some(properties))?)
-}
-
-/// Ends a file.
-fn finish(writer: ArrowWriter<BufWriter<File>>) -> Result<()> {
-    writer.into_inner()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    Ok(())
-}
-
-/// Writes a table that is small.
-fn table(path: &Path, batch: &RecordBatch) -> Result<()> {
-    let mut writer = writer(path, batch.schema(), properties().build())?;
-    writer.write(batch)?;
-    finish(writer)
-}
-
 /// Layout of a file of the run.
 fn layout_of<'a>(job: &'a Job<'_>, file: usize) -> Option<&'a FileLayout> {
     job.layouts.get(file)?.as_ref()
@@ -127,7 +74,7 @@ fn layout_of<'a>(job: &'a Job<'_>, file: usize) -> Option<&'a FileLayout> {
 
 /// Findings of the report page.
 fn findings(run: &Run, layout: Option<&Path>) -> Result<Vec<crate::findings::Finding>> {
-    crate::verbs::report::findings_of(run, layout, TOP)
+    crate::verbs::report::findings_of(run, layout)
 }
 
 #[cfg(test)]

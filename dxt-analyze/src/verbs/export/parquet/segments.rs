@@ -2,10 +2,11 @@
 //! a time, a row group of each in memory.
 
 use super::super::Job;
-use super::super::calls::{self, Storage, kind_name, mode_name, signed, times, unix};
+use super::super::calls::{self, Storage, kind_name, mode_name, times, unix};
 use crate::load::Run;
 use crate::progress::Bar;
 use crate::scan::{Block, Lost, Progress, Reader, segments_of};
+use crate::verbs::columnar::{self, signed};
 use anyhow::{Context, Result};
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::types::Int32Type;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Parts that are written at a time: each holds a row group.
 const WRITERS: usize = 8;
 /// Segments of a part: so many that there are some 64 parts, between these.
-const PART_SEGMENTS: (u64, u64) = (super::ROW_GROUP as u64, 1 << 24);
+const PART_SEGMENTS: (u64, u64) = (columnar::ROW_GROUP as u64, 1 << 24);
 /// Rows that are handed over at a time; fewer if they touch many targets.
 const BATCH_ROWS: usize = 1 << 16;
 const BATCH_TARGETS: usize = 1 << 20;
@@ -74,7 +75,7 @@ fn parts<'a>(run: &Run, blocks: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
 
 fn part(job: &Job<'_>, names: &Names, blocks: &[(u32, u32)], path: &Path, bar: &Bar, lost: &mut Lost) -> Result<()> {
     let schema = schema();
-    let mut writer = super::writer(path, Arc::clone(&schema), properties())?;
+    let mut writer = columnar::writer(path, Arc::clone(&schema), properties())?;
     let (mut reader, mut storage, mut rows) = <(Reader, Storage, Rows)>::default();
     for &(process, block) in blocks {
         if let Some(block) = reader.block(job.run, process, block, lost) {
@@ -90,7 +91,7 @@ fn part(job: &Job<'_>, names: &Names, blocks: &[(u32, u32)], path: &Path, bar: &
         }
         bar.advance(segments_of(job.run, process, block));
     }
-    super::finish(writer)
+    columnar::finish(writer)
 }
 
 /// Numbers of some rows of one block.
@@ -223,7 +224,7 @@ impl Names {
 
 fn properties() -> WriterProperties {
     let growing = ["offset", "start_ns", "end_ns", "start_unix_ns", "end_unix_ns", "stripe"];
-    super::with_differences(super::properties(), &growing)
+    columnar::with_differences(columnar::properties(), &growing)
 }
 
 /// The columns; the job's key is in the name of the directory.

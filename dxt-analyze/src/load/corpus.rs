@@ -1,0 +1,214 @@
+//! Many jobs: from what the user named, however deep in directories, to the files of each job. Here a file is opened to see whose
+//! it is, and closed again; nothing of it is kept.
+
+use super::content::{Content, Pool};
+use super::is_darshan;
+use crate::exit::UsageError;
+use anyhow::{Context, Result, ensure};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use std::fs::{DirEntry, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trace_format::read::Trace;
+
+/// A file or directory that is left out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct LeftOut {
+    /// Its path.
+    pub file: String,
+    /// Why, and what can be done.
+    pub why: String,
+}
+
+impl LeftOut {
+    /// By what went wrong.
+    #[must_use]
+    pub fn new(path: &Path, error: &anyhow::Error) -> Self {
+        let (file, why) = (path.display().to_string(), format!("{error:#}"));
+        // The path stands before it already, and a file is a line.
+        let told = ["failed to read ", "failed to open "].map(|what| format!("{what}{file}: "));
+        let why = told.iter().find_map(|told| why.strip_prefix(told)).unwrap_or(&why).replace('\n', " ");
+        Self { file, why }
+    }
+}
+
+/// The files of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFiles {
+    /// In order; at least one.
+    pub paths: Vec<PathBuf>,
+    /// Whether it is a Darshan log.
+    pub darshan: bool,
+}
+
+/// What is to be read.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The jobs, in the order of their first files.
+    pub jobs: Vec<JobFiles>,
+    /// What is left out.
+    pub left_out: Vec<LeftOut>,
+    /// Notes for the user.
+    pub remarks: Vec<String>,
+}
+
+/// Finds the jobs in `named`: each Darshan log is one, and all traces with one key are one, wherever they lie.
+///
+/// # Errors
+/// If a name does not exist, or there is no trace and no log.
+pub fn find(named: &[PathBuf]) -> Result<Found> {
+    let mut walk = Walk::default();
+    for name in named {
+        let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
+        if about.is_dir() { walk.directory(name, &about) } else { walk.named(name.clone()) }
+    }
+    if walk.paths.is_empty() && walk.left_out.is_empty() {
+        return Err(UsageError("there is no *.dxt or *.darshan file in what is named".into()).into());
+    }
+    let mut found = Found { left_out: walk.left_out, ..Found::default() };
+    if walk.partial > 0 {
+        found
+            .remarks
+            .push(format!("{} unfinished .partial file(s) left out; name one to read what is in it", walk.partial));
+    }
+    let pool = Arc::new(Pool::default());
+    let kinds: Vec<(PathBuf, Result<Option<String>>)> =
+        walk.paths.into_par_iter().map(|path| (kind_of(&path, &pool), path)).map(|(kind, path)| (path, kind)).collect();
+    let mut job_of: FxHashMap<String, usize> = FxHashMap::default();
+    for (path, kind) in kinds {
+        match kind {
+            Err(error) => found.left_out.push(LeftOut::new(&path, &error)),
+            Ok(None) => found.jobs.push(JobFiles { paths: vec![path], darshan: true }),
+            Ok(Some(key)) => {
+                let place = *job_of.entry(key).or_insert(found.jobs.len());
+                match found.jobs.get_mut(place) {
+                    Some(job) => job.paths.push(path),
+                    None => found.jobs.push(JobFiles { paths: vec![path], darshan: false }),
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `None` for a Darshan log, the job's key for a trace.
+fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<String>> {
+    // Opening a pipe would wait for who writes to it.
+    ensure!(std::fs::metadata(path)?.is_file(), "it is no regular file");
+    let content = Content::file(path, pool)?;
+    if is_darshan(&content) {
+        return Ok(None);
+    }
+    let key = Trace::open(content)?.job.info.key;
+    ensure!(
+        !key.is_empty(),
+        "it does not say which job it is of, its job block is lost: read it with the job's other files, as in \
+         `dxt-analyze summary FILE...`"
+    );
+    Ok(Some(key))
+}
+
+/// What a walk through directories met.
+#[derive(Default)]
+struct Walk {
+    paths: Vec<PathBuf>,
+    left_out: Vec<LeftOut>,
+    partial: usize,
+    /// Directories by device and number: symbolic links can lead back to one.
+    directories: FxHashSet<(u64, u64)>,
+    /// Files by their real paths.
+    files: FxHashSet<PathBuf>,
+}
+
+impl Walk {
+    fn directory(&mut self, folder: &Path, about: &Metadata) {
+        if !self.directories.insert((about.dev(), about.ino())) {
+            return;
+        }
+        let listed = || -> std::io::Result<(PathBuf, Vec<DirEntry>)> {
+            Ok((folder.canonicalize()?, std::fs::read_dir(folder)?.collect::<std::io::Result<_>>()?))
+        };
+        let (real, mut entries) = match listed() {
+            Ok(listed) => listed,
+            Err(error) => return self.leave_out(folder, &error),
+        };
+        entries.sort_by_key(DirEntry::file_name);
+        let mut folders = Vec::new();
+        for entry in entries {
+            let (path, name) = (entry.path(), entry.file_name());
+            // What the listing tells, so that not every file has to be asked for.
+            let kind = entry.file_type().ok();
+            let is_link = kind.is_none_or(|kind| kind.is_symlink());
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("dxt" | "darshan") if is_link && !path.is_dir() => self.named(path),
+                Some("dxt" | "darshan") if kind.is_some_and(|kind| !kind.is_dir() && !is_link) => {
+                    self.file(path, real.join(name));
+                }
+                Some("partial") => self.partial += 1,
+                // What is no directory is passed over without a word: sites keep other files beside logs.
+                _ if is_link || kind.is_some_and(|kind| kind.is_dir()) => {
+                    let about = std::fs::metadata(&path).ok().filter(Metadata::is_dir);
+                    folders.extend(about.map(|about| (path, about)));
+                }
+                _ => {}
+            }
+        }
+        folders.into_iter().for_each(|(path, about)| self.directory(&path, &about));
+    }
+
+    /// A file that the user named, or a link to one.
+    fn named(&mut self, path: PathBuf) {
+        match path.canonicalize() {
+            Ok(real) => self.file(path, real),
+            Err(error) => self.leave_out(&path, &error),
+        }
+    }
+
+    fn file(&mut self, path: PathBuf, real: PathBuf) {
+        if self.files.insert(real) {
+            self.paths.push(path);
+        }
+    }
+
+    fn leave_out(&mut self, path: &Path, error: &std::io::Error) {
+        self.left_out.push(LeftOut { file: path.display().to_string(), why: error.to_string() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_goes_deep_meets_each_file_once_and_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("2024/2/29");
+        std::fs::create_dir_all(&deep).unwrap();
+        for name in ["b.darshan", "a.darshan", "c.dxt", "c.dxt.partial", "notes.txt"] {
+            std::fs::write(deep.join(name), b"").unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path(), deep.join("up")).unwrap();
+        std::os::unix::fs::symlink(deep.join("a.darshan"), deep.join("again.darshan")).unwrap();
+        std::os::unix::fs::symlink("nowhere", deep.join("gone.darshan")).unwrap();
+        let mut walk = Walk::default();
+        walk.directory(folder.path(), &std::fs::metadata(folder.path()).unwrap());
+        walk.named(deep.join("b.darshan"));
+        let names: Vec<_> = walk.paths.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+        assert_eq!((names, walk.partial), (vec!["a.darshan", "b.darshan", "c.dxt"], 1));
+        assert!(walk.left_out.len() == 1 && walk.left_out[0].file.ends_with("gone.darshan"));
+    }
+
+    #[test]
+    fn what_is_nothing_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = find(&[folder.path().to_owned()]).unwrap_err();
+        assert!(error.downcast_ref::<UsageError>().is_some());
+        assert!(find(&[folder.path().join("none")]).unwrap_err().to_string().contains("failed to find"));
+        std::fs::write(folder.path().join("a.dxt"), b"no trace").unwrap();
+        let found = find(&[folder.path().to_owned()]).unwrap();
+        assert_eq!((found.jobs.len(), found.left_out.len()), (0, 1));
+    }
+}

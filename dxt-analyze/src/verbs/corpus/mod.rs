@@ -1,0 +1,203 @@
+//! `corpus`: a row for each of many jobs, and what they are together. Jobs are read side by side, each in threads of its own and in the
+//! pool of all; of a job that has been read only its rows stay.
+
+mod queue;
+mod tables;
+mod together;
+mod users;
+mod written;
+
+use crate::analyses::corpus::{Corpus, JobFile, JobRow, Read, Tally, Together, files, job, tally};
+use crate::analyses::totals::{self, Totals};
+use crate::cli::{CorpusArgs, SortJobs};
+use crate::exit::Exit;
+use crate::findings::Finding;
+use crate::load::content::Pool;
+use crate::load::corpus::{JobFiles, LeftOut, find};
+use crate::load::{self, Run};
+use crate::progress::Bar;
+use crate::render::Format;
+use crate::scan::{Progress, scan};
+use crate::thresholds::Thresholds;
+use anyhow::Result;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::sync::Arc;
+use users::Users;
+use written::Tables;
+
+/// Jobs that are read at a time at most: each has some files open.
+const AT_A_TIME: usize = 64;
+/// Jobs, users and programs that a table for people shows.
+const SHOWN: usize = 20;
+
+/// The result and how much of it to show.
+#[derive(Debug, Serialize)]
+pub struct CorpusReport {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Corpus,
+    #[serde(skip)]
+    shown: usize,
+}
+
+impl CorpusReport {
+    /// 1 if no job can be read, 3 if something is left out or incomplete.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match (self.result.whole.jobs, self.result.left_out.is_empty(), self.result.incomplete) {
+            (0, false, _) => Exit::Failure,
+            (_, true, 0) => Exit::Fine,
+            _ => Exit::Incomplete,
+        }
+    }
+}
+
+/// What is left of a job when it has been read.
+struct Done {
+    row: JobRow,
+    files: Vec<JobFile>,
+    tally: Tally,
+    findings: Vec<Finding>,
+}
+
+/// Reads every job, and writes the tables.
+///
+/// # Errors
+/// If nothing is found, or the tables cannot be written.
+pub fn corpus(args: &CorpusArgs) -> Result<CorpusReport> {
+    let thresholds = super::thresholds(args.thresholds.as_deref())?;
+    let mut tables = args.output.as_deref().map(|place| Tables::new(place, args.force)).transpose()?;
+    let found = find(&args.places)?;
+    let (mut left_out, mut remarks) = (found.left_out, found.remarks);
+    let (mut together, mut rows, mut keys, mut users) =
+        (Together::default(), Vec::new(), Keys::default(), Users::default());
+    let pool = Arc::new(Pool::default());
+    let bar = Bar::jobs(found.jobs.len() as u64);
+    let make = |number: usize| {
+        let files = found.jobs.get(number);
+        let done = files.map(|files| one(files, &pool, &thresholds, !args.no_findings, args.output.is_some()));
+        bar.advance(1);
+        let bytes = done.as_ref().map_or(0, |done| done.as_ref().map_or(0, held));
+        (done, bytes)
+    };
+    let threads = rayon::current_num_threads().min(AT_A_TIME);
+    queue::in_order(found.jobs.len(), threads, make, |done| {
+        match done {
+            None => {}
+            Some(Err(failed)) => left_out.push(failed),
+            Some(Ok(mut done)) => {
+                keys.make_unique(&mut done.row.job);
+                done.row.user_name = done.row.uid.and_then(|uid| users.name(uid));
+                together.add(&done.row, &done.tally, &done.findings);
+                if let Some(tables) = &mut tables {
+                    tables.add(&done.row, &done.files, &done.findings)?;
+                }
+                rows.push(done.row);
+            }
+        }
+        Ok(())
+    })?;
+    drop(bar);
+    if let Some(tables) = tables {
+        tables.finish(&rows)?;
+    }
+    left_out.sort();
+    remarks.extend(keys.remark());
+    sort(&mut rows, args.sort);
+    // A table for people says how many more there are.
+    if args.format != Format::Table {
+        rows.truncate(args.limit.unwrap_or(usize::MAX));
+    }
+    Ok(CorpusReport { result: together.finish(rows, left_out, remarks), shown: args.limit.unwrap_or(SHOWN) })
+}
+
+/// Bytes that a job's rows hold, about.
+fn held(done: &Done) -> usize {
+    let findings =
+        done.findings.iter().flat_map(|finding| finding.evidence.iter().chain([&finding.title, &finding.hint]));
+    4096 + findings.map(String::len).sum::<usize>() + done.files.iter().map(JobFile::held).sum::<usize>()
+}
+
+/// Reads a job; `with_files` if rows for its files are wanted.
+fn one(
+    files: &JobFiles,
+    pool: &Arc<Pool>,
+    thresholds: &Thresholds,
+    with_findings: bool,
+    with_files: bool,
+) -> Result<Done, LeftOut> {
+    let first = files.paths.first().map(std::path::PathBuf::as_path).unwrap_or(std::path::Path::new(""));
+    let read = || -> Result<Done> {
+        let mut run = load::load_one(&files.paths, pool)?;
+        run.thresholds = thresholds.clone();
+        let (sources, darshan) = (files.paths.len() as u64, files.darshan);
+        rows(&run, Read { source: first.display().to_string(), sources, darshan }, with_findings, with_files)
+    };
+    read().map_err(|error| LeftOut::new(first, &error))
+}
+
+fn rows(run: &Run, read: Read, with_findings: bool, with_files: bool) -> Result<Done> {
+    let (summary, totals, found) = if with_findings {
+        let found = super::report::found_of(run, None)?;
+        let findings = found.findings();
+        (found.summary, found.totals, Some(findings))
+    } else {
+        let (partial, lost) = scan(run, &Totals, &Bar::new(run.segments(), "reading"));
+        let totals = totals::with_missing(run, partial.clone());
+        (super::summary::summary_from(run, partial, &lost, 0, None), totals, None)
+    };
+    let mut row = job(run, &summary, &totals, read);
+    row.findings = found.as_ref().map(|found| found.len() as u64);
+    let findings = found.unwrap_or_default();
+    row.top_findings = super::report::top_codes(&findings, &summary);
+    let mut files = files(run, &totals, row.ranks);
+    let tally = tally(&files);
+    if !with_files {
+        files = Vec::new();
+    }
+    Ok(Done { row, files, tally, findings })
+}
+
+/// Keys that rows have.
+#[derive(Default)]
+struct Keys {
+    seen: FxHashMap<String, u64>,
+    repeated: u64,
+}
+
+impl Keys {
+    /// Darshan's job id and start can be those of several logs: of programs that one batch job began in the same second, or of copies.
+    fn make_unique(&mut self, key: &mut String) {
+        let count = self.seen.entry(key.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            key.push_str(&format!("~{count}"));
+            self.repeated += 1;
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        let text = "job(s) have the job id and start of another, and ~2 and so on behind their key: several programs of a batch job, \
+                    or the same log again";
+        (self.repeated > 0).then(|| format!("{} {text}", self.repeated))
+    }
+}
+
+/// What matters most first; what is equal by source.
+fn sort(rows: &mut [JobRow], by: SortJobs) {
+    rows.sort_by(|a, b| a.source.cmp(&b.source));
+    let share = |share: Option<f64>| Reverse(share.map(|share| (share * 1e9) as u64));
+    match by {
+        SortJobs::IoTime => rows.sort_by_key(|row| Reverse(row.io_ns)),
+        SortJobs::Bytes => rows.sort_by_key(|row| Reverse(row.bytes())),
+        SortJobs::Share => rows.sort_by_key(|row| share(row.io_share)),
+        SortJobs::Slowest => rows.sort_by_key(|row| share(row.slowest_share)),
+        SortJobs::Runtime => rows.sort_by_key(|row| Reverse(row.runtime_ns)),
+        SortJobs::Ranks => rows.sort_by_key(|row| Reverse(row.ranks)),
+        SortJobs::Files => rows.sort_by_key(|row| Reverse(row.files)),
+        SortJobs::Start => rows.sort_by_key(|row| Reverse(row.start_unix_ns)),
+        SortJobs::Source => {}
+    }
+}
