@@ -77,7 +77,7 @@ pub(super) fn add(named: Named<'_>, nested: bool, used: &AllUsed, tables: &mut T
             tables.missing(file, code(layer, name, named.form(writes)), rest(all, &used), nested);
         }
     }
-    metadata(named, |code, counters| tables.missing(file, code, counters, false));
+    metadata(named, |code, counters| tables.missing(file, code, counters, nested));
     if layer != Layer::Stdio {
         let profile = profile(named, traced);
         tables.process.profiles.extend((profile != Profile::default()).then_some(ProfileDef { file, layer, profile }));
