@@ -37,13 +37,18 @@ seeds() {
     esac
 }
 
+options=(-max_total_time="$seconds" -rss_limit_mb=512 -timeout=10)
+# Seeds are large, mutations of them must be too.
+options+=(-max_len=1000000 -len_control=1)
+# What continuous integration tries does not change from run to run.
+[ -z "${CI:-}" ] || options+=(-seed=1)
+
 failed=()
 for target in "${targets[@]}"; do
     seeds "$target"
     log=$place/$target.txt
-    # Seeds are large, mutations of them must be too.
-    if "$place/$triple/release/$target" -max_total_time="$seconds" -rss_limit_mb=512 -timeout=10 -max_len=1000000 -len_control=1 \
-        -artifact_prefix="$place/found/$target-" "$place/corpus/$target" "$place/seeds/$target" >"$log" 2>&1; then
+    if "$place/$triple/release/$target" "${options[@]}" -artifact_prefix="$place/found/$target-" \
+        "$place/corpus/$target" "$place/seeds/$target" >"$log" 2>&1; then
         echo "$target: $(tail -1 "$log")"
     else
         tail -40 "$log"

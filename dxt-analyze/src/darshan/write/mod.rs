@@ -83,7 +83,7 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
             .dxt::<anyhow::Error>(api, version, |dxt| {
                 ranks.iter().try_for_each(|(rank, processes)| segments::write(run, *rank, processes, api, dxt, &bar))
             })
-            .with_context(failed)?;
+            .context("failed to write the segments into a log (--time, --ranks and --files choose fewer)")?;
     }
     writer.heatmaps(heat.records()).with_context(failed)?;
     if run.missing_segments() > 0 {
