@@ -1,12 +1,13 @@
 //! Counter records of Darshan from sums, by Darshan's definitions; what is not known is 0, or -1 where Darshan writes -1 for that.
 
 use super::id;
-use super::sums::{Sum, Sums};
+use super::sums::{ALL_RANKS, Sum, Sums};
 use crate::load::{FileLayout, Run};
 use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
 use darshan_log::{CounterRecord, Module};
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::counters::Counters;
-use trace_format::op::{Layer, OpClass};
+use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::spread::Moments;
 
@@ -75,10 +76,25 @@ impl Sums {
             _ => Layer::Posix,
         };
         let of_layer = self.all.iter().filter(move |((known, ..), _)| *known == layer);
+        let together = if layer == Layer::Mpiio { self.opened_together(run) } else { FxHashSet::default() };
         of_layer.filter_map(move |((_, rank, file), sum)| {
             let alignment = alignment(run, layouts, *file);
-            record(module, id(run, *file), *rank, sum, alignment)
+            record(module, id(run, *file), *rank, sum, alignment, together.contains(file))
         })
+    }
+
+    /// Files that MPI_File_open opened on several ranks. It is collective over its communicator (MPI 4.0, section 14.2.1), which
+    /// the trace does not name; a Darshan log has told the forms apart itself.
+    fn opened_together(&self, run: &Run) -> FxHashSet<u32> {
+        let told_apart = run
+            .ops
+            .iter()
+            .any(|op| (op.layer, op.class, op.mode) == (Some(Layer::Mpiio), Some(OpClass::Open), OpMode::Collective));
+        let mut ranks: FxHashMap<u32, u32> = FxHashMap::default();
+        for (_, rank, file) in self.all.keys().filter(|key| key.0 == Layer::Mpiio && !told_apart) {
+            *ranks.entry(*file).or_default() += if *rank == ALL_RANKS { 2 } else { 1 };
+        }
+        ranks.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(file, _)| file).collect()
     }
 }
 
@@ -89,7 +105,14 @@ fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: u32) -> u64 {
     stripe.or_else(|| run.files.get(file as usize).map(|file| u64::from(file.block_size))).unwrap_or(0)
 }
 
-fn record(module: Module, id: u64, rank: i64, sum: &Sum, alignment: u64) -> Option<CounterRecord> {
+fn record(
+    module: Module,
+    id: u64,
+    rank: i64,
+    sum: &Sum,
+    alignment: u64,
+    opened_together: bool,
+) -> Option<CounterRecord> {
     let prefix = match module {
         Module::Posix => "POSIX",
         Module::MpiIo => "MPIIO",
@@ -143,7 +166,7 @@ fn record(module: Module, id: u64, rank: i64, sum: &Sum, alignment: u64) -> Opti
                 out.int(&format!("{name}_READS"), calls(OpClass::Read, &[], Some(form as u8)));
                 out.int(&format!("{name}_WRITES"), calls(OpClass::Write, &[], Some(form as u8)));
             }
-            let together = calls(OpClass::Open, &[], Some(1));
+            let together = calls(OpClass::Open, &[], if opened_together { None } else { Some(1) });
             out.int("COLL_OPENS", together);
             out.int("INDEP_OPENS", all(OpClass::Open).saturating_sub(together));
             out.int("SYNCS", all(OpClass::Sync));
