@@ -9,17 +9,20 @@ use darshan_log::{Api, Log, Module};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 fn of_project(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan").join(name)
 }
+
+static SAID: Once = Once::new();
 
 /// Every log that can be read: the project's, and those of the folder that is named.
 fn logs() -> Vec<PathBuf> {
     let mut folders = vec![of_project("")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
         Some(folder) => folders.push(PathBuf::from(folder)),
-        None => eprintln!("skipped: more logs than the project has: DXT_DARSHAN_LOGS is not set"),
+        None => SAID.call_once(|| common::skip("more logs than the project has: DXT_DARSHAN_LOGS is not set")),
     }
     let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let mut out: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
@@ -169,7 +172,7 @@ fn a_log_made_of_a_log_has_the_same_records() {
 #[test]
 fn data_sets_are_those_of_the_log() {
     let Some(folder) = std::env::var_os("DXT_DARSHAN_LOGS") else {
-        return eprintln!("skipped: logs with data sets: DXT_DARSHAN_LOGS is not set");
+        return common::skip("logs with data sets: DXT_DARSHAN_LOGS is not set");
     };
     let path = Path::new(&folder).join("openpmd-8a-384p.darshan");
     let mut log = Log::open(&path).expect("a log");

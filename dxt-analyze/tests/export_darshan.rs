@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Builder, job, json, lustre, op, process, put, run, stdout, trace};
+use common::{Builder, job, json, lustre, op, process, put, python, run, stdout, trace};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -168,18 +168,6 @@ print(json.dumps({
 }))
 "#;
 
-/// The Python that has these modules, if there is one.
-fn python(modules: &[&str]) -> Option<String> {
-    let python = std::env::var("DXT_TEST_PYTHON").unwrap_or_default();
-    let imports = format!("import {}", modules.join(", "));
-    let done = Command::new(&python).args(["-c", &imports]).output();
-    if !done.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: DXT_TEST_PYTHON names no Python with the modules {}", modules.join(", "));
-        return None;
-    }
-    Some(python)
-}
-
 const EXPLORED: &str = r#"
 import glob, json, pandas
 tables = [pandas.read_feather(name) for name in glob.glob("*.darshan.*.dxt")]
@@ -192,7 +180,7 @@ print(json.dumps({f"{api} {operation}": [int(row["count"]), int(row["sum"])] for
 /// failed, of logs of Darshan too.)
 #[test]
 fn dxt_explorer_takes_it() {
-    let Some(python) = python(&["darshan", "explorer", "pandas"]) else { return };
+    let Some(python) = python(&["darshan", "explorer", "pandas"], "DXT Explorer") else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (_, log) = exported(folder.path());
     let bin = Path::new(&python).parent().expect("a directory");
@@ -213,7 +201,7 @@ fn dxt_explorer_takes_it() {
 
 #[test]
 fn darshans_own_tools_take_it() {
-    let Some(python) = python(&["darshan", "drishti"]) else { return };
+    let Some(python) = python(&["darshan", "drishti"], "PyDarshan and Drishti") else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (_, log) = exported(folder.path());
     let output = Command::new(&python).args(["-c", SCRIPT, &log]).output().expect("it runs");

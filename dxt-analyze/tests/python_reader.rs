@@ -40,7 +40,7 @@ fn compare(python: &str, trace: &Path) -> usize {
 #[test]
 fn a_reader_written_from_the_specification_prints_the_same() {
     let Some(python) = python() else {
-        eprintln!("skipped: no python3 with the module zstandard (Debian: python3-zstandard)");
+        common::skip("no python3 with the module zstandard (Debian: python3-zstandard)");
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn a_reader_written_from_the_specification_prints_the_same() {
 #[test]
 fn both_know_data_sets() {
     let Some(python) = python() else {
-        eprintln!("skipped: no python3 with the module zstandard (Debian: python3-zstandard)");
+        common::skip("no python3 with the module zstandard (Debian: python3-zstandard)");
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -73,7 +73,7 @@ fn both_know_data_sets() {
 #[test]
 fn both_read_the_golden_trace_and_what_is_left_of_it_when_cut() {
     let Some(python) = python() else {
-        eprintln!("skipped: no python3 with the module zstandard (Debian: python3-zstandard)");
+        common::skip("no python3 with the module zstandard (Debian: python3-zstandard)");
         return;
     };
     let golden = project().join("testdata/golden/v1.dxt");

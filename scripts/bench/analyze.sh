@@ -2,13 +2,15 @@
 # Segments per second and peak memory of the analyzer, verb by verb, on synthetic traces.
 #
 # Usage: scripts/bench.sh analyze [--segments N] [--ranks R] [--pattern NAME] [--runs K] [--verbs "VERB OPTION...;..."]
+#        [--form trace|darshan] [--peer PROGRAM]
 # N segments in all (default 10000000; K, M, G for powers of 1000) by R ranks (64); NAME as in dxt-synth --help (ior-strided).
+# With --form darshan the verbs read the trace as a Darshan log, and so does PROGRAM, for instance an installed darshan-dxt-parser.
 # Targets: 20 M segments/s for decoding and all analyses together on 2 processors, memory that does not grow with the trace.
 set -euo pipefail
 # shellcheck source=../common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-segments=10000000 ranks=64 pattern=ior-strided runs=3
+segments=10000000 ranks=64 pattern=ior-strided runs=3 form=trace peer=
 verbs="summary;outliers;outliers --by rank;stripes;counters;layers;checks;timeline;report -o /dev/null"
 while [ $# -gt 0 ]; do
     case $1 in
@@ -17,7 +19,9 @@ while [ $# -gt 0 ]; do
     --pattern) pattern=$2 ;;
     --runs) runs=$2 ;;
     --verbs) verbs=$2 ;;
-    *) sed -n '4,6s/^# *//p' "$0" >&2 && exit 2 ;;
+    --form) form=$2 ;;
+    --peer) peer=$2 ;;
+    *) sed -n '4,7s/^# *//p' "$0" >&2 && exit 2 ;;
     esac
     shift 2
 done
@@ -34,15 +38,21 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/dxt-bench.XXXXXXXX")
 trap 'rm -rf "$dir"' EXIT
 "$bin/dxt-synth" "$pattern" -n "$ranks" --segments "$((segments / ranks))" --transfer 64K -o "$dir/t.dxt" >"$dir/made"
 cat "$dir/made"
+file=$dir/t.dxt
+if [ "$form" = darshan ]; then
+    file=$dir/t.darshan
+    "$bin/dxt-analyze" export --to darshan -o "$file" "$dir/t.dxt" 2>/dev/null
+    echo "as a Darshan log: $(stat -c %s "$file") bytes"
+fi
 echo "$(nproc) processors; page cache warm; median of $runs runs"
 printf '%-24s %8s %12s %10s\n' verb s segments/s 'peak MiB'
-python3 - "$bin/dxt-analyze" "$dir/t.dxt" "$segments" "$runs" "$verbs" <<'EOF'
+python3 - "$bin/dxt-analyze" "$file" "$segments" "$runs" "$verbs" "$peer" <<'EOF'
 import os, statistics, sys, time
 
-program, trace, segments, runs, verbs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+program, trace, segments, runs, verbs, peer = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:]
 
 
-def run(words):
+def run(program, words):
     """Seconds and peak memory in MiB of one run."""
     start = time.monotonic()
     child = os.fork()
@@ -58,9 +68,11 @@ def run(words):
     return time.monotonic() - start, usage.ru_maxrss / 1024
 
 
-for verb in filter(None, verbs.split(";")):
-    words = verb.split()
-    results = [run(words) for _ in range(runs)]
+programs = [(verb, program, verb.split()) for verb in verbs.split(";") if verb]
+if peer:
+    programs.append((os.path.basename(peer), peer, []))
+for verb, program, words in programs:
+    results = [run(program, words) for _ in range(runs)]
     seconds = statistics.median(result[0] for result in results)
     peak = max(result[1] for result in results)
     print(f"{verb:24} {seconds:8.2f} {segments / seconds:12,.0f} {peak:10.0f}", flush=True)

@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub, clippy::allow_attributes, reason = "each test file uses a part of it")]
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_format::columns::TickScale;
 use trace_format::meta::{
@@ -249,4 +250,28 @@ pub fn lustre(stripe_size: u32, osts: &[u32]) -> Vec<u8> {
         out.extend_from_slice(&ost.to_le_bytes());
     }
     out
+}
+
+/// Says that something is not tested, and why, also where the output of tests that pass is not shown.
+pub fn skip(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
+/// The Python that the tests use, if it has these modules: `DXT_TEST_PYTHON`, or that which scripts/test.sh makes. Says what is not
+/// tested otherwise.
+pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
+    let python = named.unwrap_or_else(|| project.join("target/test-venv/bin/python3"));
+    let imports = format!("import {}", modules.join(", "));
+    let tried = Command::new(&python).args(["-c", &imports]).output();
+    if tried.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    skip(&format!(
+        "{what}: {} has not the modules {} (scripts/test.sh installs them)",
+        python.display(),
+        modules.join(", ")
+    ));
+    None
 }

@@ -3,9 +3,9 @@
 //! Spark is run if there are pyspark and a Java.
 
 use super::{corpus, site, text};
-use crate::common::run;
+use crate::common::{python, run, skip};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Runs the blocks of SQL in DuckDB, and those of Python that `sys.argv[2:]` names; prints what they answer by the comment in their
@@ -42,39 +42,18 @@ for block in re.findall(r"```python\n(.*?)```", document, re.S):
 json.dump(answers, sys.stdout, default=str)
 "##;
 
-fn python() -> PathBuf {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
-    named.unwrap_or_else(|| project.join("target/test-venv/bin/python3"))
-}
-
-/// Whether Python can do `statement`; says what is skipped if not.
-fn can(statement: &str, what: &str) -> bool {
-    let tried = Command::new(python()).args(["-c", statement]).output();
-    let can = tried.is_ok_and(|output| output.status.success());
-    if !can {
-        eprintln!(
-            "skipped: {what}: {} fails at `{statement}` (scripts/test.sh installs duckdb and dask)",
-            python().display()
-        );
-    }
-    can
-}
-
 /// Everything that the documentation asks, and the report that it must agree with; `None` without DuckDB.
 fn answers(folder: &Path) -> Option<(Value, Value)> {
-    if !can("import duckdb", "all engines") {
-        return None;
-    }
+    let interpreter = python(&["duckdb"], "what engines answer")?;
     let mut engines = Vec::new();
-    if can("import dask.dataframe", "Dask") {
+    if python(&["dask.dataframe"], "Dask").is_some() {
         engines.push("Dask");
     }
     let java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
-    if java && can("import pyspark, pandas", "Spark") {
+    if java && python(&["pyspark", "pandas"], "Spark").is_some() {
         engines.push("Spark");
     } else if !java {
-        eprintln!("skipped: Spark: there is no java");
+        skip("Spark: there is no java");
     }
     site(folder);
     let out = folder.join("corpus");
@@ -84,7 +63,7 @@ fn answers(folder: &Path) -> Option<(Value, Value)> {
     assert_eq!(exported.status.code(), Some(0), "{exported:?}");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/corpus.md");
     let output =
-        Command::new(python()).args(["-c", SCRIPT]).arg(docs).args(&engines).current_dir(folder).output().unwrap();
+        Command::new(interpreter).args(["-c", SCRIPT]).arg(docs).args(&engines).current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answers: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(engines.iter().all(|engine| answers[engine].is_array()));

@@ -2,9 +2,9 @@
 //! to be, without a Python that has both: `DXT_TEST_PYTHON`, or `target/test-venv`, which scripts/test.sh makes.
 
 use super::{LAYOUT, SHARED, export, shared};
-use crate::common::put;
+use crate::common::{put, python};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Runs all blocks of SQL of a document, and pyarrow; prints what they answer by the comment in their first line.
@@ -26,21 +26,9 @@ answers["pyarrow"] = {"rows": table.num_rows, "columns": table.column_names, "jo
 json.dump(answers, sys.stdout, default=str)
 "#;
 
-fn python() -> Option<PathBuf> {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
-    let python = named.unwrap_or_else(|| project.join("target/test-venv/bin/python3"));
-    let tried = Command::new(&python).args(["-c", "import duckdb, pyarrow"]).output();
-    if tried.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    eprintln!("skipped: {} has not the modules duckdb and pyarrow (scripts/test.sh installs them)", python.display());
-    None
-}
-
 #[test]
 fn duckdb_and_pyarrow_read_it_and_every_recipe_answers() {
-    let Some(python) = python() else { return };
+    let Some(python) = python(&["duckdb", "pyarrow"], "DuckDB and pyarrow") else { return };
     let folder = tempfile::tempdir().unwrap();
     let layout = put(folder.path(), "layout", LAYOUT);
     let place = folder.path().join("export");

@@ -1,5 +1,6 @@
 //! PyDarshan finds the same numbers in what the writer writes.
 
+use crate::samples::skip;
 use crate::written::{Content, made_up, write};
 use darshan_log::write::LustreVersion;
 use darshan_log::{Log, Module, Segment};
@@ -97,12 +98,12 @@ fn expected(log: &Log<File>, content: &Content) -> Vec<String> {
 #[test]
 fn pydarshan_reads_the_same_numbers() {
     let Some(python) = std::env::var_os("DXT_TEST_PYTHON") else {
-        println!("skipped: DXT_TEST_PYTHON names no Python that has the module darshan");
+        skip("PyDarshan: DXT_TEST_PYTHON names no Python that has the module darshan");
         return;
     };
     let has_module = std::process::Command::new(&python).args(["-c", "import darshan"]).output();
     if !has_module.is_ok_and(|output| output.status.success()) {
-        println!("skipped: {} has not the module darshan", Path::new(&python).display());
+        skip(&format!("PyDarshan: {} has not the module darshan", Path::new(&python).display()));
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,7 @@
 //! Where the logs are that tests read, and how their golden files are unpacked.
 
 use std::collections::BTreeSet;
-use std::io::BufReader;
+use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Folder of logs that are not part of the repository.
@@ -58,6 +58,11 @@ pub(crate) fn own() -> Vec<Sample> {
     samples
 }
 
+/// Says that something is not tested, and why, also where the output of tests that pass is not shown.
+pub(crate) fn skip(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
 /// Those, and those that the environment names.
 pub(crate) fn all() -> Vec<Sample> {
     let mut samples = own();
@@ -66,7 +71,7 @@ pub(crate) fn all() -> Vec<Sample> {
             let names: BTreeSet<String> = samples.iter().map(Sample::name).collect();
             samples.extend(in_folder(Path::new(&folder)).into_iter().filter(|sample| !names.contains(&sample.name())));
         }
-        None => println!("skipped the logs that are not in the repository: {FOLDER} is not set"),
+        None => skip(&format!("logs that are not in the repository: {FOLDER} is not set")),
     }
     samples
 }
