@@ -268,10 +268,6 @@ pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     if tried.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    skip(&format!(
-        "{what}: {} has not the modules {} (scripts/test.sh installs them)",
-        python.display(),
-        modules.join(", ")
-    ));
+    skip(&format!("{what}: {} has not the modules {}", python.display(), modules.join(", ")));
     None
 }
