@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::meta::{self, JobInfo, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
-use trace_format::read::{Region, RegionRef};
+use trace_format::read::{Decoder, Region, RegionRef};
 
 /// A region that was read, and where.
 struct Read {
@@ -136,7 +136,10 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
         .collect();
     let regions: Vec<Region> = wanted
         .par_iter()
-        .filter_map(|(input, region)| inputs.get(*input).map(|input| input.trace.region(region)))
+        .map_init(Decoder::default, |decoder, (input, region)| {
+            inputs.get(*input).map(|input| input.trace.region_by(region, decoder))
+        })
+        .flatten()
         .collect();
     let mut reads = Vec::with_capacity(regions.len());
     for ((input, place), mut region) in wanted.into_iter().zip(regions) {

@@ -8,6 +8,9 @@ use crate::frame::{BLOCK_HEAD_BYTES, FRAME_HEADER_BYTES, FrameHeader, codec, crc
 use crate::limits;
 use std::io::Read;
 
+/// Metadata of at most so many bytes is unpacked by the decoder that is kept, since making one costs more than that.
+const SMALL: u32 = 1 << 20;
+
 /// Decodes frames.
 #[derive(Default)]
 pub struct Decoder {
@@ -50,6 +53,10 @@ impl Decoder {
         self.fetch(source, offset, frame)?;
         if frame.codec == codec::STORED {
             return Ok(&self.stored);
+        }
+        if frame.raw <= SMALL {
+            self.inflate(offset, frame)?;
+            return Ok(&self.raw);
         }
         // Grows with what really comes out, so that a claimed size costs nothing.
         self.raw.clear();

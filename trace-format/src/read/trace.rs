@@ -188,8 +188,13 @@ impl<S: Source> Trace<S> {
     /// Reads a region's metadata and finds its blocks.
     #[must_use]
     pub fn region(&self, region: &RegionRef) -> Region {
+        self.region_by(region, &mut Decoder::default())
+    }
+
+    /// As [`Self::region`], with a decoder that is kept: for many regions.
+    #[must_use]
+    pub fn region_by(&self, region: &RegionRef, decoder: &mut Decoder) -> Region {
         let mut out = Region { expected_segments: region.entry.map(|entry| entry.segments), ..Region::default() };
-        let mut decoder = Decoder::default();
         for step in Frames::new(&self.source, region.offset, region.offset + region.length) {
             match step {
                 Step::Block(block) => out.blocks.push(block),
