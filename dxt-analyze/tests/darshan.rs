@@ -344,23 +344,7 @@ fn a_directory_of_logs_is_read_as_one_of_traces_is() {
 #[test]
 fn heat_maps_are_timelines() {
     let folder = tempfile::tempdir().expect("a folder");
-    let of_rank = |rank: i64| darshan_log::HeatmapRecord {
-        id: darshan_log::record_id(b"heatmap:POSIX"),
-        rank,
-        bin_width_seconds: 0.5,
-        write_bytes: vec![0, 1000 * (rank + 1), 0, 0, 0, 0, 7, 0],
-        read_bytes: vec![0; 8],
-    };
-    let mut job = darshan_log::Job::default();
-    (job.nprocs, job.exe, job.end_sec) = (2, "./app".into(), 4);
-    job.metadata.push(("lib_ver".into(), "3.5.0".into()));
-    let mounts = [darshan_log::Mount { point: "/".into(), fs_type: "ext4".into() }];
-    let out = std::io::Cursor::new(Vec::new());
-    let mut writer = darshan_log::write::Writer::new(out, &job, &mounts, [b"heatmap:POSIX"]).expect("a writer");
-    writer.heatmaps([of_rank(0), of_rank(1)]).expect("heat maps");
-    let path = folder.path().join("heat.darshan");
-    std::fs::write(&path, writer.finish().expect("a log").into_inner()).expect("a file");
-
+    let path = PathBuf::from(common::heat_log(folder.path()));
     let found = json(&["timeline", "--format", "json", text(&path)], 0);
     let bins = found["bins"].as_array().expect("bins");
     let written: Vec<(u64, u64)> = bins

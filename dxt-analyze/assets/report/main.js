@@ -13,9 +13,14 @@
   }
 
   // Bytes over time without calls, as a log of counters has them.
-  if (data.segments === 0) {
+  const hasCalls = data.segments > 0;
+  if (!hasCalls) {
     state.measure = "bytes";
     find("measure").value = "bytes";
+    for (const id of ["places", "spread"]) {
+      find(id).remove();
+      document.querySelector(`nav a[href="#${id}"]`).parentElement.remove();
+    }
   }
 
   const unique = (of) => [...new Set(data.slices.map(of))];
@@ -54,8 +59,10 @@
 
   dxt.map.start();
   dxt.series.start();
-  dxt.offsets.start();
-  dxt.boxes.start();
+  if (hasCalls) {
+    dxt.offsets.start();
+    dxt.boxes.start();
+  }
   dxt.zoom.start();
   dxt.alternatives.start();
   dxt.theme.onChange(() => dxt.changed("view"));

@@ -61,8 +61,9 @@
       document.getElementById("zoom-in").addEventListener("click", () => by(0.5));
       document.getElementById("zoom-out").addEventListener("click", () => by(2));
       document.getElementById("zoom-reset").addEventListener("click", reset);
+      // A page without calls has no offsets.
       for (const id of ["map", "series", "offsets"]) {
-        document.getElementById(id).addEventListener("keydown", (event) => {
+        document.getElementById(id)?.addEventListener("keydown", (event) => {
           if (event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
           event.preventDefault();
           keys[event.key]();

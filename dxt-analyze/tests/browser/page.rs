@@ -8,6 +8,31 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+/// A log that has bytes over time and no calls.
+#[tokio::test]
+async fn a_page_of_heat_maps_alone_has_a_timeline() {
+    if !available() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let address = page_of(folder.path(), &crate::common::heat_log(folder.path()));
+    let browser = Browser::start(1280, 800).await;
+    browser.open(&address).await;
+    browser.picture("heat").await;
+    let drawn = browser
+        .js("const { rows, bins, bytes } = dxt.mapHeat;
+             return Array.from({ length: rows }, (_, row) => bytes.slice(row * bins, (row + 1) * bins).reduce((a, b) => a + b))")
+        .await;
+    assert_eq!(drawn, serde_json::json!([1007, 2007]));
+    let shown = browser
+        .js("return [document.getElementById('measure').value, !document.getElementById('places'), document.getElementById('status').innerText]")
+        .await;
+    assert_eq!((&shown[0], &shown[1]), (&"bytes".into(), &true.into()));
+    assert!(shown[2].as_str().unwrap().contains("2 ranks · bandwidth"), "{shown}");
+    assert_eq!(browser.console().await, Vec::<Value>::new());
+    browser.end().await;
+}
+
 /// The GCRM case: 256 ranks, one file, fourteen slow writes; few enough to be drawn call by call.
 #[tokio::test]
 async fn everything_on_the_page_works_and_nothing_is_fetched() {

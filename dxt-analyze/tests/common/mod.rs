@@ -271,3 +271,25 @@ pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     skip(&format!("{what}: {} has not the modules {}", python.display(), modules.join(", ")));
     None
 }
+
+/// A Darshan log of two ranks with heat maps and nothing else: they write 1,000 and 2,000 bytes in the second half second and 7 each
+/// later.
+pub fn heat_log(folder: &Path) -> String {
+    let of_rank = |rank: i64| darshan_log::HeatmapRecord {
+        id: darshan_log::record_id(b"heatmap:POSIX"),
+        rank,
+        bin_width_seconds: 0.5,
+        write_bytes: vec![0, 1000 * (rank + 1), 0, 0, 0, 0, 7, 0],
+        read_bytes: vec![0; 8],
+    };
+    let mut job = darshan_log::Job::default();
+    (job.nprocs, job.exe, job.end_sec) = (2, "./app".into(), 4);
+    job.metadata.push(("lib_ver".into(), "3.5.0".into()));
+    let mounts = [darshan_log::Mount { point: "/".into(), fs_type: "ext4".into() }];
+    let out = std::io::Cursor::new(Vec::new());
+    let mut writer = darshan_log::write::Writer::new(out, &job, &mounts, [b"heatmap:POSIX"]).unwrap();
+    writer.heatmaps([of_rank(0), of_rank(1)]).unwrap();
+    let path = folder.join("heat.darshan");
+    std::fs::write(&path, writer.finish().unwrap().into_inner()).unwrap();
+    path.display().to_string()
+}

@@ -48,11 +48,13 @@ impl Axis {
     }
 }
 
-/// Ranks (processes), of which those from `first` until `end` are shown, as numbers in [`Run::processes`].
+/// Ranks (processes), of which those from `first` until `end` are shown, as numbers in [`Run::processes`]. Records that stand for
+/// several ranks, which come before them, did nothing at any time.
 #[must_use]
 pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     let end = end.min(run.processes.len());
-    let first = first.min(end);
+    let records = run.processes.iter().take_while(|process| !process.reduction.is_none()).count();
+    let first = first.max(records).min(end);
     let per_row = (end - first).div_ceil(ROWS).max(1).next_power_of_two();
     let mut row_of = vec![u32::MAX; run.processes.len()];
     let mut rows = Vec::new();

@@ -84,7 +84,7 @@ pub(crate) fn drawn<'a>(
     totals: &[StreamTotal],
 ) -> Drawn<'a> {
     let activity = Activity::whole(run, slices, layouts, totals, BINS);
-    let few = run.segments() <= exact::MOST as u64;
+    let few = (1..=exact::MOST as u64).contains(&run.segments());
     let exact = few.then_some(Exact {
         slices,
         span: Span { from_ns: 0, until_ns: u64::MAX, ..activity.span },
