@@ -80,9 +80,13 @@ unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut l
 }
 
 extern "C" fn ending(signal: c_int) {
-    if WRITING.load(Ordering::Acquire) && !DYING.load(Ordering::Acquire) {
-        HELD.store(signal, Ordering::Release);
-        return;
+    if WRITING.load(Ordering::SeqCst) && !DYING.load(Ordering::Acquire) {
+        HELD.store(signal, Ordering::SeqCst);
+        // Whoever wrote may have ended just now and not have seen it. Then one of the two takes it: in one order of all four
+        // accesses, this load or that swap comes last.
+        if WRITING.load(Ordering::SeqCst) || HELD.swap(0, Ordering::SeqCst) == 0 {
+            return;
+        }
     }
     DYING.store(true, Ordering::Release);
     let name = SIGNALS.iter().find(|(known, _)| *known == signal).map_or("a signal", |(_, name)| name);
@@ -102,11 +106,11 @@ fn die_of(signal: c_int) {
 /// the trace is whole, on whatever thread it came; a second one does so at once, so that a file system that hangs does not keep
 /// the process.
 pub(crate) fn held_while<T>(work: impl FnOnce() -> T) -> T {
-    WRITING.store(true, Ordering::Release);
+    WRITING.store(true, Ordering::SeqCst);
     let result = work();
-    WRITING.store(false, Ordering::Release);
+    WRITING.store(false, Ordering::SeqCst);
     // Behind the store: what comes from now on is not held.
-    match HELD.swap(0, Ordering::AcqRel) {
+    match HELD.swap(0, Ordering::SeqCst) {
         0 => {}
         signal => die_of(signal),
     }
