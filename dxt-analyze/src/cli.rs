@@ -1,5 +1,9 @@
 //! The command line: verbs and their options. What they do lives in [`crate::verbs`].
 
+mod forms;
+
+pub use forms::{ConvertArgs, DumpArgs, DumpFormat, ExportArgs, ExportFormat};
+
 use crate::analyses::distribution::Metric;
 use crate::findings::Severity;
 use crate::render::{ColorWhen, Format};
@@ -363,89 +367,6 @@ pub struct ServeArgs {
     /// Rows of lists, those that matter most
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
-}
-
-/// Output forms of `dump`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum DumpFormat {
-    /// Columns for people
-    #[default]
-    Text,
-    /// CSV with a header
-    Csv,
-    /// One JSON object per line
-    Json,
-    /// Of a Darshan log: what `darshan-dxt-parser --show-incomplete` of Darshan 3.5.0 prints, times in UTC
-    DxtParser,
-    /// The same with thread ids, as after Darshan 3.5.0
-    DxtParserThreads,
-    /// Of a Darshan log: the rows of `darshan-parser --show-incomplete`
-    DarshanParser,
-}
-
-/// `convert`.
-#[derive(Clone, Debug, Args)]
-pub struct ConvertArgs {
-    /// Darshan log
-    #[arg(value_name = "LOG")]
-    pub log: PathBuf,
-    /// Trace to write (*.dxt)
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-}
-
-/// `dump`.
-#[derive(Clone, Debug, Args)]
-pub struct DumpArgs {
-    /// Inputs
-    #[command(flatten)]
-    pub inputs: Inputs,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: DumpFormat,
-    /// Times in ns since 1970 instead of since the job's start
-    #[arg(long)]
-    pub absolute: bool,
-}
-
-/// Forms of `export`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// A log for PyDarshan, Drishti, DXT Explorer and Darshan's own tools
-    Darshan,
-    /// What darshan-dxt-parser prints of such a log: as release 3.5 does, or with `--layout 3.6` as later ones, with threads
-    DxtParser,
-    /// A directory of Parquet files (segments, files, ranks, findings), to which further jobs can be added
-    Parquet,
-    /// Chrome trace events for ui.perfetto.dev and chrome://tracing: a row per rank
-    Perfetto,
-    /// Segments with a header
-    Csv,
-    /// Segments, one JSON object per line
-    Json,
-}
-
-/// `export`.
-#[derive(Clone, Debug, Args)]
-pub struct ExportArgs {
-    /// Inputs
-    #[command(flatten)]
-    pub inputs: Inputs,
-    /// Form of the output
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub to: ExportFormat,
-    /// File to write, - for standard output; parquet: directory, to which the job is added
-    #[arg(short, long, value_name = "PLACE")]
-    pub output: PathBuf,
-    /// Replace a file that exists
-    #[arg(long)]
-    pub force: bool,
-    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`; dxt-parser: also 3.5 or 3.6, whose text it is
-    #[arg(long, value_name = "FILE")]
-    pub layout: Vec<PathBuf>,
-    /// perfetto: most slices to write; of a longer trace the longest calls are kept and the others merged
-    #[arg(long, default_value_t = 500_000, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
-    pub most: u64,
 }
 
 /// What `corpus` sorts jobs by.

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Builder, hdf5, job, json, op, process, put, run, stdout, trace};
+use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json as value};
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{Job, LayoutDef, LayoutMoment, LayoutSource, Missing, ThreadDef, stream_flags};
@@ -333,13 +334,7 @@ fn more_aggregators_than_stripes() {
         })
         .collect::<Vec<Builder>>();
     let file = ranks[0].file(FILE);
-    // struct lov_user_md_v1 with one stripe of 1 MiB.
-    let mut bytes = 0x0BD1_0BD0_u32.to_le_bytes().to_vec();
-    bytes.extend(1_u32.to_le_bytes());
-    bytes.extend([0; 16]);
-    bytes.extend((1_u32 << 20).to_le_bytes());
-    bytes.extend(1_u16.to_le_bytes());
-    bytes.extend([0; 2 + 24]);
+    let bytes = lustre(1 << 20, &[0]);
     ranks[0].process.layouts.push(LayoutDef { file, moment: LayoutMoment::Open, source: LayoutSource::Lustre, bytes });
     let found = layers(&trace(&layered(8), ranks), 0);
     let many = finding(&found, "DXT-L005").unwrap();

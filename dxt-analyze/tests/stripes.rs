@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Builder, job, json, lustre, op, process, put, stdout, trace};
+use common::{Builder, job, json, op, process, put, stdout, trace};
+use dxt_synth::lustre::attribute as lustre;
 use serde_json::Value;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource, stream_flags};
 

@@ -58,21 +58,7 @@ fn targets_in_use(layout: &Layout) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lustre(stripe_size: u32, osts: &[u32]) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.extend_from_slice(&0x0BD1_0BD0_u32.to_le_bytes());
-        out.extend_from_slice(&1_u32.to_le_bytes());
-        out.extend_from_slice(&[0; 16]);
-        out.extend_from_slice(&stripe_size.to_le_bytes());
-        out.extend_from_slice(&(osts.len() as u16).to_le_bytes());
-        out.extend_from_slice(&[0; 2]);
-        for ost in osts {
-            out.extend_from_slice(&[0; 20]);
-            out.extend_from_slice(&ost.to_le_bytes());
-        }
-        out
-    }
+    use dxt_synth::lustre::attribute as lustre;
 
     fn def(moment: LayoutMoment, bytes: Vec<u8>) -> LayoutDef {
         LayoutDef { file: 0, moment, source: LayoutSource::Lustre, bytes }

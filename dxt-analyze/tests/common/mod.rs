@@ -236,22 +236,6 @@ pub fn hdf5() -> Vec<u8> {
     trace(&job("job-1", 2), processes)
 }
 
-/// Bytes of a plain `lustre.lov` attribute (`struct lov_user_md_v1`).
-pub fn lustre(stripe_size: u32, osts: &[u32]) -> Vec<u8> {
-    let mut out = Vec::new();
-    out.extend_from_slice(&0x0BD1_0BD0_u32.to_le_bytes());
-    out.extend_from_slice(&1_u32.to_le_bytes());
-    out.extend_from_slice(&[0; 16]);
-    out.extend_from_slice(&stripe_size.to_le_bytes());
-    out.extend_from_slice(&(osts.len() as u16).to_le_bytes());
-    out.extend_from_slice(&[0; 2]);
-    for ost in osts {
-        out.extend_from_slice(&[0; 20]);
-        out.extend_from_slice(&ost.to_le_bytes());
-    }
-    out
-}
-
 /// Says that something is not tested, and why, also where the output of tests that pass is not shown.
 pub fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");

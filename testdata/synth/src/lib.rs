@@ -7,7 +7,7 @@
 //! * `process`: one rank's accesses as segments and tables; `output`: all ranks as one file.
 
 mod args;
-mod lustre;
+pub mod lustre;
 mod ops;
 mod output;
 mod patterns;

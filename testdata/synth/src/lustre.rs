@@ -4,6 +4,25 @@
 const LOV_USER_MAGIC_V1: u32 = 0x0BD1_0BD0;
 const LOV_PATTERN_RAID0: u32 = 1;
 
+/// The bytes of a plain layout's attribute: stripes of `size` bytes on `osts` in turn.
+#[must_use]
+pub fn attribute(size: u32, osts: &[u32]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(32 + 24 * osts.len());
+    out.extend_from_slice(&LOV_USER_MAGIC_V1.to_le_bytes());
+    out.extend_from_slice(&LOV_PATTERN_RAID0.to_le_bytes());
+    out.extend_from_slice(&[0; 16]); // lmm_oi: id of the first object
+    out.extend_from_slice(&size.to_le_bytes());
+    out.extend_from_slice(&(osts.len() as u16).to_le_bytes());
+    out.extend_from_slice(&0_u16.to_le_bytes()); // lmm_layout_gen
+    for ost in osts {
+        out.extend_from_slice(&(u64::from(*ost) + 1).to_le_bytes()); // l_ost_oi: object id, then sequence
+        out.extend_from_slice(&0_u64.to_le_bytes());
+        out.extend_from_slice(&0_u32.to_le_bytes()); // l_ost_gen
+        out.extend_from_slice(&ost.to_le_bytes()); // l_ost_idx
+    }
+    out
+}
+
 /// A plain layout whose stripe k lies on OST `k mod count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Striping {
@@ -16,20 +35,7 @@ pub(crate) struct Striping {
 impl Striping {
     /// The attribute's bytes.
     pub(crate) fn attribute(self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(32 + 24 * usize::from(self.count));
-        out.extend_from_slice(&LOV_USER_MAGIC_V1.to_le_bytes());
-        out.extend_from_slice(&LOV_PATTERN_RAID0.to_le_bytes());
-        out.extend_from_slice(&[0; 16]); // lmm_oi: id of the first object
-        out.extend_from_slice(&(self.size as u32).to_le_bytes());
-        out.extend_from_slice(&self.count.to_le_bytes());
-        out.extend_from_slice(&0_u16.to_le_bytes()); // lmm_layout_gen
-        for ost in 0..u32::from(self.count) {
-            out.extend_from_slice(&(u64::from(ost) + 1).to_le_bytes()); // l_ost_oi: object id, then sequence
-            out.extend_from_slice(&0_u64.to_le_bytes());
-            out.extend_from_slice(&0_u32.to_le_bytes()); // l_ost_gen
-            out.extend_from_slice(&ost.to_le_bytes()); // l_ost_idx
-        }
-        out
+        attribute(self.size as u32, &(0..u32::from(self.count)).collect::<Vec<u32>>())
     }
 
     /// OSTs that hold the `length` bytes at `offset`, each once.
