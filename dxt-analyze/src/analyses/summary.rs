@@ -171,11 +171,11 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         missing_segments: missing.missing_segments,
         counted_operations: missing.counted_operations,
         lost_segments: missing.lost_segments,
-        bytes_read: sum(|sums| sums.bytes_read),
-        bytes_written: sum(|sums| sums.bytes_written),
-        read_ns: sum(|sums| sums.read_ns),
-        write_ns: sum(|sums| sums.write_ns),
-        other_ns: sum(|sums| sums.other_ns),
+        bytes_read: sum(|sums| sums.called.bytes_read),
+        bytes_written: sum(|sums| sums.called.bytes_written),
+        read_ns: sum(|sums| sums.called.read_ns),
+        write_ns: sum(|sums| sums.called.write_ns),
+        other_ns: sum(|sums| sums.called.other_ns),
         operations: operations(run, by_op),
         top_files: top_files(run, &by_file, top),
         top_data_sets: details::data_sets(run, &totals, top),
@@ -219,18 +219,19 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
 
 fn top_files(run: &Run, sums: &[Sums], top: usize) -> Vec<FileRow> {
     // A file that only MPI-IO itself used (its lock test) is counted and not listed.
-    let mut sums: Vec<(usize, &Sums)> = sums.iter().enumerate().filter(|(_, sums)| sums.operations > 0).collect();
-    sums.sort_by_key(|(file, sums)| (std::cmp::Reverse(sums.time_ns()), *file));
+    let mut sums: Vec<(usize, &Sums)> =
+        sums.iter().enumerate().filter(|(_, sums)| sums.called.operations > 0).collect();
+    sums.sort_by_key(|(file, sums)| (std::cmp::Reverse(sums.called.time_ns()), *file));
     sums.truncate(top);
     let row = |(file, sums): (usize, &Sums)| {
         let file = run.files.get(file)?;
         Some(FileRow {
             file: file.name.clone(),
             processes: sums.processes(),
-            operations: sums.operations,
-            bytes_read: sums.bytes_read,
-            bytes_written: sums.bytes_written,
-            time_ns: sums.time_ns(),
+            operations: sums.called.operations,
+            bytes_read: sums.called.bytes_read,
+            bytes_written: sums.called.bytes_written,
+            time_ns: sums.called.time_ns(),
             layout: file.layout.as_ref().map(layout_words).or_else(|| file.layout_problem.clone()),
         })
     };

@@ -4,24 +4,40 @@
 use super::totals::StreamTotal;
 use crate::load::{Process, Run, Within};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use trace_format::op::{Layer, OpClass};
 
-/// The sums.
-#[derive(Clone, Debug, Default)]
-pub struct Sums {
+/// What was called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Called {
     /// Calls of every kind that the program made.
     pub operations: u64,
-    /// Bytes read.
+    /// Bytes read, each once.
     pub bytes_read: u64,
-    /// Bytes written.
+    /// Bytes written, each once.
     pub bytes_written: u64,
-    /// Time in reads, summed over processes, ns.
+    /// Time in reads that the program made, summed over processes, ns.
     pub read_ns: u64,
     /// Time in writes, likewise.
     pub write_ns: u64,
     /// Time in all else, calls that failed among it, likewise.
     pub other_ns: u64,
+}
+
+impl Called {
+    /// Time in calls of every kind, ns.
+    #[must_use]
+    pub fn time_ns(&self) -> u64 {
+        self.read_ns.saturating_add(self.write_ns).saturating_add(self.other_ns)
+    }
+}
+
+/// The sums.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    /// At the layer that the program called.
+    pub called: Called,
     /// Operations at any layer.
     pub all: u64,
     /// Those of them that have no segment.
@@ -47,12 +63,12 @@ impl Sums {
             let ranks = run.op(stream).layer.and_then(|layer| reduced.get(&(total.process, stream.file, layer)));
             self.reduced_ranks = self.reduced_ranks.max(ranks.copied().unwrap_or_default());
         }
-        self.operations = self.operations.saturating_add(sums.segments);
+        self.called.operations = self.called.operations.saturating_add(sums.segments);
         // Calls that failed took time and moved nothing.
         let (bytes, time) = match run.op(stream).class.filter(|_| !stream.failed) {
-            Some(OpClass::Read) => (Some(&mut self.bytes_read), &mut self.read_ns),
-            Some(OpClass::Write) => (Some(&mut self.bytes_written), &mut self.write_ns),
-            _ => (None, &mut self.other_ns),
+            Some(OpClass::Read) => (Some(&mut self.called.bytes_read), &mut self.called.read_ns),
+            Some(OpClass::Write) => (Some(&mut self.called.bytes_written), &mut self.called.write_ns),
+            _ => (None, &mut self.called.other_ns),
         };
         *time = time.saturating_add(sums.duration);
         if let Some(bytes) = bytes {
@@ -64,12 +80,6 @@ impl Sums {
     #[must_use]
     pub fn processes(&self) -> u64 {
         self.processes.len() as u64 + self.reduced_ranks
-    }
-
-    /// Time in calls of every kind, summed over processes, ns.
-    #[must_use]
-    pub fn time_ns(&self) -> u64 {
-        self.read_ns.saturating_add(self.write_ns).saturating_add(self.other_ns)
     }
 }
 

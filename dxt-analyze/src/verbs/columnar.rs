@@ -1,6 +1,6 @@
 //! Parquet files as `export` and `corpus` write them: one way of writing, and the columns that several tables have.
 
-use crate::analyses::sums::Sums;
+use crate::analyses::sums::Called;
 use crate::findings::Finding;
 use anyhow::Result;
 use arrow_array::builder::{ListBuilder, StringBuilder};
@@ -95,7 +95,7 @@ pub(super) fn moments(values: impl Iterator<Item = i64>) -> ArrayRef {
 }
 
 /// Columns that all tables of sums have.
-pub(super) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Sums> + Clone) -> [Column; 6] {
+pub(super) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Called> + Clone) -> [Column; 6] {
     [
         ("operations", numbers(sums.clone().map(|sums| sums.operations))),
         ("bytes_read", numbers(sums.clone().map(|sums| sums.bytes_read))),

@@ -1,7 +1,7 @@
 //! The files of a job, a row each, and how many there are of which size and use.
 
 use super::interface::{Interface, sums as interface_sums};
-use crate::analyses::sums::{self, Sums};
+use crate::analyses::sums::{self, Called, Sums};
 use crate::analyses::totals::StreamTotal;
 use crate::load::{File, Run};
 use serde::Serialize;
@@ -71,18 +71,9 @@ pub struct JobFile {
     pub interface: Option<Interface>,
     /// Stripe size and count of its layout's first component, if one is known.
     pub stripe: Option<(u64, u32)>,
-    /// Calls of every kind.
-    pub operations: u64,
-    /// Bytes read.
-    pub bytes_read: u64,
-    /// Bytes written.
-    pub bytes_written: u64,
-    /// Time in reads, summed over processes, ns.
-    pub read_ns: u64,
-    /// Time in writes, likewise.
-    pub write_ns: u64,
-    /// Time in all else, likewise.
-    pub other_ns: u64,
+    /// What the program called on it.
+    #[serde(flatten)]
+    pub called: Called,
 }
 
 impl JobFile {
@@ -132,12 +123,7 @@ fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> Job
         sharing: Sharing::of(sums.processes(), ranks),
         interface: most.map(|(interface, _)| interface),
         stripe: first.map(|part| (part.stripe_size, part.stripe_count)),
-        operations: sums.operations,
-        bytes_read: sums.bytes_read,
-        bytes_written: sums.bytes_written,
-        read_ns: sums.read_ns,
-        write_ns: sums.write_ns,
-        other_ns: sums.other_ns,
+        called: sums.called,
     }
 }
 
@@ -154,7 +140,7 @@ pub struct SizeSum {
 
 impl SizeSum {
     fn file(&mut self, file: &JobFile) {
-        self.add(&Self { files: 1, bytes_read: file.bytes_read, bytes_written: file.bytes_written });
+        self.add(&Self { files: 1, bytes_read: file.called.bytes_read, bytes_written: file.called.bytes_written });
     }
 
     /// Adds that of others.

@@ -3,7 +3,7 @@
 use super::interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
 use super::share::{ShareOfTime, slowest_ns};
 use crate::analyses::summary::Summary;
-use crate::analyses::sums;
+use crate::analyses::sums::{self, Called};
 use crate::analyses::totals::StreamTotal;
 use crate::findings::Code;
 use crate::load::Run;
@@ -45,19 +45,10 @@ pub struct JobRow {
     pub nodes: Option<u64>,
     /// Files used.
     pub files: u64,
-    /// Calls that the program made.
-    pub operations: u64,
-    /// Bytes read, each once.
-    pub bytes_read: u64,
-    /// Bytes written, each once.
-    pub bytes_written: u64,
-    /// Time in reads that the program made, summed over processes, ns.
-    pub read_ns: u64,
-    /// Time in writes, likewise.
-    pub write_ns: u64,
-    /// Time in all else, likewise.
-    pub other_ns: u64,
-    /// The sum of these three.
+    /// What the program called.
+    #[serde(flatten)]
+    pub called: Called,
+    /// Time in calls of every kind, ns.
     pub io_ns: u64,
     /// Mean over ranks of the share of the runtime that went into I/O: see [`super::share`].
     pub io_share: Option<f64>,
@@ -109,7 +100,7 @@ impl JobRow {
     /// Bytes read and written.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes_read.saturating_add(self.bytes_written)
+        self.called.bytes_read.saturating_add(self.called.bytes_written)
     }
 
     /// Time in I/O and time that there was.
@@ -139,7 +130,15 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         ranks => ranks,
     };
     let interfaces = interface_sums(run, totals.iter());
-    let io_ns = summary.read_ns.saturating_add(summary.write_ns).saturating_add(summary.other_ns);
+    let called = Called {
+        operations: sums::by_process(run, totals).iter().fold(0, |sum, one| sum.saturating_add(one.called.operations)),
+        bytes_read: summary.bytes_read,
+        bytes_written: summary.bytes_written,
+        read_ns: summary.read_ns,
+        write_ns: summary.write_ns,
+        other_ns: summary.other_ns,
+    };
+    let io_ns = called.time_ns();
     let mean_ns = io_ns / ranks.max(1);
     let slowest_ns = slowest_ns(run, totals, mean_ns);
     let runtime = ShareOfTime { io_ns: slowest_ns.into(), ranks_ns: of_job.runtime_ns.into() };
@@ -161,12 +160,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         processes: summary.processes,
         nodes: (!read.darshan).then_some(summary.nodes),
         files: summary.files,
-        operations: sums::by_process(run, totals).iter().fold(0, |sum, one| sum.saturating_add(one.operations)),
-        bytes_read: summary.bytes_read,
-        bytes_written: summary.bytes_written,
-        read_ns: summary.read_ns,
-        write_ns: summary.write_ns,
-        other_ns: summary.other_ns,
+        called,
         io_ns,
         io_share: None,
         slowest_ns,

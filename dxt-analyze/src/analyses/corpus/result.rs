@@ -31,8 +31,8 @@ impl Whole {
     pub(super) fn add(&mut self, job: &JobRow) {
         self.jobs += 1;
         self.files = self.files.saturating_add(job.files);
-        self.bytes_read = self.bytes_read.saturating_add(job.bytes_read);
-        self.bytes_written = self.bytes_written.saturating_add(job.bytes_written);
+        self.bytes_read = self.bytes_read.saturating_add(job.called.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(job.called.bytes_written);
         self.io_ns = self.io_ns.saturating_add(job.io_ns.into());
         self.ranks_ns = self.ranks_ns.saturating_add(job.time().ranks_ns);
     }

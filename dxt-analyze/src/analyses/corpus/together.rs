@@ -97,7 +97,7 @@ impl Together {
         if let Some(at) = share_place(job.slowest_share).and_then(|place| self.shares.get_mut(place)) {
             at.1 += 1;
         }
-        let direction = usize::from(job.bytes_read > 0) + 2 * usize::from(job.bytes_written > 0);
+        let direction = usize::from(job.called.bytes_read > 0) + 2 * usize::from(job.called.bytes_written > 0);
         self.directions.get_mut(direction).into_iter().for_each(|sums| sums.add(job));
         let mut seen = BTreeSet::new();
         for finding in findings {

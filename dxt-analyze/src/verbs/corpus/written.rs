@@ -4,7 +4,7 @@
 use crate::analyses::corpus::{INTERFACES, Interface, InterfaceSum, JobFile, JobRow, Sharing};
 use crate::findings::Finding;
 use crate::verbs::columnar::{
-    self, Column, Writer, batch, finding_columns, numbers, signed, some_numbers, some_texts, texts,
+    self, Column, Writer, batch, finding_columns, numbers, signed, some_numbers, some_texts, sum_columns, texts,
 };
 use crate::verbs::export::place::Partial;
 use anyhow::{Context, Result, ensure};
@@ -142,18 +142,15 @@ fn job_batch(jobs: &[&JobRow]) -> Result<RecordBatch> {
         ("processes", numbers(all().map(|job| job.processes))),
         ("nodes", some_numbers(all().map(|job| job.nodes))),
         ("files", numbers(all().map(|job| job.files))),
-        ("operations", numbers(all().map(|job| job.operations))),
-        ("bytes_read", numbers(all().map(|job| job.bytes_read))),
-        ("bytes_written", numbers(all().map(|job| job.bytes_written))),
-        ("read_ns", numbers(all().map(|job| job.read_ns))),
-        ("write_ns", numbers(all().map(|job| job.write_ns))),
-        ("other_ns", numbers(all().map(|job| job.other_ns))),
+    ];
+    columns.extend(sum_columns(all().map(|job| &job.called)));
+    columns.extend([
         ("io_ns", numbers(all().map(|job| job.io_ns))),
         ("io_share", shares(all().map(|job| job.io_share))),
         ("slowest_ns", numbers(all().map(|job| job.slowest_ns))),
         ("slowest_share", shares(all().map(|job| job.slowest_share))),
         ("uses_mpiio", flags(all().map(|job| job.uses_mpiio()))),
-    ];
+    ]);
     for ((interface, _), names) in INTERFACES.iter().zip(INTERFACE_COLUMNS) {
         let of = |part: fn(InterfaceSum) -> u64| numbers(jobs.iter().map(move |job| part(job.interface(*interface))));
         let [uses, calls, bytes, time] = names;
@@ -183,7 +180,7 @@ const INTERFACE_COLUMNS: [[&str; 4]; INTERFACES.len()] = [
 
 fn file_batch(rows: &[(String, JobFile)]) -> Result<RecordBatch> {
     let all = || rows.iter().map(|(_, file)| file);
-    batch(vec![
+    let mut columns: Vec<Column> = vec![
         ("job", texts(rows.iter().map(|(job, _)| job))),
         ("file", texts(all().map(|file| &file.file))),
         ("place", texts(all().map(|file| &file.place))),
@@ -193,13 +190,9 @@ fn file_batch(rows: &[(String, JobFile)]) -> Result<RecordBatch> {
         ("interface", some_texts(all().map(|file| file.interface.map(Interface::name)))),
         ("stripe_size", some_numbers(all().map(|file| file.stripe.map(|stripe| stripe.0)))),
         ("stripe_count", some_numbers(all().map(|file| file.stripe.map(|stripe| stripe.1.into())))),
-        ("operations", numbers(all().map(|file| file.operations))),
-        ("bytes_read", numbers(all().map(|file| file.bytes_read))),
-        ("bytes_written", numbers(all().map(|file| file.bytes_written))),
-        ("read_ns", numbers(all().map(|file| file.read_ns))),
-        ("write_ns", numbers(all().map(|file| file.write_ns))),
-        ("other_ns", numbers(all().map(|file| file.other_ns))),
-    ])
+    ];
+    columns.extend(sum_columns(all().map(|file| &file.called)));
+    batch(columns)
 }
 
 fn finding_batch(rows: &[(String, u64, Finding)]) -> Result<RecordBatch> {

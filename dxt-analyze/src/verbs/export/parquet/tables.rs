@@ -56,7 +56,7 @@ fn files(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
         ("osts", Arc::new(osts.finish())),
         ("processes", numbers(of().map(Sums::processes))),
     ];
-    columns.extend(sum_columns(of()));
+    columns.extend(sum_columns(of().map(|sums| &sums.called)));
     batch(columns)
 }
 
@@ -79,7 +79,7 @@ fn ranks(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
         ("segments", numbers(sums.iter().map(|sums| sums.all.saturating_sub(sums.missing)))),
         ("missing", numbers(sums.iter().map(|sums| sums.missing))),
     ];
-    columns.extend(sum_columns(sums.iter()));
+    columns.extend(sum_columns(sums.iter().map(|sums| &sums.called)));
     batch(columns)
 }
 
