@@ -220,6 +220,17 @@ fn darshans_own_tools_take_it() {
     let args = ["-m", "darshan", "summary", &log, "--output", page.to_str().expect("a path")];
     let output = Command::new(&python).args(args).current_dir(folder.path()).output().expect("it runs");
     assert!(output.status.success() && std::fs::metadata(&page).is_ok_and(|page| page.len() > 100_000), "{output:?}");
+    let html = std::fs::read_to_string(&page).expect("a page");
+    let shown = |row: &str| {
+        let head = format!("<th>{row}</th>");
+        let cells = html.split(&head).skip(1).filter_map(|rest| rest.split_once("<td>")?.1.split_once("</td>"));
+        let mut found: Vec<String> = cells.map(|(value, _)| value.to_owned()).collect();
+        found.sort();
+        found
+    };
+    // Of MPI-IO, POSIX and C streams: 200 writes of 64 KiB twice, 20 reads of 1,000 bytes and 10 writes of 80 by each of four ranks.
+    assert_eq!(shown("bytes read"), ["0 Bytes", "0 Bytes", "78.12 KiB"]);
+    assert_eq!(shown("bytes written"), ["12.50 MiB", "12.50 MiB", "3.12 KiB"]);
     let drishti = Path::new(&python).with_file_name("drishti");
     let output = Command::new(drishti).arg(&log).current_dir(folder.path()).output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
