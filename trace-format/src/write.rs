@@ -63,6 +63,23 @@ pub struct Region {
     pub entry: IndexEntry,
 }
 
+impl Region {
+    /// Makes it region `number`. A rank knows its regions' numbers only when all have encoded theirs.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if its bytes are no frames.
+    pub fn renumber(&mut self, number: u32) -> Result<()> {
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let header = FrameHeader::decode(&self.bytes[at..], at as u64)?;
+            let renumbered = FrameHeader { region: number, ..header };
+            self.bytes[at..at + FRAME_HEADER_BYTES].copy_from_slice(&renumbered.encode());
+            at += usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX - at);
+        }
+        Ok(())
+    }
+}
+
 impl Encoder {
     /// A new encoder.
     ///
@@ -337,6 +354,16 @@ pub fn preamble(encoder: &mut Encoder, job: &Job, regions: u32) -> Result<Vec<u8
     let header = FileHeader::new(regions, out.len() as u64);
     out[..FILE_HEADER_BYTES].copy_from_slice(&header.encode());
     Ok(out)
+}
+
+/// Writes the number of regions into a [`preamble`] that was made before it was known.
+///
+/// # Errors
+/// As [`FileHeader::decode`].
+pub fn count_regions(preamble: &mut [u8], regions: u32) -> Result<()> {
+    let header = FileHeader { regions, ..FileHeader::decode(preamble)? };
+    preamble[..FILE_HEADER_BYTES].copy_from_slice(&header.encode());
+    Ok(())
 }
 
 /// The last bytes of a file whose index of `regions` entries begins at `index_offset`.

@@ -114,6 +114,12 @@ pub(crate) fn user() -> u32 {
     unsafe { libc::getuid() }
 }
 
+/// User id that decides what this process may do to files.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::geteuid() }
+}
+
 /// Last component of a path.
 pub(crate) fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)

@@ -25,6 +25,7 @@ mod mpi;
 mod notes;
 mod ops;
 mod process;
+mod random;
 mod real;
 mod record;
 mod registry;

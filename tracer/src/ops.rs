@@ -251,11 +251,6 @@ ops! {
     HDF5_WRITE_ASYNC_ALL = 138 Hdf5 Write Nonblocking "write_all";
 }
 
-/// Layer of the operation with this code.
-pub(crate) fn layer_of(code: u16) -> Option<Layer> {
-    ALL.iter().find(|op| op.code == code).map(|op| op.layer)
-}
-
 /// The table as the trace carries it.
 pub(crate) fn table() -> Vec<OpDef> {
     ALL.iter()

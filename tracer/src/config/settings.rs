@@ -1,7 +1,7 @@
 //! The settings and their defaults.
 
 use super::source::Environment;
-use super::values::{BadValue, bad, size};
+use super::values::{BadValue, bad, permissions, size};
 use crate::filters::Filters;
 
 /// What is kept of a call.
@@ -57,6 +57,8 @@ pub(crate) struct Config {
     pub(crate) counters_files: usize,
     /// Where traces are written; empty for the working directory at start.
     pub(crate) output_dir: Vec<u8>,
+    /// Permissions of traces (chmod(2)).
+    pub(crate) trace_mode: u32,
     /// Cap on the segment buffer of one process, in bytes.
     pub(crate) buffer_max: usize,
     /// What to do when it is full.
@@ -105,6 +107,8 @@ impl Config {
     }
 }
 
+/// Default of `DXT_TRACE_MODE`: a trace tells what a program did with which files, which is its user's business.
+const DEFAULT_TRACE_MODE: u32 = 0o600;
 /// Default of `DXT_BUFFER_MAX`: 4 MiB.
 pub(crate) const DEFAULT_BUFFER_MAX: usize = 4 << 20;
 /// Least value of `DXT_BUFFER_MAX`: room for a few chunks.
@@ -159,9 +163,26 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => return Err(bad("DXT_VERBOSE", value, "0, 1 or 2")),
     };
     let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
+    let trace_mode = match environment.get(c"DXT_TRACE_MODE") {
+        None | Some(b"") => DEFAULT_TRACE_MODE,
+        Some(value) => permissions(value)
+            .ok_or_else(|| bad("DXT_TRACE_MODE", value, "permissions in octal from 0600 to 0666, such as 0640"))?,
+    };
     let file = environment.get(c"DXT_CONFIG").unwrap_or_default().to_vec();
     let filters = super::filters::read(environment)?;
-    Ok(Some(Config { mode, counters_files, output_dir, buffer_max, overflow, spool, flush, verbose, file, filters }))
+    Ok(Some(Config {
+        mode,
+        counters_files,
+        output_dir,
+        trace_mode,
+        buffer_max,
+        overflow,
+        spool,
+        flush,
+        verbose,
+        file,
+        filters,
+    }))
 }
 
 /// Whether the environment alone turns tracing off, whatever a file says.
@@ -222,6 +243,21 @@ mod tests {
         }
         for wrong in ["0", "63", "2M", "many"] {
             assert_eq!(counters(wrong).unwrap_err().variable, "DXT_COUNTERS_FILES");
+        }
+    }
+
+    #[test]
+    fn a_trace_is_its_users_unless_others_are_let_in() {
+        let mode = |value| {
+            settings(&[(c"DXT_ENABLE", "trace"), (c"DXT_TRACE_MODE", value)]).map(|config| config.unwrap().trace_mode)
+        };
+        for (value, expected) in [("", 0o600), ("600", 0o600), ("0640", 0o640), ("0664", 0o664), ("00644", 0o644)] {
+            assert_eq!(mode(value), Ok(expected), "{value}");
+        }
+        let wrong =
+            ["0", "0400", "0200", "0700", "0650", "4600", "01644", "0x180", "rw", "0640 ", "-600", "+600", "888"];
+        for value in wrong.into_iter().chain(["77777777777777777777600"]) {
+            assert_eq!(mode(value).unwrap_err().variable, "DXT_TRACE_MODE", "{value}");
         }
     }
 

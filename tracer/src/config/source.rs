@@ -3,10 +3,11 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 20] = [
+pub(super) const VARIABLES: [&CStr; 21] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
+    c"DXT_TRACE_MODE",
     c"DXT_BUFFER_MAX",
     c"DXT_COUNTERS_FILES",
     c"DXT_OVERFLOW",

@@ -24,3 +24,10 @@ pub(super) fn size(value: &[u8]) -> Option<usize> {
     };
     std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
+
+/// Permissions of a file in octal: its user reads and writes it, nobody runs it.
+pub(super) fn permissions(value: &[u8]) -> Option<u32> {
+    let digits = value.iter().all(u8::is_ascii_digit);
+    let mode = u32::from_str_radix(std::str::from_utf8(value).ok().filter(|_| digits)?, 8).ok()?;
+    (mode & 0o600 == 0o600 && mode & !0o666 == 0).then_some(mode)
+}

@@ -3,46 +3,75 @@
 //!
 //! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody
 //! writes alone, and no rank ever holds what grows with the number of ranks.
+//!
+//! The calls that all ranks make together are dear where ranks outnumber processors: each is a wait for the slowest. There are
+//! at most eight, whatever is recorded; a test counts them (`calls_of_a_flush.rs`). In trace mode:
+//!
+//! | call | what for |
+//! |---|---|
+//! | `MPI_Bcast` | the plan: which file, which names the job block has ([`plan`]) |
+//! | `MPI_Exscan` | bytes and regions of the ranks before this one |
+//! | `MPI_File_open` | |
+//! | `MPI_Allreduce` | sizes of the whole; has any rank failed until here |
+//! | `MPI_File_write_at_all` | the parts |
+//! | `MPI_File_write_at_all` | the index entries |
+//! | `MPI_File_close` | |
+//! | `MPI_Allreduce` | has any rank failed since |
+//!
+//! In counters mode few ranks have anything to write when the records of shared files have been reduced, so those that have do it by
+//! themselves, and nobody else opens the file:
+//!
+//! | call | what for |
+//! |---|---|
+//! | `MPI_Bcast` | the plan |
+//! | `MPI_Bcast` | if rank 0 has more than some 1,500 names: the hashes of the others |
+//! | `MPI_Allreduce` | which of rank 0's files all ranks have; can all reduce ([`reduce`]) |
+//! | `MPI_Reduce` | if there are such files: their sums |
+//! | `MPI_Allreduce` | then too: has any rank failed; which files found room |
+//! | `MPI_Exscan` | bytes and regions of the ranks before this one |
+//! | `MPI_Allreduce` | sizes of the whole; has any rank failed until here |
+//! | `MPI_Allreduce` | has any rank failed since |
 
 use super::counted::Counted;
 use super::gather::{Gathered, all_notes};
-use super::{names, output, reduce};
+use super::plan::{self, Plan};
+use super::together::{Sink, Spans};
+use super::{output, reduce};
 use crate::clock;
 use crate::config::Config;
 use crate::describe;
 use crate::mounts::mounts;
-use crate::mpi::{Handle, SUCCESS, World, api};
+use crate::mpi::{SUCCESS, World, api};
 use crate::record;
 use crate::say::say;
-use std::ffi::{CStr, CString};
 use trace_format::frame::{INDEX_ENTRY_BYTES, IndexEntry};
 use trace_format::meta::Job;
-use trace_format::write::{Encoder, Region, preamble, trailer};
-
-/// Most bytes of one collective write call and rank: counts are C ints.
-const ROUND_BYTES: usize = 1 << 30;
-/// Most bytes of the output path.
-const PATH_BYTES: usize = 4096;
+use trace_format::write::{Encoder, Region, count_regions, preamble, trailer};
 
 /// What this rank contributes.
+#[derive(Default)]
 struct Part {
     preamble: Vec<u8>,
     regions: Vec<Region>,
 }
 
 impl Part {
-    fn bytes(&self) -> usize {
-        self.preamble.len() + self.regions.iter().map(|region| region.bytes.len()).sum::<usize>()
+    fn bytes(&self) -> u64 {
+        (self.preamble.len() + self.regions.iter().map(|region| region.bytes.len()).sum::<usize>()) as u64
     }
 
-    /// Its bytes and its index entries, for a part that begins at `before`.
-    fn laid_out(self, before: u64) -> (Vec<u8>, Vec<u8>) {
+    /// Its bytes and its index entries, for a part that begins at `before`, with regions from `first` on, of `all`.
+    fn laid_out(mut self, before: u64, first: u32, all: u32) -> Result<(Vec<u8>, Vec<u8>), String> {
+        if !self.preamble.is_empty() {
+            count_regions(&mut self.preamble, all).map_err(|error| error.to_string())?;
+        }
         let (mut body, mut index) = (self.preamble, Vec::new());
-        for region in self.regions {
+        for (number, mut region) in (first..).zip(self.regions) {
+            region.renumber(number).map_err(|error| error.to_string())?;
             index.extend_from_slice(&IndexEntry { offset: before + body.len() as u64, ..region.entry }.encode());
             body.extend_from_slice(&region.bytes);
         }
-        (body, index)
+        Ok((body, index))
     }
 }
 
@@ -52,55 +81,116 @@ impl Part {
 /// Why there is none; the same decision on all ranks.
 pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), String> {
     let muted = record::is_muted();
-    let shared = if world.rank == 0 && !muted { names::of_rank_0() } else { Vec::new() };
-    let hashes = names::broadcast(world, &shared)?;
-    // Ranks may have been started with different settings; all must make the same calls.
-    let [tracing, _] = reduce(world, world.abi.max, [u64::from(counted.is_none()), 0])?;
-    let mut gathered = gather(world, by, &hashes, counted, tracing == 0);
-    let own = gathered.len() as u64;
-    let first_region = scan(world, own)?;
-    let [regions, _] = reduce(world, world.abi.sum, [own, 0])?;
+    let (plan, file, shared) = plan::share(world, config, counted, muted);
+    if !plan.has_file() {
+        // So all know.
+        return Err(file.err().unwrap_or_else(|| "rank 0 could not make the file".into()));
+    }
+    let mut mine = Mine { rank: world.rank, trouble: None };
+    let gathered = gather(world, by, &plan, counted);
     let job = (world.rank == 0).then(|| describe::job(shared, mounts()));
-    let part = encode(job, &mut gathered, first_region as u32, regions as u32);
-    let length = part.as_ref().map_or(0, Part::bytes) as u64;
-    let failed = u64::from(part.is_none());
-    let before = scan(world, length)?;
-    let [total, failures, left_out] = reduce(world, world.abi.sum, [length, failed, u64::from(muted)])?;
-    if left_out == u64::from(world.size.unsigned_abs()) {
-        return Ok(());
+    let part = mine.note(encode(job, gathered)).unwrap_or_default();
+    let (bytes, regions) = (part.bytes(), part.regions.len() as u64);
+    let [before, first_region] = mine.note(scan(world, [bytes, regions])).unwrap_or_default();
+    let file = mine.note(file).flatten();
+    let mut sink = match plan.counting {
+        true => Sink::of_few(&plan, file, bytes > 0, &mut mine),
+        false => Sink::of_all(world, &plan, file, &mut mine),
+    };
+
+    let state = [before + bytes, first_region + regions, u64::from(!muted), mine.failed()];
+    let [total, all_regions, recorded, failed] = mine.agree(world, state);
+    if failed > 0 || recorded == 0 {
+        sink.give_up();
+        return if failed > 0 { Err(mine.why(failed)) } else { Ok(()) };
     }
-    let [largest, _] = reduce(world, world.abi.max, [length, 0])?;
-    if failures > 0 {
-        return Err(format!("{failures} ranks could not encode their part"));
-    }
-    let path = share_path(world, config)?;
-    let Some(part) = part else { return Err("this rank has no part".into()) };
-    let (body, mut index) = part.laid_out(before);
-    if world.rank + 1 == world.size {
-        index.extend_from_slice(&trailer(total, regions as u32));
-    }
+    let (first, all) = (first_region as u32, all_regions as u32);
+    let (body, mut index) = mine.note(part.laid_out(before, first, all)).unwrap_or_default();
     let index_at = total + first_region * INDEX_ENTRY_BYTES as u64;
-    let rounds = usize::try_from(largest).unwrap_or(0).div_ceil(ROUND_BYTES).max(1);
-    put(world, &path, before, &body, rounds, index_at, &index)?;
-    if world.rank == 0 {
-        match output::finish(path.to_bytes()) {
-            Ok(name) if config.verbose > 0 => say(&[b"wrote ", &name]),
-            Ok(_) => {}
-            Err(why) => say(&[why.as_bytes()]),
-        }
+    let trailer_at = total + all_regions * INDEX_ENTRY_BYTES as u64;
+    let end = trailer(total, all);
+    let mut spans = Spans { body: (before, body), index: (index_at, Vec::new()), trailer: None };
+    if plan.counting {
+        spans.trailer = (world.rank == 0).then_some((trailer_at, end.to_vec()));
+    } else if world.rank + 1 == world.size {
+        index.extend_from_slice(&end);
+    }
+    spans.index.1 = index;
+    if mine.failed() > 0 {
+        // It is not known where the others' bytes are.
+        spans = Spans::default();
+    }
+    mine.note(sink.write(world, &spans));
+    mine.note(sink.close());
+    let state = [mine.failed()];
+    let [failed] = mine.agree(world, state);
+    let failed = failed.max(mine.failed());
+    if failed > 0 {
+        sink.give_up();
+        return Err(mine.why(failed));
+    }
+    match sink.finish(&output::job_stem(world.size)) {
+        Some(Ok(name)) if config.verbose > 0 => say(&[b"wrote ", &name]),
+        Some(Err(why)) => say(&[why.as_bytes()]),
+        _ => {}
     }
     Ok(())
 }
 
+/// What went wrong on this rank, which goes on with the others to where all agree.
+pub(super) struct Mine {
+    rank: i32,
+    trouble: Option<String>,
+}
+
+impl Mine {
+    /// Takes note of a failure.
+    pub(super) fn note<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.trouble.get_or_insert(why);
+                None
+            }
+        }
+    }
+
+    /// 0, or the rank's number from 1 on.
+    fn failed(&self) -> u64 {
+        if self.trouble.is_some() { u64::from(self.rank.unsigned_abs()) + 1 } else { 0 }
+    }
+
+    /// The greatest of all ranks' values, one by one; the last of them says who has failed. Collective.
+    fn agree<const N: usize>(&mut self, world: &World, values: [u64; N]) -> [u64; N] {
+        let (all, agreed) = greatest(world, &values);
+        if !agreed {
+            // What the others do now can only be told from what came; they learn of it when all agree again.
+            self.note::<()>(Err("MPI_Allreduce failed".into()));
+        }
+        std::array::from_fn(|i| all.get(i).copied().unwrap_or(0))
+    }
+
+    /// Why there is no trace of all ranks.
+    fn why(&self, failed: u64) -> String {
+        match &self.trouble {
+            Some(why) => why.clone(),
+            None => format!("rank {} could not take part", failed.saturating_sub(1)),
+        }
+    }
+}
+
 /// What this rank has to write: its own record, and on rank 0 the one of files that all ranks share, if there is one. Then a
-/// rank that has nothing besides writes nothing. Collective if `all_count`.
-fn gather(world: &World, by: &str, hashes: &[u64], counted: Option<&Counted>, all_count: bool) -> Vec<Gathered> {
-    let Some(counted) = counted else { return vec![Gathered::new(by, Some(hashes), None)] };
+/// rank that has nothing besides writes nothing. Collective in counters mode.
+fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>) -> Vec<Gathered> {
+    if counted.is_none() && !plan.counting {
+        return vec![Gathered::new(by, Some(&plan.hashes), None)];
+    }
     let calibration = clock::calibrate();
     let (notes, info) = (all_notes(), describe::process(by, &calibration));
-    let reduce = || reduce::shared_files(world, counted, hashes, &notes, &calibration, &info);
-    let mut reduced = all_count.then(reduce).flatten();
-    let own = Gathered::counted(by, &calibration, Some(hashes), counted, reduced.as_ref());
+    let reduce = || reduce::shared_files(world, counted, plan, &notes, &calibration, &info);
+    let mut reduced = plan.counting.then(reduce).flatten();
+    let Some(counted) = counted else { return vec![Gathered::new(by, Some(&plan.hashes), None)] };
+    let own = Gathered::counted(by, &calibration, Some(&plan.hashes), counted, reduced.as_ref());
     let common = reduced.as_mut().and_then(|reduced| reduced.process.take());
     let mut all: Vec<Gathered> = common.into_iter().map(|process| Gathered::common(process, &calibration)).collect();
     if reduced.is_none() || !own.is_empty() {
@@ -109,105 +199,31 @@ fn gather(world: &World, by: &str, hashes: &[u64], counted: Option<&Counted>, al
     all
 }
 
-fn encode(job: Option<Job>, gathered: &mut [Gathered], first_region: u32, regions: u32) -> Option<Part> {
-    let mut encoder = Encoder::new().ok()?;
-    let preamble = job.map(|job| preamble(&mut encoder, &job, regions)).transpose().ok()?.unwrap_or_default();
-    let numbered = (first_region..).zip(gathered);
-    let regions =
-        numbered.map(|(number, gathered)| gathered.region(&mut encoder, number).ok()).collect::<Option<_>>()?;
-    Some(Part { preamble, regions })
+/// Which number a region has, and how many there are, is not known yet.
+fn encode(job: Option<Job>, gathered: Vec<Gathered>) -> Result<Part, String> {
+    let encoded = || -> trace_format::Result<Part> {
+        let mut encoder = Encoder::new()?;
+        let preamble = job.map(|job| preamble(&mut encoder, &job, 0)).transpose()?.unwrap_or_default();
+        let regions = gathered.into_iter().map(|mut one| one.region(&mut encoder, 0));
+        Ok(Part { preamble, regions: regions.collect::<trace_format::Result<_>>()? })
+    };
+    encoded().map_err(|error| error.to_string())
 }
 
-/// Sum of `length` over the ranks before this one.
-fn scan(world: &World, length: u64) -> Result<u64, String> {
-    let mut before = 0_u64;
-    let abi = &world.abi;
-    let result =
-        api().exscan((&raw const length).cast(), (&raw mut before).cast(), 1, abi.uint64, abi.sum, abi.comm_world);
+/// Sums of `values` over the ranks before this one. Collective.
+fn scan<const N: usize>(world: &World, values: [u64; N]) -> Result<[u64; N], String> {
+    let (mut before, abi) = ([0_u64; N], &world.abi);
+    let (from, to) = (values.as_ptr().cast(), before.as_mut_ptr().cast());
+    let result = api().exscan(from, to, N as i32, abi.uint64, abi.sum, abi.comm_world);
     // MPI leaves rank 0's result undefined.
-    if result == SUCCESS { Ok(if world.rank == 0 { 0 } else { before }) } else { Err("MPI_Exscan failed".into()) }
+    let before = if world.rank == 0 { [0; N] } else { before };
+    if result == SUCCESS { Ok(before) } else { Err("MPI_Exscan failed".into()) }
 }
 
-fn reduce<const N: usize>(world: &World, op: Handle, values: [u64; N]) -> Result<[u64; N], String> {
-    let mut all = [0_u64; N];
-    let abi = &world.abi;
-    let result =
-        api().allreduce(values.as_ptr().cast(), all.as_mut_ptr().cast(), N as i32, abi.uint64, op, abi.comm_world);
-    if result == SUCCESS { Ok(all) } else { Err("MPI_Allreduce failed".into()) }
-}
-
-/// Rank 0 names the file and makes its directory; all get the name.
-fn share_path(world: &World, config: &Config) -> Result<CString, String> {
-    let mut bytes = [0_u8; PATH_BYTES];
-    if world.rank == 0 {
-        let path = output::job_path(config, world.size);
-        output::make_directories(&path);
-        if path.len() < PATH_BYTES - 16 {
-            bytes[..path.len()].copy_from_slice(&path);
-        }
-    }
-    let abi = &world.abi;
-    if api().bcast(bytes.as_mut_ptr().cast(), PATH_BYTES as i32, abi.byte, 0, abi.comm_world) != SUCCESS {
-        return Err("the broadcast of the file's name failed".into());
-    }
-    let path = CStr::from_bytes_until_nul(&bytes).map_err(|error| error.to_string())?;
-    if path.is_empty() { Err("the output path is too long".into()) } else { Ok(path.to_owned()) }
-}
-
-/// Opens, writes and closes the file together; all ranks come to the same result.
-fn put(
-    world: &World,
-    path: &CStr,
-    at: u64,
-    body: &[u8],
-    rounds: usize,
-    index_at: u64,
-    index: &[u8],
-) -> Result<(), String> {
-    let abi = &world.abi;
-    // A program may have made errors on files fatal by default; in the tracer they are not.
-    api().file_set_errhandler(abi.file_null, abi.errors_return);
-    let mut partial = path.to_bytes().to_vec();
-    partial.extend_from_slice(b".partial");
-    let partial = CString::new(partial).map_err(|error| error.to_string())?;
-    let mut file = abi.file_null;
-    let opened = api().file_open(abi.comm_world, partial.as_ptr(), abi.create_write_only, abi.info_null, &raw mut file);
-    let [_, unopened] = reduce(world, abi.sum, [0, u64::from(opened != SUCCESS)])?;
-    if unopened > 0 {
-        if opened == SUCCESS {
-            api().file_close(&raw mut file);
-        }
-        abandon(world, path);
-        return Err(format!("{unopened} ranks could not open {}", partial.to_string_lossy()));
-    }
-    let mut written = true;
-    for round in 0..rounds {
-        let from = (round * ROUND_BYTES).min(body.len());
-        let piece = &body[from..(from + ROUND_BYTES).min(body.len())];
-        written &= write_at_all(world, file, at + from as u64, piece);
-    }
-    written &= write_at_all(world, file, index_at, index);
-    written &= api().file_close(&raw mut file) == SUCCESS;
-    let [_, unwritten] = reduce(world, abi.sum, [0, u64::from(!written)])?;
-    if unwritten > 0 {
-        abandon(world, path);
-        return Err(format!("{unwritten} ranks could not write to {}", partial.to_string_lossy()));
-    }
-    Ok(())
-}
-
-fn write_at_all(world: &World, file: Handle, at: u64, bytes: &[u8]) -> bool {
-    let mut status = [0_u64; 16];
-    let (offset, count) = (at as i64, bytes.len() as i32);
-    let status = status.as_mut_ptr().cast::<std::ffi::c_void>();
-    let result = api().file_write_at_all(file, offset, bytes.as_ptr().cast(), count, world.abi.byte, status);
-    let mut transferred = 0;
-    let known = api().get_elements(status, world.abi.byte, &raw mut transferred) == SUCCESS;
-    result == SUCCESS && (!known || transferred == i64::from(count))
-}
-
-fn abandon(world: &World, path: &CStr) {
-    if world.rank == 0 {
-        output::abandon(path.to_bytes());
-    }
+/// The greatest of all ranks' values, one by one, and whether MPI says that it worked. Collective.
+pub(super) fn greatest(world: &World, values: &[u64]) -> (Vec<u64>, bool) {
+    let (mut all, abi) = (vec![0_u64; values.len()], &world.abi);
+    let (from, to) = (values.as_ptr().cast(), all.as_mut_ptr().cast());
+    let result = api().allreduce(from, to, values.len() as i32, abi.uint64, abi.max, abi.comm_world);
+    (all, result == SUCCESS)
 }

@@ -4,12 +4,16 @@
 mod collective;
 mod counted;
 mod details;
+mod directory;
 mod gather;
 mod left_out;
 mod names;
 mod output;
+mod plan;
 mod reduce;
 mod sift;
+mod together;
+mod unfinished;
 mod unpack;
 
 use crate::config::{Config, FlushMode};
@@ -78,8 +82,7 @@ fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> 
     let job = describe::job(Vec::new(), mounts());
     let region = gathered.region(&mut encoder, 0).map_err(|error| error.to_string())?;
     let bytes = write::file(&mut encoder, &job, vec![region]).map_err(|error| error.to_string())?;
-    let path = output::process_path(config, gathered.place());
-    let written = output::write(&path, &bytes)?;
+    let written = output::write_process(config, gathered.place(), &bytes)?;
     if config.verbose > 0 {
         say(&[b"wrote ", &written]);
     }

@@ -43,8 +43,8 @@ pub(crate) struct Abi {
     pub(crate) request_null: Handle,
     /// `MPI_SEEK_SET`.
     pub(crate) seek_set: i32,
-    /// `MPI_MODE_CREATE | MPI_MODE_WRONLY`.
-    pub(crate) create_write_only: i32,
+    /// `MPI_MODE_WRONLY`.
+    pub(crate) write_only: i32,
     /// Which datatypes are predefined.
     pub(super) predefined: Predefined,
     /// `MPI_COMBINER_NAMED` and the like.
@@ -69,7 +69,7 @@ const MPICH: Abi = Abi {
     request_bytes: 4,
     request_null: 0x2c00_0000,
     seek_set: 600,
-    create_write_only: 1 | 4,
+    write_only: 4,
     predefined: Predefined::ByKind,
     combiners: Combiners::HistoricFrom(1),
 };
@@ -92,7 +92,7 @@ const STANDARD: Abi = Abi {
     request_bytes: 8,
     request_null: 0x180,
     seek_set: 403,
-    create_write_only: 2 | 256,
+    write_only: 256,
     predefined: Predefined::Small,
     combiners: Combiners::Standard,
 };
@@ -120,7 +120,7 @@ fn open_mpi() -> Option<Abi> {
         request_bytes: 8,
         request_null: variable(c"ompi_request_null")?,
         seek_set: 600,
-        create_write_only: 1 | 4,
+        write_only: 4,
         // A program may hold copies of the library's variables (R_X86_64_COPY and its like).
         predefined: Predefined::Within([
             object_range(api().init_address()),

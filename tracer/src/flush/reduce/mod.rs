@@ -6,16 +6,19 @@
 
 mod calls;
 mod operators;
+mod sums;
 mod words;
 
+use super::collective::greatest;
 use super::counted::{Counted, Files, in_nanoseconds, profile_in_nanoseconds};
 use super::details;
+use super::plan::Plan;
 use crate::clock::Calibration;
 use crate::mpi::World;
-use crate::ops;
 use crate::registry::{File, Stream};
-use calls::{Op, Words, all, every, plain, to_rank_0};
+use calls::Tools;
 use std::collections::{BTreeMap, BTreeSet};
+use sums::{Room, Sums, Table};
 use trace_format::columns::TickScale;
 use trace_format::counters::Counters;
 use trace_format::meta::{Missing, Note, Process, ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, path_hash};
@@ -26,8 +29,6 @@ use words::{COUNTERS, FILE};
 
 /// Most nodes that are counted.
 const MOST_NODES: usize = 1 << 10;
-/// Most keys of streams that are agreed on; files beyond stay with their ranks.
-const MOST_KEYS: usize = 1 << 18;
 
 /// What came of it.
 pub(super) struct Reduced {
@@ -57,113 +58,79 @@ const fn op_of(key: u64) -> u16 {
     (key >> 24) as u16
 }
 
-/// Reduces the files that all ranks have counted something of. `hashes` are those of rank 0's files, sorted, the same on all
-/// ranks; `notes` is what this rank has noted, the same kinds on all. `None`, on all ranks, if there are no such files or
-/// something failed. Collective.
+/// A file and a layer in one number; in the order of the files.
+fn pair(file: usize, layer: Layer) -> u64 {
+    (file as u64) << 32 | u64::from(u32::from(layer))
+}
+
+fn of_pair(pair: u64) -> (usize, Layer) {
+    ((pair >> 32) as usize, Layer::from(pair as u32))
+}
+
+/// Reduces the files that all ranks have counted something of. `counted` is `None` on a rank that keeps segments. The plan
+/// tells rank 0's files; `notes` is what this rank has noted, the same kinds on all. `None`, on all ranks, if there are no
+/// such files or something failed. Collective: one call, three if there are such files.
 pub(super) fn shared_files(
     world: &World,
-    counted: &Counted,
-    hashes: &[u64],
+    counted: Option<&Counted>,
+    plan: &Plan,
     notes: &[(String, u64)],
     calibration: &Calibration,
     info: &ProcessInfo,
 ) -> Option<Reduced> {
-    if world.size < 2 || hashes.is_empty() || hashes.len() > 1 << 16 {
+    let hashes = &plan.hashes;
+    if world.size < 2 || hashes.is_empty() {
         return None;
     }
-    let tools = Tools::new(world);
+    let (streams, pairs) = plan.room;
+    let nodes = MOST_NODES.min(world.size.unsigned_abs() as usize);
+    let room = Room { notes: notes.len(), nodes, streams, pairs };
+    let tools = room.words().and_then(|words| Tools::new(world, words));
     let sync_ns = info.sync_ns.unwrap_or(0);
-    let mine = Mine::new(counted, hashes, &calibration.scale, sync_ns);
+    let mine = counted.map(|counted| Mine::new(counted, hashes, &calibration.scale, sync_ns)).unwrap_or_default();
     let able = tools.is_some() && info.sync_ns.is_some();
     let lacks: Vec<u64> = (0..hashes.len()).map(|file| u64::from(!able || !mine.files.contains_key(&file))).collect();
-    let lacking = plain(world, &lacks, true)?;
+    let (lacking, agreed) = greatest(world, &lacks);
     let shared: BTreeSet<usize> = (0..hashes.len()).filter(|&file| lacking.get(file) == Some(&0)).collect();
     // With files in common, every rank was able.
     let (false, Some(tools)) = (shared.is_empty(), tools) else { return None };
 
-    let keys = agreed_keys(world, &tools, &mine, &shared)?;
-    let nodes = count_nodes(world, &tools, &info.node)?;
-    let pairs: BTreeSet<(usize, Layer)> =
-        keys.iter().filter_map(|&key| Some((file_of(key), ops::layer_of(op_of(key))?))).collect();
-    let (streams, files) = mine.elements(&keys, &pairs, world.rank.unsigned_abs());
-    let streams = to_rank_0(world, &streams, COUNTERS, &tools.counters_words, &tools.add_counters);
-    let files = to_rank_0(world, &files, FILE, &tools.file_words, &tools.add_files);
-    let counts: Vec<u64> = notes.iter().map(|(_, count)| *count).collect();
-    let counts = plain(world, &counts, false);
-    if !every(world, streams.is_some() && files.is_some() && counts.is_some()) || keys.is_empty() {
+    let node = path_hash(info.node.as_bytes());
+    let own = mine.sums(room, notes, node, &shared, world.rank.unsigned_abs());
+    let (words, reduced) = tools.to_rank_0(world, &own.put());
+    let sums = (world.rank == 0).then(|| Sums::take(&words));
+    // The files before this one are complete.
+    let end = sums.as_ref().map_or(0, Sums::end) as u64;
+    let (state, again) = greatest(world, &[u64::from(!agreed || !reduced), end]);
+    let (&[0, end], true) = (state.as_slice(), again) else { return None };
+    let place = |&file: &usize| hashes.get(file).copied().filter(|_| (file as u64) < end);
+    let hashes: Vec<u64> = shared.iter().filter_map(place).collect();
+    if hashes.is_empty() {
         return None;
     }
-    let reduced: BTreeSet<usize> = keys.iter().map(|&key| file_of(key)).collect();
-    let hashes = reduced.iter().filter_map(|&file| hashes.get(file).copied()).collect();
-    let process = (world.rank == 0).then(|| {
-        let (streams, files) = (streams.unwrap_or_default(), files.unwrap_or_default());
-        let texts = notes.iter().map(|(what, _)| what.clone()).zip(counts.unwrap_or_default());
+    let process = sums.map(|sums| {
+        let texts = notes.iter().map(|(what, _)| what.clone()).zip(sums.notes.iter().copied());
         let mut process = Process { info: common_info(info), ..Process::default() };
+        let nodes = if sums.nodes.more { 0 } else { sums.nodes.rows.len() as u32 };
         process.reduction = Reduction { ranks: world.size.unsigned_abs(), nodes, spreads: Vec::new() };
         process.notes = texts.filter(|(_, count)| *count > 0).map(|(what, count)| Note { what, count }).collect();
-        describe(&mut process, &mine, &keys, &streams, &pairs, &files, sync_ns);
+        describe(&mut process, &mine, &sums, sync_ns);
         process
     });
     Some(Reduced { hashes, process })
 }
 
-/// Operators and types of fixed size.
-struct Tools {
-    unite_sets: Op,
-    add_counters: Op,
-    add_files: Op,
-    counters_words: Words,
-    file_words: Words,
-}
-
-impl Tools {
-    fn new(world: &World) -> Option<Self> {
-        Some(Self {
-            unite_sets: Op::new(operators::unite_sets)?,
-            add_counters: Op::new(operators::add_counters)?,
-            add_files: Op::new(operators::add_files)?,
-            counters_words: Words::new(world, COUNTERS)?,
-            file_words: Words::new(world, FILE)?,
-        })
+impl Sums {
+    /// The place of the first file of which something may have found no room.
+    fn end(&self) -> usize {
+        let streams = self.streams.rows.last().filter(|_| self.streams.more).map(|(key, _)| file_of(*key));
+        let pairs = self.pairs.rows.last().filter(|_| self.pairs.more).map(|(pair, _)| of_pair(*pair).0);
+        streams.into_iter().chain(pairs).min().unwrap_or(usize::MAX)
     }
-}
-
-/// The union of all ranks' `members`; the smallest `capacity` of them, and whether there are more. `None` on all ranks if a
-/// rank failed.
-fn union(world: &World, tools: &Tools, capacity: usize, members: &[u64]) -> Option<(Vec<u64>, bool)> {
-    let words = Words::new(world, operators::set_words(capacity));
-    if !every(world, words.is_some()) {
-        return None;
-    }
-    let united = all(world, &operators::set(capacity, members), &words?, &tools.unite_sets);
-    if !every(world, united.is_some()) {
-        return None;
-    }
-    let united = united?;
-    let (members, more) = operators::members(&united);
-    Some((members.to_vec(), more))
-}
-
-/// The keys of all streams that any rank has of the `shared` files, sorted; only of files of which all keys are known.
-fn agreed_keys(world: &World, tools: &Tools, mine: &Mine, shared: &BTreeSet<usize>) -> Option<Vec<u64>> {
-    let own: Vec<u64> = mine.streams.keys().copied().filter(|&key| shared.contains(&file_of(key))).collect();
-    let most = plain(world, &[own.len() as u64], true)?.first().map_or(0, |&most| most as usize);
-    // Ranks do much the same: twice what one has is room enough for what some do besides.
-    let capacity = (2 * most + 64).min(MOST_KEYS);
-    let (mut keys, more) = union(world, tools, capacity, &own)?;
-    if let Some(&last) = keys.last().filter(|_| more) {
-        keys.retain(|&key| file_of(key) != file_of(last));
-    }
-    Some(keys)
-}
-
-/// On how many nodes the ranks run; 0 if they are too many to count.
-fn count_nodes(world: &World, tools: &Tools, node: &str) -> Option<u32> {
-    let (nodes, more) = union(world, tools, MOST_NODES, &[path_hash(node.as_bytes())])?;
-    Some(if more { 0 } else { nodes.len() as u32 })
 }
 
 /// What this rank counted of files that rank 0 has too; times aligned.
+#[derive(Default)]
 struct Mine {
     /// By place of the file among rank 0's.
     files: BTreeMap<usize, &'static File>,
@@ -174,7 +141,7 @@ struct Mine {
 
 impl Mine {
     fn new(counted: &Counted, hashes: &[u64], scale: &TickScale, sync_ns: u64) -> Self {
-        let mut mine = Self { files: BTreeMap::new(), streams: BTreeMap::new(), profiles: BTreeMap::new() };
+        let mut mine = Self::default();
         for (_, stream, counters) in &counted.streams {
             let Ok(file) = hashes.binary_search(&stream.file.hash) else { continue };
             let ns = in_nanoseconds(counters.clone(), scale);
@@ -195,30 +162,29 @@ impl Mine {
         mine
     }
 
-    /// The elements that are reduced: one per key, one per pair of file and layer.
-    fn elements(&self, keys: &[u64], pairs: &BTreeSet<(usize, Layer)>, rank: u32) -> (Vec<u64>, Vec<u64>) {
-        let (mut streams, mut files) = (vec![0; keys.len() * COUNTERS], vec![0; pairs.len() * FILE]);
-        let mut shares: BTreeMap<(usize, Layer), RankShare> = BTreeMap::new();
-        for (key, words) in keys.iter().zip(streams.chunks_exact_mut(COUNTERS)) {
-            match self.streams.get(key) {
-                Some((stream, counters)) => {
-                    words::put_counters(counters, words);
-                    let share = shares.entry((file_of(*key), stream.layer)).or_default();
-                    share.rank = rank;
-                    share.time_ns = share.time_ns.saturating_add(counters.duration);
-                    if stream.role != crate::registry::Role::None {
-                        share.bytes = share.bytes.saturating_add(counters.bytes);
-                    }
-                }
-                None => words::put_counters(&Counters::default(), words),
+    /// This rank's element: of the `shared` files.
+    fn sums(&self, room: Room, notes: &[(String, u64)], node: u64, shared: &BTreeSet<usize>, rank: u32) -> Sums {
+        let mut shares: BTreeMap<u64, RankShare> = BTreeMap::new();
+        let streams = self.streams.iter().filter(|(key, _)| shared.contains(&file_of(**key)));
+        let streams = streams.map(|(&key, (stream, counters))| {
+            let share = shares.entry(pair(file_of(key), stream.layer)).or_default();
+            share.rank = rank;
+            share.time_ns = share.time_ns.saturating_add(counters.duration);
+            if stream.role != crate::registry::Role::None {
+                share.bytes = share.bytes.saturating_add(counters.bytes);
             }
-        }
-        for (pair, words) in pairs.iter().zip(files.chunks_exact_mut(FILE)) {
-            let profile = self.profiles.get(pair).copied().unwrap_or_default();
-            let spread = shares.get(pair).map_or_else(Spread::default, |share| Spread::of(*share));
-            words::put_file(&profile, &spread, words);
-        }
-        (streams, files)
+            let mut words = [0; COUNTERS];
+            words::put_counters(counters, &mut words);
+            (key, words)
+        });
+        let streams = Table::new(room.streams, streams);
+        let pairs = shares.iter().map(|(&pair, share)| {
+            let (profile, mut words) = (self.profiles.get(&of_pair(pair)).copied().unwrap_or_default(), [0; FILE]);
+            words::put_file(&profile, &Spread::of(*share), &mut words);
+            (pair, words)
+        });
+        let notes = notes.iter().map(|(_, count)| *count).collect();
+        Sums { notes, nodes: Table::new(room.nodes, [(node, [])]), streams, pairs: Table::new(room.pairs, pairs) }
     }
 }
 
@@ -236,23 +202,18 @@ fn common_info(info: &ProcessInfo) -> ProcessInfo {
 }
 
 /// Fills in what was reduced; on rank 0, which has every shared file. Its paths stand in the job block.
-fn describe(
-    process: &mut Process,
-    mine: &Mine,
-    keys: &[u64],
-    streams: &[u64],
-    pairs: &BTreeSet<(usize, Layer)>,
-    files: &[u64],
-    sync_ns: u64,
-) {
+fn describe(process: &mut Process, mine: &Mine, sums: &Sums, sync_ns: u64) {
+    let end = sums.end();
     let known: Vec<u64> = {
         let mut known: Vec<u64> = mine.files.values().map(|file| file.hash).collect();
         known.sort_unstable();
         known
     };
-    let mut numbers = Files::default();
-    for ((id, key), words) in (0..).zip(keys).zip(streams.chunks_exact(COUNTERS)) {
+    let (mut numbers, mut reduced) = (Files::default(), BTreeSet::new());
+    let streams = sums.streams.rows.iter().filter(|(key, _)| file_of(*key) < end);
+    for (id, (key, words)) in (0..).zip(streams) {
         let Some(file) = mine.files.get(&file_of(*key)) else { continue };
+        reduced.insert(file_of(*key));
         let file = numbers.number(process, file, &known);
         let (flags, errno) = ((key >> 16) as u8, *key as u16);
         process.streams.push(StreamDef { id, file, op: op_of(*key), flags, errno });
@@ -263,9 +224,10 @@ fn describe(
         process.info.end_ns = process.info.end_ns.max(last_end);
         process.missing.push(Missing { stream: id, counters: Counters { first_start, last_end, ..aligned } });
     }
-    for ((file, layer), words) in pairs.iter().zip(files.chunks_exact(FILE)) {
-        let Some(file) = mine.files.get(file) else { continue };
-        let (file, layer) = (numbers.number(process, file, &known), *layer);
+    for (pair, words) in sums.pairs.rows.iter().filter(|(pair, _)| of_pair(*pair).0 < end) {
+        let (place, layer) = of_pair(*pair);
+        let Some(file) = mine.files.get(&place) else { continue };
+        let file = numbers.number(process, file, &known);
         let (profile, spread) = words::file(words);
         let profile = with_starts(profile, |start| words::since_epoch(start, sync_ns));
         if profile.accesses > 0 {
@@ -273,7 +235,6 @@ fn describe(
         }
         process.reduction.spreads.push(SpreadDef { file, layer, spread });
     }
-    let reduced: BTreeSet<usize> = keys.iter().map(|&key| file_of(key)).collect();
     let number = |file: &'static File| {
         let shared = mine.files.iter().any(|(place, mine)| std::ptr::eq(*mine, file) && reduced.contains(place));
         shared.then(|| numbers.number(process, file, &known))

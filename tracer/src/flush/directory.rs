@@ -1,0 +1,166 @@
+//! The directory that a trace goes into: found once by its name, from then on a handle, so that what others do to names on
+//! the way to it changes nothing. No more is asked of it than that it can be searched and written to.
+#![expect(unsafe_code, reason = "open(2), mkdir(2), fstat(2), unlink(2)")]
+
+use crate::errno;
+use std::ffi::{CStr, CString};
+
+/// A descriptor of the tracer's own; closed when it goes.
+#[derive(Debug)]
+pub(super) struct Handle(libc::c_int);
+
+impl Handle {
+    /// `name` in `at`, opened with `flags`, or the errno.
+    pub(super) fn open(at: libc::c_int, name: &CStr, flags: libc::c_int, mode: u32) -> Result<Self, libc::c_int> {
+        let flags = flags | libc::O_CLOEXEC;
+        // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
+        let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, mode) };
+        if file < 0 { Err(errno::save().value()) } else { Ok(Self(file as libc::c_int)) }
+    }
+
+    /// Its number.
+    pub(super) const fn number(&self) -> libc::c_int {
+        self.0
+    }
+
+    /// What it stands for.
+    pub(super) fn about(&self) -> Result<libc::stat, libc::c_int> {
+        // SAFETY: an all-zero stat is a valid one.
+        let mut about: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure is ours.
+        let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, self.0, &raw mut about) } == 0;
+        if known { Ok(about) } else { Err(errno::save().value()) }
+    }
+
+    /// Closes it, and says whether that was all right: some file systems write only now.
+    pub(super) fn close(self) -> Result<(), libc::c_int> {
+        let number = self.0;
+        std::mem::forget(self);
+        // SAFETY: ours, and nobody else's.
+        let closed = unsafe { crate::sys::syscall!(libc::SYS_close, number) } == 0;
+        if closed { Ok(()) } else { Err(errno::save().value()) }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: ours, and nobody else's.
+        unsafe { crate::sys::syscall!(libc::SYS_close, self.0) };
+    }
+}
+
+/// A directory.
+#[derive(Debug)]
+pub(super) struct Directory {
+    handle: Handle,
+    path: Vec<u8>,
+    private: bool,
+}
+
+impl Directory {
+    /// The one at `path`, which is absolute.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub(super) fn open(path: &[u8]) -> Result<Self, String> {
+        let name = CString::new(path).map_err(|_| "the output path holds a NUL".to_owned())?;
+        let failed = |errno| failed("open the directory", path, errno);
+        let handle = Handle::open(libc::AT_FDCWD, &name, libc::O_PATH | libc::O_DIRECTORY, 0).map_err(failed)?;
+        let about = handle.about().map_err(failed)?;
+        let private = names_stay(about.st_uid, about.st_mode, crate::job::effective_user());
+        Ok(Self { handle, path: path.to_vec(), private })
+    }
+
+    /// The same, made first where it is absent, with those above it; `mode` is what others may do in new ones.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(super) fn make(path: &[u8], mode: u32) -> Result<Self, String> {
+        if let Ok(there) = Self::open(path) {
+            return Ok(there);
+        }
+        let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        for end in ends.chain([path.len()]) {
+            let Ok(name) = CString::new(&path[..end]) else { continue };
+            // SAFETY: the name ends in NUL. One that exists is fine; any other failure shows below.
+            unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), mode) };
+        }
+        Self::open(path)
+    }
+
+    /// For calls that take a directory and a name.
+    pub(super) const fn number(&self) -> libc::c_int {
+        self.handle.number()
+    }
+
+    /// Path of `name` in it, for messages.
+    pub(super) fn path_of(&self, name: &CStr) -> Vec<u8> {
+        [self.path.as_slice(), b"/", name.to_bytes()].concat()
+    }
+
+    /// Path, as it was opened.
+    pub(super) fn path(&self) -> &[u8] {
+        &self.path
+    }
+
+    /// Whether no other user can take away what this one puts into it. Root can, always.
+    pub(super) const fn is_private(&self) -> bool {
+        self.private
+    }
+
+    /// Takes a name away.
+    pub(super) fn remove(&self, name: &CStr) {
+        // SAFETY: the name ends in NUL.
+        unsafe { crate::sys::syscall!(libc::SYS_unlinkat, self.number(), name.as_ptr(), 0) };
+    }
+}
+
+/// Whether a name in a directory of this owner and mode stays with what `user` gave it to: only the owner and root may write
+/// there, or the sticky bit keeps others from what is not theirs, and neither of them is a stranger. (POSIX ACLs show in
+/// the group's bits; acl(5).)
+const fn names_stay(owner: libc::uid_t, mode: libc::mode_t, user: libc::uid_t) -> bool {
+    (owner == user || owner == 0) && (mode & 0o022 == 0 || mode & libc::S_ISVTX != 0)
+}
+
+/// `failed to open /x: No such file or directory`.
+pub(super) fn failed(what: &str, path: &[u8], errno: libc::c_int) -> String {
+    format!("failed to {what} {}: {}", String::from_utf8_lossy(path), std::io::Error::from_raw_os_error(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_whose_directories_names_stay() {
+        for (owner, mode, stay) in [
+            (1000, 0o755, true),
+            (1000, 0o700, true),
+            (0, 0o755, true),
+            (0, 0o1777, true),
+            (1000, 0o1777, true),
+            (1000, 0o775, false),
+            (0, 0o2770, false),
+            (1000, 0o707, false),
+            // The owner of a sticky directory may rename what is in it.
+            (1001, 0o1777, false),
+            (1001, 0o755, false),
+        ] {
+            assert_eq!(names_stay(owner, mode, 1000), stay, "{owner} {mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_handle_outlives_its_name() {
+        let place = std::env::temp_dir().join(format!("dxt-directory-{}", std::process::id()));
+        let (a, b) = (place.join("a/b"), place.join("c"));
+        let directory = Directory::make(a.to_str().unwrap().as_bytes(), 0o700).unwrap();
+        std::fs::rename(place.join("a"), &b).unwrap();
+        let file = Handle::open(directory.number(), c"x", libc::O_CREAT | libc::O_WRONLY, 0o600).unwrap();
+        assert!(b.join("b/x").exists());
+        file.close().unwrap();
+        directory.remove(c"x");
+        assert!(!b.join("b/x").exists());
+        std::fs::remove_dir_all(place).unwrap();
+    }
+}

@@ -1,0 +1,203 @@
+//! What rank 0 tells all ranks before anything else: which file it has made for the trace, whether it counts or traces, and the
+//! hashes of its names, so that names that rank 0 also knows are sent once. One broadcast of a size that every MPI sends
+//! at once; only in counters mode, where the hashes say which files may be shared by all, the rest of them follow.
+
+use super::counted::Counted;
+use super::unfinished::Unfinished;
+use super::{names, output};
+use crate::config::Config;
+use crate::mpi::{SUCCESS, World, api};
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use trace_format::meta::SharedName;
+
+/// Bytes of the broadcast: MPICH sends up to 12 KiB along a binomial tree, more in rounds.
+const BYTES: usize = 12 << 10;
+/// Words in front of the path.
+const HEAD: usize = 8;
+/// Most bytes of directory and name.
+const PATH_BYTES: usize = 4096 + 256;
+
+/// What rank 0 has told.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Whether rank 0 keeps counters; all follow it through the calls of that mode, whatever they keep themselves.
+    pub(super) counting: bool,
+    /// Hashes of the names that the job block holds, sorted.
+    pub(super) hashes: Vec<u64>,
+    /// Room for streams, and for pairs of file and layer, in the common record.
+    pub(super) room: (usize, usize),
+    /// Directory, name and number of the file.
+    file: Option<(Vec<u8>, CString, u64)>,
+}
+
+impl Plan {
+    /// Whether rank 0 has made a file.
+    pub(super) const fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// The file that rank 0 has made, on another rank.
+    ///
+    /// # Errors
+    /// Why it cannot be written to from here.
+    pub(super) fn open(&self) -> Result<Unfinished, String> {
+        let (directory, name, inode) = self.file.as_ref().ok_or("rank 0 has made no file")?;
+        output::file_of_rank_0(directory, name, *inode)
+    }
+
+    fn words(&self, names: usize) -> [u64; HEAD] {
+        let (path, inode) = match &self.file {
+            Some((directory, name, inode)) => (directory.len() << 16 | name.as_bytes().len(), *inode),
+            None => (0, 0),
+        };
+        let told = 1;
+        let (keys, pairs) = self.room;
+        [told, u64::from(self.counting), names as u64, keys as u64, pairs as u64, path as u64, inode, 0]
+    }
+
+    /// As it is sent, with as many hashes as there is room for; and how many those are.
+    fn encode(&self) -> (Vec<u8>, usize) {
+        let mut bytes = vec![0; HEAD * 8];
+        if let Some((directory, name, _)) = &self.file {
+            bytes.extend_from_slice(directory);
+            bytes.extend_from_slice(name.as_bytes());
+        }
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        let sent = self.hashes.len().min((BYTES - bytes.len()) / 8);
+        bytes.extend(self.hashes[..sent].iter().flat_map(|hash| hash.to_ne_bytes()));
+        bytes.resize(BYTES, 0);
+        let names = if self.counting { self.hashes.len() } else { sent };
+        for (place, word) in bytes.chunks_exact_mut(8).zip(self.words(names)) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        (bytes, sent)
+    }
+
+    /// What was received: all but the hashes that follow, and how many there are in all. `None` if nothing came.
+    fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
+        let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+        let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
+        let [1, counting, names, keys, pairs, path, inode, _] = head else { return None };
+        let (directory, name) = ((path >> 16) as usize, (path & 0xffff) as usize);
+        let at = HEAD * 8;
+        let text = bytes.get(at..at + directory + name)?;
+        let (directory, name) = text.split_at(directory);
+        let file = (path != 0).then(|| Some((directory.to_vec(), CString::new(name).ok()?, inode)));
+        let names = (names as usize).min(names::MOST);
+        let hashes = bytes.get((at + text.len()).next_multiple_of(8)..)?.chunks_exact(8).take(names);
+        let hashes = hashes.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
+        let plan =
+            Self { counting: counting != 0, hashes, room: (keys as usize, pairs as usize), file: file.flatten() };
+        Some((plan, names))
+    }
+}
+
+/// Rank 0's side: makes the file and says what is to be done. Returns the plan, the file or why there is none, and the names
+/// for the job block.
+fn make(
+    world: &World,
+    config: &Config,
+    counted: Option<&Counted>,
+    muted: bool,
+) -> (Plan, Result<Unfinished, String>, Vec<SharedName>) {
+    let shared = if muted { Vec::new() } else { names::of_rank_0() };
+    let hashes = shared.iter().map(|name| name.hash).collect();
+    let (room, counting) = (counted.map_or((0, 0), room), counted.is_some());
+    let mut plan = Plan { counting, hashes, room, file: None };
+    let file = output::new_file(config, &output::job_stem(world.size)).and_then(|file| {
+        let inode = file.inode()?;
+        let (directory, name) = file.place();
+        if directory.len() + name.to_bytes().len() > PATH_BYTES {
+            file.abandon();
+            return Err("the output path is too long".into());
+        }
+        plan.file = Some((directory.to_vec(), name.to_owned(), inode));
+        Ok(file)
+    });
+    (plan, file, shared)
+}
+
+/// Ranks do much the same: a little more than rank 0 has is room enough for what some do besides.
+fn room(counted: &Counted) -> (usize, usize) {
+    let pairs: BTreeSet<_> = counted.streams.iter().map(|(_, stream, _)| (stream.file.hash, stream.layer)).collect();
+    let more = |count: usize| count + count / 4 + 64;
+    (more(counted.streams.len()), more(pairs.len()))
+}
+
+/// Makes the plan known to all; every rank gets it with its own handle on the file, if it can have one and `wants` it, or why
+/// not. Collective: one call, two in counters mode with more names than the first one holds.
+pub(super) fn share(
+    world: &World,
+    config: &Config,
+    counted: Option<&Counted>,
+    muted: bool,
+) -> (Plan, Result<Option<Unfinished>, String>, Vec<SharedName>) {
+    let (own, file, mut shared) = match world.rank {
+        0 => make(world, config, counted, muted),
+        _ => (Plan::default(), Err(String::new()), Vec::new()),
+    };
+    let (mut bytes, _) = own.encode();
+    if world.rank != 0 {
+        bytes.fill(0);
+    }
+    let abi = &world.abi;
+    let mut failed = api().bcast(bytes.as_mut_ptr().cast(), BYTES as i32, abi.byte, 0, abi.comm_world) != SUCCESS;
+    let Some((mut plan, names)) = Plan::decode(&bytes) else {
+        // The others go on: this rank follows as far as it can tell how, and says at the next occasion that it cannot.
+        let lost = Plan { counting: counted.is_some(), file: Some(Default::default()), ..Plan::default() };
+        return (lost, Err("the broadcast of the plan failed".into()), Vec::new());
+    };
+    let inline = plan.hashes.len();
+    if names > inline {
+        plan.hashes.resize(names, 0);
+        if world.rank == 0 {
+            plan.hashes.copy_from_slice(&own.hashes);
+        }
+        let rest = &mut plan.hashes[inline..];
+        let (start, length) = (rest.as_mut_ptr().cast(), rest.len() as i32);
+        failed |= api().bcast(start, length, abi.uint64, 0, abi.comm_world) != SUCCESS;
+    }
+    shared.truncate(names);
+    let file = match (failed, world.rank) {
+        (true, _) => {
+            if let Ok(file) = file {
+                file.abandon();
+            }
+            Err("a broadcast failed".into())
+        }
+        (false, 0) => file.map(Some),
+        (false, _) => Ok(None),
+    };
+    (plan, file, shared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_come_back_with_the_names_that_fit() {
+        for (names, counting, directory) in [(0, false, 5), (3, true, 4096), (1500, true, 9), (40_000, true, 77)] {
+            let hashes: Vec<u64> = (0..names).map(|i| i * 77).collect();
+            let file = Some((vec![b'/'; directory], c"name.partial".to_owned(), 99));
+            let plan = Plan { counting, hashes, room: (70, 5), file };
+            let (bytes, sent) = plan.encode();
+            assert_eq!(bytes.len(), BYTES);
+            let (told, all) = Plan::decode(&bytes).unwrap();
+            assert_eq!((told.counting, told.room, told.file.clone()), (counting, (70, 5), plan.file.clone()));
+            assert_eq!(
+                (told.hashes.as_slice(), all),
+                (&plan.hashes[..sent], if counting { names as usize } else { sent })
+            );
+            assert!(sent as u64 == names || sent > 900);
+        }
+    }
+
+    #[test]
+    fn without_a_file_there_is_none_and_nothing_is_nothing() {
+        let (bytes, _) = Plan::default().encode();
+        assert!(!Plan::decode(&bytes).unwrap().0.has_file());
+        assert!(Plan::decode(&vec![0; BYTES]).is_none());
+    }
+}

@@ -1,0 +1,290 @@
+//! A trace file that is being written. It begins as a new file of a name that nobody can guess, which no link leads to
+//! (O_EXCL: open(2) follows none), and gets its final name when it is whole, which never replaces anything.
+#![expect(unsafe_code, reason = "write(2), fchmod(2), rename(2), link(2)")]
+
+use super::directory::{Directory, Handle, failed};
+use crate::{errno, random};
+use std::ffi::{CStr, CString};
+
+/// Names tried before giving up.
+const TRIES: u32 = 1000;
+
+/// An unfinished file. Whoever made it finishes or abandons it.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    directory: Directory,
+    /// `None` once it is closed.
+    file: Option<Handle>,
+    name: CString,
+}
+
+impl Unfinished {
+    /// A new, empty one for `<stem>.dxt` in `directory`, with the permissions `mode`, whatever the umask.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub(super) fn new(directory: Directory, stem: &str, mode: u32) -> Result<Self, String> {
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let mut last = (Vec::new(), libc::EEXIST);
+        for _ in 0..TRIES {
+            let name = c_string(format!("{stem}.{:016x}.dxt.partial", random::number()))?;
+            match Handle::open(directory.number(), &name, flags, 0o600) {
+                Ok(file) => {
+                    // A file system without permissions refuses; the file then is as open as all that lie there.
+                    // SAFETY: the descriptor is ours.
+                    unsafe { crate::sys::syscall!(libc::SYS_fchmod, file.number(), mode) };
+                    return Ok(Self { directory, file: Some(file), name });
+                }
+                Err(errno) => last = (directory.path_of(&name), errno),
+            }
+            if last.1 != libc::EEXIST {
+                break;
+            }
+        }
+        Err(failed("create", &last.0, last.1))
+    }
+
+    /// One that another process has made: `name` in `directory`, if it is still what it was, file number `inode`.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, or that it is something else.
+    pub(super) fn of_another(directory: Directory, name: &CStr, inode: u64) -> Result<Self, String> {
+        let path = directory.path_of(name);
+        // Not to wait for a reader, should it be a pipe.
+        let flags = libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file = Handle::open(directory.number(), name, flags, 0).map_err(|errno| failed("open", &path, errno))?;
+        let about = file.about().map_err(|errno| failed("look at", &path, errno))?;
+        // Device numbers are each node's own; a name of 64 random bits and the file's number are not.
+        let same = about.st_ino == inode && about.st_mode & libc::S_IFMT == libc::S_IFREG && about.st_nlink == 1;
+        if !same {
+            return Err(format!("{} is not the file that was made", String::from_utf8_lossy(&path)));
+        }
+        Ok(Self { directory, file: Some(file), name: name.to_owned() })
+    }
+
+    /// Its number in the file system.
+    pub(super) fn inode(&self) -> Result<u64, String> {
+        let about = self.file.as_ref().map_or(Err(libc::EBADF), Handle::about);
+        about.map(|about| about.st_ino).map_err(|errno| failed("look at", &self.path(), errno))
+    }
+
+    /// Descriptor of the open file.
+    fn number(&self) -> libc::c_int {
+        self.file.as_ref().map_or(-1, Handle::number)
+    }
+
+    /// Directory and name.
+    pub(super) fn place(&self) -> (&[u8], &CStr) {
+        (self.directory.path(), &self.name)
+    }
+
+    /// Path of the unfinished file, for messages.
+    pub(super) fn path(&self) -> Vec<u8> {
+        self.directory.path_of(&self.name)
+    }
+
+    /// A path that this process can give to a library and that leads to this file, whatever others do to names on the way.
+    /// Libraries make files of their own beside it, so it goes through the directory where names stay what they are;
+    /// elsewhere through the open file itself (proc(5), /proc/pid/fd).
+    pub(super) fn path_for_libraries(&self) -> Result<CString, String> {
+        let name = self.name.to_string_lossy();
+        c_string(match self.directory.is_private() {
+            true => format!("/proc/self/fd/{}/{name}", self.directory.number()),
+            false => format!("/proc/self/fd/{}", self.number()),
+        })
+    }
+
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// Why they cannot be written.
+    pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), String> {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let (at, file) = (offset + done as u64, self.number());
+            // SAFETY: the buffer is as long as said.
+            let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, file, rest.as_ptr(), rest.len(), at) };
+            match usize::try_from(written) {
+                Ok(0) => return Err(failed("write", &self.path(), libc::ENOSPC)),
+                Ok(written) => done += written,
+                Err(_) => match errno::save().value() {
+                    libc::EINTR => {}
+                    errno => return Err(failed("write", &self.path(), errno)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Before several nodes write to the file: NFS keeps whole pages, and one node's would lie over another's bytes. Past the
+    /// pages it takes any offset and length (Linux, fs/nfs/direct.c). Other file systems keep nodes apart themselves.
+    pub(super) fn share_between_nodes(&self) {
+        const NFS: u32 = 0x6969;
+        // SAFETY: an all-zero statfs is a valid one.
+        let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure is ours.
+        let known = unsafe { crate::sys::syscall!(libc::SYS_fstatfs, self.number(), &raw mut about) } == 0;
+        if known && about.f_type as u32 == NFS {
+            // SAFETY: changes a flag of our own descriptor.
+            unsafe { crate::sys::syscall!(libc::SYS_fcntl, self.number(), libc::F_SETFL, libc::O_DIRECT) };
+        }
+    }
+
+    /// Closes the file; its name stays.
+    ///
+    /// # Errors
+    /// What was written is not there.
+    pub(super) fn close(&mut self) -> Result<(), String> {
+        let closed = self.file.take().map_or(Ok(()), Handle::close);
+        closed.map_err(|errno| failed("close", &self.path(), errno))
+    }
+
+    /// Takes it away.
+    pub(super) fn abandon(self) {
+        self.directory.remove(&self.name);
+    }
+
+    /// It is whole: gives it the name `<stem>.dxt`, or `<stem>.<number>.dxt` where that is taken; returns the path.
+    ///
+    /// # Errors
+    /// Why it has no final name: it keeps the one that it has.
+    pub(super) fn finish(&mut self, stem: &str) -> Result<Vec<u8>, String> {
+        self.close()?;
+        named(&self.directory, &self.name, stem)
+    }
+}
+
+fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, String> {
+    for number in 1..=TRIES {
+        let number = if number == 1 { String::new() } else { format!(".{number}") };
+        let target = c_string(format!("{stem}{number}.dxt"))?;
+        match WAYS.iter().find_map(|way| way(directory.number(), name, &target)) {
+            Some(Ok(())) => return Ok(directory.path_of(&target)),
+            Some(Err(libc::EEXIST)) => {}
+            Some(Err(errno)) => return Err(failed("rename", &directory.path_of(name), errno)),
+            None => return Err(failed("rename", &directory.path_of(name), libc::EOPNOTSUPP)),
+        }
+    }
+    Err(format!("failed to find a free name for {}", String::from_utf8_lossy(&directory.path_of(name))))
+}
+
+/// A way to rename a file that replaces nothing; `None` where the file system does not know it.
+type Way = fn(libc::c_int, &CStr, &CStr) -> Option<Result<(), libc::c_int>>;
+
+/// Best first. Not every file system has the first (Linux 3.15, rename(2)) or the second.
+const WAYS: [Way; 3] = [rename_unless_there, link, reserve];
+
+fn rename_with(at: libc::c_int, from: &CStr, to: &CStr, flags: libc::c_uint) -> Result<(), libc::c_int> {
+    // SAFETY: both names end in NUL.
+    match unsafe { crate::sys::syscall!(libc::SYS_renameat2, at, from.as_ptr(), at, to.as_ptr(), flags) } {
+        0 => Ok(()),
+        _ => Err(errno::save().value()),
+    }
+}
+
+fn rename_unless_there(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
+    let result = rename_with(at, from, to, libc::RENAME_NOREPLACE);
+    (!matches!(result, Err(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP))).then_some(result)
+}
+
+/// A second name, then the first goes.
+fn link(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
+    // SAFETY: both names end in NUL; a link is not followed.
+    if unsafe { crate::sys::syscall!(libc::SYS_linkat, at, from.as_ptr(), at, to.as_ptr(), 0) } != 0 {
+        let errno = errno::save().value();
+        return (errno == libc::EEXIST).then_some(Err(errno));
+    }
+    // SAFETY: the name ends in NUL. Should this fail, the file has two names.
+    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, from.as_ptr(), 0) };
+    Some(Ok(()))
+}
+
+/// An empty file of our own takes the name, and is replaced.
+fn reserve(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    Some(Handle::open(at, to, flags, 0o600).and_then(|_ours| rename_with(at, from, to, 0)))
+}
+
+fn c_string(text: String) -> Result<CString, String> {
+    CString::new(text).map_err(|_| "a name holds a NUL".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::{Path, PathBuf};
+
+    fn scratch(name: &str) -> PathBuf {
+        let place = std::env::temp_dir().join(format!("dxt-unfinished-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir(&place).unwrap();
+        place
+    }
+
+    fn directory(place: &Path) -> Directory {
+        Directory::open(place.to_str().unwrap().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_final_name_replaces_nothing_in_any_way() {
+        for (i, way) in WAYS.iter().enumerate() {
+            let place = scratch(&format!("way{i}"));
+            let victim = place.join("victim");
+            std::fs::write(&victim, "precious").unwrap();
+            symlink(&victim, place.join("link")).unwrap();
+            symlink("nowhere", place.join("dangling")).unwrap();
+            std::fs::create_dir(place.join("folder")).unwrap();
+            std::fs::write(place.join("new"), "new").unwrap();
+            let (at, all) = (directory(&place), [c"victim", c"link", c"dangling", c"folder"]);
+            for taken in all {
+                assert_eq!(way(at.number(), c"new", taken), Some(Err(libc::EEXIST)), "{i} {taken:?}");
+            }
+            assert_eq!(way(at.number(), c"new", c"free"), Some(Ok(())), "{i}");
+            assert_eq!(std::fs::read(place.join("free")).unwrap(), b"new");
+            assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+            assert!(!place.join("new").exists());
+            std::fs::remove_dir_all(place).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_is_new_and_has_its_mode_whatever_the_umask() {
+        let place = scratch("mode");
+        for mode in [0o600, 0o640, 0o666] {
+            let mut file = Unfinished::new(directory(&place), "x", mode).unwrap();
+            file.write_at(b"trace", 2).unwrap();
+            let path = file.finish("x").unwrap();
+            let path = Path::new(std::str::from_utf8(&path).unwrap());
+            assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o7777, mode);
+            assert_eq!(std::fs::read(path).unwrap(), b"\0\0trace");
+        }
+        let mut names: Vec<_> = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["x.2.dxt", "x.3.dxt", "x.dxt"]);
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn what_another_made_is_told_from_what_was_put_in_its_place() {
+        let place = scratch("other");
+        let made = Unfinished::new(directory(&place), "x", 0o600).unwrap();
+        let (name, inode) = (made.place().1.to_owned(), made.inode().unwrap());
+        let open = || Unfinished::of_another(directory(&place), &name, inode);
+        assert_eq!(open().unwrap().inode().unwrap(), inode);
+        let path = place.join(name.to_str().unwrap());
+        let aside = place.join("aside");
+        std::fs::hard_link(&path, &aside).unwrap();
+        assert!(open().unwrap_err().contains("not the file"), "a hard link");
+        std::fs::remove_file(&path).unwrap();
+        symlink(&aside, &path).unwrap();
+        assert!(open().unwrap_err().contains("failed to open"), "a symbolic link");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "other").unwrap();
+        assert!(open().unwrap_err().contains("not the file"), "another file");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(open().is_err(), "a directory");
+        std::fs::remove_dir_all(place).unwrap();
+    }
+}

@@ -1,0 +1,46 @@
+//! Names that nobody else can guess.
+#![expect(unsafe_code, reason = "getrandom(2)")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often this process has asked.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+/// 64 bits that other processes cannot foresee. Where the kernel gives none (before Linux 3.17, or a filter refuses the call)
+/// they come from the clock and from where the process lies in memory: files are made so that a name that was guessed
+/// costs no more than another try.
+pub(crate) fn number() -> u64 {
+    let mut bytes = [0_u8; 8];
+    // SAFETY: the buffer is ours and as long as said. Not to wait for entropy while the machine starts.
+    let got =
+        unsafe { crate::sys::syscall!(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), libc::GRND_NONBLOCK) };
+    if got == bytes.len() as i64 { u64::from_le_bytes(bytes) } else { from_what_is_here() }
+}
+
+fn from_what_is_here() -> u64 {
+    let here = 0_u8;
+    let (pid, _) = crate::job::process_ids();
+    let places = (&raw const here).addr() as u64 ^ ((&raw const ASKED).addr() as u64).rotate_left(32);
+    let times = crate::clock::unix_ns() as u64 ^ u64::from(pid).rotate_left(48);
+    mixed(places ^ mixed(times.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed))))
+}
+
+/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+const fn mixed(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn numbers_differ() {
+        let all: BTreeSet<u64> = (0..1000).map(|i| if i % 2 == 0 { number() } else { from_what_is_here() }).collect();
+        assert_eq!(all.len(), 1000);
+    }
+}
