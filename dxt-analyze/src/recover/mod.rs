@@ -2,12 +2,15 @@
 //! here is what concerns this machine: its clocks, whether the owner still runs, files.
 
 mod clock;
+mod files;
 mod owner;
 
 use crate::exit::UsageError;
 use anyhow::{Context, Result, bail};
+use files::Owned;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use trace_format::read::Source;
@@ -65,6 +68,8 @@ impl Source for Bytes {
 
 /// One spool, put together.
 struct Found {
+    /// User id of the file's owner, who alone can have written it.
+    owner: u32,
     about: FromSpool,
     recovered: Recovered,
 }
@@ -121,7 +126,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recove
     found.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut jobs: Vec<Vec<Found>> = Vec::new();
     for one in found {
-        match jobs.last_mut().filter(|job| job.last().is_some_and(|last| last.about.job == one.about.job)) {
+        match jobs.last_mut().filter(|job| job.last().is_some_and(|last| is_one_job(last, &one))) {
             Some(job) => job.push(one),
             None => jobs.push(vec![one]),
         }
@@ -140,7 +145,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recove
         let ended = result.spools.iter().filter(|one| !one.running).map(|one| &one.spool);
         for path in ended.chain(&result.empty) {
             std::fs::remove_file(path).with_context(|| format!("failed to remove {}", path.display()))?;
-            if let Some(spill) = spill_path(path).filter(|spill| spill.exists()) {
+            if let Some(spill) = spill_path(path).filter(|spill| spill.symlink_metadata().is_ok()) {
                 std::fs::remove_file(&spill).with_context(|| format!("failed to remove {}", spill.display()))?;
             }
         }
@@ -148,19 +153,25 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recove
     Ok(result)
 }
 
-fn key(one: &Found) -> (&str, i32, &str, u32) {
-    (&one.about.job, one.about.rank, &one.about.node, one.about.pid)
+fn key(one: &Found) -> (u32, &str, i32, &str, u32) {
+    (one.owner, &one.about.job, one.about.rank, &one.about.node, one.about.pid)
+}
+
+/// A spool may say anything of itself: nobody gets into another user's job.
+fn is_one_job(one: &Found, other: &Found) -> bool {
+    (one.owner, &one.about.job) == (other.owner, &other.about.job)
 }
 
 /// What the spool's process had no room for in memory.
-fn spill(spool: &Path) -> Result<Vec<u8>> {
-    match spill_path(spool).map(std::fs::read) {
-        Some(Ok(bytes)) => Ok(bytes),
-        Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(anyhow::Error::new(error).context("failed to read the spill beside it"))
-        }
-        _ => Ok(Vec::new()),
+fn spill(spool: &Path, owner: u32) -> Result<Vec<u8>> {
+    let Some(path) = spill_path(spool).filter(|path| path.symlink_metadata().is_ok()) else { return Ok(Vec::new()) };
+    let spill = Owned::open(&path).context("failed to read the spill beside it")?;
+    if spill.owner != owner {
+        bail!("the spill beside it belongs to user {}", spill.owner);
     }
+    let mut bytes = Vec::new();
+    { spill.file }.read_to_end(&mut bytes).context("failed to read the spill beside it")?;
+    Ok(bytes)
 }
 
 fn spill_path(spool: &Path) -> Option<PathBuf> {
@@ -169,10 +180,10 @@ fn spill_path(spool: &Path) -> Option<PathBuf> {
 
 /// Reads one spool; `None` if nothing new is in it.
 fn read(path: &Path) -> Result<Option<Found>> {
-    let file = std::fs::File::open(path).context("failed to open it")?;
+    let Owned { file, owner } = Owned::open(path)?;
     let spool = Spool::read(&Bytes(file))?;
     let here = owner::is_of_this_boot(&spool);
-    let recovered = spool.recover(&spill(path)?, clock::now(&spool).filter(|_| here))?;
+    let recovered = spool.recover(&spill(path, owner)?, clock::now(&spool).filter(|_| here))?;
     let running = here && owner::is_running(&spool);
     if recovered.is_empty() {
         // A running process may record more at any moment.
@@ -190,20 +201,23 @@ fn read(path: &Path) -> Result<Option<Found>> {
         folded: 0,
         uncertain: recovered.uncertain,
     };
-    Ok(Some(Found { about, recovered }))
+    Ok(Some(Found { owner, about, recovered }))
 }
 
 /// Writes the trace of one job.
 fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)> {
     let mut encoder = Encoder::new()?;
     let (mut regions, mut about) = (Vec::new(), Vec::new());
-    let path = if is_directory(output) {
+    let in_directory = is_directory(output);
+    let path = if in_directory {
         std::fs::create_dir_all(output)
             .with_context(|| format!("failed to make the directory {}", output.display()))?;
         output.join(file_name(&job))
     } else {
         output.to_owned()
     };
+    // Who recovers a process that runs once more wants the newer trace. What others' spools say of themselves replaces nothing.
+    let own = job.iter().all(|one| one.owner == files::own_user());
     // The process that knows of MPI knows most of the job.
     let best = job.iter().find(|one| one.recovered.job.info.mpi.is_some()).or(job.first());
     let block = best.map(|one| one.recovered.job.clone()).unwrap_or_default();
@@ -214,10 +228,9 @@ fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)
         about.push(one.about);
     }
     let bytes = write::file(&mut encoder, &block, regions)?;
-    let partial = path.with_extension("dxt.partial");
-    let failed = || format!("failed to write {}", path.display());
-    std::fs::write(&partial, bytes).with_context(failed)?;
-    std::fs::rename(&partial, &path).with_context(failed)?;
+    let others = (2..1000).map(|number| path.with_extension(format!("{number}.dxt"))).filter(|_| in_directory);
+    let written = files::write_new(&path, &bytes, |path| own && files::is_own_trace(path), others);
+    let path = written.with_context(|| format!("failed to write {}", path.display()))?;
     Ok((path, about))
 }
 

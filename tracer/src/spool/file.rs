@@ -6,6 +6,7 @@ use super::place;
 use crate::config::{self, Spool};
 use crate::errno;
 use crate::job;
+use crate::random;
 use crate::say::say;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use trace_format::spool::HEADER_BYTES;
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-static INODE: AtomicU64 = AtomicU64::new(0);
+static IDENTITY: Identity = Identity::new();
 
 /// Pieces of this many bytes and less are not populated.
 const LEAST_POPULATED: usize = 64 << 10;
@@ -23,8 +24,41 @@ const LEAST_POPULATED: usize = 64 << 10;
 /// madvise(2): MADV_POPULATE_WRITE (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-pub(super) fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
-    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+/// Which file a name stood for when it was made. Others may write to the directory too: what lies under the name later is
+/// looked at before it is used.
+pub(super) struct Identity {
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl Identity {
+    pub(super) const fn new() -> Self {
+        Self { device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+    }
+
+    /// Makes the file `path`, which is new, and remembers it.
+    pub(super) fn create(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
+        let file = open(path, libc::O_CREAT | libc::O_EXCL)?;
+        let (device, inode) = about(file);
+        self.device.store(device, Ordering::Relaxed);
+        self.inode.store(inode, Ordering::Relaxed);
+        Ok(file)
+    }
+
+    /// Opens it again.
+    pub(super) fn reopen(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
+        let file = open(path, 0)?;
+        if about(file) == (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed)) {
+            return Ok(file);
+        }
+        close(file);
+        Err(libc::ESTALE)
+    }
+}
+
+fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
+    // No link is followed, nobody at the other end of a pipe is waited for.
+    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
     let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o600) };
     if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
@@ -35,12 +69,13 @@ pub(super) fn close(file: libc::c_int) {
     unsafe { crate::sys::syscall!(libc::SYS_close, file) };
 }
 
-fn inode(file: libc::c_int) -> u64 {
+/// Device and number; zeros if they cannot be told.
+fn about(file: libc::c_int) -> (u64, u64) {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
-    if known { stat.st_ino } else { 0 }
+    if known { (stat.st_dev, stat.st_ino) } else { (0, 0) }
 }
 
 /// Makes a spool of `length` bytes, of which only the header is backed, and maps it; `None` if that cannot be.
@@ -75,14 +110,15 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
     unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) };
     for number in 0..100 {
+        // Whoever has taken the first names cannot foresee the others.
+        let number = if number < 8 { number } else { random::number() >> 32 };
         let path = name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
-        let file = match open(&path, libc::O_CREAT | libc::O_EXCL) {
+        let file = match IDENTITY.create(&path) {
             Ok(file) => file,
             Err(libc::EEXIST) => continue,
             Err(error) => return Err((Some(path), error)),
         };
         let mapped = map(file, length);
-        INODE.store(inode(file), Ordering::Relaxed);
         close(file);
         return match mapped {
             Ok(start) => {
@@ -195,9 +231,9 @@ fn allocate_at(address: *mut u8, bytes: usize) -> bool {
         return false;
     }
     let Ok(path) = CStr::from_bytes_with_nul(path) else { return false };
-    let Ok(file) = open(path, 0) else { return false };
     // Somebody may have taken the file away and put another in its place.
-    let done = inode(file) == INODE.load(Ordering::Relaxed) && allocate(file, offset, bytes).is_ok();
+    let Ok(file) = IDENTITY.reopen(path) else { return false };
+    let done = allocate(file, offset, bytes).is_ok();
     close(file);
     done
 }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// The file's path; null while there is none. Kept for good.
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
+/// Which file that was. One that is there before is somebody else's, whatever its name says, and is left alone.
+static IDENTITY: file::Identity = file::Identity::new();
 /// Bytes of whole blocks in it.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// A thread is adding a block.
@@ -44,17 +46,15 @@ fn write(block: &[u8], at: usize) -> Option<()> {
         return None;
     }
     // SAFETY: null, or a leaked string.
-    let path = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
-        Some(path) => path,
+    let opened = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
+        Some(path) => IDENTITY.reopen(path).ok()?,
         None => {
             let path = file::name(&place::spill_directory()?, END)?;
-            let kept = Box::into_raw(Box::new(path));
-            PATH.store(kept, Ordering::Release);
-            // SAFETY: just made, never freed.
-            unsafe { &*kept }
+            let opened = IDENTITY.create(&path).ok()?;
+            PATH.store(Box::into_raw(Box::new(path)), Ordering::Release);
+            opened
         }
     };
-    let opened = file::open(path, libc::O_CREAT).ok()?;
     let mut rest = block;
     while !rest.is_empty() {
         let offset = at + block.len() - rest.len();
@@ -74,7 +74,7 @@ pub(crate) fn blocks() -> &'static [u8] {
     let length = LENGTH.load(Ordering::Acquire);
     // SAFETY: null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
-    let Ok(opened) = file::open(path, 0) else { return &[] };
+    let Ok(opened) = IDENTITY.reopen(path) else { return &[] };
     let flags = libc::MAP_SHARED;
     // SAFETY: a new mapping touches nothing that exists.
     let address = unsafe {

@@ -1,0 +1,109 @@
+/* A library preloaded behind the tracer, which counts the collective MPI calls that the tracer makes and says at MPI_Finalize, on
+ * standard error, which they were: "flush RANK NAME NAME ...". Those that MPI makes inside are not the tracer's. Calls that can
+ * hurt are made to fail or are used to put another file in the trace's place:
+ *   FAILING=NAME:N      the N-th call of this name fails on rank 1, after having taken part; Op_create and Type_contiguous refuse
+ *   SWAP=NAME, VICTIM   before the first call of this name every unfinished trace in DXT_OUTPUT_DIR gives way to a symbolic link
+ * Provenance: written for this project. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char seen[4096];
+
+static int rank_of_this(void) {
+    const char *rank = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    return rank == NULL ? 0 : atoi(rank);
+}
+
+static int is_tracer(void *caller) {
+    Dl_info object;
+    return dladdr(caller, &object) != 0 && strstr(object.dli_fname, "dxt_tracer") != NULL;
+}
+
+static void swap(void) {
+    const char *directory = getenv("DXT_OUTPUT_DIR"), *victim = getenv("VICTIM");
+    DIR *list = opendir(directory);
+    for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+        char from[4096], to[4200];
+        snprintf(from, sizeof from, "%s/%s", directory, entry->d_name);
+        snprintf(to, sizeof to, "%s.stolen", from);
+        if (strstr(entry->d_name, ".partial") != NULL && strstr(entry->d_name, "stolen") == NULL && rename(from, to) == 0 &&
+            symlink(victim, from) != 0) {
+            perror("symlink");
+        }
+    }
+    if (list != NULL) {
+        closedir(list);
+    }
+}
+
+/* Whether this call, of the tracer's, shall fail. */
+static int noted(const char *name) {
+    static int calls, swapped;
+    const char *failing = getenv("FAILING"), *when = getenv("SWAP");
+    strcat(strcat(seen, " "), name);
+    if (when != NULL && strcmp(when, name) == 0 && rank_of_this() == 0 && swapped++ == 0) {
+        swap();
+    }
+    size_t length = strlen(name);
+    int of_name = failing != NULL && strncmp(failing, name, length) == 0 && failing[length] == ':';
+    return of_name && rank_of_this() == 1 && ++calls == atoi(failing + length + 1);
+}
+
+typedef intptr_t word;
+#define ALL word a, word b, word c, word d, word e, word f, word g, word h, word i, word j
+
+/* Arguments are passed on as they came, as wide as a register, more of them than any of these calls has. */
+#define COUNTED(name, ...)                                                                                          \
+    int PMPI_##name(ALL) {                                                                                          \
+        static int (*next)(ALL);                                                                                    \
+        if (next == NULL) {                                                                                         \
+            next = (int (*)(ALL))dlsym(RTLD_NEXT, "PMPI_" #name);                                                   \
+        }                                                                                                           \
+        int fails = is_tracer(__builtin_return_address(0)) && noted(#name);                                         \
+        int result = next(a, b, c, d, e, f, g, h, i, j);                                                            \
+        return fails ? 16 : result;                                                                                 \
+    }
+
+COUNTED(Barrier) COUNTED(Bcast) COUNTED(Gather) COUNTED(Gatherv) COUNTED(Scatter) COUNTED(Scatterv) COUNTED(Allgather)
+COUNTED(Allgatherv) COUNTED(Alltoall) COUNTED(Alltoallv) COUNTED(Reduce) COUNTED(Allreduce) COUNTED(Reduce_scatter)
+COUNTED(Reduce_scatter_block) COUNTED(Scan) COUNTED(Exscan) COUNTED(Ibarrier) COUNTED(Ibcast) COUNTED(Ireduce)
+COUNTED(Iallreduce) COUNTED(Iexscan) COUNTED(Comm_dup) COUNTED(Comm_idup) COUNTED(Comm_split) COUNTED(Comm_split_type)
+COUNTED(Comm_create) COUNTED(Comm_free) COUNTED(File_open) COUNTED(File_close) COUNTED(File_delete) COUNTED(File_set_size)
+COUNTED(File_preallocate) COUNTED(File_set_view) COUNTED(File_set_info) COUNTED(File_set_atomicity) COUNTED(File_sync)
+COUNTED(File_write_all) COUNTED(File_write_at_all) COUNTED(File_write_ordered) COUNTED(File_read_all)
+COUNTED(File_read_at_all) COUNTED(Win_create) COUNTED(Win_fence) COUNTED(Win_free)
+
+#define REFUSED(name)                                                                                               \
+    int PMPI_##name(ALL) {                                                                                          \
+        int (*next)(ALL) = (int (*)(ALL))dlsym(RTLD_NEXT, "PMPI_" #name);                                           \
+        const char *failing = getenv("FAILING");                                                                    \
+        int refused = failing != NULL && strcmp(failing, #name ":1") == 0 && rank_of_this() == 1;                   \
+        return refused && is_tracer(__builtin_return_address(0)) ? 16 : next(a, b, c, d, e, f, g, h, i, j);         \
+    }
+
+REFUSED(Op_create) REFUSED(Type_contiguous)
+
+static int finalize(const char *name) {
+    char line[4200];
+    int length = snprintf(line, sizeof line, "flush %d%s\n", rank_of_this(), seen);
+    if (seen[0] != 0 && write(2, line, length) != length) {
+        abort();
+    }
+    seen[0] = 0;
+    int (*next)(void) = (int (*)(void))dlsym(RTLD_NEXT, name);
+    return next();
+}
+
+int MPI_Finalize(void) {
+    return finalize("MPI_Finalize");
+}
+
+int PMPI_Finalize(void) {
+    return finalize("PMPI_Finalize");
+}
