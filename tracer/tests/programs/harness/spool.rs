@@ -55,3 +55,8 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     }
     uncertain
 }
+
+/// As [`recover`], leaving out what is in a trace already.
+pub(crate) fn recover_beside(scratch: &Scratch) -> u64 {
+    recover(scratch)
+}
