@@ -3,6 +3,7 @@
 
 mod clock;
 mod owner;
+mod written;
 
 use crate::exit::UsageError;
 use anyhow::{Context, Result, bail};
@@ -172,7 +173,8 @@ fn read(path: &Path) -> Result<Option<Found>> {
     let file = std::fs::File::open(path).context("failed to open it")?;
     let spool = Spool::read(&Bytes(file))?;
     let here = owner::is_of_this_boot(&spool);
-    let recovered = spool.recover(&spill(path)?, clock::now(&spool).filter(|_| here))?;
+    let in_trace = spool.cut().is_some_and(|cut| written::is_there(&cut));
+    let recovered = spool.recover(&spill(path)?, clock::now(&spool).filter(|_| here), in_trace)?;
     let running = here && owner::is_running(&spool);
     if recovered.is_empty() {
         // A running process may record more at any moment.

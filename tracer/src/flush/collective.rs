@@ -74,6 +74,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
         return Err(format!("{failures} ranks could not encode their part"));
     }
     let path = share_path(world, config)?;
+    crate::spool::cut_goes_to(path.to_bytes());
     let Some(part) = part else { return Err("this rank has no part".into()) };
     let (body, mut index) = part.laid_out(before);
     if world.rank + 1 == world.size {

@@ -2,7 +2,7 @@
 //! counted of each file lies between the calls whose return the program has seen and those that it began, and none is there
 //! twice: in the traces written and in what recovery makes of the spools left.
 
-use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, recover_beside, spools, workload, workload_with};
+use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, recover, spools, workload, workload_with};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ impl Case {
             let _ = write!(wrong, "ended with {}: {} ", outcome.code, outcome.stderr.trim());
         }
         let left = spools(scratch).len();
-        let uncertain = recover_beside(scratch);
+        let uncertain = recover(scratch);
         let traces = Traces::read_finished(&scratch.traces());
         let mut found: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let slot_of = |path: &str| path.rsplit_once("/t").and_then(|(_, slot)| slot.parse::<usize>().ok());
