@@ -188,5 +188,5 @@ int main(int argc, char **argv) {
         end();
     }
 #endif
-    return 9;
+    return 98;
 }

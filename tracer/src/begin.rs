@@ -12,9 +12,13 @@ pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
 
+/// Least bytes for calls that come after the trace, where nothing is packed or folded; nothing is taken before it is used.
+const LATE_BYTES: usize = 4 << 20;
+
 /// Makes the spool if there shall be one and there is none yet; false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
-    spool::make(arena_bytes(), memory::scale(), |parts| {
+    let bytes = if late::has_begun() { arena_bytes().max(LATE_BYTES / memory::scale()) } else { arena_bytes() };
+    spool::make(bytes, memory::scale(), |parts| {
         if late::has_begun() {
             late::lend(parts.arena);
         } else {

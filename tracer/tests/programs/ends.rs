@@ -87,7 +87,7 @@ impl Case {
 
     fn check(self, scratch: &Scratch, counts: &PathBuf, outcome: &Outcome) -> Result<(), String> {
         let mut wrong = String::new();
-        let uncounted = outcome.code == 99 || outcome.code == 9 || outcome.stderr.contains("panicked");
+        let uncounted = outcome.code == 99 || outcome.code == 98 || outcome.stderr.contains("panicked");
         if uncounted || self.mpi().is_none() && outcome.code != self.code() {
             let _ = write!(wrong, "ended with {}: {} ", outcome.code, outcome.stderr.trim());
         }

@@ -132,8 +132,13 @@ fn chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 fn slots(body: &[u8], gone: Gone) -> Vec<Segment> {
-    let slot =
-        |at: &[u8]| Segment { offset: i64_at(at, 0), word: u64_at(at, 8), start: u64_at(at, 16), end: u64_at(at, 24) };
+    // The highest bits of a start tell of its memory in counters mode, and are of no interest here.
+    let slot = |at: &[u8]| Segment {
+        offset: i64_at(at, 0),
+        word: u64_at(at, 8),
+        start: u64_at(at, 16) & !MARKS,
+        end: u64_at(at, 24),
+    };
     let kept = |slot: &Segment| slot.end != 0 && slot.end & gone.marks() == 0;
     body.chunks_exact(size_of::<Segment>()).map(slot).filter(kept).map(|slot| slot.unmarked()).collect()
 }
