@@ -18,12 +18,20 @@ pub const MAX_STREAMS: u32 = 1 << 24;
 /// [`Segment::offset`] of an operation that has none (open, close, sync, a read from a terminal).
 pub const NO_OFFSET: i64 = -1;
 
+/// Bit of [`Segment::end`] in the tracer's memory: the segment belongs to the trace that is being written. No clock counts that far.
+pub const TAKEN: u64 = 1 << 62;
+/// The same: the segment is in a trace.
+pub const WRITTEN: u64 = 1 << 63;
+/// Both marks.
+pub const MARKS: u64 = TAKEN | WRITTEN;
+
 /// Which file, through which interface, doing what: an index into the process's stream table, 24 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
 /// One I/O operation. `start` and `end` are clock ticks in the tracer's memory and nanoseconds since the process's
-/// epoch everywhere else. An `end` of zero marks a slot that was reserved and never filled.
+/// epoch everywhere else. An `end` of zero marks a slot that was reserved and never filled; in the tracer's memory it may carry
+/// [`MARKS`].
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
@@ -60,6 +68,20 @@ impl Segment {
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.word & MAX_LENGTH
+    }
+
+    /// When the call returned, without marks.
+    #[inline]
+    #[must_use]
+    pub const fn ended(&self) -> u64 {
+        self.end & !MARKS
+    }
+
+    /// The segment without marks.
+    #[inline]
+    #[must_use]
+    pub const fn unmarked(&self) -> Self {
+        Self { end: self.ended(), ..*self }
     }
 
     /// The stream it belongs to.

@@ -3,7 +3,7 @@
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, THREADS};
 use crate::spool::{self, journal};
-use crate::{buffer, clock, describe, memory, mpi, registry};
+use crate::{buffer, clock, describe, late, memory, mpi, registry};
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ThreadDef};
 
@@ -12,11 +12,19 @@ pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
 
+/// Least bytes for calls that come after the trace, where nothing is packed or folded; nothing is taken before it is used.
+const LATE_BYTES: usize = 4 << 20;
+
 /// Makes the spool if there shall be one and there is none yet; false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
-    spool::make(arena_bytes(), memory::scale(), |parts| {
-        buffer::lend(&ARENA, parts);
-        registry::lend_counters(parts.folded);
+    let bytes = if late::has_begun() { arena_bytes().max(LATE_BYTES / memory::scale()) } else { arena_bytes() };
+    spool::make(bytes, memory::scale(), |parts| {
+        if late::has_begun() {
+            late::lend(parts.arena);
+        } else {
+            buffer::lend(&ARENA, parts);
+            registry::lend_counters(parts.folded);
+        }
         say_who();
         registry::note_all();
         for (index, thread) in THREADS.iter().enumerate() {

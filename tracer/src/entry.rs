@@ -33,5 +33,5 @@ extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: 
 }
 
 extern "C" fn destructor() {
-    lifecycle::ending("exit");
+    lifecycle::ending("exit", lifecycle::Next::Destructors);
 }

@@ -2,17 +2,16 @@
 //! anything is recorded at all, and when the trace is written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3)")]
 
-use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode, Spool};
+use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode, Spool};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    begin, buffer, clock, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool, state,
+    begin, buffer, clock, ends, errno, gate, handles, job, memory, mpi, process, registry, say, signals, spool, state,
     threads, tls,
 };
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::{AtomicBool, Ordering};
 
-static ENDED: AtomicBool = AtomicBool::new(false);
+pub(crate) use ends::{Next, Stay};
 
 /// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
@@ -64,12 +63,13 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             say(&[b"not enough address space for the buffer: not tracing"]);
             return;
         }
-        record::THREADS.prepare(1 << 20);
         buffer::SCRATCHES.prepare((1 << 15) / scale);
         registry::prepare((1 << 20) / scale);
     }
+    record::THREADS.prepare((1 << 20) / scale);
     handles::prepare(scale);
     threads::prepare();
+    gate::prepare();
     clock::start();
     job::remember(environment, exe, argc, argv);
     process::adopt();
@@ -79,12 +79,15 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
     record::prepare(begin::begin);
     // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
-    if state::prepare(take_over) && spooled {
-        spool::want();
+    if state::prepare(take_over) {
+        spool::may_be();
+        if spooled {
+            spool::want();
+        }
     }
     let chosen = is_chosen(job::identity().map_or(-1, |identity| identity.rank));
     record::set_state(if chosen { State::On } else { State::Muted });
-    signals::stand_in(ending);
+    signals::stand_in(|by| ending(by, Next::Gone), survived);
     if verbose > 1 && chosen {
         say(&[b"recording ", &job::executable()]);
     }
@@ -116,7 +119,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn quick_exiting(_: *mut u8) {
-    ending("quick_exit");
+    ending("quick_exit", Next::Destructors);
 }
 
 extern "C" fn forked_parent() {
@@ -137,7 +140,7 @@ extern "C" fn forked_child() {
 /// In a forked child: it records for itself from now on.
 fn take_over() {
     process::adopt();
-    ENDED.store(false, Ordering::Relaxed);
+    ends::in_child();
     memory::after_fork();
     handles::after_fork();
     mpi::in_child();
@@ -175,67 +178,48 @@ pub(crate) fn mpi_finalizing() {
     let errno = errno::save();
     tls::current().while_away(|| {
         handles::read_layouts_again();
-        signals::without_file_size_signal(|| flush::all_ranks(world, config));
+        signals::without_file_size_signal(|| ends::for_all_ranks(world, config));
     });
     errno.restore();
     mpi::ended();
 }
 
-/// The process ends: writes the trace of this process alone.
-pub(crate) fn ending(by: &'static str) {
+/// The process ends, or may: writes the trace of this process alone.
+pub(crate) fn ending(by: &'static str, next: Next) {
     let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
     // A signal handler that has interrupted a flush on this thread must not begin another.
-    if !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
+    if !tls::current().is_interrupted() {
         return;
     }
     let errno = errno::save();
-    signals::held_while(|| tls::current().while_away(|| end(config, by)));
+    signals::held_while(|| tls::current().while_away(|| ends::end(config, by, next)));
     errno.restore();
 }
 
-fn end(config: &Config, by: &'static str) {
-    if ENDED.swap(true, Ordering::AcqRel) {
-        return;
-    }
-    record::set_state(State::Off);
-    handles::read_layouts_again();
-    if signals::without_file_size_signal(|| flush::one_process(config, by)) {
-        // In case the file cannot be removed: the process may have changed its root directory.
-        buffer::set_written_until(u64::MAX);
-        registry::forget_counts();
-        spool::remove();
+/// The process did not end, though it was certain to: the first process of a container is not killed by its own signal.
+pub(crate) fn survived() {
+    if state::is_parked() && process::is_own() {
+        ends::go_on_late();
     }
 }
 
-/// The process is about to become another program: writes the trace of what it was. Returns whether [`stayed`] has
-/// something to do should it not. What other threads do meanwhile stays in the spool.
-pub(crate) fn becoming_another() -> bool {
-    let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return false };
-    if !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
-        return false;
+/// The process is about to become another program: writes the trace of what it was. Returns what [`stayed`] has to do should it not.
+pub(crate) fn becoming_another() -> Option<Stay> {
+    let config = config::current().filter(|_| record::is_on() && process::is_own())?;
+    if !tls::current().is_interrupted() {
+        return None;
     }
     let errno = errno::save();
-    let set_aside = signals::held_while(|| tls::current().while_away(|| set_aside(config)));
+    let stay = signals::held_while(|| tls::current().while_away(|| ends::set_aside(config)));
     errno.restore();
-    set_aside
-}
-
-fn set_aside(config: &Config) -> bool {
-    handles::read_layouts_again();
-    let until = clock::now();
-    if !signals::without_file_size_signal(|| flush::one_process(config, "exec")) {
-        return false;
-    }
-    flush::written(until);
-    spool::spill::remove();
-    threads::is_single() && spool::set_aside()
+    stay
 }
 
 /// The process has not become another program: recording goes on as before. Keeps errno.
-pub(crate) fn stayed(set_aside: bool) {
-    if set_aside {
+pub(crate) fn stayed(stay: Option<Stay>) {
+    if let Some(stay) = stay {
         let errno = errno::save();
-        tls::current().while_away(spool::take_back);
+        tls::current().while_away(|| ends::take_back(&stay));
         errno.restore();
     }
 }

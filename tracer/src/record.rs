@@ -13,9 +13,9 @@ pub(crate) use crate::state::{
     State, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
 };
 use crate::tls::{self, Thread};
-use crate::{clock, errno, filters};
+use crate::{clock, errno, filters, gate, late, state};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{NO_OFFSET, pack};
@@ -218,6 +218,25 @@ fn append(thread: &Thread, segment: Segment) {
     place.start.store(segment.start, Ordering::Relaxed);
     // The end comes last, so that whoever sees it sees the rest.
     place.end.store(segment.end, Ordering::Release);
+    // Only then the state: whoever changed it and made a barrier either sees the segment, or is seen here (`gate::barrier`).
+    compiler_fence(Ordering::SeqCst);
+    if !state::is_plain() {
+        once_more(thread, slot);
+    }
+}
+
+/// See [`late::is_left_behind`].
+#[cold]
+#[inline(never)]
+fn once_more(thread: &Thread, slot: usize) {
+    if late::is_left_behind(slot) {
+        // SAFETY: as in `append`; the rest of the slot is as it was stored.
+        let place = unsafe { &*(slot as *const Place) };
+        let (offset, word) = (place.offset.load(Ordering::Relaxed), place.word.load(Ordering::Relaxed));
+        let start = place.start.load(Ordering::Relaxed) & !(MEMORY_KNOWN | MEMORY_UNALIGNED);
+        late::switch(thread);
+        append(thread, Segment { offset, word, start, end: clock::now() });
+    }
 }
 
 /// A segment's place in the buffer, as it is written: others may look at it meanwhile.
@@ -250,8 +269,21 @@ fn next_slot(thread: &Thread, slot: usize) -> usize {
         return 0;
     }
     let errno = errno::save();
-    let slot = thread.while_busy(|| {
-        if buffer::counting::is_on() {
+    let slot = thread.while_busy(|| gate::pass(thread, || new_slot(thread)));
+    if slot == 0 {
+        // The next call tries again.
+        thread.cursor.set(thread.limit.get());
+        Note::TablesFull.count();
+    }
+    errno.restore();
+    slot
+}
+
+/// As [`next_slot`], behind the gate.
+fn new_slot(thread: &Thread) -> usize {
+        late::switch(thread);
+        let is_late = thread.late.get() != 0;
+        if buffer::counting::is_on() && !is_late {
             return buffer::counting::next(thread);
         }
         if thread.index.get() == 0 {
@@ -269,19 +301,20 @@ fn next_slot(thread: &Thread, slot: usize) -> usize {
             }
         }
         spool::note_clock();
-        buffer::chunk_full(&ARENA, thread)
-    });
-    if slot == 0 {
-        // The next call tries again.
-        thread.cursor.set(thread.limit.get());
-        Note::TablesFull.count();
-    }
-    errno.restore();
-    slot
+        if !is_late {
+            return buffer::chunk_full(&ARENA, thread);
+        }
+        let slot = buffer::next_plain(late::arena(), thread);
+        if slot == 0 {
+            late::lost();
+        }
+        slot
 }
 
 /// Forgets everything recorded: for a forked child, which has one thread.
 pub(crate) fn start_empty() {
+    gate::in_child();
+    late::in_child();
     buffer::start_empty(&ARENA);
     THREADS.clear();
     crate::handles::pending::forget_all();

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// What writes the trace, and is told why.
 static ON_END: OnceLock<fn(&'static str)> = OnceLock::new();
+/// What is done should the process not die of it.
+static SURVIVED: OnceLock<fn()> = OnceLock::new();
 /// The C library's own sigaction(2), past our hook.
 static SIGACTION: Slot = Slot::new(c"sigaction");
 
@@ -33,9 +35,10 @@ pub(crate) fn is_ours(handler: sighandler_t) -> bool {
     handler == ours()
 }
 
-/// Puts our handler where the default action stands; it calls `on_end` before the process dies.
-pub(crate) fn stand_in(on_end: fn(&'static str)) {
+/// Puts our handler where the default action stands; it calls `on_end` before the process dies, and `survived` if it does not.
+pub(crate) fn stand_in(on_end: fn(&'static str), survived: fn()) {
     let _ = ON_END.set(on_end);
+    let _ = SURVIVED.set(survived);
     for (signal, _) in SIGNALS {
         stand_in_for(signal);
     }
@@ -94,6 +97,9 @@ extern "C" fn ending(signal: c_int) {
         on_end(name);
     }
     die_of(signal);
+    if let Some(survived) = SURVIVED.get() {
+        survived();
+    }
 }
 
 fn die_of(signal: c_int) {

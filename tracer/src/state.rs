@@ -1,5 +1,5 @@
 //! Whether calls are recorded, and by which process: every hook asks first.
-#![expect(unsafe_code, reason = "madvise(2)")]
+#![expect(unsafe_code, reason = "madvise(2), futex(2)")]
 
 use crate::notes::Note;
 use crate::tls::{self, Thread};
@@ -18,6 +18,10 @@ pub(crate) enum State {
     Off = 2,
     /// This process is left out: calls pass through, but it takes part in what all ranks do together.
     Muted = 3,
+    /// A thread writes the trace because the process is about to end: calls wait until that is done. Most wait for good.
+    Parked = 4,
+    /// The trace has been written, and the process goes on: calls are recorded into memory of their own ([`crate::late`]).
+    Late = 5,
 }
 
 /// Size of the page that the state has to itself; a page is no larger than this on any Linux of the processor.
@@ -50,14 +54,73 @@ pub(crate) fn prepare(in_child: fn()) -> bool {
 
 /// Switches recording on or off.
 pub(crate) fn set_state(state: State) {
-    BEGUN.store(state == State::On, Ordering::Relaxed);
-    PAGE.state.store(state as u8, Ordering::Release);
+    BEGUN.store(matches!(state, State::On | State::Parked | State::Late), Ordering::Relaxed);
+    PAGE.state.store(state as u8, Ordering::SeqCst);
 }
 
-/// Whether recording is on.
-#[inline(always)]
+/// As [`set_state`], and those who wait go on at once, not when they look again.
+pub(crate) fn release(state: State) {
+    set_state(state);
+    // SAFETY: wakes threads of this process that wait in `wait`.
+    unsafe { crate::sys::syscall!(libc::SYS_futex, &raw const PAGE, FUTEX_WAKE_PRIVATE, i32::MAX) };
+}
+
+/// Whether this process records, even if not at this moment.
 pub(crate) fn is_on() -> bool {
+    let state = PAGE.state.load(Ordering::Relaxed);
+    state == State::On as u8 || state == State::Parked as u8 || state == State::Late as u8
+}
+
+/// Whether nothing more is to be looked at when a segment has been stored.
+#[inline(always)]
+pub(crate) fn is_plain() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::On as u8
+}
+
+/// Whether calls wait.
+pub(crate) fn is_parked() -> bool {
+    PAGE.state.load(Ordering::SeqCst) == State::Parked as u8
+}
+
+/// Whether the trace has been written, and the process goes on.
+pub(crate) fn is_late() -> bool {
+    PAGE.state.load(Ordering::SeqCst) == State::Late as u8
+}
+
+/// A waiting thread looks again after so long: where the process goes on, nobody is told, since most often it is gone by then.
+const LOOKS_EVERY_NS: i64 = 4_000_000;
+
+const FUTEX_WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+const FUTEX_WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+
+/// Waits while calls wait, but not for long. Keeps errno.
+pub(crate) fn wait() {
+    let errno = crate::errno::save();
+    let time = libc::timespec { tv_sec: 0, tv_nsec: LOOKS_EVERY_NS };
+    // SAFETY: the page begins with the state and is as long as a futex's word; its other bytes are never written. A handler of
+    // the program may run meanwhile, as anywhere.
+    unsafe {
+        crate::sys::syscall!(
+            libc::SYS_futex,
+            &raw const PAGE,
+            FUTEX_WAIT_PRIVATE,
+            u32::from(State::Parked as u8),
+            &raw const time
+        )
+    };
+    errno.restore();
+}
+
+/// Waits until calls go on; false if this thread must not wait: it is at work in the tracer itself, where the one that writes may
+/// wait for it, or it is the one that writes; or this is a child of vfork(2), which outlives the process.
+pub(crate) fn park() -> bool {
+    while is_parked() {
+        if tls::current().busy.get() != 0 || !crate::process::is_own() {
+            return false;
+        }
+        wait();
+    }
+    true
 }
 
 /// Whether this is a forked child that has not taken over yet.
@@ -79,7 +142,9 @@ pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
 #[inline(always)]
 pub(crate) fn thread() -> Option<&'static Thread> {
     let state = PAGE.state.load(Ordering::Relaxed);
-    if state != State::On as u8 && (state >= State::Off as u8 || !taken_over()) {
+    if state != State::On as u8
+        && (state == State::Off as u8 || state == State::Muted as u8 || !is_admitted())
+    {
         return None;
     }
     let thread = tls::current();
@@ -89,6 +154,23 @@ pub(crate) fn thread() -> Option<&'static Thread> {
 /// The same, for functions that the tracer's own allocator calls too: while the tracer is busy, nothing is counted.
 pub(crate) fn thread_of_program() -> Option<&'static Thread> {
     if tls::current().busy.get() == 0 { thread() } else { None }
+}
+
+/// Called while the state is none of the simple ones: whether the call is to be recorded, maybe after a while.
+#[cold]
+#[inline(never)]
+fn is_admitted() -> bool {
+    match PAGE.state.load(Ordering::Acquire) {
+        state if state == State::Unset as u8 => taken_over(),
+        state if state == State::Parked as u8 => {
+            let admitted = park();
+            if !admitted && tls::current().is_interrupted() && crate::process::is_own() {
+                Note::DuringTracer.count();
+            }
+            admitted
+        }
+        state => state == State::Late as u8,
+    }
 }
 
 /// Called while the state is not set: before the start, or in a child forked past fork(3)'s handlers, which takes over now.

@@ -39,6 +39,10 @@ pub(crate) struct Thread {
     pub(crate) mpi_file: Cell<*const File>,
     /// Lowest offset of a transfer on `mpi_file` inside that call, or -1.
     pub(crate) nested_offset: Cell<i64>,
+    /// Not zero once the thread's chunk is one of those for calls that come after the trace ([`crate::late`]).
+    pub(crate) late: Cell<u32>,
+    /// Not zero while the thread is where memory for segments is handed out ([`crate::gate`]).
+    pub(crate) at_gate: Cell<u32>,
     /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
     pub(crate) hdf5_caller: Cell<usize>,
 }
@@ -61,6 +65,8 @@ impl Thread {
             waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
             nested_offset: Cell::new(0),
+            late: Cell::new(0),
+            at_gate: Cell::new(0),
             hdf5_caller: Cell::new(0),
         }
     }

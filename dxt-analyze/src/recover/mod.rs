@@ -4,6 +4,7 @@
 mod clock;
 mod files;
 mod owner;
+mod written;
 
 use crate::exit::UsageError;
 use anyhow::{Context, Result, bail};
@@ -183,7 +184,8 @@ fn read(path: &Path) -> Result<Option<Found>> {
     let Owned { file, owner } = Owned::open(path)?;
     let spool = Spool::read(&Bytes(file))?;
     let here = owner::is_of_this_boot(&spool);
-    let recovered = spool.recover(&spill(path, owner)?, clock::now(&spool).filter(|_| here))?;
+    let in_trace = spool.cut().is_some_and(|cut| written::is_there(&cut, owner));
+    let recovered = spool.recover(&spill(path, owner)?, clock::now(&spool).filter(|_| here), in_trace)?;
     let running = here && owner::is_running(&spool);
     if recovered.is_empty() {
         // A running process may record more at any moment.

@@ -59,7 +59,7 @@ struct Shape {
     exceptions: usize,
 }
 
-/// Appends the columns of `segments` to `out`. Slots that were never filled (`end` of zero) are left out; at most
+/// Appends the columns of `segments` to `out`. Slots that were never filled (`end` of zero) are left out, marks are not looked at; at most
 /// [`limits::BLOCK_SEGMENTS`] slots are taken.
 pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, out: &mut Vec<u8>) -> Summary {
     let segments = &segments[..segments.len().min(limits::BLOCK_SEGMENTS as usize)];
@@ -133,7 +133,7 @@ fn predict(
                 summary.stream_mask |= 1 << (stream % 64);
             }
             let start = scale.nanoseconds(segment.start);
-            let end = scale.nanoseconds(segment.end).max(start);
+            let end = scale.nanoseconds(segment.ended()).max(start);
             let slot = &mut predicted[stream as usize % PREDICTORS];
             let offset = zigzag(segment.offset.wrapping_sub(*slot) as u64);
             let end_offset = segment.offset.wrapping_add_unsigned(length);

@@ -1,6 +1,6 @@
 //! Packed blocks one after another, as they lie in a chunk, in the spill or in a landing place.
 
-use super::block::{BYTES, HEADER_BYTES, MULT, SEQUENCE, THREAD};
+use super::block::{BYTES, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES};
 
@@ -11,6 +11,8 @@ pub struct Block<'a> {
     pub thread: u32,
     /// Which of the thread's chunks it was.
     pub sequence: u32,
+    /// Whether it is in a trace: one of [`super::block::mark`].
+    pub mark: u32,
     /// Nanoseconds per tick that it was encoded with.
     pub mult: u64,
     /// What it says of its segments.
@@ -40,7 +42,7 @@ fn first(bytes: &[u8]) -> Option<Block<'_>> {
     let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES)?;
     let head = BlockHead::decode(head, 0).ok()?;
     let (thread, sequence, mult) = (u32_at(bytes, THREAD), u32_at(bytes, SEQUENCE), u64_at(bytes, MULT));
-    Some(Block { thread, sequence, mult, head, frame })
+    Some(Block { thread, sequence, mark: u32_at(bytes, MARK), mult, head, frame })
 }
 
 #[cfg(all(test, feature = "write"))]

@@ -13,12 +13,12 @@ mod read;
 
 pub use blocks::{Block, blocks};
 #[cfg(all(feature = "read", feature = "write"))]
-pub use read::{Clock, ENDED_BY, Recovered, Spool};
+pub use read::{Clock, Cut, ENDED_BY, Recovered, Spool};
 
 /// First bytes of a spool; stored last when one is made.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");
 /// Version of the layout; a reader takes no other.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 4096;
 /// Name of the file of packed blocks that belongs to the spool of this name, if that has a spool's name:
@@ -58,14 +58,35 @@ pub mod header {
     pub const LATEST_TICKS: usize = 72;
     /// u64: CLOCK_MONOTONIC at that moment, in ns.
     pub const LATEST_MONOTONIC: usize = 80;
-    /// u64: segments that ended at or before these ticks are in a trace already.
-    pub const WRITTEN_UNTIL: usize = 96;
+    /// u32: what is marked as taken belongs to a trace that is being written ([`super::cut::UNDER_WAY`]) or is there
+    /// ([`super::cut::DONE`]); 0: nothing is.
+    pub const CUT: usize = 88;
+    /// u32: bytes of that trace's path; stored last, 0 while it has none.
+    pub const CUT_PATH_BYTES: usize = 92;
+    /// u64: what the trace says when the process's part of it ended, in ns: tells it from others of the process.
+    pub const CUT_END: usize = 96;
     /// u64: ticks at which the rank left the aligning barrier, or 0.
     pub const SYNC_TICKS: usize = 104;
     /// Where the regions are: three u64 for each, in the order of [`super::Part`]: offset, capacity, used, all in bytes.
     pub const PARTS: usize = 128;
+    /// u64: bytes of the spill that belong to the trace that is being written, or are in one.
+    pub const SPILL_TAKEN: usize = 256;
+    /// u64: bytes of the spill that are in a trace.
+    pub const SPILL_WRITTEN: usize = 264;
     /// Counts of what was not recorded: u64 each; their texts are in the journal.
     pub const NOTES: usize = 512;
+    /// Path of the trace that is being written; a longer one than fits is not there.
+    pub const CUT_PATH: usize = 2048;
+    /// Room for it.
+    pub const MOST_CUT_PATH: usize = super::HEADER_BYTES - CUT_PATH;
+}
+
+/// Values of [`header::CUT`].
+pub mod cut {
+    /// A trace is being written: it holds what is marked as taken if it is there under its name, and whole.
+    pub const UNDER_WAY: u32 = 1;
+    /// It is there.
+    pub const DONE: u32 = 2;
 }
 
 /// The regions of a spool.
@@ -128,8 +149,20 @@ pub mod block {
     pub const THREAD: usize = 4;
     /// u32: which of the thread's chunks it was.
     pub const SEQUENCE: usize = 8;
+    /// u32: one of [`mark`].
+    pub const MARK: usize = 12;
     /// u64: nanoseconds per tick that it was encoded with, in the unit of `TickScale::mult`.
     pub const MULT: usize = 16;
+
+    /// Values of [`MARK`](super::MARK), as [`TAKEN`](crate::segment::TAKEN) and [`WRITTEN`](crate::segment::WRITTEN) of segments.
+    pub mod mark {
+        /// In no trace.
+        pub const NONE: u32 = 0;
+        /// Belongs to the trace that is being written.
+        pub const TAKEN: u32 = 1;
+        /// In a trace.
+        pub const WRITTEN: u32 = 2;
+    }
 }
 
 /// A scratch: a header of 32 bytes, then slots for segments.
@@ -151,7 +184,11 @@ pub mod folded {
     use crate::counters::SIZE_BINS;
 
     /// Size of an entry.
-    pub const BYTES: usize = (12 + SIZE_BINS) * 8;
+    pub const BYTES: usize = SIZES + (SIZE_BINS + 2 * COUNTS + EXTREMES) * 8;
+    /// Numbers that only grow: the sums, then the sizes.
+    pub const COUNTS: usize = 5 + SIZE_BINS;
+    /// Longest duration, earliest start, latest end, lowest offset, highest byte plus one.
+    pub const EXTREMES: usize = 5;
     /// u64: one more than the stream's id; 0: nothing yet.
     pub const STREAM: usize = 0;
     /// u64 each: segments, bytes, duration, consecutive, sequential.
@@ -170,6 +207,12 @@ pub mod folded {
     pub const PREVIOUS: usize = 88;
     /// u64 each: segments by size.
     pub const SIZES: usize = 96;
+    /// u64 each: what of the sums and sizes is in a trace.
+    pub const WRITTEN: usize = SIZES + SIZE_BINS * 8;
+    /// u64 each: what of them is in a trace or belongs to the one that is being written.
+    pub const TAKEN: usize = WRITTEN + COUNTS * 8;
+    /// u64 each: the extremes that belong to the trace that is being written.
+    pub const TAKEN_EXTREMES: usize = TAKEN + COUNTS * 8;
 }
 
 /// Where a packed block lies until it is in its place: a header of 8 bytes, then the block with its header.

@@ -2,7 +2,7 @@
 
 use super::journal::{kind, read as journal};
 use super::parts::{i64_at, u32_at, u64_at};
-use super::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, Part, VERSION, folded, header};
+use super::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, Part, VERSION, cut, folded, header};
 use crate::columns::TickScale;
 use crate::counters::{Counters, SIZE_BINS};
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 mod segments;
 
-use segments::Pieces;
+use segments::{Gone, Pieces};
 
 /// Two readings of the clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,27 @@ pub struct Clock {
     pub ticks: u64,
     /// CLOCK_MONOTONIC, in ns.
     pub monotonic_ns: u64,
+}
+
+/// A trace that was being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its path; it may have got a number before its ending, should that name have been taken.
+    pub path: Vec<u8>,
+    pid: u32,
+    epoch_unix_ns: i64,
+    end_ns: u64,
+}
+
+impl Cut {
+    /// Whether the process's part is in `trace`, which was read from a file that may be it.
+    pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
+        let own = |process: Process| {
+            let info = process.info;
+            (info.pid, info.epoch_unix_ns, info.end_ns) == (self.pid, self.epoch_unix_ns, self.end_ns)
+        };
+        trace.complete && trace.regions.iter().any(|region| trace.region(region).process.is_some_and(own))
+    }
 }
 
 /// The bytes of a spool.
@@ -110,6 +131,21 @@ impl Spool {
         u32_at(&self.header, header::COUNTER) != 0
     }
 
+    /// The trace that was being written when the process ended, if one was and its name was known.
+    #[must_use]
+    pub fn cut(&self) -> Option<Cut> {
+        let length = u32_at(&self.header, header::CUT_PATH_BYTES) as usize;
+        let under_way = u32_at(&self.header, header::CUT) == cut::UNDER_WAY;
+        let path = self.header.get(header::CUT_PATH..header::CUT_PATH + length)?;
+        let cut = Cut {
+            path: path.to_vec(),
+            pid: self.pid(),
+            epoch_unix_ns: i64_at(&self.header, header::EPOCH_UNIX),
+            end_ns: u64_at(&self.header, header::CUT_END),
+        };
+        (under_way && length > 0).then_some(cut)
+    }
+
     fn part(&self, part: Part) -> &[u8] {
         &self.parts[part as usize]
     }
@@ -134,19 +170,22 @@ impl Spool {
     }
 
     /// Puts together what is in no trace yet. `spill`: the bytes of the file of packed blocks beside the spool, if there is
-    /// one; `now`: both clocks now, if this is the machine and the boot of the spool.
+    /// one; `now`: both clocks now, if this is the machine and the boot of the spool; `in_trace`: whether the trace that was
+    /// being written ([`Self::cut`]) is there, and whole.
     ///
     /// # Errors
     /// [`Error::Malformed`] if what the process said of itself makes no sense.
-    pub fn recover(&self, spill: &[u8], now: Option<Clock>) -> Result<Recovered> {
+    pub fn recover(&self, spill: &[u8], now: Option<Clock>, in_trace: bool) -> Result<Recovered> {
         let scale = self.scale(now);
-        let written = u64_at(&self.header, header::WRITTEN_UNTIL);
-        let written_ns = if written == 0 { 0 } else { scale.nanoseconds(written) };
-        let mut pieces =
-            Pieces::of_chunks(self.part(Part::Arena), self.part(Part::Landing), spill, written, written_ns);
-        let uncertain = segments::of_scratches(self.part(Part::Scratch), written, &mut pieces);
+        let in_trace = in_trace || u32_at(&self.header, header::CUT) == cut::DONE;
+        let gone = if in_trace { Gone::WrittenAndTaken } else { Gone::Written };
+        let spilled = if in_trace { header::SPILL_TAKEN } else { header::SPILL_WRITTEN };
+        let spilled = usize::try_from(u64_at(&self.header, spilled)).unwrap_or(usize::MAX);
+        let spill = spill.get(spilled..).unwrap_or_default();
+        let mut pieces = Pieces::of_chunks(self.part(Part::Arena), self.part(Part::Landing), spill, gone);
+        let uncertain = segments::of_scratches(self.part(Part::Scratch), gone, &mut pieces);
         let mut journal = Journal::read(self.part(Part::Journal))?;
-        let counters = self.folded(&scale);
+        let counters = self.folded(&scale, in_trace);
         let mut used: BTreeSet<u32> = counters.iter().map(|missing| missing.stream).collect();
         let (mut threads, mut latest) = (Vec::new(), 0);
         for (thread, pieces) in pieces {
@@ -178,24 +217,43 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    fn folded(&self, scale: &TickScale) -> Vec<Missing> {
+    fn folded(&self, scale: &TickScale, in_trace: bool) -> Vec<Missing> {
         let passed = |ticks: u64| scale.nanoseconds(scale.base.saturating_add(ticks));
+        let under_way = u32_at(&self.header, header::CUT) != 0;
         let entry = |bytes: &[u8]| {
             let stream = u32::try_from(u64_at(bytes, folded::STREAM).checked_sub(1)?).ok()?;
+            // What is written was taken before, so where both are in a trace the larger one is what is.
+            let gone = |i: usize| {
+                let taken = if in_trace { u64_at(bytes, folded::TAKEN + i * 8) } else { 0 };
+                u64_at(bytes, folded::WRITTEN + i * 8).max(taken)
+            };
             let [segments, total, duration, consecutive, sequential] =
-                std::array::from_fn(|i| u64_at(bytes, folded::SUMS + i * 8));
+                std::array::from_fn(|i| u64_at(bytes, folded::SUMS + i * 8).saturating_sub(gone(i)));
+            let sizes = std::array::from_fn::<_, SIZE_BINS, _>(|i| {
+                u64_at(bytes, folded::SIZES + i * 8).saturating_sub(gone(5 + i))
+            });
+            // The extremes of what was taken count if it does.
+            let taken = |i: usize| u64_at(bytes, folded::TAKEN_EXTREMES + i * 8);
+            let empty = Counters::default();
+            let [max_duration, first_start, last_end, min_offset, max_end_offset] = if under_way && !in_trace {
+                [taken(0), taken(1), taken(2), taken(3), taken(4)]
+            } else {
+                [empty.max_duration, empty.first_start, empty.last_end, empty.min_offset as u64, empty.max_end_offset as u64]
+            };
+            let first_start = u64_at(bytes, folded::FIRST_START).min(first_start);
+            let last_end = u64_at(bytes, folded::LAST_END).max(last_end);
             let counters = Counters {
                 segments,
                 bytes: total,
                 duration: passed(duration),
-                max_duration: passed(u64_at(bytes, folded::MAX_DURATION)),
-                first_start: scale.nanoseconds(u64_at(bytes, folded::FIRST_START)),
-                last_end: scale.nanoseconds(u64_at(bytes, folded::LAST_END)),
-                min_offset: i64_at(bytes, folded::MIN_OFFSET),
-                max_end_offset: i64_at(bytes, folded::MAX_END_OFFSET),
+                max_duration: passed(u64_at(bytes, folded::MAX_DURATION).max(max_duration)),
+                first_start: scale.nanoseconds(first_start.min(last_end)),
+                last_end: scale.nanoseconds(last_end),
+                min_offset: i64_at(bytes, folded::MIN_OFFSET).min(min_offset as i64),
+                max_end_offset: i64_at(bytes, folded::MAX_END_OFFSET).max(max_end_offset as i64),
                 consecutive,
                 sequential,
-                sizes: std::array::from_fn::<_, SIZE_BINS, _>(|i| u64_at(bytes, folded::SIZES + i * 8)),
+                sizes,
             };
             (segments > 0).then_some(Missing { stream, counters })
         };

@@ -39,6 +39,12 @@ impl Arena {
         self.area.lend(part);
     }
 
+    /// Whether it is where `address` lies.
+    pub(crate) fn holds(&self, address: usize) -> bool {
+        let start = self.area.start().addr();
+        start != 0 && (start..start + self.area.used()).contains(&address)
+    }
+
     /// Cuts a chunk, twice the size of the thread's last one; `None` when the arena is full.
     pub(crate) fn cut(&self, last_bytes: u32) -> Option<Chunk> {
         let wanted = (last_bytes * 2).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES) as usize;

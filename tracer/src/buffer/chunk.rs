@@ -2,12 +2,8 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use super::marks::{is_filled, is_taken};
 use trace_format::{Segment, spool};
-
-/// Whether a slot has its segment.
-pub(super) fn is_filled(slot: &Segment) -> bool {
-    slot.end != 0
-}
 
 /// Header of a chunk; as large as a segment, so that segments stay aligned.
 #[repr(C, align(32))]
@@ -125,9 +121,19 @@ impl Chunk {
     }
 
     /// Whether its thread has filled it and every call in it is over. One that a signal handler has interrupted may yet have
-    /// to write into the slot that it was given.
+    /// to write into the slot that it was given. Nor is it where segments wait for their trace to be written.
     pub(super) fn is_complete(self) -> bool {
-        self.0.state.load(Ordering::Acquire) == State::Full as u32 && self.slots().iter().all(is_filled)
+        let may_go = |slot: &Segment| is_filled(slot) && !is_taken(slot);
+        self.0.state.load(Ordering::Acquire) == State::Full as u32 && self.slots().iter().all(may_go)
+    }
+
+    /// Shows the ends of its slots, one by one.
+    pub(super) fn ends(self, mut with: impl FnMut(&AtomicU64)) {
+        for slot in self.slots() {
+            let end = (&raw const slot.end).cast_mut();
+            // SAFETY: aligned, mapped for good, valid for any bits; whoever else writes it does so as an atomic.
+            with(unsafe { AtomicU64::from_ptr(end) });
+        }
     }
 
     /// Whether it holds packed blocks.

@@ -6,16 +6,16 @@ mod chunk;
 pub(crate) mod counting;
 mod encoders;
 mod landing;
+mod marks;
 mod packed;
 mod policy;
 mod thin;
-mod written;
 
 pub(crate) use arena::Arena;
 pub(crate) use packed::{Block, blocks, spilled};
-pub(crate) use policy::{SCRATCHES, Scratch, chunk_full};
+pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain};
 pub(crate) use thin::least_length;
-pub(crate) use written::{set_written_until, written_until};
+pub(crate) use marks::{is_filled, is_taken, settle, take};
 
 /// From now on segments lie in the spool. There may be none yet.
 pub(crate) fn lend(arena: &Arena, parts: &crate::spool::Parts) {
@@ -32,5 +32,4 @@ pub(crate) fn start_empty(arena: &Arena) {
     encoders::after_fork();
     SCRATCHES.clear();
     counting::start_empty();
-    set_written_until(0);
 }

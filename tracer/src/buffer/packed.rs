@@ -5,7 +5,7 @@
 
 use super::arena::Arena;
 use super::chunk::Chunk;
-use super::written::written_until;
+use super::marks::{is_filled, is_new};
 use super::{encoders, landing};
 use crate::clock;
 use crate::config::{self, Overflow};
@@ -23,7 +23,8 @@ struct BlockHeader {
     thread: AtomicU32,
     /// Which of the thread's chunks it was.
     sequence: AtomicU32,
-    reserved: AtomicU32,
+    /// Whether it is in a trace.
+    mark: AtomicU32,
     /// Nanoseconds per tick it was encoded with, as in `TickScale::mult`.
     mult: std::sync::atomic::AtomicU64,
 }
@@ -36,6 +37,7 @@ const _: () = {
         offset_of!(BlockHeader, thread) == spool::block::THREAD && offset_of!(BlockHeader, mult) == spool::block::MULT
     );
     assert!(offset_of!(BlockHeader, sequence) == spool::block::SEQUENCE);
+    assert!(offset_of!(BlockHeader, mark) == spool::block::MARK);
 };
 
 /// A packed block.
@@ -56,7 +58,8 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
         let chunk = arena.claim_full()?;
         let done = encoders::with(|encoder, out, number| {
             pack(chunk, encoder, out)?;
-            Some(store(chunk, out, number))
+            // All of it is in a trace: there is nothing to keep.
+            if out.is_empty() { Some(Stored::Elsewhere) } else { Some(store(chunk, out, number)) }
         });
         match done.flatten() {
             Some(Stored::Elsewhere) => {
@@ -74,22 +77,25 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
 /// Encodes the chunk's new segments behind a block header in `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
     let slots = chunk.slots();
-    let written = written_until();
     let copy: Vec<Segment>;
-    let slots = if written == 0 {
+    // None is marked as taken: such a chunk is not claimed.
+    let slots = if slots.iter().all(is_new) {
         slots
     } else {
-        copy = slots.iter().filter(|slot| slot.end > written).copied().collect();
+        copy = slots.iter().filter(|slot| is_new(slot)).copied().collect();
         &copy
     };
-    for slot in slots.iter().filter(|slot| slot.end != 0) {
+    out.clear();
+    if slots.is_empty() {
+        return Some(());
+    }
+    for slot in slots.iter().filter(|slot| is_filled(slot)) {
         if let Some(stream) = registry::stream_by_id(slot.stream()) {
             stream.mark_used();
         }
     }
     let scale = clock::scale_now();
     let (thread, sequence) = chunk.owner();
-    out.clear();
     out.extend_from_slice(&[0; BLOCK_HEADER_BYTES]);
     encoder.block(0, thread, slots, &scale, out).ok()?;
     let length = (out.len() - BLOCK_HEADER_BYTES) as u32;
@@ -153,7 +159,16 @@ pub(crate) fn blocks(chunk: Chunk) -> impl Iterator<Item = Block> {
     spool::blocks(chunk.packed())
 }
 
-/// The packed blocks in the spill.
+/// Shows the marks of the packed blocks of a chunk.
+pub(super) fn marks(chunk: Chunk, mut with: impl FnMut(&AtomicU32)) {
+    for block in blocks(chunk) {
+        let header = block.frame.as_ptr().addr() - BLOCK_HEADER_BYTES;
+        // SAFETY: each block stands behind its header, which `put` wrote; aligned, mapped for good.
+        with(&unsafe { &*(header as *const BlockHeader) }.mark);
+    }
+}
+
+/// The packed blocks in the spill that belong to the trace that is being written.
 pub(crate) fn spilled() -> impl Iterator<Item = Block> {
-    spool::blocks(spill::blocks())
+    spool::blocks(spill::taken())
 }

@@ -5,15 +5,15 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
-use super::chunk::{Chunk, is_filled};
+use super::chunk::Chunk;
+use super::marks::{is_filled, is_new, is_taken};
 use super::packed;
-use super::written::written_until;
 use crate::config::Overflow;
 use crate::memory::Table;
 use crate::notes::Note;
 use crate::tls::{self, Thread};
 use crate::{filters, registry};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::spool::scratch;
@@ -55,6 +55,21 @@ impl Scratch {
         self.slots.get().cast::<Segment>().wrapping_add(index)
     }
 
+    /// Shows the ends of its slots, one by one.
+    pub(super) fn ends(&self, mut with: impl FnMut(&AtomicU64)) {
+        for index in 0..SCRATCH_SLOTS {
+            // SAFETY: inside the scratch.
+            let end = unsafe { &raw mut (*self.slot(index)).end };
+            // SAFETY: aligned, valid for any bits as long as the scratch is.
+            with(unsafe { AtomicU64::from_ptr(end) });
+        }
+    }
+
+    /// Whether segments in it wait for their trace to be written.
+    pub(super) fn is_held(&self) -> bool {
+        self.slots().1.iter().any(is_taken)
+    }
+
     /// Index of the owning thread, and the slots.
     pub(crate) fn slots(&self) -> (u32, &[Segment]) {
         // SAFETY: see `Sync`.
@@ -69,7 +84,6 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     if thread.cursor.get() < thread.limit.get() {
         return tls::advance(thread, size_of::<Segment>());
     }
-    let index = thread.index.get() - 1;
     if thread.scratch.get() == 0 {
         if thread.chunk.get() != 0 {
             let chunk = Chunk::of_first(thread.chunk.get());
@@ -81,14 +95,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
             thread.chunk.set(0);
         }
         if let Some(chunk) = next_chunk(arena, thread) {
-            let sequence = thread.sequence.get();
-            thread.sequence.set(sequence + 1);
-            chunk.give(index, sequence);
-            thread.chunk.set(chunk.first());
-            thread.chunk_bytes.set(chunk.bytes() as u32);
-            thread.limit.set(chunk.end());
-            thread.cursor.set(chunk.first() + size_of::<Segment>());
-            return chunk.first();
+            return begin_chunk(chunk, thread);
         }
     }
     let Some(scratch) = emptied_scratch(thread).or_else(|| new_scratch(thread)) else {
@@ -102,12 +109,36 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     first
 }
 
-/// The thread's scratch, its segments folded; `None` if it has none, or if a call that a signal handler has interrupted may
-/// yet have to write into it: then it stays as it is, on record.
+/// The same from `arena` alone, with nothing else to do where it is full.
+#[cold]
+pub(crate) fn next_plain(arena: &Arena, thread: &Thread) -> usize {
+    if thread.cursor.get() < thread.limit.get() {
+        return tls::advance(thread, size_of::<Segment>());
+    }
+    match arena.cut(thread.chunk_bytes.get()) {
+        Some(chunk) => begin_chunk(chunk, thread),
+        None => 0,
+    }
+}
+
+/// Gives `chunk` to `thread`; returns its first slot, which is taken.
+fn begin_chunk(chunk: Chunk, thread: &Thread) -> usize {
+    let sequence = thread.sequence.get();
+    thread.sequence.set(sequence + 1);
+    chunk.give(thread.index.get() - 1, sequence);
+    thread.chunk.set(chunk.first());
+    thread.chunk_bytes.set(chunk.bytes() as u32);
+    thread.limit.set(chunk.end());
+    thread.cursor.set(chunk.first() + size_of::<Segment>());
+    chunk.first()
+}
+
+/// The thread's scratch, its segments folded; `None` if it has none, or if it is to stay as it is: a call that a
+/// signal handler has interrupted may yet have to write into it, or its segments wait for their trace to be written.
 fn emptied_scratch(thread: &Thread) -> Option<&'static Scratch> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (thread.scratch.get() as *const Scratch).as_ref() }?;
-    scratch.slots().1.iter().all(is_filled).then(|| {
+    (scratch.slots().1.iter().all(is_filled) && !scratch.is_held()).then(|| {
         fold_scratch(scratch);
         scratch
     })
@@ -148,8 +179,7 @@ pub(crate) fn fold_scratch(scratch: &Scratch) {
 
 /// Folds segments of one stream.
 fn fold_run(run: &[Segment]) {
-    let written = written_until();
-    let filled = run.iter().filter(|segment| segment.end > written);
+    let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return };
     let (mut counters, mut previous): (Counters, Previous) = (Counters::default(), stream.previous());
     if let Some(mut counting) = filters::triggers().and_then(|triggers| registry::Counting::of(stream, triggers)) {

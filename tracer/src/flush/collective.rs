@@ -120,6 +120,8 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
         // It is not known where the others' bytes are.
         spans = Spans::default();
     }
+    // From the moment when the file has its name, it is known of all that was taken where it is.
+    crate::spool::cut_goes_to(&plan.trace_path());
     mine.note(sink.write(world, &spans));
     mine.note(sink.close());
     let state = [mine.failed()];

@@ -19,16 +19,20 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Takes what there is; `None` in trace mode. What is counted from now on is not in it.
-    pub(super) fn take() -> Option<Self> {
+    /// What was taken; `None` in trace mode. What is counted from now on is not in it.
+    pub(super) fn taken() -> Option<Self> {
         if !buffer::counting::is_on() {
             return None;
         }
-        buffer::counting::fold_all();
-        let streams = registry::take_counts();
+        let streams = registry::taken_counts();
         let of_file =
             |file: &'static File| file.take_profiles().into_iter().map(move |(layer, profile)| (file, layer, profile));
         Some(Self { streams, profiles: registry::files().flat_map(of_file).collect() })
+    }
+
+    /// It could not be written: what was taken out of profiles goes back.
+    pub(super) fn give_back(&self) {
+        self.profiles.iter().for_each(|(file, layer, profile)| file.give_back(*layer, profile));
     }
 
     /// Describes it in `process`, but for the files that `left_out` names. Paths whose hash is in `known` are left out.

@@ -1,20 +1,22 @@
 //! Collects what this process has recorded into the form that the writer takes.
 
+use super::arenas as flush_arenas;
 use super::counted::{self, Counted, in_nanoseconds};
 use super::left_out::LeftOut;
 use super::reduce::Reduced;
 use super::{details, sift};
 use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
-use crate::record::{ARENA, THREADS};
+use crate::record::THREADS;
 use crate::registry::{self, File};
-use crate::{buffer, describe, handles, hooks, notes, record};
+use crate::{buffer, describe, handles, hooks, notes, record, spool};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use trace_format::Segment;
 use trace_format::columns::TickScale;
 use trace_format::meta::{FileDef, Missing, Note, Process, StreamDef, ThreadDef};
-use trace_format::write::{self, Encoder, Piece, Region, ThreadSegments};
+use trace_format::spool::block::mark;
+use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
 /// What this process has recorded.
 pub(super) struct Gathered {
@@ -41,7 +43,7 @@ impl Gathered {
         if let Some(counted) = counted {
             return Self::counted(by, &calibration, known, counted, None);
         }
-        let mut threads = segments(&calibration.scale);
+        let mut threads = segments();
         let left_out = sift::sift(&mut threads, &calibration.scale);
         let used = used_streams(&threads);
         let mut process = Process { info: describe::process(by, &calibration), notes: notes(), ..Process::default() };
@@ -56,6 +58,7 @@ impl Gathered {
         }
         describe(&mut process, &used, &left_out, &calibration.scale, known.unwrap_or_default());
         details::add(&mut process);
+        spool::cut_ends_at(process.info.end_ns);
         Self { process, threads, scale: calibration.scale }
     }
 
@@ -128,30 +131,28 @@ pub(super) enum Held {
     Again(Vec<u8>),
 }
 
-/// The segments of every thread, in order: its chunks and packed blocks as they came, then its scratch.
-fn segments(scale: &TickScale) -> Vec<Vec<Ordered>> {
-    let written = buffer::written_until();
-    let written_ns = if written == 0 { 0 } else { scale.nanoseconds(written) };
+/// The segments of every thread that were taken, in order: its chunks and packed blocks as they came, then its scratch.
+fn segments() -> Vec<Vec<Ordered>> {
     let mut threads: Vec<Vec<Ordered>> = (0..THREADS.len()).map(|_| Vec::new()).collect();
     let mut add = |thread: u32, sequence: u32, piece: Held| {
         if let Some(pieces) = threads.get_mut(thread as usize) {
             pieces.push(Ordered { sequence, piece });
         }
     };
-    for block in buffer::spilled().filter(|block| write::frame_end(block.frame) > written_ns) {
+    for block in buffer::spilled() {
         add(block.thread, block.sequence, Held::Packed(block));
     }
-    for chunk in ARENA.chunks() {
-        for block in buffer::blocks(chunk).filter(|block| write::frame_end(block.frame) > written_ns) {
+    for chunk in flush_arenas().into_iter().flat_map(buffer::Arena::chunks) {
+        for block in buffer::blocks(chunk).filter(|block| block.mark == mark::TAKEN) {
             add(block.thread, block.sequence, Held::Packed(block));
         }
         let (thread, sequence) = chunk.owner();
-        if let Some(slots) = new_slots(chunk.slots(), written) {
+        if let Some(slots) = taken_slots(chunk.slots()) {
             add(thread, sequence, Held::Slots(slots));
         }
     }
     for (thread, slots) in buffer::SCRATCHES.iter().map(buffer::Scratch::slots) {
-        if let Some(slots) = new_slots(slots, written) {
+        if let Some(slots) = taken_slots(slots) {
             add(thread, u32::MAX, Held::Slots(slots));
         }
     }
@@ -159,22 +160,31 @@ fn segments(scale: &TickScale) -> Vec<Vec<Ordered>> {
     threads
 }
 
-/// The slots filled after `written`; `None` if there are none.
-fn new_slots(slots: &'static [Segment], written: u64) -> Option<Cow<'static, [Segment]>> {
-    let slots = &slots[..slots.iter().rposition(|slot| slot.end > written).map_or(0, |last| last + 1)];
-    match (slots.is_empty(), written) {
-        (true, _) => None,
-        (false, 0) => Some(Cow::Borrowed(slots)),
-        (false, _) => Some(Cow::Owned(slots.iter().filter(|slot| slot.end > written).copied().collect())),
+/// The slots that were taken; `None` if none were. Whole chunks stay where they are: nobody changes them until the trace is there.
+fn taken_slots(slots: &'static [Segment]) -> Option<Cow<'static, [Segment]>> {
+    if slots.iter().all(buffer::is_taken) {
+        return (!slots.is_empty()).then_some(Cow::Borrowed(slots));
     }
+    let taken: Vec<Segment> =
+        slots.iter().filter(|slot| buffer::is_taken(slot)).map(Segment::unmarked).collect();
+    (!taken.is_empty()).then_some(Cow::Owned(taken))
 }
 
-/// Which streams have a segment.
+/// Which streams have a segment. Of packed ones it is known which have ever been packed, and which may be in each block.
 fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
-    let mut used: Vec<bool> = registry::streams().map(|(_, stream)| stream.is_used()).collect();
+    let mut packed = 0_u64;
+    for ordered in threads.iter().flatten() {
+        packed |= match &ordered.piece {
+            Held::Packed(block) => block.head.stream_mask,
+            Held::Again(_) => u64::MAX,
+            Held::Slots(_) => 0,
+        };
+    }
+    let mut used: Vec<bool> =
+        registry::streams().map(|(id, stream)| stream.is_used() && packed >> (id % 64) & 1 != 0).collect();
     for piece in threads.iter().flatten() {
         let Held::Slots(slots) = &piece.piece else { continue };
-        for segment in slots.iter().filter(|segment| segment.end != 0) {
+        for segment in slots.iter().filter(|slot| buffer::is_filled(slot)) {
             if let Some(used) = used.get_mut(segment.stream().0 as usize) {
                 *used = true;
             }
@@ -188,7 +198,7 @@ fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &Ti
     let all: Vec<&'static File> = registry::files().collect();
     let mut number_of = std::collections::BTreeMap::new();
     for (id, stream) in registry::streams() {
-        let mut folded = stream.folded().map(|folded| in_nanoseconds(folded, scale));
+        let mut folded = stream.taken().map(|folded| in_nanoseconds(folded, scale));
         if let Some(left_out) = left_out.of(id) {
             folded.get_or_insert_default().merge(left_out);
         }

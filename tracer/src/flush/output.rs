@@ -49,7 +49,12 @@ fn process_stem((node, pid): (&str, u32)) -> String {
     format!("{}_{}_{pid}", prefix(), clean(node.as_bytes()))
 }
 
-/// The same of the trace of all ranks; asked of rank 0.
+/// Where a process's own trace goes, if nothing else has that name.
+pub(super) fn process_path(config: &Config, place: (&str, u32)) -> Vec<u8> {
+    [directory(config).as_slice(), b"/", process_stem(place).as_bytes(), b".dxt"].concat()
+}
+
+/// Name of the trace of all ranks, without its ending; asked of rank 0.
 pub(super) fn job_stem(ranks: i32) -> String {
     format!("{}_{}_{ranks}ranks", prefix(), job::process_ids().0)
 }

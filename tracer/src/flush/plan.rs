@@ -46,6 +46,14 @@ impl Plan {
         output::file_of_rank_0(directory, name, *inode)
     }
 
+    /// Path of the trace once it is whole, if nothing else has that name: `<stem>.dxt` of `<stem>.<random>.dxt.partial`.
+    pub(super) fn trace_path(&self) -> Vec<u8> {
+        let Some((directory, name, _)) = &self.file else { return Vec::new() };
+        let ends = name.as_bytes().iter().enumerate().rev().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
+        let stem = ends.take(3).last().map_or(name.as_bytes(), |end| &name.as_bytes()[..end]);
+        [directory.as_slice(), b"/", stem, b".dxt"].concat()
+    }
+
     fn words(&self, names: usize) -> [u64; HEAD] {
         let (path, inode) = match &self.file {
             Some((directory, name, inode)) => (directory.len() << 16 | name.as_bytes().len(), *inode),
@@ -192,6 +200,13 @@ mod tests {
             );
             assert!(sent as u64 == names || sent > 900);
         }
+    }
+
+    #[test]
+    fn the_trace_has_the_name_of_the_unfinished_file_without_its_random_part() {
+        let file = Some((b"/out".to_vec(), c"a.out_20261122T000000Z_7_4ranks.0123456789abcdef.dxt.partial".to_owned(), 1));
+        let plan = Plan { file, ..Plan::default() };
+        assert_eq!(plan.trace_path(), b"/out/a.out_20261122T000000Z_7_4ranks.dxt");
     }
 
     #[test]

@@ -41,10 +41,10 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
             match &mut ordered.piece {
                 Held::Slots(slots) => {
                     let in_ns = |segment: &Segment| {
-                        let (start, end) = (scale.nanoseconds(segment.start), scale.nanoseconds(segment.end));
+                        let (start, end) = (scale.nanoseconds(segment.start), scale.nanoseconds(segment.ended()));
                         Segment { start, end, ..*segment }
                     };
-                    let (kept, rest) = parted(slots.iter().filter(|slot| slot.end != 0).copied(), &least);
+                    let (kept, rest) = parted(slots.iter().filter(|slot| buffer::is_filled(slot)).copied(), &least);
                     rest.iter().for_each(|segment| left_out.fold(&in_ns(segment)));
                     *slots = Cow::Owned(kept);
                 }
@@ -84,7 +84,7 @@ fn accesses(
         for run in segments.chunk_by(|one, next| one.stream() == next.stream()) {
             let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { continue };
             let Some(mut counting) = Counting::of(stream, triggers) else { continue };
-            let filled = run.iter().filter(|segment| segment.end != 0);
+            let filled = run.iter().filter(|slot| buffer::is_filled(slot));
             filled.for_each(|segment| counting.see(segment.offset, segment.length()));
             counting.add_to(all.entry(std::ptr::from_ref(stream.file)).or_insert_with(|| stream.file.gone()));
         }

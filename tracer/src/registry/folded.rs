@@ -1,5 +1,6 @@
 //! Counters of one stream's segments that have no place on record, added to by many threads.
 
+use std::array;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use trace_format::counters::{Counters, Previous, SIZE_BINS};
 use trace_format::spool::folded;
@@ -17,6 +18,11 @@ pub(super) struct Folded {
     max_end_offset: AtomicI64,
     pub(super) previous: AtomicI64,
     sizes: [AtomicU64; SIZE_BINS],
+    /// How far sums and sizes had come when they were written last, and when they were taken last.
+    written: [AtomicU64; folded::COUNTS],
+    taken: [AtomicU64; folded::COUNTS],
+    /// The extremes that were taken.
+    taken_extremes: [AtomicU64; folded::EXTREMES],
 }
 
 const _: () = {
@@ -27,6 +33,8 @@ const _: () = {
     assert!(offset_of!(Folded, min_offset) == folded::MIN_OFFSET && offset_of!(Folded, sizes) == folded::SIZES);
     assert!(offset_of!(Folded, max_end_offset) == folded::MAX_END_OFFSET);
     assert!(offset_of!(Folded, previous) == folded::PREVIOUS);
+    assert!(offset_of!(Folded, written) == folded::WRITTEN && offset_of!(Folded, taken) == folded::TAKEN);
+    assert!(offset_of!(Folded, taken_extremes) == folded::TAKEN_EXTREMES);
 };
 
 impl Folded {
@@ -43,12 +51,79 @@ impl Folded {
             max_end_offset: AtomicI64::new(empty.max_end_offset),
             sizes: [const { AtomicU64::new(0) }; SIZE_BINS],
             previous: AtomicI64::new(Previous::default().to_raw()),
+            written: [const { AtomicU64::new(0) }; folded::COUNTS],
+            taken: [const { AtomicU64::new(0) }; folded::COUNTS],
+            taken_extremes: extremes(&empty).map(AtomicU64::new),
         }
     }
 
-    /// It has been written to a trace: readers of the spool leave it out.
-    pub(super) fn forget(&self) {
-        self.stream.store(0, Ordering::Release);
+    /// What only grows.
+    fn counts(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.sums.iter().chain(&self.sizes)
+    }
+
+    /// What was added since the last trace belongs to the one that is about to be written. Nothing is added meanwhile, and nothing is
+    /// ever subtracted: whoever finds the spool of a process that was killed knows all, whether that trace is there or not.
+    pub(super) fn take(&self) {
+        for (taken, now) in self.taken.iter().zip(self.counts()) {
+            taken.store(now.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        let empty = extremes(&Counters::default());
+        let now = [&self.max_duration, &self.first_start, &self.last_end].map(|number| number.load(Ordering::Relaxed));
+        let offsets = [&self.min_offset, &self.max_end_offset].map(|number| number.load(Ordering::Relaxed) as u64);
+        let now = now.into_iter().chain(offsets);
+        self.taken_extremes.iter().zip(now).for_each(|(taken, now)| taken.store(now, Ordering::Release));
+        self.set_extremes(empty);
+    }
+
+    fn set_extremes(&self, [max_duration, first_start, last_end, min_offset, max_end_offset]: [u64; folded::EXTREMES]) {
+        self.max_duration.store(max_duration, Ordering::Relaxed);
+        self.first_start.store(first_start, Ordering::Relaxed);
+        self.last_end.store(last_end, Ordering::Relaxed);
+        self.min_offset.store(min_offset as i64, Ordering::Relaxed);
+        self.max_end_offset.store(max_end_offset as i64, Ordering::Relaxed);
+    }
+
+    /// What was taken is in a trace now, or (`written` is false) is not.
+    pub(super) fn settle(&self, written: bool) {
+        let (from, to) = if written { (&self.taken, &self.written) } else { (&self.written, &self.taken) };
+        for (from, to) in from.iter().zip(to) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        if !written {
+            let [max_duration, first_start, last_end, min_offset, max_end_offset] =
+                self.taken_extremes.each_ref().map(|taken| taken.load(Ordering::Relaxed));
+            self.max_duration.fetch_max(max_duration, Ordering::Relaxed);
+            self.first_start.fetch_min(first_start, Ordering::Relaxed);
+            self.last_end.fetch_max(last_end, Ordering::Relaxed);
+            self.min_offset.fetch_min(min_offset as i64, Ordering::Relaxed);
+            self.max_end_offset.fetch_max(max_end_offset as i64, Ordering::Relaxed);
+        }
+        let empty = extremes(&Counters::default());
+        self.taken_extremes.iter().zip(empty).for_each(|(taken, empty)| taken.store(empty, Ordering::Relaxed));
+    }
+
+    /// What belongs to the trace that is being written.
+    pub(super) fn taken(&self) -> Counters {
+        let count = |i: usize| {
+            self.taken[i].load(Ordering::Relaxed).saturating_sub(self.written[i].load(Ordering::Relaxed))
+        };
+        let [segments, bytes, duration, consecutive, sequential] = array::from_fn(count);
+        let [max_duration, first_start, last_end, min_offset, max_end_offset] =
+            self.taken_extremes.each_ref().map(|taken| taken.load(Ordering::Relaxed));
+        Counters {
+            segments,
+            bytes,
+            duration,
+            max_duration,
+            first_start,
+            last_end,
+            min_offset: min_offset as i64,
+            max_end_offset: max_end_offset as i64,
+            consecutive,
+            sequential,
+            sizes: array::from_fn(|i| count(self.sums.len() + i)),
+        }
     }
 
     /// Adds what one thread folded; `previous` is where its last segment ended.
@@ -79,6 +154,7 @@ impl Folded {
     }
 
     /// The sums so far.
+    #[cfg(test)]
     pub(super) fn read(&self) -> Counters {
         let [segments, bytes, duration, consecutive, sequential] =
             std::array::from_fn(|i| self.sums[i].load(Ordering::Relaxed));
@@ -98,9 +174,41 @@ impl Folded {
     }
 }
 
+/// The extremes, in the order of [`folded::TAKEN_EXTREMES`].
+fn extremes(of: &Counters) -> [u64; folded::EXTREMES] {
+    [of.max_duration, of.first_start, of.last_end, of.min_offset as u64, of.max_end_offset as u64]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_trace_has_what_was_added_since_the_last_one() {
+        let shared = Folded::new(0);
+        let add = |offset: i64, length: u64, start: u64, end: u64| {
+            let (mut counters, mut previous) = (Counters::default(), Previous::default());
+            counters.fold(&mut previous, offset, length, start, end);
+            shared.add(&counters, previous);
+            counters
+        };
+        let mut first = add(10, 20, 5, 9);
+        shared.take();
+        assert_eq!(shared.taken(), first);
+        let second = add(100, 4096, 50, 60);
+        assert_eq!(shared.taken(), first, "what comes meanwhile is not in it");
+        shared.settle(false);
+        shared.take();
+        first.merge(&second);
+        assert_eq!(shared.taken(), first, "it was not written: all is in the next");
+        shared.settle(true);
+        let third = add(7, 1, 70, 71);
+        shared.take();
+        assert_eq!(shared.taken(), third);
+        shared.settle(true);
+        shared.take();
+        assert_eq!(shared.taken(), Counters::default());
+    }
 
     #[test]
     fn folding_by_many_threads_loses_nothing() {

@@ -23,7 +23,8 @@ pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;
 pub(crate) use records::{File, Identity, Stream};
 pub(crate) use stream::{
-    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, streams, take_counts,
+    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, settle_counts, streams, take_counts,
+    taken_counts,
 };
 
 /// Streams per file for which there is room in counters mode, on the average.
@@ -37,8 +38,7 @@ const PROFILES_PER_FILE: usize = 3;
 pub(crate) fn prepare_counters(files: usize) {
     file::prepare_counters(files);
     stream::prepare_counters(files * COUNTED_STREAMS_PER_FILE, CONDENSED_STREAMS);
-    // Twice: what is counted after a flush is counted in new ones.
-    profiles::prepare(2 * (files + 1) * PROFILES_PER_FILE);
+    profiles::prepare((files + 1) * PROFILES_PER_FILE);
     data_sets::prepare(files);
     mpi_details::prepare(files);
 }
@@ -57,9 +57,9 @@ pub(crate) fn prepare(files: usize) {
     mpi_details::prepare(files / 64);
 }
 
-/// Empties the counters of every stream and data set: after a flush.
+/// Empties what is counted of files and data sets beside their streams: after a trace has been written.
 pub(crate) fn forget_counts() {
-    stream::forget_counts();
+    file::forget_gone();
     data_sets::forget_counts();
     mpi_details::forget_counts();
 }

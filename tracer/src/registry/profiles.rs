@@ -92,6 +92,11 @@ impl File {
         of(self, layer)?.with(|(profile, last)| work(profile, last))
     }
 
+    /// Puts back what [`Self::take_profiles`] took.
+    pub(crate) fn give_back(&'static self, layer: Layer, taken: &Profile) {
+        self.with_profile(layer, |profile, _| profile.merge(taken));
+    }
+
     /// Bytes at whose multiples accesses are aligned: the stripe size, or else `st_blksize`; 0 if neither is known.
     pub(crate) fn alignment(&self) -> u64 {
         let [at_open, _] = self.layouts();
@@ -99,13 +104,13 @@ impl File {
         stripe.unwrap_or_else(|| u64::from(self.identity.get().block_size))
     }
 
-    /// Takes the file's profiles away from it: what follows makes new ones.
+    /// Takes what is in the file's profiles out of them.
     pub(crate) fn take_profiles(&'static self) -> Vec<(Layer, Profile)> {
-        let mut at = self.profiles.swap(std::ptr::null_mut(), Ordering::AcqRel).cast_const();
+        let mut at = self.profiles.load(Ordering::Acquire).cast_const();
         let mut taken = Vec::new();
         // SAFETY: null or records of the table.
         while let Some(profiled) = unsafe { at.as_ref() } {
-            let profile = profiled.with(|(profile, _)| *profile);
+            let profile = profiled.with(|(profile, _)| std::mem::take(profile));
             taken.extend(profile.filter(|profile| profile.accesses > 0).map(|profile| (profiled.layer, profile)));
             at = profiled.next;
         }

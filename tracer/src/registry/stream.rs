@@ -64,8 +64,7 @@ static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     let all = (streams + condensed).min(MAX_STREAMS as usize);
     STREAMS.prepare(all);
-    // Twice: what is counted after a flush is counted in new ones.
-    FOLDED.prepare(all * 2);
+    FOLDED.prepare(all);
     LIMIT.store(all - condensed, Ordering::Relaxed);
 }
 
@@ -190,29 +189,19 @@ pub(super) fn lend_counters(part: Lent) {
     FOLDED.lend(part);
 }
 
-/// Takes the counters of every stream away from it, in ticks: what follows is counted in new ones.
-pub(crate) fn take_counts() -> Vec<(u32, &'static Stream, Counters)> {
-    let taken = streams().filter_map(|(id, stream)| {
-        let folded = stream.counters.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: null or a record of the table.
-        let counters = unsafe { folded.as_ref() }?.read();
-        (counters.segments > 0).then_some((id, stream, counters))
-    });
-    taken.collect()
+/// What was counted since the last trace belongs to the one that is about to be written. The caller has the gate alone.
+pub(crate) fn take_counts() {
+    streams().filter_map(|(_, stream)| stream.counters()).for_each(Folded::take);
 }
 
-/// Empties the counters of every stream: in a forked child, and after a flush.
-pub(crate) fn forget_counts() {
-    for (_, stream) in streams() {
-        // The counters may go on to be seen in the spool.
-        // SAFETY: null or a record of the table.
-        if let Some(folded) = unsafe { stream.counters.load(Ordering::Acquire).as_ref() } {
-            folded.forget();
-        }
-        stream.counters.store(std::ptr::null_mut(), Ordering::Release);
-        stream.used.store(false, Ordering::Release);
-    }
-    file::forget_gone();
+/// What was taken is in a trace now, or (`written` is false) is not.
+pub(crate) fn settle_counts(written: bool) {
+    streams().filter_map(|(_, stream)| stream.counters()).for_each(|folded| folded.settle(written));
+}
+
+/// What was taken, in ticks, of every stream that has any.
+pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
+    streams().filter_map(|(id, stream)| stream.taken().map(|counters| (id, stream, counters))).collect()
 }
 
 /// In a forked child: the counters are its parent's.
@@ -267,9 +256,13 @@ impl Stream {
         folded.map_or_else(Previous::default, |folded| Previous::from_raw(folded.previous.load(Ordering::Relaxed)))
     }
 
-    /// What was folded so far; times in ticks.
-    pub(crate) fn folded(&self) -> Option<Counters> {
+    fn counters(&self) -> Option<&'static Folded> {
         // SAFETY: null or a record of the table.
-        unsafe { self.counters.load(Ordering::Acquire).as_ref() }.map(Folded::read)
+        unsafe { self.counters.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// What was folded and belongs to the trace that is being written, if anything does; times in ticks.
+    pub(crate) fn taken(&self) -> Option<Counters> {
+        self.counters().map(Folded::taken).filter(|counters| counters.segments > 0)
     }
 }

@@ -12,11 +12,41 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::spool::HEADER_BYTES;
 
-/// The spool's path, with its NUL; kept for good.
-static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
-static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-static LENGTH: AtomicUsize = AtomicUsize::new(0);
-static IDENTITY: Identity = Identity::new();
+/// A spool's file and where it is mapped.
+struct Place {
+    /// The path, with its NUL; kept for good.
+    path: AtomicPtr<CString>,
+    start: AtomicPtr<u8>,
+    length: AtomicUsize,
+    identity: Identity,
+}
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            path: AtomicPtr::new(std::ptr::null_mut()),
+            start: AtomicPtr::new(std::ptr::null_mut()),
+            length: AtomicUsize::new(0),
+            identity: Identity::new(),
+        }
+    }
+
+    /// Whether `bytes` from `address` on are in it.
+    fn offset_of(&self, address: *mut u8, bytes: usize) -> Option<usize> {
+        let offset = address.addr().checked_sub(self.start.load(Ordering::Relaxed).addr())?;
+        let end = offset.checked_add(bytes)?;
+        (end <= self.length.load(Ordering::Relaxed)).then_some(offset)
+    }
+}
+
+/// The process's spool, and the one for calls that come after its trace: other threads may still hold what lies in the first.
+static PLACES: [Place; 2] = [Place::new(), Place::new()];
+/// Which of them is in use.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+fn place_in_use() -> &'static Place {
+    &PLACES[IN_USE.load(Ordering::Acquire) % PLACES.len()]
+}
 
 /// Pieces of this many bytes and less are not populated.
 const LEAST_POPULATED: usize = 64 << 10;
@@ -109,11 +139,14 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     }
     // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
     unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) };
+    // What lies in the first is still mapped; a second one never gives way to a third.
+    let used = usize::from(!PLACES[0].start.load(Ordering::Relaxed).is_null());
+    let place = &PLACES[used];
     for number in 0..100 {
         // Whoever has taken the first names cannot foresee the others.
         let number = if number < 8 { number } else { random::number() >> 32 };
         let path = name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
-        let file = match IDENTITY.create(&path) {
+        let file = match place.identity.create(&path) {
             Ok(file) => file,
             Err(libc::EEXIST) => continue,
             Err(error) => return Err((Some(path), error)),
@@ -122,10 +155,11 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
         close(file);
         return match mapped {
             Ok(start) => {
-                START.store(start, Ordering::Relaxed);
-                LENGTH.store(length, Ordering::Relaxed);
+                place.start.store(start, Ordering::Relaxed);
+                place.length.store(length, Ordering::Relaxed);
                 // Kept for good: the path may be needed at any later moment, in any thread.
-                PATH.store(Box::into_raw(Box::new(path)), Ordering::Release);
+                place.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
+                IN_USE.store(used, Ordering::Release);
                 Ok(start)
             }
             Err(error) => {
@@ -225,14 +259,15 @@ pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
 }
 
 fn allocate_at(address: *mut u8, bytes: usize) -> bool {
-    let (start, Some(path)) = (START.load(Ordering::Relaxed), path()) else { return false };
-    let offset = address.addr().wrapping_sub(start.addr());
-    if offset + bytes > LENGTH.load(Ordering::Relaxed) || (offset + bytes) as u64 > size_limit() {
+    let found = PLACES.iter().find_map(|place| place.offset_of(address, bytes).map(|offset| (place, offset)));
+    let Some((place, offset)) = found else { return false };
+    // SAFETY: null, or a leaked string.
+    let Some(path) = (unsafe { place.path.load(Ordering::Acquire).as_ref() }) else { return false };
+    if (offset + bytes) as u64 > size_limit() {
         return false;
     }
-    let Ok(path) = CStr::from_bytes_with_nul(path) else { return false };
     // Somebody may have taken the file away and put another in its place.
-    let Ok(file) = IDENTITY.reopen(path) else { return false };
+    let Ok(file) = place.identity.reopen(path) else { return false };
     let done = allocate(file, offset, bytes).is_ok();
     close(file);
     done
@@ -246,7 +281,7 @@ pub(super) fn unlink(path: &CStr) {
 /// The path, with its NUL.
 pub(super) fn path() -> Option<&'static [u8]> {
     // SAFETY: null, or a leaked string.
-    unsafe { PATH.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())
+    unsafe { place_in_use().path.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())
 }
 
 /// Removes the file; the mapping stays.
@@ -255,16 +290,19 @@ pub(super) fn remove() {
     if let Some(Ok(path)) = path().map(CStr::from_bytes_with_nul) {
         unlink(path);
     }
-    PATH.store(std::ptr::null_mut(), Ordering::Release);
+    place_in_use().path.store(std::ptr::null_mut(), Ordering::Release);
     saved.restore();
 }
 
 /// The file cannot be used: takes it away, before anything lies in it.
 pub(super) fn abandon() {
     let saved = errno::save();
-    let (start, length) = (START.load(Ordering::Relaxed), LENGTH.load(Ordering::Relaxed));
+    let place = place_in_use();
+    let (start, length) = (place.start.load(Ordering::Relaxed), place.length.load(Ordering::Relaxed));
     // SAFETY: the mapping is ours and nobody knows of it yet.
     unsafe { crate::sys::syscall!(libc::SYS_munmap, start, length) };
+    place.start.store(std::ptr::null_mut(), Ordering::Relaxed);
+    place.length.store(0, Ordering::Relaxed);
     saved.restore();
     say_why(path().and_then(|path| CStr::from_bytes_with_nul(path).ok()), libc::ENOSPC);
     remove();
@@ -310,5 +348,10 @@ fn rename(from: &CStr, to: &CStr) -> bool {
 
 /// Forgets the file: it is the parent's.
 pub(super) fn forget() {
-    PATH.store(std::ptr::null_mut(), Ordering::Release);
+    for place in &PLACES {
+        place.path.store(std::ptr::null_mut(), Ordering::Release);
+        place.start.store(std::ptr::null_mut(), Ordering::Relaxed);
+        place.length.store(0, Ordering::Relaxed);
+    }
+    IN_USE.store(0, Ordering::Release);
 }

@@ -6,7 +6,7 @@ use crate::memory::Lent;
 use crate::notes::{Counts, TEXTS};
 use crate::{job, notes};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use trace_format::spool::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, VERSION, header};
+use trace_format::spool::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, VERSION, cut, header};
 
 static HEADER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -80,9 +80,54 @@ fn put(offset: usize, value: u64) {
     }
 }
 
-/// Segments that end at `ticks` or before are in a trace.
-pub(crate) fn set_written_until(ticks: u64) {
-    put(header::WRITTEN_UNTIL, ticks);
+/// How much of the spill belongs to the trace that is being written or is in one, and how much is in one.
+pub(super) fn set_spill(taken: usize, written: usize) {
+    put(header::SPILL_TAKEN, taken as u64);
+    put(header::SPILL_WRITTEN, written as u64);
+}
+
+fn put_half(offset: usize, value: u32) {
+    let start = HEADER.load(Ordering::Acquire);
+    if !start.is_null() {
+        half_field(start, offset).store(value, Ordering::SeqCst);
+    }
+}
+
+/// Something is about to be marked as taken for a trace that has no name yet.
+pub(crate) fn cut_begins() {
+    put_half(header::CUT_PATH_BYTES, 0);
+    put_half(header::CUT, cut::UNDER_WAY);
+}
+
+/// What the trace says when this process's part of it ended.
+pub(crate) fn cut_ends_at(end_ns: u64) {
+    put_half(header::CUT_PATH_BYTES, 0);
+    put(header::CUT_END, end_ns);
+}
+
+/// The trace is about to be written to `path`: from the moment when that is there, what is marked as taken is in it, whether this
+/// process lives to say so or not.
+pub(crate) fn cut_goes_to(path: &[u8]) {
+    let start = HEADER.load(Ordering::Acquire);
+    if start.is_null() || path.len() > header::MOST_CUT_PATH {
+        return;
+    }
+    put_half(header::CUT_PATH_BYTES, 0);
+    // SAFETY: inside the mapped header.
+    let place = unsafe { start.add(header::CUT_PATH) };
+    // SAFETY: there is room for the path, and one thread at a time writes a trace.
+    unsafe { std::ptr::copy_nonoverlapping(path.as_ptr(), place, path.len()) };
+    put_half(header::CUT_PATH_BYTES, path.len() as u32);
+}
+
+/// What is marked as taken is in a trace.
+pub(crate) fn cut_is_done() {
+    put_half(header::CUT, cut::DONE);
+}
+
+/// Nothing is marked as taken any more.
+pub(crate) fn cut_is_over() {
+    put_half(header::CUT, 0);
 }
 
 /// The rank left the aligning barrier at `ticks`.

@@ -3,40 +3,46 @@
 #![expect(unsafe_code, reason = "writes records into the mapped journal")]
 
 use crate::memory::{Area, Lent};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use trace_format::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
 use trace_format::spool::journal::{self, RECORD_BYTES, RECORD_MAGIC, kind, record_bytes, record_header};
 
-static AREA: Area = Area::new();
-static KEPT: AtomicBool = AtomicBool::new(false);
+/// Those of the process's spool and of the one for calls that come after the trace: another thread may still be adding to the first
+/// when the second is begun.
+static AREAS: [Area; 2] = [Area::new(), Area::new()];
+/// Which of them is kept, plus one; 0: none.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// From now on there is a journal, still empty.
 pub(super) fn lend(part: Lent) {
-    AREA.lend(part);
-    KEPT.store(true, Ordering::Release);
+    let next = KEPT.load(Ordering::Relaxed).min(AREAS.len() - 1);
+    AREAS[next].lend(part);
+    // Before all that is known is added: who makes something now either sees this, or is seen.
+    KEPT.store(next + 1, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
     add(kind::NOTES, &[&super::header::note_texts()]);
 }
 
 /// There is none: for a forked child.
 pub(super) fn forget() {
-    KEPT.store(false, Ordering::Release);
-    AREA.forget();
+    KEPT.store(0, Ordering::Release);
+    AREAS.iter().for_each(Area::forget);
 }
 
 /// Whether definitions are to be written down.
 pub(crate) fn is_kept() -> bool {
-    KEPT.load(Ordering::Acquire)
+    KEPT.load(Ordering::SeqCst) != 0
 }
 
 /// Adds a record. One that finds no room is lost, as is what it defines should the process be killed.
 fn add(kind: u32, parts: &[&[u8]]) {
-    if !is_kept() {
-        return;
-    }
+    fence(Ordering::SeqCst);
+    let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));
+    let Some(area) = kept else { return };
     let length: usize = parts.iter().map(|part| part.len()).sum();
-    let Some(at) = AREA.take(|_| Some(record_bytes(length))) else { return };
+    let Some(at) = area.take(|_| Some(record_bytes(length))) else { return };
     // SAFETY: inside the area.
-    let record = unsafe { AREA.start().add(at) };
+    let record = unsafe { area.start().add(at) };
     // SAFETY: the record's bytes, which were given to this call alone.
     let record = unsafe { std::slice::from_raw_parts_mut(record, record_bytes(length)) };
     let (header, rest) = record.split_at_mut(RECORD_BYTES);

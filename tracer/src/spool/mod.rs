@@ -10,12 +10,13 @@ pub(crate) mod journal;
 mod place;
 pub(crate) mod spill;
 
-pub(crate) use header::{note_clock, set_sync, set_written_until};
+pub(crate) use header::{cut_begins, cut_ends_at, cut_goes_to, cut_is_done, cut_is_over, note_clock, set_sync};
 
 use crate::clock;
+use crate::config::{self, Mode, Spool};
 use crate::memory::Lent;
 use crate::notes;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, landing, scratch};
 
 /// Where a process is with its spool.
@@ -52,6 +53,24 @@ pub(crate) fn want() {
     file::sweep();
     STAGE.store(Stage::Wanted as u8, Ordering::Release);
 }
+
+/// The spool has been removed: the first call that comes now begins a new one, unless the user wants none.
+pub(crate) fn begin_anew() {
+    let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(|config| config.spool != Spool::Off);
+    if wanted {
+        crate::memory::back_by(file::back);
+        STAGE.store(Stage::Wanted as u8, Ordering::Release);
+    } else {
+        STAGE.store(Stage::None as u8, Ordering::Release);
+    }
+}
+
+/// Whether a forked child can tell, so that it never writes into this process's spool. For the constructor.
+pub(crate) fn may_be() {
+    MAY_BE.store(true, Ordering::Relaxed);
+}
+
+static MAY_BE: AtomicBool = AtomicBool::new(false);
 
 /// Whether there is one.
 pub(crate) fn is_there() -> bool {
@@ -163,6 +182,10 @@ pub(crate) fn in_child() {
         journal::forget();
         notes::keep_in(std::ptr::null_mut());
         file::forget();
-        STAGE.store(Stage::Wanted as u8, Ordering::Relaxed);
     }
+    // In counters mode only late calls have one.
+    let wanted = MAY_BE.load(Ordering::Relaxed)
+        && config::current().is_some_and(|config| config.spool != Spool::Off && config.mode == Mode::Trace);
+    let stage = if wanted { Stage::Wanted } else { Stage::None };
+    STAGE.store(stage as u8, Ordering::Relaxed);
 }

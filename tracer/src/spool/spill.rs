@@ -13,6 +13,9 @@ static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 static IDENTITY: file::Identity = file::Identity::new();
 /// Bytes of whole blocks in it.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of those that belong to the trace that is being written or are in one, and of those that are in one.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 /// A thread is adding a block.
 static ADDING: AtomicBool = AtomicBool::new(false);
 
@@ -69,9 +72,31 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// All blocks, as they were added.
-pub(crate) fn blocks() -> &'static [u8] {
-    let length = LENGTH.load(Ordering::Acquire);
+/// All blocks added so far belong to the trace that is about to be written, but for those that are in one.
+pub(crate) fn take() {
+    TAKEN.store(LENGTH.load(Ordering::Acquire), Ordering::Release);
+    show();
+}
+
+/// Those that were taken are in a trace now, or (`written` is false) are not.
+pub(crate) fn settle(written: bool) {
+    let (from, to) = if written { (&TAKEN, &WRITTEN) } else { (&WRITTEN, &TAKEN) };
+    to.store(from.load(Ordering::Acquire), Ordering::Release);
+    show();
+}
+
+fn show() {
+    super::header::set_spill(TAKEN.load(Ordering::Acquire), WRITTEN.load(Ordering::Acquire));
+}
+
+/// The blocks that belong to the trace that is being written.
+pub(crate) fn taken() -> &'static [u8] {
+    let (from, to) = (WRITTEN.load(Ordering::Acquire), TAKEN.load(Ordering::Acquire));
+    blocks(to).get(from..).unwrap_or_default()
+}
+
+/// The first `length` bytes, as they were added.
+fn blocks(length: usize) -> &'static [u8] {
     // SAFETY: null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
     let Ok(opened) = IDENTITY.reopen(path) else { return &[] };
@@ -102,6 +127,9 @@ pub(crate) fn remove() {
 /// In a forked child: the file is its parent's.
 pub(crate) fn forget() {
     LENGTH.store(0, Ordering::Relaxed);
+    TAKEN.store(0, Ordering::Relaxed);
+    WRITTEN.store(0, Ordering::Relaxed);
+    show();
     PATH.store(std::ptr::null_mut(), Ordering::Release);
     ADDING.store(false, Ordering::Release);
 }

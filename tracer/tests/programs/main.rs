@@ -5,6 +5,7 @@ mod config;
 mod counters;
 mod counters_mpi;
 mod coverage;
+mod ends;
 mod exits;
 mod failed;
 mod filters;

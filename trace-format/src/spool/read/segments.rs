@@ -3,8 +3,9 @@
 use crate::columns::TickScale;
 use crate::frame::{BlockHead, FrameHeader};
 use crate::read::{BlockRef, Decoder};
-use crate::segment::Segment;
+use crate::segment::{MARKS, Segment, WRITTEN};
 use crate::spool::parts::{i64_at, u32_at, u64_at};
+use crate::spool::block::mark;
 use crate::spool::{blocks, chunk, landing, scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,23 @@ impl Piece {
     }
 }
 
+/// What is in a trace already: what is marked as written, and what is marked as taken if the trace it was taken for is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    Written,
+    WrittenAndTaken,
+}
+
+impl Gone {
+    fn marks(self) -> u64 {
+        if self == Self::Written { WRITTEN } else { MARKS }
+    }
+
+    fn has(self, mark: u32) -> bool {
+        mark == mark::WRITTEN || mark == mark::TAKEN && self == Self::WrittenAndTaken
+    }
+}
+
 /// The pieces of one thread, by their place in its order. A packed block goes before the slots it was made of.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(BTreeMap<u32, Piece>);
@@ -31,31 +49,31 @@ pub(super) struct Pieces(BTreeMap<u32, Piece>);
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
-    /// Of all threads, from the arena, the blocks on their way and those in the spill. What ended at `written` ticks or before is left out.
-    pub(super) fn of_chunks(arena: &[u8], landed: &[u8], spill: &[u8], written: u64, written_ns: u64) -> Threads {
+    /// Of all threads, from the arena, the blocks on their way and those in the spill; without what is `gone`.
+    pub(super) fn of_chunks(arena: &[u8], landed: &[u8], spill: &[u8], gone: Gone) -> Threads {
         let mut threads = Threads::new();
-        add_blocks(spill, written_ns, &mut threads);
+        add_blocks(spill, gone, &mut threads);
         let mut packing = Vec::new();
         for (header, body) in chunks(arena) {
             match u32_at(header, chunk::STATE) {
                 chunk::HOLDS_BLOCKS => {
                     let taken = (u32_at(header, chunk::PACKED) as usize).min(body.len());
-                    add_blocks(&body[..taken], written_ns, &mut threads);
+                    add_blocks(&body[..taken], gone, &mut threads);
                 }
                 chunk::PACKING => packing.push((header, body)),
-                _ => add_slots(owner(header), body, written, &mut threads),
+                _ => add_slots(owner(header), body, gone, &mut threads),
             }
         }
         for place in landed.chunks_exact(landing::BYTES) {
             let length = u32_at(place, landing::LENGTH) as usize;
             let bytes = place.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
-            add_blocks(bytes, written_ns, &mut threads);
+            add_blocks(bytes, gone, &mut threads);
         }
         // Segments that are being packed count as long as their block is nowhere. Slots may be half erased by then.
         for (header, body) in packing {
             let (thread, sequence) = owner(header);
             if !threads.get(&thread).is_some_and(|pieces| pieces.0.contains_key(&sequence)) {
-                add_slots((thread, sequence), body, written, &mut threads);
+                add_slots((thread, sequence), body, gone, &mut threads);
             }
         }
         threads
@@ -113,21 +131,27 @@ fn chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-fn slots(body: &[u8], written: u64) -> Vec<Segment> {
-    let slot =
-        |at: &[u8]| Segment { offset: i64_at(at, 0), word: u64_at(at, 8), start: u64_at(at, 16), end: u64_at(at, 24) };
-    body.chunks_exact(size_of::<Segment>()).map(slot).filter(|slot| slot.end > written).collect()
+fn slots(body: &[u8], gone: Gone) -> Vec<Segment> {
+    // The highest bits of a start tell of its memory in counters mode, and are of no interest here.
+    let slot = |at: &[u8]| Segment {
+        offset: i64_at(at, 0),
+        word: u64_at(at, 8),
+        start: u64_at(at, 16) & !MARKS,
+        end: u64_at(at, 24),
+    };
+    let kept = |slot: &Segment| slot.end != 0 && slot.end & gone.marks() == 0;
+    body.chunks_exact(size_of::<Segment>()).map(slot).filter(kept).map(|slot| slot.unmarked()).collect()
 }
 
-fn add_slots((thread, sequence): (u32, u32), body: &[u8], written: u64, threads: &mut Threads) {
-    let slots = slots(body, written);
+fn add_slots((thread, sequence): (u32, u32), body: &[u8], gone: Gone, threads: &mut Threads) {
+    let slots = slots(body, gone);
     if !slots.is_empty() {
         threads.entry(thread).or_default().0.entry(sequence).or_insert(Piece::Slots(slots));
     }
 }
 
-fn add_blocks(bytes: &[u8], written_ns: u64, threads: &mut Threads) {
-    for block in blocks(bytes).filter(|block| block.head.max_end > written_ns) {
+fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
+    for block in blocks(bytes).filter(|block| !gone.has(block.mark)) {
         let piece = Piece::Frame { bytes: block.frame.to_vec(), mult: block.mult, head: block.head };
         threads.entry(block.thread).or_default().0.insert(block.sequence, piece);
     }
@@ -137,14 +161,14 @@ fn add_blocks(bytes: &[u8], written_ns: u64, threads: &mut Threads) {
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
 /// Adds the segments that wait to be folded; returns how many of them may have been counted already.
-pub(super) fn of_scratches(bytes: &[u8], written: u64, threads: &mut Threads) -> u64 {
+pub(super) fn of_scratches(bytes: &[u8], gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
     for (number, scratch) in bytes.chunks_exact(scratch::BYTES).enumerate() {
         // Runs of one stream are counted one after another; the one that was being counted is uncertain.
         let folding = u32_at(scratch, scratch::FOLDED) as usize;
         let done = folding.saturating_sub(1).min(scratch::SLOTS);
         let body = scratch.get(scratch::FIRST + done * size_of::<Segment>()..).unwrap_or_default();
-        let slots = slots(body, written);
+        let slots = slots(body, gone);
         if folding > 0
             && let Some(first) = slots.first()
         {
@@ -161,7 +185,7 @@ pub(super) fn of_scratches(bytes: &[u8], written: u64, threads: &mut Threads) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::StreamId;
+    use crate::segment::{StreamId, TAKEN};
     use crate::spool::block;
 
     fn put(bytes: &mut [u8], at: usize, value: u32) {
@@ -196,7 +220,7 @@ mod tests {
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
         let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(arena, landed, &[], 0, 0).values().flat_map(|pieces| pieces.0.keys().copied()).collect()
+            Pieces::of_chunks(arena, landed, &[], Gone::Written).values().flat_map(|pieces| pieces.0.keys().copied()).collect()
         };
         assert_eq!(count(&packing, &[]), [4]);
         let both = [packing.clone(), chunk_of(chunk::HOLDS_BLOCKS, 0, &packed)].concat();
@@ -213,10 +237,15 @@ mod tests {
 
     #[test]
     fn what_is_in_a_trace_already_is_left_out() {
-        let body = [segment(5), vec![0; 32], segment(9)].concat();
-        let arena = chunk_of(chunk::ACTIVE, 0, &body);
-        let kept = Pieces::of_chunks(&arena, &[], &[], 5, 5);
-        assert!(matches!(&kept[&0].0[&0], Piece::Slots(slots) if slots.len() == 1 && slots[0].end == 9));
+        let mut marked = [segment(5), segment(6), vec![0; 32], segment(9)];
+        marked[0][31] |= (WRITTEN >> 56) as u8;
+        marked[1][31] |= (TAKEN >> 56) as u8;
+        let arena = chunk_of(chunk::ACTIVE, 0, &marked.concat());
+        for (gone, ends) in [(Gone::WrittenAndTaken, [9].as_slice()), (Gone::Written, &[6, 9])] {
+            let kept = Pieces::of_chunks(&arena, &[], &[], gone);
+            let Piece::Slots(slots) = &kept[&0].0[&0] else { panic!("slots are slots") };
+            assert_eq!(slots.iter().map(|slot| slot.end).collect::<Vec<_>>(), ends);
+        }
     }
 
     #[test]
@@ -226,7 +255,7 @@ mod tests {
         (1..=10).for_each(|end| scratch.extend(segment(end)));
         scratch.resize(scratch::BYTES, 0);
         let mut threads = Threads::new();
-        assert_eq!(of_scratches(&scratch, 0, &mut threads), 8);
+        assert_eq!(of_scratches(&scratch, Gone::Written, &mut threads), 8);
         assert!(matches!(&threads[&0].0[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == 8));
     }
 }

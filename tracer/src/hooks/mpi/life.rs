@@ -48,5 +48,5 @@ hooks! { LIFE, missing = ERR_OTHER;
         = |real| finalizing(real);
     /// MPI_Abort: this rank's trace is written before it, without the others.
     [MPI_Abort, PMPI_Abort](comm: Handle, code: c_int) -> c_int
-        = |real| { lifecycle::ending("MPI_Abort"); real(comm, code) };
+        = |real| { lifecycle::ending("MPI_Abort", lifecycle::Next::Destructors); real(comm, code) };
 }

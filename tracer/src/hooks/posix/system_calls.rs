@@ -220,7 +220,7 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
         libc::SYS_io_uring_enter => uring::entering(descriptor, b as u32, d as u32, call),
         libc::SYS_io_uring_register => uring::registering(descriptor, b as u32, pointer(c), d as u32, call),
         libc::SYS_exit_group => {
-            lifecycle::ending("exit_group");
+            lifecycle::ending("exit_group", lifecycle::Next::Gone);
             call()
         }
         _ => call(),

@@ -9,9 +9,9 @@ type Strings = *const *const c_char;
 
 /// Runs `call`, which returns only if it fails.
 fn becoming(call: impl FnOnce() -> c_int) -> c_int {
-    let set_aside = lifecycle::becoming_another();
+    let stay = lifecycle::becoming_another();
     let result = call();
-    lifecycle::stayed(set_aside);
+    lifecycle::stayed(stay);
     result
 }
 

@@ -1,13 +1,13 @@
 //! Ways out of the process that pass over destructors.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::lifecycle;
+use crate::lifecycle::{self, Next};
 use crate::real::{hooks, none};
 use libc::c_int;
 
 hooks! { ENDS, missing = none();
     /// _exit(2): no destructor runs, so the trace is written here.
-    [_exit](status: c_int) -> () = |real| { lifecycle::ending("_exit"); real(status) };
+    [_exit](status: c_int) -> () = |real| { lifecycle::ending("_exit", Next::Gone); real(status) };
     /// _Exit(3), the same under ISO C's name.
-    [_Exit](status: c_int) -> () = |real| { lifecycle::ending("_Exit"); real(status) };
+    [_Exit](status: c_int) -> () = |real| { lifecycle::ending("_Exit", Next::Gone); real(status) };
 }

@@ -1,11 +1,13 @@
 //! What processes left behind: reads spools with the format's own reader and makes traces of them.
 
 use super::Scratch;
+use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use trace_format::read::Source;
-use trace_format::spool::{Spool, spill_name};
+use trace_format::read::{Source, Trace};
+use trace_format::spool::{Cut, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
 /// A spool is a large file with few bytes in it: it is read where it is used.
@@ -41,7 +43,8 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;
     for path in spools(scratch) {
         let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
-        let mut recovered = spool.recover(&spill(&path), None).expect("a spool can be put together");
+        let in_trace = spool.cut().is_some_and(|cut| is_there(&cut));
+        let mut recovered = spool.recover(&spill(&path), None, in_trace).expect("a spool can be put together");
         if !recovered.is_empty() {
             let mut encoder = Encoder::new().expect("an encoder");
             let region = recovered.region(&mut encoder, 0).expect("a spool can be encoded");
@@ -54,4 +57,20 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
         std::fs::remove_file(path).expect("failed to remove a spool");
     }
     uncertain
+}
+
+/// Whether the trace that was being written is there, under its name or one with a number.
+fn is_there(cut: &Cut) -> bool {
+    let path = PathBuf::from(OsString::from_vec(cut.path.clone()));
+    let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else { return false };
+    let Ok(listed) = std::fs::read_dir(directory) else { return false };
+    let paths = listed.map(|entry| entry.expect("failed to list the traces").path());
+    let named = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "dxt")
+            && path.file_name().is_some_and(|name| name.as_bytes().starts_with(stem.as_bytes()))
+    };
+    paths.filter(named).any(|path| {
+        let bytes = std::fs::read(path).expect("failed to read a trace");
+        Trace::open(bytes).is_ok_and(|trace| cut.is_in(&trace))
+    })
 }

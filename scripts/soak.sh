@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Ends of processes at random moments, for as many minutes as wanted: every kind of process, mode and way to end in turn, and a table
+# of what was lost or is there twice, with the seeds that show it again.
+# usage: scripts/soak.sh MINUTES [WORD[,WORD...]]     only cases with these words, such as `threads,fold`
+# Variables: DXT_ENDS_SEED (where the random numbers begin), DXT_ENDS_KEEP (keep the files of failed runs)
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$project"
+
+minutes=${1:?usage: scripts/soak.sh MINUTES [WORD,...]}
+cargo build --release -p dxt-tracer
+DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
+export DXT_TRACER_LIB DXT_SOAK_MINUTES=$minutes DXT_ENDS_TABLE=1 DXT_ENDS_SEED=${DXT_ENDS_SEED:-$(date +%s)}
+[ $# -lt 2 ] || export DXT_SOAK_ONLY=$2
+cargo test -p dxt-tracer --test programs -- --ignored --exact --nocapture ends::soak

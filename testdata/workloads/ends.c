@@ -1,0 +1,192 @@
+/* Writers that are at work while the process ends, and count each call in shared memory before and after it: what a test finds on
+ * record lies between the two numbers.
+ * Usage: ends DIRECTORY COUNTS KIND WAY SEED. COUNTS is a file of pairs of 64-bit numbers, begun and returned, one pair per writer.
+ * Writer s writes 8 bytes at a time to DIRECTORY/t<s>, its call i at offset 8 i. KIND: threads, forks (a loop of children, each of
+ * which ends in the same way), exec (what a process is after it has become another), ranks. WAY: exit, _exit, quick_exit, sigterm,
+ * sigkill, abort, exec, failed_exec, finalize, join (writers go on during exit, and are joined at its very end). When is drawn from
+ * SEED.
+ * Provenance: written for this project. */
+#define _GNU_SOURCE
+#ifdef WITH_MPI
+#include <mpi.h>
+#endif
+#include "oplog.h"
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { SLOTS = 256 };
+struct count { _Atomic uint64_t begun, returned; };
+static struct count *counts;
+static const char *dir, *way, *self, *counts_path;
+static uint64_t seed;
+static _Atomic int stop, started;
+static pthread_t writers[8];
+static int writer_count, base;
+
+static uint64_t draw(uint64_t below) {
+    seed += 0x9e3779b97f4a7c15u;
+    uint64_t z = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 31)) % below;
+}
+
+static void nap(uint64_t us) {
+    struct timespec time = {us / 1000000, us % 1000000 * 1000};
+    while (nanosleep(&time, &time) != 0) {}
+}
+
+static void *work(void *argument) {
+    int slot = (int)(intptr_t)argument;
+    struct count *count = &counts[slot];
+    char path[4200];
+    snprintf(path, sizeof path, "%s/t%d", dir, slot);
+    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+    CHECK(fd >= 0);
+    started++;
+    for (uint64_t i = 0; !stop; i++) {
+        count->begun++;
+        CHECK(pwrite(fd, &i, 8, (off_t)(8 * i)) == 8);
+        count->returned++;
+    }
+    return NULL;
+}
+
+static void start(int first, int threads) {
+    started = 0;
+    writer_count = threads;
+    for (int t = 0; t < threads; t++)
+        CHECK(pthread_create(&writers[t], NULL, work, (void *)(intptr_t)(first + t)) == 0);
+    while (started < threads) nap(100);
+}
+
+static void join(void) {
+    stop = 1;
+    for (int t = 0; t < writer_count; t++) CHECK(pthread_join(writers[t], NULL) == 0);
+    writer_count = 0;
+}
+
+/* What a stream of the program's own does when the C library writes out what is left in streams: behind all destructors. */
+static ssize_t last(void *cookie, const char *data, size_t length) {
+    (void)cookie, (void)data;
+    nap(draw(3000));
+    join();
+    return (ssize_t)length;
+}
+
+static void become(const char *program) {
+    char number[32];
+    snprintf(number, sizeof number, "%d", base + 4);
+    execl(program, "ends", dir, counts_path, "second", number, "1", (char *)NULL);
+}
+
+static void end(void) {
+    nap(draw(20000));
+    if (strcmp(way, "join") == 0) {
+        FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = last});
+        CHECK(stream != NULL && fputs("x", stream) >= 0);
+        exit(0);
+    }
+    if (strcmp(way, "exit") == 0) exit(0);
+    if (strcmp(way, "_exit") == 0) _exit(0);
+    if (strcmp(way, "quick_exit") == 0) quick_exit(0);
+    if (strcmp(way, "sigterm") == 0) kill(getpid(), SIGTERM);
+    if (strcmp(way, "sigkill") == 0) kill(getpid(), SIGKILL);
+    if (strcmp(way, "exec") == 0) become(self);
+    if (strcmp(way, "failed_exec") == 0) {
+        become("/no/such/program");
+        nap(draw(10000));
+        become("/dev/null");
+        nap(draw(10000));
+        join();
+        exit(0);
+    }
+#ifdef WITH_MPI
+    if (strcmp(way, "finalize") == 0) {
+        MPI_Finalize();
+        nap(draw(10000));
+        join();
+        exit(0);
+    }
+    if (strcmp(way, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
+#endif
+    if (strcmp(way, "abort") == 0) abort();
+    nap(5000000);
+    abort();
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 6);
+    dir = argv[1];
+    counts_path = argv[2];
+    self = "/proc/self/exe";
+    long fd = raw_call(SYS_openat, AT_FDCWD, counts_path, O_RDWR, 0);
+    CHECK(fd >= 0);
+    counts = mmap(NULL, SLOTS * sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+    CHECK(counts != MAP_FAILED && raw_call(SYS_close, fd) == 0);
+    const char *kind = argv[3];
+    seed = strtoull(argv[5], NULL, 10);
+    if (strcmp(kind, "second") == 0) {
+        start(atoi(argv[4]), 2);
+        nap(3000);
+        join();
+        return 0;
+    }
+    way = argv[4];
+    if (strcmp(kind, "threads") == 0) {
+        start(0, 4);
+        end();
+    }
+    if (strcmp(kind, "exec") == 0) {
+        /* A writer in the first program, two in the second, which ends by itself. */
+        if (strcmp(way, "exec") != 0) {
+            start(0, 1);
+            nap(draw(3000));
+            join();
+            base = 0;
+            char again[32];
+            snprintf(again, sizeof again, "%llu", (unsigned long long)draw(1000000));
+            execl(self, "ends", dir, counts_path, "after", way, again, (char *)NULL);
+        }
+        start(0, 3);
+        end();
+    }
+    if (strcmp(kind, "after") == 0) {
+        base = 40;
+        start(1, 3);
+        end();
+    }
+    if (strcmp(kind, "forks") == 0) {
+        start(0, 2);
+        for (int child = 0; child < 5; child++) {
+            seed += 77;
+            pid_t pid = fork();
+            CHECK(pid >= 0);
+            if (pid == 0) {
+                base = 10 + child * 10;
+                start(base, 2);
+                end();
+            }
+            int status;
+            if (child % 2 == 0) waitpid(pid, &status, 0);
+        }
+        base = 4;
+        while (wait(NULL) > 0) {}
+        end();
+    }
+#ifdef WITH_MPI
+    if (strcmp(kind, "ranks") == 0) {
+        int rank, provided;
+        CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        base = rank * 20;
+        seed += (uint64_t)rank * 1000;
+        start(base, 2);
+        end();
+    }
+#endif
+    return 98;
+}

@@ -1,0 +1,110 @@
+//! What is in a trace is marked one by one, not told by the time: slots in the bits of their ends that no clock reaches, packed
+//! blocks in their headers, counters by how far they had come. A trace takes what has no mark, and when it is there, what was
+//! taken is marked as written; if it could not be written, the mark goes away again. Readers of the spool see the same marks.
+
+use super::arena::Arena;
+use super::policy::SCRATCHES;
+use crate::spool::spill;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use trace_format::Segment;
+use trace_format::segment::{MARKS, TAKEN, WRITTEN};
+use trace_format::spool::block::mark;
+
+/// Whether a slot has its segment.
+pub(crate) fn is_filled(slot: &Segment) -> bool {
+    slot.end != 0
+}
+
+/// Whether a slot's segment belongs to the trace that is being written.
+pub(crate) fn is_taken(slot: &Segment) -> bool {
+    slot.end & MARKS == TAKEN
+}
+
+/// Whether a slot has a segment that is in no trace.
+pub(crate) fn is_new(slot: &Segment) -> bool {
+    slot.end != 0 && slot.end & MARKS == 0
+}
+
+/// What happens to marks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Take,
+    Written,
+    GiveBack,
+}
+
+impl Change {
+    /// The end of a slot afterwards, if it changes.
+    fn of_end(self, end: u64) -> Option<u64> {
+        match self {
+            Self::Take => (end != 0 && end & MARKS == 0).then_some(end | TAKEN),
+            Self::Written => (end & MARKS == TAKEN).then_some(end & !TAKEN | WRITTEN),
+            Self::GiveBack => (end & MARKS == TAKEN).then_some(end & !TAKEN),
+        }
+    }
+
+    /// Changes a slot by its end. One that its thread takes back meanwhile stays empty.
+    pub(super) fn slot(self, end: &AtomicU64) {
+        let _ = end.fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| self.of_end(end));
+    }
+
+    /// Changes a packed block.
+    pub(super) fn block(self, of_block: &AtomicU32) {
+        let (from, to) = match self {
+            Self::Take => (mark::NONE, mark::TAKEN),
+            Self::Written => (mark::TAKEN, mark::WRITTEN),
+            Self::GiveBack => (mark::TAKEN, mark::NONE),
+        };
+        let _ = of_block.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+fn change(arenas: [&Arena; 2], change: Change) {
+    for chunk in arenas.into_iter().flat_map(Arena::chunks) {
+        if chunk.is_packed() {
+            super::packed::marks(chunk, |mark| change.block(mark));
+        } else {
+            chunk.ends(|end| change.slot(end));
+        }
+    }
+    SCRATCHES.iter().for_each(|scratch| scratch.ends(|end| change.slot(end)));
+}
+
+/// Takes all segments that are in no trace, for the one that is about to be written. The caller has the gate alone.
+pub(crate) fn take(arenas: [&Arena; 2]) {
+    change(arenas, Change::Take);
+    spill::take();
+}
+
+/// What was taken is in a trace now, or (`written` is false) is not.
+pub(crate) fn settle(arenas: [&Arena; 2], written: bool) {
+    change(arenas, if written { Change::Written } else { Change::GiveBack });
+    spill::settle(written);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_given_once_and_taken_back_only_where_it_was_given() {
+        let end = AtomicU64::new(0);
+        for all in [Change::Take, Change::Written, Change::GiveBack] {
+            all.slot(&end);
+            assert_eq!(end.load(Ordering::Relaxed), 0, "an empty slot stays empty");
+        }
+        end.store(7, Ordering::Relaxed);
+        for (change, after) in [
+            (Change::GiveBack, 7),
+            (Change::Take, 7 | TAKEN),
+            (Change::GiveBack, 7),
+            (Change::Take, 7 | TAKEN),
+            (Change::Written, 7 | WRITTEN),
+            (Change::Take, 7 | WRITTEN),
+            (Change::GiveBack, 7 | WRITTEN),
+        ] {
+            change.slot(&end);
+            assert_eq!(end.load(Ordering::Relaxed), after);
+        }
+    }
+}

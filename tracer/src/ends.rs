@@ -1,0 +1,161 @@
+//! The end of recording, one protocol for every way: exit(3), _exit(2), deadly signals, exec(3), MPI_Finalize, MPI_Abort.
+//!
+//! 1. Who ends the process alone parks the others: a call that begins or is about to return waits. So nothing returns that is not
+//!    looked at. In MPI_Finalize nobody is parked, since a thread of MPI's own may be needed; there what comes meanwhile is simply
+//!    left for the next trace.
+//! 2. Everything on record is marked as taken (`flush::take`), behind the gate (`gate`), and written.
+//! 3. It is marked as written, or the mark is taken back.
+//! 4. Who is gone next leaves the others where they are: without the tracer they would be gone by now. Where destructors of the
+//!    program may yet wait for them, they go on, and their calls are late ones (`late`). Where an exec(3) fails, all is as before.
+//!
+//! Whoever is killed anywhere here leaves a spool whose marks and header tell what is in the trace.
+
+use crate::config::Config;
+use crate::mpi::World;
+use crate::record::State;
+use crate::say::say;
+use crate::{buffer, flush, gate, handles, late, record, signals, spool, state, threads};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What becomes of the process when its trace has been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is gone, with all its threads.
+    Gone,
+    /// Destructors run, and other threads meanwhile.
+    Destructors,
+}
+
+/// How things were before an exec(3).
+pub(crate) struct Stay {
+    state: State,
+    set_aside: bool,
+}
+
+/// A trace is being written: one at a time.
+static WRITING: AtomicBool = AtomicBool::new(false);
+
+/// Times that a thread looks, a millisecond apart, whether another one has written its trace: a process that ends twice at once waits,
+/// but not for a file system that hangs.
+const MOST_WAITS: u32 = 2_000;
+
+/// In a forked child, which writes nothing yet.
+pub(crate) fn in_child() {
+    WRITING.store(false, Ordering::Relaxed);
+}
+
+/// Waits until no trace is being written, and lets none be but this one; false if that takes long.
+fn begin_writing() -> bool {
+    for _ in 0..MOST_WAITS {
+        if !WRITING.swap(true, Ordering::AcqRel) {
+            return true;
+        }
+        threads::pause(1_000_000);
+    }
+    false
+}
+
+/// The state in which calls are recorded now.
+fn recording() -> State {
+    if state::is_late() { State::Late } else { State::On }
+}
+
+/// See [`flush::all_ranks`].
+pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
+    let alone = begin_writing();
+    // Whoever cannot take anything takes part all the same, and writes what it has when it ends.
+    let _ = alone && gate::alone(flush::take).is_some();
+    flush::settle(flush::all_ranks(world, config));
+    if alone {
+        WRITING.store(false, Ordering::Release);
+    }
+}
+
+/// Parks all others, and writes what there is. False if it is not in a trace: then it still is where it was.
+fn write_alone(config: &Config, by: &'static str) -> bool {
+    handles::read_layouts_again();
+    record::set_state(State::Parked);
+    gate::barrier();
+    if gate::alone(flush::take).is_none() {
+        // Somebody is where memory changes hands and does not come out: most likely this very thread, interrupted by a signal.
+        if let Some(path) = spool::path() {
+            say(&[b"the trace was not written (a signal came at a bad moment); dxt-analyze recover can, from ", path]);
+            return false;
+        }
+        flush::take();
+    }
+    let written = signals::without_file_size_signal(|| flush::one_process(config, by));
+    flush::settle(written);
+    written
+}
+
+/// Whether there is a trace to write. Late calls stay in their spool as long as more may come, and in counters mode, where they are no
+/// part of what is counted.
+fn writes(now: State, next: Next) -> bool {
+    now != State::Late || next == Next::Gone && !buffer::counting::is_on()
+}
+
+/// The process ends.
+pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
+    if !begin_writing() {
+        return;
+    }
+    let before = recording();
+    if !writes(before, next) {
+        WRITING.store(false, Ordering::Release);
+        return;
+    }
+    let written = write_alone(config, by);
+    if written {
+        // In case the file cannot be removed, it says itself that all is written: the process may have changed its root directory.
+        spool::remove();
+    }
+    match next {
+        Next::Gone => {}
+        Next::Destructors if written => go_on_late(),
+        Next::Destructors => state::release(before),
+    }
+    WRITING.store(false, Ordering::Release);
+}
+
+/// The trace is there, and the process goes on. Who waits is not told: most often the process is gone before they look.
+pub(crate) fn go_on_late() {
+    late::begin();
+    record::set_state(State::Late);
+}
+
+/// The process may be another program soon. Others wait until that is known.
+pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
+    if !begin_writing() {
+        return None;
+    }
+    let state = recording();
+    if !writes(state, Next::Gone) {
+        WRITING.store(false, Ordering::Release);
+        return None;
+    }
+    if !write_alone(config, "exec") {
+        say_left();
+        state::release(state);
+        WRITING.store(false, Ordering::Release);
+        return None;
+    }
+    spool::spill::remove();
+    Some(Stay { state, set_aside: spool::set_aside() })
+}
+
+/// What has no trace is in the spool.
+fn say_left() {
+    if !spool::is_there() {
+        say(&[b"the program that this process was before exec has no trace"]);
+    }
+}
+
+/// It is the same program as before.
+pub(crate) fn take_back(stay: &Stay) {
+    if stay.set_aside {
+        spool::take_back();
+    }
+    state::release(stay.state);
+    WRITING.store(false, Ordering::Release);
+}

@@ -1,0 +1,210 @@
+//! The matrix of ends: whatever the process does, whatever becomes of its segments and however it ends, what is on record or
+//! counted of each file lies between the calls whose return the program has seen and those that it began, and none is there
+//! twice: in the traces written and in what recovery makes of the spools left.
+
+use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, recover, spools, workload, workload_with};
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Pairs of numbers that the program counts in.
+const SLOTS: usize = 256;
+
+/// What the processes are.
+const KINDS: [&str; 5] = ["threads", "forks", "exec", "ranks mpich", "ranks openmpi"];
+/// What becomes of segments.
+const MODES: [&str; 4] = ["compact", "spill", "fold", "counters"];
+/// How they end; those of ranks only, and those of others only, stand last.
+const WAYS: [&str; 10] =
+    ["exit", "_exit", "quick_exit", "sigterm", "sigkill", "abort", "exec", "failed_exec", "join", "finalize"];
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Case {
+    kind: &'static str,
+    mode: &'static str,
+    way: &'static str,
+}
+
+impl Case {
+    fn all() -> impl Iterator<Item = Self> {
+        let cases = KINDS.into_iter().flat_map(|kind| {
+            MODES.into_iter().flat_map(move |mode| WAYS.into_iter().map(move |way| Self { kind, mode, way }))
+        });
+        cases.filter(|case| case.mpi().is_some() || case.way != "finalize")
+    }
+
+    fn mpi(self) -> Option<Compiler> {
+        match self.kind {
+            "ranks mpich" => Some(Compiler::Mpich),
+            "ranks openmpi" => Some(Compiler::OpenMpi),
+            _ => None,
+        }
+    }
+
+    fn program(self) -> PathBuf {
+        match self.mpi() {
+            None => workload("ends"),
+            Some(mpi) => workload_with("ends", mpi, &["-O1", "-DWITH_MPI"]),
+        }
+    }
+
+    fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self.mode {
+            "compact" => &[("DXT_BUFFER_MAX", "256K")],
+            "spill" => &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")],
+            "fold" => &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")],
+            _ => &[("DXT_ENABLE", "counters")],
+        }
+    }
+
+    /// Whether a process may be gone before it could write, and has nothing that outlives it: in counters mode nothing survives a
+    /// kill, and launchers kill the ranks that are left.
+    fn may_lose(self) -> bool {
+        let killed = matches!(self.way, "sigkill" | "abort");
+        self.mode == "counters" && (killed || self.mpi().is_some() && self.way != "finalize")
+    }
+
+    fn run(self, seed: u64) -> Result<(), String> {
+        let scratch = Scratch::new();
+        let counts = scratch.root().join("counts");
+        std::fs::write(&counts, vec![0; SLOTS * 16]).expect("failed to make a file");
+        let kind = if self.mpi().is_some() { "ranks" } else { self.kind };
+        let mut launch = Launch::new(&scratch, self.program()).arg(scratch.data()).arg(&counts);
+        launch = launch.args([kind, self.way, &seed.to_string()]);
+        launch = self.settings().iter().fold(launch, |launch, (name, value)| launch.env(name, value));
+        if let Some(mpi) = self.mpi() {
+            launch = launch.ranks(mpi, 2);
+        }
+        let outcome = launch.run();
+        let told = self.check(&scratch, &counts, &outcome);
+        if told.is_err() && std::env::var_os("DXT_ENDS_KEEP").is_some() {
+            std::mem::forget(scratch);
+        }
+        told
+    }
+
+    fn check(self, scratch: &Scratch, counts: &PathBuf, outcome: &Outcome) -> Result<(), String> {
+        let mut wrong = String::new();
+        let uncounted = outcome.code == 99 || outcome.code == 98 || outcome.stderr.contains("panicked");
+        if uncounted || self.mpi().is_none() && outcome.code != self.code() {
+            let _ = write!(wrong, "ended with {}: {} ", outcome.code, outcome.stderr.trim());
+        }
+        let left = spools(scratch).len();
+        let uncertain = recover(scratch);
+        let traces = Traces::read_finished(&scratch.traces());
+        let mut found: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        let slot_of = |path: &str| path.rsplit_once("/t").and_then(|(_, slot)| slot.parse::<usize>().ok());
+        let mut seen = HashSet::new();
+        for segment in traces.segments.iter().filter(|segment| segment.op.name == "write") {
+            let Some(slot) = slot_of(&segment.op.path) else { continue };
+            let entry = found.entry(slot).or_default();
+            entry.0 += 1;
+            if !seen.insert((slot, segment.op.offset)) {
+                entry.1 += 1;
+            }
+        }
+        for missing in traces.processes.iter().flat_map(|process| &process.missing) {
+            if let Some(slot) = slot_of(&missing.op.path).filter(|_| missing.op.name == "write") {
+                found.entry(slot).or_default().0 += missing.counters.segments;
+            }
+        }
+        let bytes = std::fs::read(counts).expect("failed to read the counts");
+        let numbers: Vec<u64> =
+            bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        for (slot, pair) in numbers.chunks(2).enumerate() {
+            let &[begun, returned] = pair else { continue };
+            let (count, twice) = found.get(&slot).copied().unwrap_or_default();
+            let lost = if self.may_lose() { 0 } else { returned.saturating_sub(count) };
+            let invented = count.saturating_sub(begun + uncertain);
+            if lost + invented + twice > 0 {
+                let _ = write!(wrong, "t{slot}: {begun} begun, {returned} returned, {count} found, {twice} twice; ");
+            }
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(format!("{wrong}({left} spools)")) }
+    }
+
+    fn code(self) -> i32 {
+        match self.way {
+            "sigterm" => 128 + 15,
+            "sigkill" => 128 + 9,
+            "abort" => 128 + 6,
+            _ => 0,
+        }
+    }
+}
+
+/// Runs cases in turn until `until` says so; a table of what went wrong, if anything did.
+fn runs(cases: &[Case], first_seed: u64, mut goes_on: impl FnMut(u64) -> bool) -> (u64, String) {
+    let cases: Vec<Case> = cases.iter().copied().filter(|case| case.mpi().is_none_or(Compiler::available)).collect();
+    let (mut wrong, mut tally, mut round) = (String::new(), BTreeMap::<Case, (u64, u64)>::new(), 0);
+    while goes_on(round) {
+        let case = cases[round as usize % cases.len()];
+        let seed = first_seed + round;
+        let entry = tally.entry(case).or_default();
+        entry.0 += 1;
+        // What the harness asserts of every trace is a failure like others here.
+        let ran = std::panic::catch_unwind(|| case.run(seed));
+        if let Err(why) = ran.unwrap_or_else(|_| Err("a trace is not as every trace must be".into())) {
+            entry.1 += 1;
+            let _ = writeln!(wrong, "{case:?} seed {seed}: {why}");
+        }
+        round += 1;
+    }
+    if !wrong.is_empty() || std::env::var_os("DXT_ENDS_TABLE").is_some() {
+        for (case, (runs, failed)) in &tally {
+            eprintln!("{:14} {:9} {:12} {runs:6} runs {failed:6} failed", case.kind, case.mode, case.way);
+        }
+    }
+    (round, wrong)
+}
+
+fn some(kinds: &[&str], rounds: u64) {
+    let cases: Vec<Case> = Case::all().filter(|case| kinds.contains(&case.kind)).collect();
+    let (_, wrong) = runs(&cases, seed(), |round| round < rounds);
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Where the random numbers begin; the same in every run unless one is wanted.
+fn seed() -> u64 {
+    std::env::var("DXT_ENDS_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn threads_that_write_while_the_process_ends() {
+    some(&["threads"], 108);
+}
+
+#[test]
+fn forked_children_that_end_while_threads_write() {
+    some(&["forks"], 36);
+}
+
+#[test]
+fn programs_that_become_others_while_threads_write() {
+    some(&["exec"], 72);
+}
+
+#[test]
+fn ranks_that_end_while_threads_write() {
+    some(&["ranks mpich", "ranks openmpi"], 80);
+}
+
+/// For scripts/soak.sh: as many as the time allows, and a table.
+#[test]
+#[ignore = "takes as long as one likes: scripts/soak.sh"]
+fn soak() {
+    let minutes = std::env::var("DXT_SOAK_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let until = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
+    let mut cases: Vec<Case> = Case::all().collect();
+    if let Ok(only) = std::env::var("DXT_SOAK_ONLY") {
+        let words: Vec<&str> = only.split(',').collect();
+        cases.retain(|case| words.iter().all(|word| format!("{} {} {}", case.kind, case.mode, case.way).contains(word)));
+    }
+    let first = seed();
+    eprintln!("seeds from {first} on");
+    let (rounds, wrong) = runs(&cases, first, |_| Instant::now() < until);
+    eprintln!("{rounds} runs, {} failed", wrong.lines().count());
+    assert!(wrong.is_empty(), "{wrong}");
+}
