@@ -19,7 +19,7 @@ pub(crate) fn begin() -> bool {
         registry::lend_counters(parts.folded);
         say_who();
         registry::note_all();
-        for (index, thread) in THREADS.iter().enumerate() {
+        for (index, thread) in THREADS.numbered() {
             let tid = thread.tid.load(Ordering::Relaxed);
             journal::thread(ThreadDef { index: index as u32, tid });
         }

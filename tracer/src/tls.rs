@@ -41,6 +41,8 @@ pub(crate) struct Thread {
     pub(crate) nested_offset: Cell<i64>,
     /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
     pub(crate) hdf5_caller: Cell<usize>,
+    /// Where to go should the work in progress be abandoned, or 0; see `stack`.
+    pub(crate) scope: Cell<usize>,
 }
 
 impl Thread {
@@ -62,6 +64,7 @@ impl Thread {
             mpi_file: Cell::new(std::ptr::null()),
             nested_offset: Cell::new(0),
             hdf5_caller: Cell::new(0),
+            scope: Cell::new(0),
         }
     }
 
@@ -175,6 +178,13 @@ pub(crate) fn current() -> &'static Thread {
     // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), lives as long as its thread and is reached
     // only from it; its fields are cells.
     unsafe { &*storage::block() }
+}
+
+/// A number that tells this thread from the others alive, and stays the same in a forked child; never 0. Where its block lies,
+/// without asking the kernel.
+#[inline(always)]
+pub(crate) fn number() -> usize {
+    std::ptr::from_ref(current()).addr()
 }
 
 /// Takes `bytes` from the thread's chunk: returns the cursor before and moves it on, in one instruction where that is

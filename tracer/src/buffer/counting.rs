@@ -3,7 +3,7 @@
 //! A chunk whose thread is gone is given to the next one, so there are no more than threads were alive at a time.
 #![expect(unsafe_code, reason = "memory shared by the program's threads; gettid(2), tgkill(2), sched_yield(2)")]
 
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::registry::{self, Role, Stream};
 use crate::tls::Thread;
@@ -44,6 +44,9 @@ struct Chunk {
     /// Somebody is folding it: its thread, or whoever writes the trace.
     folding: AtomicBool,
 }
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Chunk {}
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);

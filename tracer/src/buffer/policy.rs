@@ -9,7 +9,7 @@ use super::chunk::{Chunk, is_filled};
 use super::packed;
 use super::written::written_until;
 use crate::config::Overflow;
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::tls::{self, Thread};
 use crate::{filters, registry};
@@ -38,6 +38,11 @@ const _: () = {
 // SAFETY: the slots are written by the owning thread only, and read by others only at the end of the process, who skip
 // slots that are not filled.
 unsafe impl Sync for Scratch {}
+
+// SAFETY: slots that are not filled, of the first thread; readers of the spool find it so too.
+unsafe impl Record for Scratch {
+    const VALID_WHEN_ZERO: bool = true;
+}
 
 /// Scratch chunks of all threads.
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();

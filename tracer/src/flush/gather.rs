@@ -49,7 +49,7 @@ impl Gathered {
             let what = notes::Note::Triggered.text().to_owned();
             process.notes.push(Note { what, count: left_out.files() });
         }
-        for (index, thread) in THREADS.iter().enumerate() {
+        for (index, thread) in THREADS.numbered() {
             if threads.get(index).is_some_and(|pieces| !pieces.is_empty()) {
                 process.threads.push(ThreadDef { index: index as u32, tid: thread.tid.load(Ordering::Relaxed) });
             }
@@ -171,7 +171,11 @@ fn new_slots(slots: &'static [Segment], written: u64) -> Option<Cow<'static, [Se
 
 /// Which streams have a segment.
 fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
-    let mut used: Vec<bool> = registry::streams().map(|(_, stream)| stream.is_used()).collect();
+    let mut used = Vec::new();
+    for (id, stream) in registry::streams() {
+        used.resize(id as usize, false);
+        used.push(stream.is_used());
+    }
     for piece in threads.iter().flatten() {
         let Held::Slots(slots) = &piece.piece else { continue };
         for segment in slots.iter().filter(|segment| segment.end != 0) {

@@ -16,7 +16,7 @@ use crate::config::{Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, clock, describe, registry, spool};
+use crate::{buffer, clock, describe, registry, spool, stack};
 use counted::Counted;
 use gather::Gathered;
 use trace_format::write::{self, Encoder};
@@ -53,7 +53,18 @@ pub(crate) fn written(until: u64) {
 
 /// Writes this process's trace into a file of its own, unless there is nothing to write. False if it could not be written.
 pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
-    alone(config, by, Counted::take().as_ref())
+    stack::at_end(|| alone(config, by, Counted::take().as_ref())).unwrap_or_else(|| {
+        say_failed(b"not enough memory");
+        false
+    })
+}
+
+/// Says that there is no trace, and what to do.
+fn say_failed(why: &[u8]) {
+    match spool::path() {
+        None => say(&[b"failed to write the trace: ", why]),
+        Some(path) => say(&[b"failed to write the trace: ", why, b"; dxt-analyze recover can, from ", path]),
+    }
 }
 
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
@@ -63,12 +74,7 @@ fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
     }
     let written = write_process(config, gathered);
     if let Err(why) = &written {
-        match spool::path() {
-            None => say(&[b"failed to write the trace: ", why.as_bytes()]),
-            Some(path) => {
-                say(&[b"failed to write the trace: ", why.as_bytes(), b"; dxt-analyze recover can, from ", path]);
-            }
-        }
+        say_failed(why.as_bytes());
     }
     written.is_ok()
 }

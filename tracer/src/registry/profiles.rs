@@ -5,7 +5,7 @@
 
 use super::others;
 use super::records::{File, Stream};
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use trace_format::op::Layer;
@@ -25,6 +25,9 @@ pub(crate) struct Profiled {
 
 // SAFETY: the cell is touched only by whoever has set `taken`; `next` points to a record that is never changed or moved.
 unsafe impl Sync for Profiled {}
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Profiled {}
 
 static PROFILES: Table<Profiled> = Table::new();
 

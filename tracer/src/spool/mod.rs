@@ -15,6 +15,7 @@ pub(crate) use header::{note_clock, set_sync, set_written_until};
 use crate::clock;
 use crate::memory::Lent;
 use crate::notes;
+use crate::stack;
 use std::sync::atomic::{AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, landing, scratch};
 
@@ -71,7 +72,11 @@ pub(crate) fn make(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Par
             return false;
         }
     }
-    let made = try_making(arena_bytes, scale, use_parts);
+    // Where memory ran out, what is in it already stays there, and nobody finds it.
+    let made = stack::in_hook(|| try_making(arena_bytes, scale, use_parts)).unwrap_or_else(|| {
+        file::remove();
+        false
+    });
     let stage = if made { Stage::There } else { Stage::None };
     STAGE.store(stage as u8, Ordering::Release);
     true
@@ -141,12 +146,12 @@ pub(crate) fn remove() {
 
 /// The process may become another program now: see `file::set_aside`. Returns whether there is something to take back.
 pub(crate) fn set_aside() -> bool {
-    is_there() && file::set_aside()
+    is_there() && stack::attempt(file::set_aside).unwrap_or(false)
 }
 
 /// It did not.
 pub(crate) fn take_back() {
-    file::take_back();
+    stack::attempt(file::take_back);
 }
 
 /// Path of the spool, for messages.

@@ -47,8 +47,9 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     let path = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         Some(path) => path,
         None => {
-            let path = file::name(&place::spill_directory()?, END)?;
-            let kept = Box::into_raw(Box::new(path));
+            // Not to be abandoned with the work that has the block: others would wait for this thread.
+            let make = || Some(Box::into_raw(Box::new(file::name(&place::spill_directory()?, END)?)));
+            let kept = crate::stack::attempt(make).flatten()?;
             PATH.store(kept, Ordering::Release);
             // SAFETY: just made, never freed.
             unsafe { &*kept }
