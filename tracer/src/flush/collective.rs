@@ -14,6 +14,7 @@ use crate::mounts::mounts;
 use crate::mpi::{Handle, SUCCESS, World, api};
 use crate::record;
 use crate::say::say;
+use crate::stack;
 use std::ffi::{CStr, CString};
 use trace_format::frame::{INDEX_ENTRY_BYTES, IndexEntry};
 use trace_format::meta::Job;
@@ -61,7 +62,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let first_region = scan(world, own)?;
     let [regions, _] = reduce(world, world.abi.sum, [own, 0])?;
     let job = (world.rank == 0).then(|| describe::job(shared, mounts()));
-    let part = encode(job, &mut gathered, first_region as u32, regions as u32);
+    let part = stack::at_end(|| encode(job, &mut gathered, first_region as u32, regions as u32)).flatten();
     let length = part.as_ref().map_or(0, Part::bytes) as u64;
     let failed = u64::from(part.is_none());
     let before = scan(world, length)?;

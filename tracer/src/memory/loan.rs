@@ -12,6 +12,9 @@ pub(crate) const LOAN_BYTES: usize = 4096;
 /// Loans at a time. Threads that name files at the same moment, and handlers that have interrupted them.
 const LOANS: usize = 64;
 
+/// Times that a thread looks for one that is free.
+const MOST_TRIES: u32 = 1_000;
+
 struct Place {
     /// The thread that has it, or 0.
     holder: AtomicUsize,
@@ -28,7 +31,7 @@ static PLACES: [Place; LOANS] =
 pub(crate) struct Loan(&'static Place);
 
 impl Loan {
-    /// `None` if all are lent.
+    /// `None` if all are lent for long.
     pub(crate) fn take() -> Option<Self> {
         let me = tls::number();
         let is_free = |place: &&Place| {
@@ -37,7 +40,13 @@ impl Loan {
         };
         // Each thread begins elsewhere, so that they do not all want the first one's word.
         let (behind, before) = PLACES.split_at(me / size_of::<tls::Thread>() % LOANS);
-        before.iter().chain(behind).find(is_free).map(Self)
+        for _ in 0..MOST_TRIES {
+            if let Some(place) = before.iter().chain(behind).find(is_free) {
+                return Some(Self(place));
+            }
+            crate::threads::give_way();
+        }
+        None
     }
 }
 

@@ -112,6 +112,14 @@ impl<T: Record> Table<T> {
         Some((index, unsafe { &*place }))
     }
 
+    /// A new record of zeros, which is valid; for one that is too large for a stack. What differs is set in its place.
+    pub(crate) fn push_zeroed(&self) -> Option<&'static T> {
+        const { assert!(T::VALID_WHEN_ZERO) };
+        let at = self.area.take(|_| Some(Self::STRIDE))?;
+        // SAFETY: given to this call alone, zeroed, never moved, valid, and only shared from now on.
+        Some(unsafe { &*self.place(at) })
+    }
+
     /// All records, with their indices: one that is being made is left out.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &'static T)> {
         (0..self.len()).filter_map(|index| Some((index, self.get(index)?)))

@@ -95,7 +95,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
             Some(file) => file.path,
             None => PATHS.keep(path)?,
         };
-        let (_, file) = FILES.push(File {
+        let (_, file) = FILES.push_with(|_| File {
             hash,
             path,
             identity: KnownIdentity::new(identity),

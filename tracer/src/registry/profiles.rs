@@ -59,8 +59,10 @@ fn of(file: &'static File, layer: Layer) -> Option<&'static Profiled> {
             }
             at = profiled.next;
         }
-        let cell = UnsafeCell::new((Profile::default(), Last::default()));
-        let (_, new) = PROFILES.push(Profiled { layer, taken: AtomicBool::new(false), cell, next: head })?;
+        let (_, new) = PROFILES.push_with(|_| {
+            let cell = UnsafeCell::new((Profile::default(), Last::default()));
+            Profiled { layer, taken: AtomicBool::new(false), cell, next: head }
+        })?;
         let new = std::ptr::from_ref(new).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
         let _ = file.profiles.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
