@@ -25,7 +25,7 @@ use trace_format::write::{self, Encoder};
 pub(crate) fn all_ranks(world: &'static World, config: &Config) {
     let by = "MPI_Finalize";
     let until = clock::now();
-    let counted = Counted::take();
+    let counted = stack::at_end(Counted::take).flatten();
     let together = config.flush != FlushMode::Process && gather::can_be_collective();
     if together {
         match collective::write(world, config, by, counted.as_ref()) {
@@ -34,11 +34,11 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) {
                 if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
                     say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
                 }
-                alone(config, by, counted.as_ref());
+                written_elsewhere(|| alone(config, by, counted.as_ref()));
             }
         }
     } else {
-        alone(config, by, counted.as_ref());
+        written_elsewhere(|| alone(config, by, counted.as_ref()));
     }
     written(until);
 }
@@ -53,7 +53,12 @@ pub(crate) fn written(until: u64) {
 
 /// Writes this process's trace into a file of its own, unless there is nothing to write. False if it could not be written.
 pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
-    stack::at_end(|| alone(config, by, Counted::take().as_ref())).unwrap_or_else(|| {
+    written_elsewhere(|| alone(config, by, Counted::take().as_ref()))
+}
+
+/// Runs `write` on a stack of the tracer's own; false if it fails, also for want of memory.
+fn written_elsewhere(write: impl FnOnce() -> bool) -> bool {
+    stack::at_end(write).unwrap_or_else(|| {
         say_failed(b"not enough memory");
         false
     })

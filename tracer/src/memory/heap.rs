@@ -3,7 +3,8 @@
 //! next, and so does a child that was forked while another thread was allocating. What is given back to a heap that is in use is
 //! left beside it, for its next user. Large pieces have mappings of their own while the system gives them.
 //!
-//! What cannot be had abandons the piece of work that asked for it ([`crate::stack::abandon`]); nothing ends the process.
+//! What cannot be had abandons the piece of work that asked for it ([`crate::stack::abandon`]). What is small and not part of such
+//! a piece, since other ranks wait for what follows, comes from a last heap, which has its memory from the start.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use super::{PAGE_BYTES, commit, map, reserve, unmap};
@@ -15,11 +16,15 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 /// Heaps, and address space of each: what a flush of the default buffer takes has room in one.
 const HEAPS: usize = 8;
 const HEAP_BYTES: usize = 32 << 20;
-const LEAST_HEAP_BYTES: usize = 2 << 20;
+const LEAST_HEAP_BYTES: usize = 256 << 10;
 /// From this size on a piece has a mapping of its own.
 const LARGE: usize = 256 << 10;
 /// Bytes that a heap grows by, at least.
 const STEP: usize = 64 << 10;
+
+/// The last heap, and what it gets at the start where there is enough.
+const LAST: usize = HEAPS - 1;
+const LAST_BYTES: usize = 512 << 10;
 
 /// Where the heaps lie, one behind the other, and how much room each has.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
@@ -67,6 +72,16 @@ pub(super) fn prepare() {
             SPAN.store(bytes, Ordering::Relaxed);
             ROOM.store(bytes, Ordering::Relaxed);
             START.store(start, Ordering::Release);
+            // It keeps what it has once had, and little of that is touched until it is needed.
+            let size = LAST_BYTES.min(bytes / 2);
+            ALL[LAST].alone(|core| {
+                // SAFETY: the size is not zero.
+                let piece = unsafe { core.c_malloc(size) };
+                if !piece.is_null() {
+                    // SAFETY: just allocated.
+                    unsafe { core.c_free(piece) };
+                }
+            });
             return;
         }
         bytes /= 2;
@@ -221,9 +236,13 @@ impl Allocator {
                 return piece;
             }
         }
-        for heap in &ALL {
+        Self::find_in(&ALL[..LAST], layout)
+    }
+
+    fn find_in(heaps: &[Heap], layout: Layout) -> *mut u8 {
+        for heap in heaps {
             // SAFETY: held alone; the size is not zero.
-            let piece = heap.alone(|core| unsafe { core.malloc(size, align) });
+            let piece = heap.alone(|core| unsafe { core.malloc(layout.size(), layout.align()) });
             if let Some(piece) = piece.filter(|piece| !piece.is_null()) {
                 return piece;
             }
@@ -246,10 +265,6 @@ impl Allocator {
 
     /// Makes a piece larger or smaller in its place or by moving its pages, where that can be.
     fn resize(piece: *mut u8, layout: Layout, size: usize) -> Option<*mut u8> {
-        if super::is_to_fail() {
-            stack::abandon();
-            return None;
-        }
         let found = match heap_of(piece) {
             Some((heap, at)) if size < LARGE && at >= heap.born.load(Ordering::Relaxed) => {
                 // SAFETY: a piece of this heap, which its owner wants changed.
@@ -273,11 +288,14 @@ impl Allocator {
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let errno = crate::errno::save();
-        let piece = Self::find(layout);
-        errno.restore();
+        let mut piece = Self::find(layout);
         if piece.is_null() {
+            errno.restore();
+            // Returns where there is nothing to abandon.
             stack::abandon();
+            piece = Self::find_in(&ALL[LAST..], layout);
         }
+        errno.restore();
         piece
     }
 

@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 const STACKS: usize = 20;
 /// The same where address space is limited.
 const FEW_STACKS: usize = 6;
+/// From this scale on, only two are kept: some ten MiB are all there is.
+const TINY: usize = 64;
 /// Bytes of a stack, the unused page below it included: more than any work here needs, and room for the program's handlers.
 const STACK_BYTES: usize = 1 << 20;
 const SMALL_STACK_BYTES: usize = 256 << 10;
@@ -60,13 +62,10 @@ pub(crate) fn range() -> (*mut u8, usize) {
 /// Gives up the stacks that are not in use, but for a few.
 pub(crate) fn shrink(scale: usize) {
     let (count, bytes) = (COUNT.load(Ordering::Acquire), BYTES.load(Ordering::Relaxed));
-    if scale <= 1 || count <= FEW_STACKS {
-        return;
-    }
-    let me = tls::number();
-    for (number, place) in PLACES.iter().enumerate().take(count).skip(FEW_STACKS) {
+    let kept = if scale < TINY { FEW_STACKS } else { 2 };
+    for (number, place) in PLACES.iter().enumerate().take(count).skip(kept) {
         // Held for good from now on, by nobody.
-        if place.holder.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed).is_ok() && me != GONE {
+        if place.holder.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             memory::unmap(START.load(Ordering::Relaxed).wrapping_add(number * bytes), bytes);
         }
     }
