@@ -9,7 +9,7 @@
  * lock: prints kB of VmLck and of VmRSS after mlockall(MCL_CURRENT) (current), of MCL_FUTURE (future), or both (both), each
  *   followed by some writes and an allocation of 1 MiB, and "refused" if any of it fails.
  * forks: with 100 MiB in memory forks children for ever, which end at once; somebody else ends it.
- * packs: NUMBER threads write for ever while the process forks 300 children that write, of which it prints the calls.
+ * packs: NUMBER threads write for ever while the process forks 60 children that write, of which it prints the calls.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -134,18 +134,18 @@ int main(int argc, char **argv) {
         pthread_t thread;
         for (long i = 0; i < number; i++)
             CHECK(pthread_create(&thread, NULL, writes_for_ever, NULL) == 0);
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < 60; i++) {
             pid_t child = fork();
             if (child == 0) {
                 /* Of its own: threads of the parent keep the other one busy. */
                 CHECK((fd = open("child", O_CREAT | O_RDWR, 0644)) >= 0);
-                writes(20000);
+                writes(5000);
                 exit(5);
             }
             int how;
             CHECK(child > 0 && waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 5);
         }
-        puts("300 20000");
+        puts("60 5000");
         fflush(stdout);
         _exit(5);
     }
