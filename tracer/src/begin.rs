@@ -27,7 +27,7 @@ pub(crate) fn begin() -> bool {
         }
         say_who();
         registry::note_all();
-        for (index, thread) in THREADS.iter().enumerate() {
+        for (index, thread) in THREADS.numbered() {
             let tid = thread.tid.load(Ordering::Relaxed);
             journal::thread(ThreadDef { index: index as u32, tid });
         }

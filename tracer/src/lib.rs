@@ -35,6 +35,7 @@ mod registry;
 mod say;
 mod signals;
 mod spool;
+mod stack;
 mod state;
 mod sys;
 mod threads;

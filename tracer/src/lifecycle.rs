@@ -6,8 +6,8 @@ use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode, Spool};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    begin, buffer, clock, ends, errno, gate, handles, job, memory, mpi, process, registry, say, signals, spool, state,
-    threads, tls,
+    begin, buffer, clock, ends, errno, gate, handles, job, memory, mpi, process, registry, say, signals, spool, stack,
+    state, threads, tls,
 };
 use std::ffi::{c_char, c_int};
 
@@ -15,7 +15,14 @@ pub(crate) use ends::{Next, Stay};
 
 /// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
-    start_if_wanted(environment, argc, argv);
+    memory::look_at_limit();
+    memory::prepare();
+    stack::prepare();
+    // Said by itself if something is wrong but this.
+    if stack::attempt(|| start_if_wanted(environment, argc, argv)).is_none() {
+        say(&[b"not enough memory: not tracing"]);
+        record::set_state(State::Off);
+    }
     if !record::is_on() && !record::is_muted() {
         record::set_state(State::Off);
     }
@@ -42,13 +49,11 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         Ok(None) => return,
         Err(bad) => return say_bad_value(&bad, environment.place_of(bad.variable)),
     };
-    memory::protect_across_fork();
     let exe = job::executable();
     if job::is_launcher(&exe) {
         return;
     }
     config.filters.paths.follow_links(handles::real_path);
-    memory::look_at_limit();
     let scale = memory::scale();
     // Counters are few, and are written when the process ends; what it has counted so far does not outlive a kill.
     let spooled = config.spool != Spool::Off && config.mode == Mode::Trace;
@@ -142,6 +147,7 @@ fn take_over() {
     process::adopt();
     ends::in_child();
     memory::after_fork();
+    stack::after_fork();
     handles::after_fork();
     mpi::in_child();
     signals::in_child();
@@ -158,7 +164,7 @@ pub(crate) fn mpi_started() {
     let Some(config) = config::current().filter(|_| process::is_own()) else { return };
     tls::current().while_away(|| {
         mpi::started(config.flush);
-        begin::say_who();
+        stack::in_hook(begin::say_who);
     });
     let Some(world) = mpi::world() else { return };
     let chosen = is_chosen(world.rank);

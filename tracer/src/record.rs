@@ -4,7 +4,7 @@
 
 use crate::buffer::counting::{MEMORY_KNOWN, MEMORY_UNALIGNED};
 use crate::buffer::{self, Arena};
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use crate::notes::{self, Note};
 use crate::ops::Op;
 use crate::registry::{self, DataSet, File, Transfer, Within};
@@ -38,6 +38,11 @@ pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 pub(crate) struct ThreadRecord {
     /// Kernel thread id.
     pub(crate) tid: AtomicU32,
+}
+
+// SAFETY: a word that says 0 until it is written.
+unsafe impl Record for ThreadRecord {
+    const VALID_WHEN_ZERO: bool = true;
 }
 
 /// The bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`] in counters mode, else none: whether it is known where in memory the bytes

@@ -45,6 +45,8 @@ pub(crate) struct Thread {
     pub(crate) at_gate: Cell<u32>,
     /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
     pub(crate) hdf5_caller: Cell<usize>,
+    /// Where to go should the work in progress be abandoned, or 0; see `stack`.
+    pub(crate) scope: Cell<usize>,
 }
 
 impl Thread {
@@ -68,6 +70,7 @@ impl Thread {
             late: Cell::new(0),
             at_gate: Cell::new(0),
             hdf5_caller: Cell::new(0),
+            scope: Cell::new(0),
         }
     }
 
@@ -181,6 +184,13 @@ pub(crate) fn current() -> &'static Thread {
     // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), lives as long as its thread and is reached
     // only from it; its fields are cells.
     unsafe { &*storage::block() }
+}
+
+/// A number that tells this thread from the others alive, and stays the same in a forked child; never 0. Where its block lies,
+/// without asking the kernel.
+#[inline(always)]
+pub(crate) fn number() -> usize {
+    std::ptr::from_ref(current()).addr()
 }
 
 /// Takes `bytes` from the thread's chunk: returns the cursor before and moves it on, in one instruction where that is

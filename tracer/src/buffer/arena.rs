@@ -30,12 +30,12 @@ impl Arena {
     }
 
     /// Reserves `capacity` bytes; false if the system refuses.
-    pub(crate) fn prepare(&self, capacity: usize) -> bool {
+    pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         self.area.prepare(capacity)
     }
 
     /// From now on it lies in the spool. No chunk may have been cut yet.
-    pub(crate) fn lend(&self, part: Lent) {
+    pub(crate) fn lend(&'static self, part: Lent) {
         self.area.lend(part);
     }
 
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn chunks_double_up_to_the_cap_and_the_rest_is_used() {
-        let arena = Arena::new();
+        static ARENA: Arena = Arena::new();
+        let arena = &ARENA;
         assert!(arena.cut(0).is_none());
         assert!(arena.prepare(200 << 10));
         let (mut last, mut sizes) = (0, Vec::new());
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn every_full_chunk_is_claimed_once() {
-        let arena = Arena::new();
+        static ARENA: Arena = Arena::new();
+        let arena = &ARENA;
         assert!(arena.prepare(1 << 20));
         let chunks: Vec<Chunk> = std::iter::from_fn(|| arena.cut(64 << 10)).collect();
         assert!(arena.claim_full().is_none());

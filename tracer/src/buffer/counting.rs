@@ -3,10 +3,11 @@
 //! A chunk whose thread is gone is given to the next one, so there are no more than threads were alive at a time.
 #![expect(unsafe_code, reason = "memory shared by the program's threads; gettid(2), tgkill(2), sched_yield(2)")]
 
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::registry::{self, Role, Stream};
 use crate::tls::Thread;
+use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use trace_format::counters::{Counters, Previous};
 use trace_format::profile::Access;
@@ -43,6 +44,16 @@ struct Chunk {
     tid: AtomicU32,
     /// Somebody is folding it: its thread, or whoever writes the trace.
     folding: AtomicBool,
+    /// Room for that, of whoever has set `folding`: a thread's stack may have none.
+    batch: UnsafeCell<Batch>,
+}
+
+// SAFETY: the batch is touched only by whoever has set `folding`; all else is atomic.
+unsafe impl Sync for Chunk {}
+
+// SAFETY: slots that are not filled, of no thread, and a batch of the first stream's segments, of which none is used.
+unsafe impl Record for Chunk {
+    const VALID_WHEN_ZERO: bool = true;
 }
 
 static CHUNKS: Table<Chunk> = Table::new();
@@ -119,11 +130,9 @@ fn take() -> Option<&'static Chunk> {
         // All are alive: look again when there are twice as many.
         CHECK_AT.fetch_max(chunks * 2, Ordering::Relaxed);
     }
-    let slots = [const {
-        Slot { offset: AtomicI64::new(0), word: AtomicU64::new(0), start: AtomicU64::new(0), end: AtomicU64::new(0) }
-    }; SLOTS];
-    let chunk = Chunk { slots, tid: AtomicU32::new(tid), folding: AtomicBool::new(false) };
-    CHUNKS.push(chunk).map(|(_, chunk)| chunk)
+    let chunk = CHUNKS.push_zeroed()?;
+    chunk.tid.store(tid, Ordering::Release);
+    Some(chunk)
 }
 
 /// Whether this process has no such thread any more.
@@ -160,7 +169,9 @@ impl Chunk {
             // SAFETY: no preconditions.
             unsafe { libc::sched_yield() };
         }
-        let mut run = Batch::new();
+        // SAFETY: `folding` has been set by this call.
+        let run = unsafe { &mut *self.batch.get() };
+        run.empty();
         for slot in &self.slots {
             let end = slot.end.load(Ordering::Acquire);
             if end != 0 {
@@ -179,11 +190,13 @@ impl Chunk {
     }
 }
 
-/// Segments of one thread, in order, on their way into counters and profiles.
+/// Segments of one thread, in order, on their way into counters and profiles. Valid when all zero.
 struct Batch {
     segments: [Segment; SLOTS],
     streams: [u32; SLOTS],
     used: usize,
+    /// The streams that have a profile, while they are folded.
+    kinds: [Option<Kind>; SLOTS],
 }
 
 /// A stream and which of the batch's segments are its.
@@ -194,8 +207,9 @@ struct Kind {
 }
 
 impl Batch {
-    fn new() -> Self {
-        Self { segments: [Segment::default(); SLOTS], streams: [u32::MAX; SLOTS], used: 0 }
+    fn empty(&mut self) {
+        self.streams.fill(u32::MAX);
+        self.used = 0;
     }
 
     fn add(&mut self, segment: Segment) {
@@ -207,8 +221,8 @@ impl Batch {
 
     /// Folds stream by stream, then profile by profile, each in the order of the segments: the atomics and the lock are
     /// taken once for each and batch, however they alternate.
-    fn fold(&self) {
-        let (mut kinds, mut used) = ([None; SLOTS], 0);
+    fn fold(&mut self) {
+        let mut used = 0;
         let mut left = u64::MAX.checked_shr(64 - self.used as u32).unwrap_or(0);
         while left != 0 {
             let Some(&id) = self.streams.get(left.trailing_zeros() as usize) else { return };
@@ -217,17 +231,18 @@ impl Batch {
             if let Some(stream) = registry::stream_by_id(StreamId(id)) {
                 self.count(stream, members);
                 if stream.role != Role::None
-                    && let Some(place) = kinds.get_mut(used)
+                    && let Some(place) = self.kinds.get_mut(used)
                 {
                     *place = Some(Kind { stream, members });
                     used += 1;
                 }
             }
         }
-        let kinds = kinds.get_mut(..used).unwrap_or_default();
-        for first in 0..kinds.len() {
-            let (before, after) = kinds.split_at_mut(first + 1);
-            let Some(Some(kind)) = before.last().copied() else { continue };
+        for first in 0..used.min(SLOTS) {
+            let Some((Some(kind), after)) = self.kinds.get_mut(first..used).and_then(<[_]>::split_first_mut) else {
+                continue;
+            };
+            let kind = *kind;
             let written = |kind: Kind| if kind.stream.role == Role::Writes { kind.members } else { 0 };
             let (mut members, mut writes) = (kind.members, written(kind));
             for other in after {

@@ -18,7 +18,7 @@ pub(crate) use thin::least_length;
 pub(crate) use marks::{is_filled, is_taken, settle, take};
 
 /// From now on segments lie in the spool. There may be none yet.
-pub(crate) fn lend(arena: &Arena, parts: &crate::spool::Parts) {
+pub(crate) fn lend(arena: &'static Arena, parts: &crate::spool::Parts) {
     arena.lend(parts.arena);
     SCRATCHES.lend(parts.scratch);
     landing::lend(parts.landing);

@@ -9,7 +9,7 @@ use super::chunk::Chunk;
 use super::marks::{is_filled, is_new, is_taken};
 use super::packed;
 use crate::config::Overflow;
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::tls::{self, Thread};
 use crate::{filters, registry};
@@ -23,7 +23,7 @@ pub(super) const SCRATCH_SLOTS: usize = scratch::SLOTS;
 /// A scratch chunk: where a thread's segments wait to be folded.
 #[repr(C, align(32))]
 pub(crate) struct Scratch {
-    thread: u32,
+    thread: AtomicU32,
     /// While a fold is under way, one more than the slots that are in the counters.
     folded: AtomicU32,
     slots: std::cell::UnsafeCell<[Segment; SCRATCH_SLOTS]>,
@@ -39,15 +39,20 @@ const _: () = {
 // slots that are not filled.
 unsafe impl Sync for Scratch {}
 
+// SAFETY: slots that are not filled, of the first thread; readers of the spool find it so too.
+unsafe impl Record for Scratch {
+    const VALID_WHEN_ZERO: bool = true;
+}
+
 /// Scratch chunks of all threads.
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
 impl Scratch {
     /// A new one for `thread`; `None` if there is no room.
     pub(super) fn new(thread: &Thread) -> Option<&'static Self> {
-        let slots = std::cell::UnsafeCell::new([Segment::default(); SCRATCH_SLOTS]);
-        let scratch = Self { thread: thread.index.get() - 1, folded: AtomicU32::new(0), slots };
-        SCRATCHES.push(scratch).map(|(_, scratch)| scratch)
+        let scratch = SCRATCHES.push_zeroed()?;
+        scratch.thread.store(thread.index.get() - 1, Ordering::Relaxed);
+        Some(scratch)
     }
 
     /// The slot `index`, below [`SCRATCH_SLOTS`].
@@ -73,7 +78,7 @@ impl Scratch {
     /// Index of the owning thread, and the slots.
     pub(crate) fn slots(&self) -> (u32, &[Segment]) {
         // SAFETY: see `Sync`.
-        (self.thread, unsafe { &*self.slots.get() })
+        (self.thread.load(Ordering::Relaxed), unsafe { &*self.slots.get() })
     }
 }
 

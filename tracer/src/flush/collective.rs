@@ -44,8 +44,9 @@ use crate::mounts::mounts;
 use crate::mpi::{SUCCESS, World, api};
 use crate::record;
 use crate::say::say;
+use crate::stack;
 use trace_format::frame::{INDEX_ENTRY_BYTES, IndexEntry};
-use trace_format::meta::Job;
+use trace_format::meta::SharedName;
 use trace_format::write::{Encoder, Region, count_regions, preamble, trailer};
 
 /// What this rank contributes.
@@ -87,9 +88,9 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
         return Err(file.err().unwrap_or_else(|| "rank 0 could not make the file".into()));
     }
     let mut mine = Mine { rank: world.rank, trouble: None };
-    let gathered = gather(world, by, &plan, counted);
-    let job = (world.rank == 0).then(|| describe::job(shared, mounts()));
-    let part = mine.note(encode(job, gathered)).unwrap_or_default();
+    let gathered = gather(world, by, &plan, counted, &mut mine);
+    let job = (world.rank == 0).then_some(shared);
+    let part = mine.note(here(|| encode(job, gathered)).and_then(std::convert::identity)).unwrap_or_default();
     let (bytes, regions) = (part.bytes(), part.regions.len() as u64);
     let [before, first_region] = mine.note(scan(world, [bytes, regions])).unwrap_or_default();
     let file = mine.note(file).flatten();
@@ -105,7 +106,8 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
         return if failed > 0 { Err(mine.why(failed)) } else { Ok(()) };
     }
     let (first, all) = (first_region as u32, all_regions as u32);
-    let (body, mut index) = mine.note(part.laid_out(before, first, all)).unwrap_or_default();
+    let laid_out = here(|| part.laid_out(before, first, all)).and_then(std::convert::identity);
+    let (body, mut index) = mine.note(laid_out).unwrap_or_default();
     let index_at = total + first_region * INDEX_ENTRY_BYTES as u64;
     let trailer_at = total + all_regions * INDEX_ENTRY_BYTES as u64;
     let end = trailer(total, all);
@@ -181,30 +183,36 @@ impl Mine {
     }
 }
 
+/// Runs a part of the work that is this rank's alone on a stack of the tracer's own, where it can be given up.
+fn here<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    stack::at_end(work).ok_or_else(|| "not enough memory".into())
+}
+
 /// What this rank has to write: its own record, and on rank 0 the one of files that all ranks share, if there is one. Then a
 /// rank that has nothing besides writes nothing. Collective in counters mode.
-fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>) -> Vec<Gathered> {
+fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine: &mut Mine) -> Vec<Gathered> {
+    let traced = |mine: &mut Mine| mine.note(here(|| vec![Gathered::new(by, Some(&plan.hashes), None)])).unwrap_or_default();
     if counted.is_none() && !plan.counting {
-        return vec![Gathered::new(by, Some(&plan.hashes), None)];
+        return traced(mine);
     }
     let calibration = clock::calibrate();
     let (notes, info) = (all_notes(), describe::process(by, &calibration));
     let reduce = || reduce::shared_files(world, counted, plan, &notes, &calibration, &info);
     let mut reduced = plan.counting.then(reduce).flatten();
-    let Some(counted) = counted else { return vec![Gathered::new(by, Some(&plan.hashes), None)] };
-    let own = Gathered::counted(by, &calibration, Some(&plan.hashes), counted, reduced.as_ref());
+    let Some(counted) = counted else { return traced(mine) };
+    let own = here(|| Gathered::counted(by, &calibration, Some(&plan.hashes), counted, reduced.as_ref()));
+    let own = mine.note(own);
     let common = reduced.as_mut().and_then(|reduced| reduced.process.take());
     let mut all: Vec<Gathered> = common.into_iter().map(|process| Gathered::common(process, &calibration)).collect();
-    if reduced.is_none() || !own.is_empty() {
-        all.push(own);
-    }
+    all.extend(own.filter(|own| reduced.is_none() || !own.is_empty()));
     all
 }
 
 /// Which number a region has, and how many there are, is not known yet.
-fn encode(job: Option<Job>, gathered: Vec<Gathered>) -> Result<Part, String> {
+fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Part, String> {
     let encoded = || -> trace_format::Result<Part> {
         let mut encoder = Encoder::new()?;
+        let job = names.map(|names| describe::job(names, mounts()));
         let preamble = job.map(|job| preamble(&mut encoder, &job, 0)).transpose()?.unwrap_or_default();
         let regions = gathered.into_iter().map(|mut one| one.region(&mut encoder, 0));
         Ok(Part { preamble, regions: regions.collect::<trace_format::Result<_>>()? })

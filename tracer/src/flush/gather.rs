@@ -51,7 +51,7 @@ impl Gathered {
             let what = notes::Note::Triggered.text().to_owned();
             process.notes.push(Note { what, count: left_out.files() });
         }
-        for (index, thread) in THREADS.iter().enumerate() {
+        for (index, thread) in THREADS.numbered() {
             if threads.get(index).is_some_and(|pieces| !pieces.is_empty()) {
                 process.threads.push(ThreadDef { index: index as u32, tid: thread.tid.load(Ordering::Relaxed) });
             }
@@ -180,8 +180,11 @@ fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
             Held::Slots(_) => 0,
         };
     }
-    let mut used: Vec<bool> =
-        registry::streams().map(|(id, stream)| stream.is_used() && packed >> (id % 64) & 1 != 0).collect();
+    let mut used = Vec::new();
+    for (id, stream) in registry::streams() {
+        used.resize(id as usize, false);
+        used.push(stream.is_used() && packed >> (id % 64) & 1 != 0);
+    }
     for piece in threads.iter().flatten() {
         let Held::Slots(slots) = &piece.piece else { continue };
         for segment in slots.iter().filter(|slot| buffer::is_filled(slot)) {

@@ -21,7 +21,7 @@ use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
 use crate::buffer::Arena;
-use crate::{buffer, describe, late, record, registry, spool};
+use crate::{buffer, describe, late, record, registry, spool, stack};
 use counted::Counted;
 use gather::Gathered;
 use trace_format::write::{self, Encoder};
@@ -59,29 +59,37 @@ pub(crate) fn settle(written: bool) {
 /// what was taken is in a trace.
 pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     let by = "MPI_Finalize";
-    let counted = Counted::taken();
+    let taken = stack::at_end(Counted::taken);
+    let counted = taken.as_ref().and_then(Option::as_ref);
     let together = config.flush != FlushMode::Process && gather::can_be_collective();
-    let written = if together {
-        match collective::write(world, config, by, counted.as_ref()) {
+    let mut written = if together {
+        match collective::write(world, config, by, counted) {
             Ok(()) => true,
             Err(why) => {
                 if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
                     say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
                 }
-                alone(config, by, counted.as_ref())
+                elsewhere(|| alone(config, by, counted))
             }
         }
     } else {
-        alone(config, by, counted.as_ref())
+        elsewhere(|| alone(config, by, counted))
     };
-    give_back_unless(written, counted.as_ref());
+    if taken.is_none() {
+        say_failed(NO_MEMORY);
+        written = false;
+    }
+    give_back_unless(written, counted);
     written
 }
 
 /// Writes what was taken into a file of this process's own, unless that is nothing. False if it could not be written.
 pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
-    let counted = Counted::taken();
-    let written = alone(config, by, counted.as_ref());
+    let Some(counted) = stack::at_end(Counted::taken) else {
+        say_failed(NO_MEMORY);
+        return false;
+    };
+    let written = elsewhere(|| alone(config, by, counted.as_ref()));
     give_back_unless(written, counted.as_ref());
     written
 }
@@ -92,6 +100,24 @@ fn give_back_unless(written: bool, counted: Option<&Counted>) {
     }
 }
 
+const NO_MEMORY: &[u8] = b"not enough memory";
+
+/// Runs `write` on a stack of the tracer's own; false if it fails, also for want of memory.
+fn elsewhere(write: impl FnOnce() -> bool) -> bool {
+    stack::at_end(write).unwrap_or_else(|| {
+        say_failed(NO_MEMORY);
+        false
+    })
+}
+
+/// Says that there is no trace, and what to do.
+fn say_failed(why: &[u8]) {
+    match spool::path() {
+        None => say(&[b"failed to write the trace: ", why]),
+        Some(path) => say(&[b"failed to write the trace: ", why, b"; dxt-analyze recover can, from ", path]),
+    }
+}
+
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
     let gathered = Gathered::new(by, None, counted);
     if gathered.is_empty() {
@@ -99,12 +125,7 @@ fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
     }
     let written = write_process(config, gathered);
     if let Err(why) = &written {
-        match spool::path() {
-            None => say(&[b"failed to write the trace: ", why.as_bytes()]),
-            Some(path) => {
-                say(&[b"failed to write the trace: ", why.as_bytes(), b"; dxt-analyze recover can, from ", path]);
-            }
-        }
+        say_failed(why.as_bytes());
     }
     written.is_ok()
 }

@@ -23,10 +23,16 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
         return left_out;
     }
     let mut unpacker = Unpacker::new(scale);
-    let mut least: Vec<u64> = registry::streams().map(|(id, _)| buffer::least_length(StreamId(id))).collect();
+    // A stream that another thread is making just now has a place, and is not asked.
+    let mut least: Vec<u64> = Vec::new();
+    for (id, _) in registry::streams() {
+        least.resize(id as usize, 0);
+        least.push(buffer::least_length(StreamId(id)));
+    }
     if let Some(triggers) = triggers {
         let accesses = accesses(threads, triggers, &mut unpacker);
-        for ((_, stream), least) in registry::streams().zip(&mut least) {
+        for (id, stream) in registry::streams() {
+            let Some(least) = least.get_mut(id as usize) else { break };
             let of_file = accesses.get(&std::ptr::from_ref(stream.file));
             if !triggers.keep(of_file.map_or_else(|| stream.file.gone(), ByLayer::clone).deciding()) {
                 *least = NONE;

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "lseek(2); references into reserved memory")]
 
 use super::stream::{StreamPosition, Trust};
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use crate::registry::File;
 use crate::{threads, tls};
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
@@ -34,6 +34,9 @@ pub(crate) struct Description {
     /// Of the C stream on it, if there is one.
     stream: StreamPosition,
 }
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Description {}
 
 static DESCRIPTIONS: Table<Description> = Table::new();
 /// Descriptions that nothing refers to. Only ever popped under `FREE_BUSY`, so a record cannot return while it is taken.

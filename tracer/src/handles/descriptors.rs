@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "array in reserved memory")]
 
 use super::description::{self, Description, Position};
-use crate::memory;
+use crate::memory::{Area, PAGE_BYTES};
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -18,6 +18,8 @@ const NOT_TRACED: *mut Description = std::ptr::without_provenance_mut(1);
 /// Highest number that is followed, plus one.
 const CAPACITY: usize = 1 << 20;
 
+/// The array, as far as numbers have been booked, in whole pages.
+static AREA: Area = Area::new();
 static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Highest number that was ever booked.
@@ -27,10 +29,8 @@ static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn prepare(scale: usize) {
     let length = CAPACITY / scale;
     description::prepare(length);
-    let start = memory::reserve(length * size_of::<Descriptor>());
-    if !start.is_null() {
-        START.store(start.cast(), Ordering::Relaxed);
-        LENGTH.store(length, Ordering::Release);
+    if AREA.prepare(length * size_of::<Descriptor>()) {
+        START.store(AREA.start().cast(), Ordering::Relaxed);
     }
 }
 
@@ -40,7 +40,7 @@ fn slot(number: libc::c_int) -> Option<&'static Descriptor> {
     if number >= LENGTH.load(Ordering::Relaxed) {
         return None;
     }
-    // SAFETY: inside the reservation.
+    // SAFETY: inside what has been taken of the area.
     let slot = unsafe { START.load(Ordering::Relaxed).add(number) };
     // SAFETY: mapped; all-zero records are valid (null) and only shared.
     Some(unsafe { &*slot })
@@ -48,9 +48,20 @@ fn slot(number: libc::c_int) -> Option<&'static Descriptor> {
 
 /// As [`slot`], for a number that is about to be booked.
 fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
-    let slot = slot(number)?;
+    let slot = slot(number).or_else(|| grow(number))?;
     HIGHEST.fetch_max(number as usize, Ordering::Relaxed);
     Some(slot)
+}
+
+/// Makes the array as long as this number needs; `None` if that cannot be.
+#[cold]
+fn grow(number: libc::c_int) -> Option<&'static Descriptor> {
+    let wanted = (number as usize).checked_add(1).filter(|&length| length <= CAPACITY)? * size_of::<Descriptor>();
+    while AREA.used() < wanted {
+        AREA.take(|_| Some(PAGE_BYTES))?;
+    }
+    LENGTH.fetch_max(AREA.used() / size_of::<Descriptor>(), Ordering::Release);
+    slot(number)
 }
 
 /// What is known of a number.
@@ -66,7 +77,9 @@ pub(super) enum Known {
 /// What is known of `number`.
 #[inline(always)]
 pub(super) fn known(number: libc::c_int) -> Known {
-    let Some(slot) = slot(number) else { return Known::NotRecorded };
+    let Some(slot) = slot(number) else {
+        return if (number as usize) < CAPACITY { Known::Nothing } else { Known::NotRecorded };
+    };
     let state = slot.state.load(Ordering::Acquire);
     if state.is_null() {
         Known::Nothing

@@ -115,13 +115,25 @@ pub(crate) fn take(start: usize, length: usize) -> Option<Found> {
 #[inline(always)]
 fn search(start: usize, length: usize, take: bool) -> Option<Found> {
     let behind = BEHIND.load(Ordering::Acquire);
-    if behind == 0 { None } else { search_table(&PLACES[..behind.min(CAPACITY)], start, length, take) }
+    if behind == 0 {
+        return None;
+    }
+    let mut found = Found([None; MOST]);
+    search_table(&PLACES[..behind.min(CAPACITY)], start, length, take, &mut found.0).then_some(found)
 }
 
+/// Fills in what is found, in one place: there may be little stack. False for nothing.
 #[cold]
-fn search_table(places: &[Place], start: usize, length: usize, take: bool) -> Option<Found> {
+#[inline(never)]
+fn search_table(
+    places: &[Place],
+    start: usize,
+    length: usize,
+    take: bool,
+    found: &mut [Option<Mapping>; MOST],
+) -> bool {
     let end = start.saturating_add(length);
-    let (mut found, mut count) = ([None; MOST], 0);
+    let mut count = 0;
     for place in places {
         let at = place.start.load(Ordering::Acquire);
         let behind = at.saturating_add(place.length.load(Ordering::Relaxed));
@@ -147,16 +159,24 @@ fn search_table(places: &[Place], start: usize, length: usize, take: bool) -> Op
             }
         }
     }
-    (count > 0).then(|| Found(joined(found)))
+    join(&mut found[..count]);
+    count > 0
 }
 
 /// In the order of addresses; pieces of one map that were cut apart are one again.
-fn joined(mut found: [Option<Mapping>; MOST]) -> [Option<Mapping>; MOST] {
-    found.sort_unstable_by_key(|part| part.map_or(usize::MAX, |part| part.start));
-    let mut parts = [None; MOST];
+fn join(found: &mut [Option<Mapping>]) {
+    let address = |part: Option<Mapping>| part.map_or(usize::MAX, |part| part.start);
+    for end in 1..found.len() {
+        let mut at = end;
+        while at > 0 && address(found[at - 1]) > address(found[at]) {
+            found.swap(at - 1, at);
+            at -= 1;
+        }
+    }
     let mut last = 0;
-    for part in found.into_iter().flatten() {
-        match &mut parts[last] {
+    for next in 1..found.len() {
+        let Some(part) = found[next].take() else { continue };
+        match &mut found[last] {
             Some(Mapping { start, length, offset, file })
                 if *start + *length == part.start
                     && offset.saturating_add_unsigned(*length as u64) == part.offset
@@ -164,14 +184,12 @@ fn joined(mut found: [Option<Mapping>; MOST]) -> [Option<Mapping>; MOST] {
             {
                 *length += part.length;
             }
-            place @ None => *place = Some(part),
-            Some(_) => {
+            _ => {
                 last += 1;
-                parts[last] = Some(part);
+                found[last] = Some(part);
             }
         }
     }
-    parts
 }
 
 #[cfg(test)]

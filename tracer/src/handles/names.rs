@@ -4,6 +4,7 @@
 
 use super::resolve::{PATH_BYTES, link_of};
 use crate::config::Mode;
+use crate::memory::Loan;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
 use libc::{c_char, c_int};
@@ -125,7 +126,10 @@ fn with_path(
     if name.is_empty() && at >= 0 {
         return super::resolve::descriptor(at).map(super::Description::file);
     }
-    let mut path = [0; PATH_BYTES];
+    let Some(mut path) = Loan::take() else {
+        Note::Name.count();
+        return None;
+    };
     let Some(length) = absolute(at, name, &mut path) else {
         Note::Name.count();
         return None;

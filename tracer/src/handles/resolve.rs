@@ -3,6 +3,7 @@
 
 use super::description::{Description, Position};
 use super::descriptors::{self, Known};
+use crate::memory::Loan;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
 use crate::{errno, tls};
@@ -16,8 +17,8 @@ pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Descr
     let found = identify(number);
     let file = found
         .as_ref()
-        .and_then(|(identity, path)| file_of(&path[..path.iter().position(|&byte| byte == 0)?], *identity));
-    let position = found.as_ref().map_or(Position::None, |(identity, _)| position_kind(identity.kind));
+        .and_then(|(identity, path, length)| file_of(&path[..*length], *identity));
+    let position = found.as_ref().map_or(Position::None, |(identity, ..)| position_kind(identity.kind));
     let description = descriptors::open(number, file, position, append, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
     Some(description)
@@ -115,26 +116,31 @@ fn identity(number: libc::c_int) -> Option<Identity> {
     })
 }
 
-/// As [`identity`], with the path, which ends in zero bytes.
-fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
+/// As [`identity`], with the path and its length.
+fn identify(number: libc::c_int) -> Option<(Identity, Loan, usize)> {
     let identity = identity(number)?;
     let mut link = [0_u8; 40];
     let name = link_of(number, &mut link);
-    let mut path = [0_u8; PATH_BYTES];
-    // SAFETY: the name ends in NUL, the buffer is ours and one byte of it stays zero.
+    let Some(mut path) = Loan::take() else {
+        Note::FileTableFull.count();
+        return None;
+    };
+    // SAFETY: the name ends in NUL, the buffer is ours.
     let length =
         unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES - 1) };
     if length > 0 && path[0] == b'/' {
-        return Some((identity, path));
+        return Some((identity, path, length as usize));
     }
     // Without proc(5), in a changed root directory, the file has no name that could be found out; it is still one file.
     let missing = length < 0 && errno::save().value() == libc::ENOENT;
-    missing.then(|| (identity, nameless(identity.device, identity.inode)))
+    missing.then(|| {
+        let length = nameless(identity.device, identity.inode, &mut path);
+        (identity, path, length)
+    })
 }
 
 /// `/.dev/<device>/inode/<number>`, both in hexadecimal.
-fn nameless(device: u64, inode: u64) -> [u8; PATH_BYTES] {
-    let mut path = [0; PATH_BYTES];
+fn nameless(device: u64, inode: u64, path: &mut [u8; PATH_BYTES]) -> usize {
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
         path[at..at + bytes.len()].copy_from_slice(bytes);
@@ -144,7 +150,7 @@ fn nameless(device: u64, inode: u64) -> [u8; PATH_BYTES] {
     put(&hexadecimal(device));
     put(b"/inode/");
     put(&hexadecimal(inode));
-    path
+    at
 }
 
 fn hexadecimal(number: u64) -> [u8; 16] {
@@ -214,8 +220,9 @@ mod tests {
 
     #[test]
     fn files_without_a_name_have_a_number() {
-        let path = nameless(0x801, u64::MAX);
-        let text = std::str::from_utf8(&path).unwrap().trim_end_matches('\0');
+        let mut path = [0; PATH_BYTES];
+        let length = nameless(0x801, u64::MAX, &mut path);
+        let text = std::str::from_utf8(&path[..length]).unwrap();
         assert_eq!(text, "/.dev/0000000000000801/inode/ffffffffffffffff");
     }
 

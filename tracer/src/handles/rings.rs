@@ -31,6 +31,9 @@ pub(crate) struct Ring {
 /// Room for what `hooks` needs to know of a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
 
+// SAFETY: found only when it is whole.
+unsafe impl memory::Record for Mapped {}
+
 /// What the program knows a ring by.
 #[derive(Clone, Copy)]
 pub(crate) enum Name {
@@ -252,7 +255,7 @@ impl Ring {
 
     fn make_room(&self, at: usize) {
         if at < MOST_FILES && self.file_room.load(Ordering::Relaxed) == 0 {
-            let start = memory::reserve(MOST_FILES * size_of::<AtomicPtr<File>>());
+            let start = memory::map(MOST_FILES * size_of::<AtomicPtr<File>>());
             if !start.is_null() {
                 self.files.store(start.cast(), Ordering::Relaxed);
                 self.file_room.store(MOST_FILES, Ordering::Release);

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls H5get_libversion through its address")]
 
 use super::dynamic::{self, Object};
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use crate::real::loaded_symbol;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::Once;
@@ -53,6 +53,9 @@ pub(crate) struct Library {
     state: AtomicU8,
 }
 
+// SAFETY: found only when it is whole.
+unsafe impl Record for Library {}
+
 static LIBRARIES: Table<Library> = Table::new();
 
 /// Callers and their libraries: 48 bits of the return address, 8 of the library's number plus one, 8 of the generation.
@@ -69,14 +72,14 @@ pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
         return Some(library);
     }
     let addresses = addresses_for(caller)?;
-    let known = LIBRARIES.iter().enumerate().find(|(_, library)| library.addresses == addresses);
+    let known = LIBRARIES.numbered().find(|(_, library)| library.addresses == addresses);
     // Two threads may add the same library: then it has two numbers, and its objects are found under either.
     let found = known.or_else(|| add(addresses));
     if let Some((number, library)) = found {
         place.store(key | (number as u64 + 1) << 8, Ordering::Release);
         return Some(library);
     }
-    Some(Box::leak(Box::new(Library::new(addresses))))
+    crate::stack::attempt(|| &*Box::leak(Box::new(Library::new(addresses))))
 }
 
 /// Where the functions are that `caller` means; `None` if there are none. Wrapped ones may be another tool's, which goes on

@@ -34,6 +34,7 @@ pub(crate) fn resolve_all() {
         stdio::NUMBERS,
         process::ENDS,
         process::BECOMES,
+        process::LIMITS,
         signals::SIGNALS,
     ];
     for slot in families.into_iter().flatten() {

@@ -1,25 +1,29 @@
 //! A stretch of address space that a table or the arena lies in: reserved memory of our own, or, while the process has a
-//! spool, a part of that. A part of the spool must be backed by the file system before it is touched, since a full one
-//! would otherwise end the program with SIGBUS.
+//! spool, a part of that. It is made usable piece by piece as it grows. A part of the spool must also be backed by the file
+//! system before it is touched, since a full one would otherwise end the program with SIGBUS.
 #![expect(unsafe_code, reason = "a pointer to a count in the spool's header")]
 
-use super::{clear, reserve};
+use super::{Blocked, PAGE_BYTES, clear, commit, reserve, unmap};
+use crate::tls;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Backs bytes of the spool, from an address on; false if the file system has no room.
+/// Backs bytes of the spool, from an address on, and makes them usable; false if the file system has no room.
 pub(crate) type Back = fn(*mut u8, usize) -> bool;
 
 static BACK: OnceLock<Back> = OnceLock::new();
 
-/// A thread is having a piece backed: one at a time, since where a file system cannot allocate, zeros are written, and
-/// must not go over what another thread has put there since.
-static BACKING: AtomicBool = AtomicBool::new(false);
+/// The thread that is having a piece backed, or 0: one at a time, since where a file system cannot allocate, zeros are written,
+/// and must not go over what another thread has put there since; and nobody may grow what is being made smaller.
+static BACKING: AtomicUsize = AtomicUsize::new(0);
 /// Times that a thread looks again, nearly all a millisecond apart, before it does without: the disk may be busy.
 const MOST_WAITS: u32 = 2_000;
 
 /// Bytes that are backed at once, at least: what is used grows by doubling.
 const LEAST_STEP: usize = 64 << 10;
+
+/// All areas that have memory, for [`each`]. Places that are null are free.
+static ALL: [AtomicPtr<Area>; 48] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 48];
 
 /// An area.
 pub(crate) struct Area {
@@ -32,6 +36,8 @@ pub(crate) struct Area {
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
+    /// Bytes of our own memory that may be touched.
+    own_backed: AtomicUsize,
 }
 
 /// A part of the spool.
@@ -53,8 +59,34 @@ pub(crate) fn back_by(back: Back) {
 }
 
 /// In a forked child: a thread that was having a piece backed is not here.
-pub(crate) fn after_fork() {
-    BACKING.store(false, Ordering::Relaxed);
+pub(super) fn after_fork() {
+    if BACKING.load(Ordering::Relaxed) != tls::number() {
+        BACKING.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Gives every area that has memory to `each`.
+pub(super) fn each(each: impl FnMut(&'static Area)) {
+    // SAFETY: null, or an area that is there for good.
+    ALL.iter().filter_map(|area| unsafe { area.load(Ordering::Acquire).as_ref() }).for_each(each);
+}
+
+/// Runs `work` while nobody else has a piece backed, and no handler can come between; `None` if another thread takes long, or
+/// if a handler of a synchronous signal has interrupted this very work.
+fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let me = tls::number();
+    let _blocked = Blocked::all();
+    let mut waited = 0;
+    while let Err(other) = BACKING.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
+        waited += 1;
+        if other == me || waited > MOST_WAITS {
+            return None;
+        }
+        if waited < 100 { crate::threads::give_way() } else { crate::threads::pause(1_000_000) }
+    }
+    let result = work();
+    BACKING.store(0, Ordering::Release);
+    Some(result)
 }
 
 impl Area {
@@ -68,28 +100,43 @@ impl Area {
             shown: AtomicPtr::new(std::ptr::null_mut()),
             own_start: AtomicPtr::new(std::ptr::null_mut()),
             own_capacity: AtomicUsize::new(0),
+            own_backed: AtomicUsize::new(0),
         }
     }
 
     /// Reserves `capacity` bytes of our own; false if the system refuses. For the constructor.
-    pub(crate) fn prepare(&self, capacity: usize) -> bool {
-        let start = reserve(capacity);
+    pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
+        let start = reserve(capacity.next_multiple_of(PAGE_BYTES));
         if start.is_null() {
             return false;
         }
         self.own_start.store(start, Ordering::Relaxed);
+        self.own_backed.store(0, Ordering::Relaxed);
         self.own_capacity.store(capacity, Ordering::Relaxed);
         self.take_back();
+        self.enlist();
         true
     }
 
+    /// Puts it among [`ALL`].
+    fn enlist(&'static self) {
+        let this = std::ptr::from_ref(self).cast_mut();
+        for place in &ALL {
+            let known = place.compare_exchange(std::ptr::null_mut(), this, Ordering::AcqRel, Ordering::Acquire);
+            if known.is_ok() || known == Err(this) {
+                return;
+            }
+        }
+    }
+
     /// From now on it lies in the spool, empty. Nobody may be using it.
-    pub(crate) fn lend(&self, part: Lent) {
+    pub(crate) fn lend(&'static self, part: Lent) {
         self.backed.store(part.backed.min(part.capacity), Ordering::Relaxed);
         self.shown.store(std::ptr::from_ref(part.used).cast_mut(), Ordering::Relaxed);
         self.start.store(part.start, Ordering::Relaxed);
         self.used.store(0, Ordering::Relaxed);
         self.capacity.store(part.capacity, Ordering::Release);
+        self.enlist();
     }
 
     /// From now on it lies in our own memory, empty. Nobody may be using it.
@@ -98,7 +145,7 @@ impl Area {
         self.start.store(self.own_start.load(Ordering::Relaxed), Ordering::Relaxed);
         self.used.store(0, Ordering::Relaxed);
         let capacity = self.own_capacity.load(Ordering::Relaxed);
-        self.backed.store(capacity, Ordering::Relaxed);
+        self.backed.store(self.own_backed.load(Ordering::Relaxed), Ordering::Relaxed);
         self.capacity.store(capacity, Ordering::Release);
     }
 
@@ -148,36 +195,88 @@ impl Area {
 
     /// Has the bytes up to `end` backed, or more.
     #[cold]
+    #[inline(never)]
     fn back(&self, end: usize) -> bool {
-        let Some(back) = BACK.get() else { return false };
-        let mut waited = 0;
-        while BACKING.swap(true, Ordering::Acquire) {
-            waited += 1;
-            if waited > MOST_WAITS {
-                return false;
-            }
-            if waited < 100 { crate::threads::give_way() } else { crate::threads::pause(1_000_000) }
-        }
-        let done = self.back_alone(end, *back);
-        BACKING.store(false, Ordering::Release);
-        done
+        alone(|| self.back_alone(end)).unwrap_or(false)
     }
 
-    fn back_alone(&self, end: usize, back: Back) -> bool {
+    fn is_lent(&self) -> bool {
+        !self.shown.load(Ordering::Relaxed).is_null()
+    }
+
+    fn back_alone(&self, end: usize) -> bool {
         let from = self.backed.load(Ordering::Acquire);
         let capacity = self.capacity.load(Ordering::Relaxed);
-        for to in [end.max(from * 2).next_multiple_of(LEAST_STEP).min(capacity), end] {
+        if end > capacity {
+            return false;
+        }
+        let lent = self.is_lent();
+        let step = if lent { LEAST_STEP } else { PAGE_BYTES };
+        for to in [end.max(from * 2).next_multiple_of(LEAST_STEP).min(capacity), end.next_multiple_of(step).min(capacity)]
+        {
             if to <= from {
                 return true;
             }
             // SAFETY: inside the area.
             let address = unsafe { self.start().add(from) };
-            if back(address, to - from) {
+            let done = if lent {
+                BACK.get().is_some_and(|back| back(address, to - from))
+            } else {
+                commit(address, (to - from).next_multiple_of(PAGE_BYTES))
+            };
+            if done {
                 self.backed.store(to, Ordering::Release);
+                if !lent {
+                    self.own_backed.store(to, Ordering::Release);
+                }
                 return true;
             }
         }
         false
+    }
+
+    /// Gives up address space that is not in use, down to a `divisor`-th of what there is. Nobody can see that but by finding
+    /// it full earlier.
+    pub(super) fn shrink(&self, divisor: usize) {
+        alone(|| {
+            let capacity = self.capacity.load(Ordering::Relaxed);
+            let own = self.own_capacity.load(Ordering::Relaxed);
+            if self.is_lent() {
+                let less = smaller(capacity, self.backed.load(Ordering::Relaxed), divisor);
+                self.capacity.store(less, Ordering::Release);
+                cut(self.start(), less, capacity);
+                // Used again only by a forked child.
+                let less = smaller(own, self.own_backed.load(Ordering::Relaxed), divisor);
+                self.own_capacity.store(less, Ordering::Release);
+                cut(self.own_start.load(Ordering::Relaxed), less, own);
+            } else {
+                let less = smaller(own, self.own_backed.load(Ordering::Relaxed), divisor);
+                self.own_capacity.store(less, Ordering::Release);
+                self.capacity.store(less, Ordering::Release);
+                cut(self.start(), less, own);
+            }
+        });
+    }
+
+    /// Address and size of our own memory, and of the part of the spool if it lies in one.
+    pub(super) fn ranges(&self) -> [(*mut u8, usize); 2] {
+        let own = (self.own_start.load(Ordering::Relaxed), self.own_capacity.load(Ordering::Acquire));
+        let lent = if self.is_lent() { self.capacity.load(Ordering::Acquire) } else { 0 };
+        [own, (self.start(), lent)]
+    }
+}
+
+/// A size of which at least what is `backed` is left.
+fn smaller(capacity: usize, backed: usize, divisor: usize) -> usize {
+    (capacity / divisor).next_multiple_of(LEAST_STEP).max(backed).min(capacity)
+}
+
+/// Gives up what lies between two sizes of a mapping.
+fn cut(start: *mut u8, from: usize, to: usize) {
+    let (from, to) = (from.next_multiple_of(PAGE_BYTES), to.next_multiple_of(PAGE_BYTES));
+    if !start.is_null() && from < to {
+        // SAFETY: inside the mapping.
+        unmap(unsafe { start.add(from) }, to - from);
     }
 }
 
@@ -187,7 +286,8 @@ mod tests {
 
     #[test]
     fn an_area_gives_until_it_is_full() {
-        let area = Area::new();
+        static AREA: Area = Area::new();
+        let area = &AREA;
         assert_eq!(area.take(|_| Some(1)), None);
         assert!(area.prepare(4096));
         assert_eq!(area.take(|left| Some(left / 2)), Some(0));
@@ -195,5 +295,23 @@ mod tests {
         assert_eq!((area.take(|left| (left > 0).then_some(1)), area.used()), (None, 4096));
         area.forget();
         assert_eq!(area.take(|_| Some(4096)), Some(0));
+    }
+    #[test]
+    fn what_is_used_stays_when_an_area_shrinks() {
+        static AREA: Area = Area::new();
+        let area = &AREA;
+        assert!(area.prepare(64 << 20));
+        assert_eq!(area.take(|_| Some(100_000)), Some(0));
+        // SAFETY: handed out above.
+        unsafe { area.start().add(99_999).write(7) };
+        area.shrink(64);
+        assert_eq!(area.take(|left| Some(left)), Some(100_000));
+        assert_eq!(area.used(), 1 << 20);
+        // SAFETY: handed out above.
+        assert_eq!(unsafe { area.start().add(99_999).read() }, 7);
+        area.shrink(64);
+        assert_eq!((area.used(), area.take(|_| Some(1))), (1 << 20, None));
+        area.forget();
+        assert_eq!(area.take(|_| Some(1 << 20)), Some(0));
     }
 }

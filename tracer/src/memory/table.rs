@@ -1,30 +1,52 @@
-//! Tables of records that are made once, never move and never go away. Making one is an atomic add.
+//! Tables of records that are made once, never move and never go away. Making one is an atomic add. A record can be found
+//! once it is whole: one that was half made by another thread when this child was forked is never found.
 #![expect(unsafe_code, reason = "records in an area's memory")]
 
 use super::area::{Area, Lent};
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a table may hold.
+///
+/// # Safety
+/// `VALID_WHEN_ZERO` may be true only where a record of zeros is a valid one, and where readers tolerate one that is being
+/// written: it can be found before it is made. For records whose form the spool's readers know.
+pub(crate) unsafe trait Record: 'static {
+    /// See above.
+    const VALID_WHEN_ZERO: bool = false;
+}
+
+/// A record, and behind it whether it is whole.
+#[repr(C)]
+struct Made<T> {
+    record: T,
+    ready: AtomicUsize,
+}
 
 /// A table.
-pub(crate) struct Table<T: 'static> {
+pub(crate) struct Table<T: Record> {
     area: Area,
     of: PhantomData<T>,
 }
 
-impl<T: 'static> Table<T> {
+impl<T: Record> Table<T> {
+    /// Bytes from one record to the next.
+    const STRIDE: usize = if T::VALID_WHEN_ZERO { size_of::<T>() } else { size_of::<Made<T>>() };
+
     /// A table without memory.
     pub(crate) const fn new() -> Self {
         Self { area: Area::new(), of: PhantomData }
     }
 
     /// Gives the table room for `capacity` records, or less if the system refuses. For the constructor.
-    pub(crate) fn prepare(&self, mut capacity: usize) {
-        while capacity >= 64 && !self.area.prepare(capacity * size_of::<T>()) {
+    pub(crate) fn prepare(&'static self, mut capacity: usize) {
+        while capacity >= 64 && !self.area.prepare(capacity * Self::STRIDE) {
             capacity /= 2;
         }
     }
 
     /// From now on its records lie in the spool. There may be none yet.
-    pub(crate) fn lend(&self, part: Lent) {
+    pub(crate) fn lend(&'static self, part: Lent) {
         self.area.lend(part);
     }
 
@@ -35,7 +57,7 @@ impl<T: 'static> Table<T> {
 
     /// Records made so far.
     pub(crate) fn len(&self) -> usize {
-        self.area.used() / size_of::<T>()
+        self.area.used() / Self::STRIDE
     }
 
     fn place(&self, at: usize) -> *mut T {
@@ -43,34 +65,75 @@ impl<T: 'static> Table<T> {
         unsafe { self.area.start().add(at) }.cast()
     }
 
-    /// Record `index`, if it has been made. A record just being made may still be all zero.
+    /// Whether the record at `place` is whole, as a word that says so; `None` where every record is.
+    fn ready(place: *mut T) -> Option<&'static AtomicUsize> {
+        if T::VALID_WHEN_ZERO {
+            return None;
+        }
+        // SAFETY: the place is that of a `Made`; only an address is computed.
+        let ready = unsafe { &raw const (*place.cast::<Made<T>>()).ready };
+        // SAFETY: aligned, mapped for good, any bits are valid.
+        Some(unsafe { &*ready })
+    }
+
+    /// Record `index`, if it has been made.
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
         if index >= self.len() {
             return None;
         }
-        // SAFETY: records of a `Table` are valid when all zero, aligned to less than a page, and only shared.
-        Some(unsafe { &*self.place(index * size_of::<T>()) })
+        let place = self.place(index * Self::STRIDE);
+        if Self::ready(place).is_some_and(|ready| ready.load(Ordering::Acquire) == 0) {
+            return None;
+        }
+        // SAFETY: whole, or valid when all zero; aligned to less than a page, never moved, and only shared.
+        Some(unsafe { &*place })
     }
 
     /// Index of a record of this table.
     pub(crate) fn index_of(&self, record: &T) -> usize {
-        (std::ptr::from_ref(record).addr() - self.area.start().addr()) / size_of::<T>()
+        (std::ptr::from_ref(record).addr() - self.area.start().addr()) / Self::STRIDE
     }
 
     /// Places `record` and returns it with its index; `None` when the table is full.
     pub(crate) fn push(&self, record: T) -> Option<(usize, &'static T)> {
-        let at = self.area.take(|_| Some(size_of::<T>()))?;
-        let place = self.place(at);
+        self.push_with(|_| record)
+    }
+
+    /// As [`Self::push`], for a record that has its index in it.
+    pub(crate) fn push_with(&self, record: impl FnOnce(usize) -> T) -> Option<(usize, &'static T)> {
+        let at = self.area.take(|_| Some(Self::STRIDE))?;
+        let (place, index) = (self.place(at), at / Self::STRIDE);
         // SAFETY: the place was given to this call alone, so nobody else writes here; the memory is mapped.
-        unsafe { place.write(record) };
+        unsafe { place.write(record(index)) };
+        if let Some(ready) = Self::ready(place) {
+            ready.store(1, Ordering::Release);
+        }
         // SAFETY: just written, never moved.
-        Some((at / size_of::<T>(), unsafe { &*place }))
+        Some((index, unsafe { &*place }))
+    }
+
+    /// A new record of zeros, which is valid; for one that is too large for a stack. What differs is set in its place.
+    pub(crate) fn push_zeroed(&self) -> Option<&'static T> {
+        const { assert!(T::VALID_WHEN_ZERO) };
+        let at = self.area.take(|_| Some(Self::STRIDE))?;
+        // SAFETY: given to this call alone, zeroed, never moved, valid, and only shared from now on.
+        Some(unsafe { &*self.place(at) })
+    }
+
+    /// All records, with their indices: one that is being made is left out.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &'static T)> {
+        (0..self.len()).filter_map(|index| Some((index, self.get(index)?)))
     }
 
     /// All records.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static T> {
-        (0..self.len()).filter_map(|index| self.get(index))
+        self.numbered().map(|(_, record)| record)
     }
+}
+
+// SAFETY: a byte is valid when zero; nobody finds bytes but through what [`Bytes::keep`] returns.
+unsafe impl Record for u8 {
+    const VALID_WHEN_ZERO: bool = true;
 }
 
 /// Bytes that are kept for good: paths, layouts, arguments.
@@ -83,7 +146,7 @@ impl Bytes {
     }
 
     /// As [`Table::prepare`].
-    pub(crate) fn prepare(&self, capacity: usize) {
+    pub(crate) fn prepare(&'static self, capacity: usize) {
         self.0.prepare(capacity);
     }
 
@@ -105,9 +168,24 @@ impl Bytes {
 mod tests {
     use super::*;
 
+    // SAFETY: the default needs nothing.
+    unsafe impl Record for u64 {}
+
+    #[test]
+    fn a_record_that_is_being_made_is_not_found() {
+        static TABLE: Table<u64> = Table::new();
+        TABLE.prepare(64);
+        // As another thread may have left it when this child was forked: taken, and not written.
+        assert!(TABLE.area.take(|_| Some(Table::<u64>::STRIDE)).is_some());
+        assert_eq!(TABLE.push_with(|index| index as u64 + 5).unwrap(), (1, &6));
+        assert_eq!((TABLE.len(), TABLE.get(0), TABLE.get(1)), (2, None, Some(&6)));
+        assert_eq!(TABLE.numbered().collect::<Vec<_>>(), [(1, &6)]);
+    }
+
     #[test]
     fn a_table_fills_up_and_says_so() {
-        let table = Table::<u64>::new();
+        static TABLE: Table<u64> = Table::new();
+        let table = &TABLE;
         assert!(table.push(1).is_none());
         table.prepare(64);
         for i in 0..64 {
@@ -119,7 +197,8 @@ mod tests {
 
     #[test]
     fn bytes_are_kept_whole_or_not_at_all() {
-        let bytes = Bytes::new();
+        static BYTES: Bytes = Bytes::new();
+        let bytes = &BYTES;
         assert!(bytes.keep(b"a").is_none());
         bytes.prepare(64);
         assert_eq!(bytes.keep(b"abc"), Some(b"abc".as_slice()));

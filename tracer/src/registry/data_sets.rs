@@ -4,7 +4,7 @@
 
 use super::records::File;
 use super::stream::{Within, add_apart};
-use crate::memory::{Bytes, Table};
+use crate::memory::{Bytes, Record, Table};
 use crate::ops::Op;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{Selection, path_hash};
@@ -13,6 +13,12 @@ use trace_format::segment::StreamId;
 const BUCKETS: usize = 1 << 12;
 /// `H5S_MAX_RANK`.
 const MAX_RANK: usize = 32;
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for DataSet {}
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Use {}
 
 static DATA_SETS: Table<DataSet> = Table::new();
 static USES: Table<Use> = Table::new();

@@ -5,7 +5,7 @@ use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity};
 use super::stream::Within;
 use super::{layouts, others, profiles};
-use crate::memory::{Bytes, Table};
+use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
 use crate::spool::journal;
@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 
 const BUCKETS: usize = 1 << 14;
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for File {}
 
 static FILES: Table<File> = Table::new();
 static PATHS: Bytes = Bytes::new();
@@ -92,7 +95,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
             Some(file) => file.path,
             None => PATHS.keep(path)?,
         };
-        let (_, file) = FILES.push(File {
+        let (_, file) = FILES.push_with(|_| File {
             hash,
             path,
             identity: KnownIdentity::new(identity),

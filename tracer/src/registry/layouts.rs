@@ -5,11 +5,14 @@
 use super::file::number;
 use super::records::{File, LayoutText};
 use crate::errno;
-use crate::memory::{self, Bytes, Table};
+use crate::memory::{self, Bytes, Loan, Record, Table};
 use crate::spool::journal;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutDef, LayoutMoment, LayoutSource};
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for LayoutText {}
 
 static LAYOUTS: Table<LayoutText> = Table::new();
 /// The attributes' values: apart from paths, which a job with many widely striped files must not be short of.
@@ -20,8 +23,6 @@ static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
     [(c"lustre.lov", LayoutSource::Lustre), (c"ceph.file.layout", LayoutSource::Ceph)];
-/// Bytes that a layout of some 300 stripes takes: room on the stack of any thread.
-const COMMON_BYTES: usize = 8192;
 /// Longest value that Linux hands out (XATTR_SIZE_MAX); 2,000 stripes, Lustre's most, take 48,032 bytes.
 const MOST_BYTES: usize = 65536;
 
@@ -115,20 +116,21 @@ fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static Lay
 
 /// Gives the attribute's value to `take`, or else the error number.
 fn ask<T>(fd: libc::c_int, name: &CStr, take: impl FnOnce(&[u8]) -> T) -> Result<T, i32> {
-    let mut buffer = [0_u8; COMMON_BYTES];
-    match value(fd, name, &mut buffer) {
-        Err(libc::ERANGE) => {}
-        answer => return answer.map(take),
+    // Room for some 160 stripes; a thread's stack may have none.
+    if let Some(mut buffer) = Loan::take() {
+        match value(fd, name, &mut *buffer) {
+            Err(libc::ERANGE) => {}
+            answer => return answer.map(take),
+        }
     }
-    // A widely striped file: memory for the moment, since a thread's stack may be small.
-    let place = memory::reserve(MOST_BYTES);
+    // A widely striped file: memory for the moment.
+    let place = memory::map(MOST_BYTES);
     if place.is_null() {
         return Err(libc::ENOMEM);
     }
     // SAFETY: as many bytes of a new mapping, zeroed, that nobody else knows.
     let answer = value(fd, name, unsafe { std::slice::from_raw_parts_mut(place, MOST_BYTES) }).map(take);
-    // SAFETY: the mapping from above; nothing refers to it any more.
-    unsafe { crate::sys::syscall!(libc::SYS_munmap, place, MOST_BYTES) };
+    memory::unmap(place, MOST_BYTES);
     answer
 }
 

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::File;
-use crate::memory::{Bytes, Table};
+use crate::memory::{Bytes, Record, Table};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin};
 
@@ -14,6 +14,12 @@ const KINDS: usize = Combiner::COUNT + 1;
 const ROLES: usize = 4;
 /// Times that a file's hints are looked at: a program may open it again with others.
 const MOST_LOOKS: u32 = 4;
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for MpiDetails {}
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Hint {}
 
 static DETAILS: Table<MpiDetails> = Table::new();
 static HINTS: Table<Hint> = Table::new();

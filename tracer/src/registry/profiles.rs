@@ -5,7 +5,7 @@
 
 use super::others;
 use super::records::{File, Stream};
-use crate::memory::Table;
+use crate::memory::{Record, Table};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use trace_format::op::Layer;
@@ -25,6 +25,9 @@ pub(crate) struct Profiled {
 
 // SAFETY: the cell is touched only by whoever has set `taken`; `next` points to a record that is never changed or moved.
 unsafe impl Sync for Profiled {}
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Profiled {}
 
 static PROFILES: Table<Profiled> = Table::new();
 
@@ -56,8 +59,10 @@ fn of(file: &'static File, layer: Layer) -> Option<&'static Profiled> {
             }
             at = profiled.next;
         }
-        let cell = UnsafeCell::new((Profile::default(), Last::default()));
-        let (_, new) = PROFILES.push(Profiled { layer, taken: AtomicBool::new(false), cell, next: head })?;
+        let (_, new) = PROFILES.push_with(|_| {
+            let cell = UnsafeCell::new((Profile::default(), Last::default()));
+            Profiled { layer, taken: AtomicBool::new(false), cell, next: head }
+        })?;
         let new = std::ptr::from_ref(new).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
         let _ = file.profiles.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);

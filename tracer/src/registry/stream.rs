@@ -6,13 +6,21 @@ use super::folded::Folded;
 use super::others;
 use super::records::{File, Stream};
 use crate::filters;
-use crate::memory::{Lent, Table};
+use crate::memory::{Lent, Record, Table};
 use crate::ops::{FREQUENT, Op};
 use crate::spool::journal;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{StreamDef, stream_flags};
 use trace_format::segment::{MAX_STREAMS, StreamId};
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Stream {}
+
+// SAFETY: atomics only, as readers of the spool find them; zeros are counters of nothing.
+unsafe impl Record for Folded {
+    const VALID_WHEN_ZERO: bool = true;
+}
 
 static STREAMS: Table<Stream> = Table::new();
 static FOLDED: Table<Folded> = Table::new();
@@ -70,7 +78,7 @@ pub(super) fn prepare_counters(streams: usize, condensed: usize) {
 
 /// All streams, by id.
 pub(crate) fn streams() -> impl Iterator<Item = (u32, &'static Stream)> {
-    STREAMS.iter().enumerate().map(|(id, stream)| (id as u32, stream))
+    STREAMS.numbered().map(|(id, stream)| (id as u32, stream))
 }
 
 /// The stream with this id.
@@ -106,8 +114,8 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
     if is_left_out(op) {
         return None;
     }
-    let (id, stream) = STREAMS.push(Stream {
-        id: AtomicU64::new(0),
+    let (id, stream) = STREAMS.push_with(|id| Stream {
+        id: AtomicU64::new(id as u64),
         file,
         op: op.code(),
         layer: op.layer(),
@@ -119,7 +127,6 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
         counters: AtomicPtr::new(std::ptr::null_mut()),
         next: std::ptr::null(),
     })?;
-    stream.id.store(id as u64, Ordering::Release);
     note(stream);
     Some(StreamId(id as u32))
 }
@@ -143,8 +150,8 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
         if STREAMS.len() >= LIMIT.load(Ordering::Relaxed) && !others::is_condensed(file) {
             return find_or_add(others::condensed()?, op, flags, errno);
         }
-        let (id, stream) = STREAMS.push(Stream {
-            id: AtomicU64::new(0),
+        let (_, stream) = STREAMS.push_with(|id| Stream {
+            id: AtomicU64::new(id as u64),
             file,
             op: op.code(),
             is_data: op.is_data(),
@@ -156,8 +163,7 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
             counters: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
         })?;
-        stream.id.store(id as u64, Ordering::Release);
-        // Before anyone can find it: see `file::find_or_add`.
+            // Before anyone can find it: see `file::find_or_add`.
         note(stream);
         let new = std::ptr::from_ref(stream).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.

@@ -6,6 +6,7 @@ use super::place;
 use crate::config::{self, Spool};
 use crate::errno;
 use crate::job;
+use crate::memory;
 use crate::random;
 use crate::say::say;
 use std::ffi::{CStr, CString};
@@ -192,7 +193,8 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
         return Err(errno::save().value());
     }
     allocate(file, 0, HEADER_BYTES)?;
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // What is not backed may not be touched, and mlock(2) has nothing to fill there.
+    let protection = libc::PROT_NONE;
     // SAFETY: a new mapping touches nothing that exists.
     let address = unsafe {
         crate::sys::syscall!(
@@ -211,7 +213,13 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     // There is nothing to read ahead: the file is all zeros, and a page of it is wanted, not megabytes.
     // SAFETY: our own mapping; advice changes nothing that can be seen.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, address, length, libc::MADV_RANDOM) };
-    Ok(address as *mut u8)
+    let start = address as *mut u8;
+    memory::unlock(start, length);
+    if !memory::commit(start, HEADER_BYTES.next_multiple_of(memory::PAGE_BYTES)) {
+        memory::unmap(start, length);
+        return Err(libc::ENOMEM);
+    }
+    Ok(start)
 }
 
 /// Has the file system take room for a range that nobody has written to.
@@ -243,11 +251,11 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
     Ok(())
 }
 
-/// Has the `bytes` from `address` on backed by the file system; false if that cannot be. Keeps errno. Called by one
+/// Has the `bytes` from `address` on backed by the file system, and makes them usable; false if that cannot be. Keeps errno. Called by one
 /// thread at a time.
 pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
     let saved = errno::save();
-    let done = allocate_at(address, bytes);
+    let done = allocate_at(address, bytes) && memory::commit(address, bytes.next_multiple_of(memory::PAGE_BYTES));
     // What a short process may never touch is left alone: some file systems take milliseconds to make its pages.
     if done && bytes > LEAST_POPULATED {
         // Many page faults less. Where the kernel does not know it, they happen one by one.

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::config::{self, Mode, Spool};
 use crate::memory::Lent;
 use crate::notes;
+use crate::stack;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, landing, scratch};
 
@@ -90,7 +91,11 @@ pub(crate) fn make(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Par
             return false;
         }
     }
-    let made = try_making(arena_bytes, scale, use_parts);
+    // Where memory ran out, what is in it already stays there, and nobody finds it.
+    let made = stack::in_hook(|| try_making(arena_bytes, scale, use_parts)).unwrap_or_else(|| {
+        file::remove();
+        false
+    });
     let stage = if made { Stage::There } else { Stage::None };
     STAGE.store(stage as u8, Ordering::Release);
     true
@@ -160,12 +165,12 @@ pub(crate) fn remove() {
 
 /// The process may become another program now: see `file::set_aside`. Returns whether there is something to take back.
 pub(crate) fn set_aside() -> bool {
-    is_there() && file::set_aside()
+    is_there() && stack::attempt(file::set_aside).unwrap_or(false)
 }
 
 /// It did not.
 pub(crate) fn take_back() {
-    file::take_back();
+    stack::attempt(file::take_back);
 }
 
 /// Path of the spool, for messages.

@@ -52,9 +52,12 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     let opened = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         Some(path) => IDENTITY.reopen(path).ok()?,
         None => {
-            let path = file::name(&place::spill_directory()?, END)?;
-            let opened = IDENTITY.create(&path).ok()?;
-            PATH.store(Box::into_raw(Box::new(path)), Ordering::Release);
+            // Not to be abandoned with the work that has the block: others would wait for this thread.
+            let name = || Some(Box::into_raw(Box::new(file::name(&place::spill_directory()?, END)?)));
+            let kept = crate::stack::attempt(name).flatten()?;
+            // SAFETY: just made, never freed.
+            let opened = IDENTITY.create(unsafe { &*kept }).ok()?;
+            PATH.store(kept, Ordering::Release);
             opened
         }
     };

@@ -1,0 +1,59 @@
+//! Ways for a process to lock its memory, and to limit its address space: not recorded. What the tracer has reserved must not
+//! make them fail, nor take of what they leave.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::real::hooks;
+use crate::{errno, memory, tls};
+use libc::{c_int, c_uint, pid_t, rlimit};
+
+/// Runs `call`, which is mlockall(2).
+fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
+    let mut result = call();
+    let before = errno::save();
+    // The limit is compared with all address space, used or not.
+    if result != 0
+        && before.value() == libc::ENOMEM
+        && flags & libc::MCL_CURRENT != 0
+        && let Some(limit) = memory::soft_limit(libc::RLIMIT_MEMLOCK)
+    {
+        tls::current().while_busy(|| memory::make_room_for(limit));
+        before.restore();
+        result = call();
+    }
+    let errno = errno::save();
+    if result == 0 {
+        tls::current().while_busy(memory::keep_out_of_locks);
+    }
+    errno.restore();
+    result
+}
+
+/// After a call that has set a limit of this process.
+fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
+    // SAFETY: the program's own structure, which the successful call has read.
+    let new = unsafe { new.as_ref() }.filter(|_| result == 0 && resource == libc::RLIMIT_AS);
+    if let Some(new) = new.filter(|new| new.rlim_cur != libc::RLIM_INFINITY) {
+        let errno = errno::save();
+        tls::current().while_busy(|| memory::make_room_for(new.rlim_cur));
+        errno.restore();
+    }
+    result
+}
+
+/// The same for prlimit(2), which may be about another process.
+fn limited_in(process: pid_t, resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
+    let own = process == 0 || process == crate::job::process_ids().0.cast_signed();
+    if own { limited(resource, new, result) } else { result }
+}
+
+hooks! { LIMITS, missing = { errno::set(libc::ENOSYS); -1 };
+    /// mlockall(2).
+    [mlockall](flags: c_int) -> c_int
+        = |real| locking(flags, || real(flags));
+    /// setrlimit(2).
+    [setrlimit, setrlimit64](resource: c_uint, new: *const rlimit) -> c_int
+        = |real| limited(resource, new, real(resource, new));
+    /// prlimit(2).
+    [prlimit, prlimit64](process: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int
+        = |real| limited_in(process, resource, new, real(process, resource, new, old));
+}

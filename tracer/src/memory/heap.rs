@@ -1,0 +1,364 @@
+//! The allocator. It is asked only by rare code: start, packing, flush. A few heaps stand side by side, each in reserved memory
+//! of its own. A thread takes one that is free and never waits for one: a handler that has interrupted an allocation takes the
+//! next, and so does a child that was forked while another thread was allocating. What is given back to a heap that is in use is
+//! left beside it, for its next user. Large pieces have mappings of their own while the system gives them.
+//!
+//! What cannot be had abandons the piece of work that asked for it ([`crate::stack::abandon`]). What is small and not part of such
+//! a piece, since other ranks wait for what follows, comes from a last heap, which has its memory from the start.
+#![expect(unsafe_code, reason = "an allocator")]
+
+use super::{PAGE_BYTES, commit, map, reserve, unmap};
+use crate::{stack, tls};
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// Heaps, and address space of each: what a flush of the default buffer takes has room in one.
+const HEAPS: usize = 8;
+const HEAP_BYTES: usize = 32 << 20;
+const LEAST_HEAP_BYTES: usize = 256 << 10;
+/// From this size on a piece has a mapping of its own.
+const LARGE: usize = 256 << 10;
+/// Bytes that a heap grows by, at least.
+const STEP: usize = 64 << 10;
+
+/// The last heap, and what it gets at the start where there is enough.
+const LAST: usize = HEAPS - 1;
+const LAST_BYTES: usize = 512 << 10;
+
+/// Where the heaps lie, one behind the other, and how much room each has.
+static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static ROOM: AtomicUsize = AtomicUsize::new(0);
+/// Address space of each heap, of which the part behind [`ROOM`] may have been given up.
+static SPAN: AtomicUsize = AtomicUsize::new(0);
+
+struct Heap {
+    /// The thread that is in it, or 0.
+    holder: AtomicUsize,
+    /// Pieces that were given back while it was in use, linked by their first words.
+    given_back: AtomicPtr<Piece>,
+    /// Pieces that lie before were another life's: see [`after_fork`].
+    born: AtomicUsize,
+    core: UnsafeCell<dlmalloc::Dlmalloc<Source>>,
+}
+
+/// A piece that is waiting to be free.
+struct Piece {
+    next: *mut Piece,
+}
+
+// SAFETY: the core is touched only by whoever has set `holder`.
+unsafe impl Sync for Heap {}
+
+const fn heap(number: usize) -> Heap {
+    Heap {
+        holder: AtomicUsize::new(0),
+        given_back: AtomicPtr::new(std::ptr::null_mut()),
+        born: AtomicUsize::new(0),
+        core: UnsafeCell::new(dlmalloc::Dlmalloc::new_with_allocator(Source { number })),
+    }
+}
+
+static ALL: [Heap; HEAPS] = [heap(0), heap(1), heap(2), heap(3), heap(4), heap(5), heap(6), heap(7)];
+/// Bytes of each heap's room that it has taken, of which it never gives any back.
+static USED: [AtomicUsize; HEAPS] = [const { AtomicUsize::new(0) }; HEAPS];
+
+/// Reserves the heaps' address space. For the constructor.
+pub(super) fn prepare() {
+    let mut bytes = (HEAP_BYTES / super::scale()).max(LEAST_HEAP_BYTES);
+    while bytes >= STEP {
+        let start = reserve(bytes * HEAPS);
+        if !start.is_null() {
+            SPAN.store(bytes, Ordering::Relaxed);
+            ROOM.store(bytes, Ordering::Relaxed);
+            START.store(start, Ordering::Release);
+            // It keeps what it has once had, and little of that is touched until it is needed.
+            let size = LAST_BYTES.min(bytes / 2);
+            ALL[LAST].alone(|core| {
+                // SAFETY: the size is not zero.
+                let piece = unsafe { core.c_malloc(size) };
+                if !piece.is_null() {
+                    // SAFETY: just allocated.
+                    unsafe { core.c_free(piece) };
+                }
+            });
+            return;
+        }
+        bytes /= 2;
+    }
+}
+
+/// Gives up address space that heaps have not used.
+pub(super) fn shrink(divisor: usize) {
+    let (start, span, room) = (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed), ROOM.load(Ordering::Relaxed));
+    let less = (room / divisor).next_multiple_of(STEP).max(LEAST_HEAP_BYTES).min(room);
+    if start.is_null() || less >= room {
+        return;
+    }
+    ROOM.store(less, Ordering::Release);
+    for (number, heap) in ALL.iter().enumerate() {
+        // One that is in use may be growing: it keeps what it has.
+        heap.alone(|_| {
+            let from = less.max(USED[number].load(Ordering::Relaxed)).next_multiple_of(PAGE_BYTES);
+            if from < room {
+                // SAFETY: inside the reservation.
+                unmap(unsafe { start.add(number * span + from) }, room - from);
+            }
+        });
+    }
+}
+
+/// Addresses and sizes of the heaps.
+pub(super) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
+    let (start, span) = (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed));
+    let room = ROOM.load(Ordering::Relaxed);
+    (0..HEAPS).map(move |number| (start.wrapping_add(number * span), if start.is_null() { 0 } else { room }))
+}
+
+/// In a forked child: a heap that another thread was in is begun anew, behind what it had; what lies before is left for good.
+pub(super) fn after_fork() {
+    let me = tls::number();
+    for (number, heap) in ALL.iter().enumerate() {
+        let holder = heap.holder.load(Ordering::Relaxed);
+        if holder == 0 || holder == me {
+            continue;
+        }
+        // SAFETY: this child has one thread, and that one is not in this heap.
+        unsafe { heap.core.get().write(dlmalloc::Dlmalloc::new_with_allocator(Source { number })) };
+        heap.given_back.store(std::ptr::null_mut(), Ordering::Relaxed);
+        heap.born.store(USED[number].load(Ordering::Relaxed), Ordering::Relaxed);
+        heap.holder.store(0, Ordering::Release);
+    }
+}
+
+impl Heap {
+    /// Runs `work` in it; `None` if it is in use.
+    fn alone<T>(&self, work: impl FnOnce(&mut dlmalloc::Dlmalloc<Source>) -> T) -> Option<T> {
+        self.holder.compare_exchange(0, tls::number(), Ordering::Acquire, Ordering::Relaxed).ok()?;
+        // SAFETY: held by this call alone.
+        let core = unsafe { &mut *self.core.get() };
+        let mut piece = self.given_back.swap(std::ptr::null_mut(), Ordering::Acquire);
+        while !piece.is_null() {
+            // SAFETY: a piece that was given back: its first word links to the next.
+            let next = unsafe { (*piece).next };
+            // SAFETY: of this heap, and nobody's any more.
+            unsafe { core.c_free(piece.cast()) };
+            piece = next;
+        }
+        let result = work(core);
+        self.holder.store(0, Ordering::Release);
+        Some(result)
+    }
+
+    /// Leaves a piece to the heap's next user.
+    fn leave(&self, piece: *mut u8) {
+        let piece = piece.cast::<Piece>();
+        let mut head = self.given_back.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: given back, so it is ours; every piece has room for a word, and is aligned to two.
+            unsafe { piece.write(Piece { next: head }) };
+            match self.given_back.compare_exchange_weak(head, piece, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+}
+
+/// Where a heap gets its memory: the next bytes of its room.
+struct Source {
+    number: usize,
+}
+
+// SAFETY: hands out bytes of the reservation, each once, zeroed, usable.
+unsafe impl dlmalloc::Allocator for Source {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        let none = (std::ptr::null_mut(), 0, 0);
+        let (start, Some(used)) = (START.load(Ordering::Acquire), USED.get(self.number)) else { return none };
+        let (at, size) = (used.load(Ordering::Relaxed), size.next_multiple_of(STEP));
+        if start.is_null() || at + size > ROOM.load(Ordering::Acquire) {
+            return none;
+        }
+        let address = start.wrapping_add(self.number * SPAN.load(Ordering::Relaxed) + at);
+        if !commit(address, size) {
+            return none;
+        }
+        used.store(at + size, Ordering::Relaxed);
+        (address, size, 0)
+    }
+
+    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn free(&self, _: *mut u8, _: usize) -> bool {
+        false
+    }
+
+    fn can_release_part(&self, _: u32) -> bool {
+        false
+    }
+
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+
+    fn page_size(&self) -> usize {
+        PAGE_BYTES
+    }
+}
+
+/// The heap that a piece is of, and where in it; `None` for one with a mapping of its own.
+fn heap_of(piece: *mut u8) -> Option<(&'static Heap, usize)> {
+    let offset = piece.addr().checked_sub(START.load(Ordering::Relaxed).addr())?;
+    let span = SPAN.load(Ordering::Relaxed);
+    let number = offset.checked_div(span)?;
+    Some((ALL.get(number)?, offset % span))
+}
+
+/// The allocator.
+pub(super) struct Allocator;
+
+impl Allocator {
+    fn find(layout: Layout) -> *mut u8 {
+        let (size, align) = (layout.size(), layout.align());
+        if super::is_to_fail() {
+            return std::ptr::null_mut();
+        }
+        // Before there are heaps, a mapping for each.
+        if align <= PAGE_BYTES && (size >= LARGE || START.load(Ordering::Relaxed).is_null()) {
+            let piece = map(size.next_multiple_of(PAGE_BYTES));
+            if !piece.is_null() {
+                return piece;
+            }
+        }
+        Self::find_in(&ALL[..LAST], layout)
+    }
+
+    fn find_in(heaps: &[Heap], layout: Layout) -> *mut u8 {
+        for heap in heaps {
+            // SAFETY: held alone; the size is not zero.
+            let piece = heap.alone(|core| unsafe { core.malloc(layout.size(), layout.align()) });
+            if let Some(piece) = piece.filter(|piece| !piece.is_null()) {
+                return piece;
+            }
+        }
+        std::ptr::null_mut()
+    }
+
+    fn give_back(piece: *mut u8, layout: Layout) {
+        let Some((heap, at)) = heap_of(piece) else {
+            return unmap(piece, layout.size().next_multiple_of(PAGE_BYTES));
+        };
+        if at >= heap.born.load(Ordering::Relaxed) {
+            // SAFETY: a piece of this heap, which its owner gives back.
+            let done = heap.alone(|core| unsafe { core.free(piece, layout.size(), layout.align()) });
+            if done.is_none() {
+                heap.leave(piece);
+            }
+        }
+    }
+
+    /// Makes a piece larger or smaller in its place or by moving its pages, where that can be.
+    fn resize(piece: *mut u8, layout: Layout, size: usize) -> Option<*mut u8> {
+        let found = match heap_of(piece) {
+            Some((heap, at)) if size < LARGE && at >= heap.born.load(Ordering::Relaxed) => {
+                // SAFETY: a piece of this heap, which its owner wants changed.
+                heap.alone(|core| unsafe { core.realloc(piece, layout.size(), layout.align(), size) })?
+            }
+            None if size >= LARGE => {
+                let (before, after) = (layout.size().next_multiple_of(PAGE_BYTES), size.next_multiple_of(PAGE_BYTES));
+                let may_move = libc::MREMAP_MAYMOVE;
+                // SAFETY: the piece's own mapping, which its owner wants changed.
+                let moved = unsafe { crate::sys::syscall!(libc::SYS_mremap, piece, before, after, may_move) };
+                if moved == -1 { std::ptr::null_mut() } else { moved as *mut u8 }
+            }
+            _ => return None,
+        };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+// SAFETY: pieces are of one heap or one mapping each, as large and aligned as asked for, and given back once. An allocation
+// that fails does not return where it can be abandoned.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let errno = crate::errno::save();
+        let mut piece = Self::find(layout);
+        if piece.is_null() {
+            errno.restore();
+            // Returns where there is nothing to abandon.
+            stack::abandon();
+            piece = Self::find_in(&ALL[LAST..], layout);
+        }
+        errno.restore();
+        piece
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        let errno = crate::errno::save();
+        Self::give_back(piece, layout);
+        errno.restore();
+    }
+
+    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let errno = crate::errno::save();
+        let resized = Self::resize(piece, layout, size);
+        errno.restore();
+        if let Some(resized) = resized {
+            return resized;
+        }
+        let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return std::ptr::null_mut() };
+        // SAFETY: a layout that is not empty, as the caller promises.
+        let new = unsafe { self.alloc(wanted) };
+        if !new.is_null() {
+            // SAFETY: both have room for the smaller size, and do not overlap.
+            unsafe { new.copy_from_nonoverlapping(piece, layout.size().min(size)) };
+            // SAFETY: as the caller promises; it has been copied.
+            unsafe { self.dealloc(piece, layout) };
+        }
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, 8).unwrap()
+    }
+
+    #[test]
+    fn pieces_are_found_while_heaps_are_in_use() {
+        prepare();
+        let first = Allocator::find(layout(100));
+        let (heap, _) = heap_of(first).unwrap();
+        let inside = heap.alone(|_| {
+            // A handler that has interrupted this: another heap serves it, and what it gives back waits.
+            let second = Allocator::find(layout(100));
+            assert!(!std::ptr::eq(heap_of(second).unwrap().0, heap));
+            Allocator::give_back(first, layout(100));
+            Allocator::give_back(second, layout(100));
+            assert!(!heap.given_back.load(Ordering::Relaxed).is_null());
+        });
+        assert!(inside.is_some());
+        assert_eq!(Allocator::find(layout(100)), first);
+        // SAFETY: allocated above, of this size.
+        let moved = unsafe { Allocator.realloc(first, layout(100), 2 * LARGE) };
+        assert!(heap_of(moved).is_none());
+        // SAFETY: as above.
+        let back = unsafe { Allocator.realloc(moved, layout(2 * LARGE), 50) };
+        assert!(heap_of(back).is_some());
+        Allocator::give_back(back, layout(50));
+        // In a child, while another thread is in the heap.
+        heap.holder.store(1, Ordering::Relaxed);
+        after_fork();
+        assert!(heap_of(Allocator::find(layout(100))).unwrap().1 >= heap.born.load(Ordering::Relaxed));
+        Allocator::give_back(back, layout(50));
+    }
+}

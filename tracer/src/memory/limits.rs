@@ -1,0 +1,75 @@
+//! Limits of address space and of locked memory: what is reserved here must not take from the program what it would have
+//! untraced. Tables take some 1.2 GiB of address space, nearly all never touched.
+#![expect(unsafe_code, reason = "getrlimit(2), munlock(2)")]
+
+use super::{area, heap};
+use crate::stack;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static SCALE: AtomicUsize = AtomicUsize::new(1);
+
+/// By how much tables are made smaller where the address space is limited.
+pub(crate) fn scale() -> usize {
+    SCALE.load(Ordering::Relaxed)
+}
+
+/// Finds out how small tables must be. For the constructor.
+pub(crate) fn look_at_limit() {
+    if let Some(limit) = soft_limit(libc::RLIMIT_AS) {
+        SCALE.store(scale_for(limit), Ordering::Relaxed);
+    }
+}
+
+/// The soft limit of this kind; `None` if there is none.
+pub(crate) fn soft_limit(kind: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is ours; it is that of the system call. The raw one: a program may wrap the function.
+    let known = unsafe { crate::sys::syscall!(libc::SYS_prlimit64, 0, kind, 0_usize, &raw mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// A divisor with which tables take about a sixteenth of `limit` bytes.
+fn scale_for(limit: u64) -> usize {
+    let sixteenth = (limit / 16).max(1);
+    ((900 << 20) / sixteenth).next_power_of_two().clamp(1, 1 << 10) as usize
+}
+
+/// From now on the process may have only `limit` bytes of address space, or of locked memory, which is measured by it: gives
+/// up what is reserved and not used, until tables take no more than they would had they been made under it.
+pub(crate) fn make_room_for(limit: u64) {
+    let (before, now) = (scale(), scale_for(limit));
+    if now <= before {
+        return;
+    }
+    SCALE.store(now, Ordering::Relaxed);
+    area::each(|area| area.shrink(now / before));
+    heap::shrink(now / before);
+    stack::shrink(now);
+}
+
+/// The program has locked its memory: ours is not part of it. What is reserved would count as locked, and be filled as it
+/// becomes usable.
+pub(crate) fn keep_out_of_locks() {
+    area::each(|area| area.ranges().into_iter().for_each(|(start, bytes)| unlock(start, bytes)));
+    heap::ranges().for_each(|(start, bytes)| unlock(start, bytes));
+    let (start, bytes) = stack::range();
+    unlock(start, bytes);
+}
+
+/// The same for a piece that was mapped since.
+pub(crate) fn unlock(start: *mut u8, bytes: usize) {
+    if !start.is_null() && bytes > 0 {
+        // SAFETY: the range is ours; unlocking changes nothing that can be seen in it.
+        unsafe { crate::sys::syscall!(libc::SYS_munlock, start, bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_take_a_sixteenth() {
+        assert_eq!((scale_for(u64::MAX), scale_for(16 << 30), scale_for(1 << 30), scale_for(0)), (1, 1, 16, 1024));
+    }
+}

@@ -1,0 +1,235 @@
+//! Stacks of the tracer's own, and work that may be abandoned. A thread of the program may have 16 KiB of stack, a signal handler
+//! 8, so what needs more than a little (making the spool, packing, the flush) runs elsewhere. And such work allocates: where
+//! memory is used up it is given up in the middle, by a jump back to where it was begun. What it held is lost; whoever began it
+//! puts back what it had claimed.
+//!
+//! Bounds: a fixed number of stacks, reserved at the start and made usable when first taken. A thread that finds none does
+//! without the work. While a hook's work is on such a stack, signals are held back, since a handler of the program must not
+//! run there; at the end of the process, which may take long, only where it would be on the program's signal stack otherwise.
+//! MPI and other libraries' code are never called from one.
+#![expect(unsafe_code, reason = "switches stacks")]
+
+mod switch;
+
+use crate::memory::{self, Blocked, PAGE_BYTES};
+use crate::tls;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// Stacks, where there is address space for them: one for each thread that packs, and for those that end.
+const STACKS: usize = 20;
+/// The same where address space is limited.
+const FEW_STACKS: usize = 6;
+/// From this scale on, only two are kept: some ten MiB are all there is.
+const TINY: usize = 64;
+/// Bytes of a stack, the unused page below it included: more than any work here needs, and room for the program's handlers.
+const STACK_BYTES: usize = 1 << 20;
+const SMALL_STACK_BYTES: usize = 256 << 10;
+/// What must be left of a stack for more work on it.
+const ENOUGH_BYTES: usize = 192 << 10;
+/// Times that a thread looks for a free stack.
+const MOST_TRIES: u32 = 1_000;
+
+static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+struct Place {
+    /// The thread that is on it, or 0.
+    holder: AtomicUsize,
+    usable: AtomicBool,
+}
+
+static PLACES: [Place; STACKS] =
+    [const { Place { holder: AtomicUsize::new(0), usable: AtomicBool::new(false) } }; STACKS];
+
+/// Reserves the stacks. For the constructor.
+pub(crate) fn prepare() {
+    let roomy = memory::scale() == 1;
+    let (count, bytes) = if roomy { (STACKS, STACK_BYTES) } else { (FEW_STACKS, SMALL_STACK_BYTES) };
+    let start = memory::reserve(count * bytes);
+    if !start.is_null() {
+        BYTES.store(bytes, Ordering::Relaxed);
+        START.store(start, Ordering::Relaxed);
+        COUNT.store(count, Ordering::Release);
+    }
+}
+
+/// Where they lie.
+pub(crate) fn range() -> (*mut u8, usize) {
+    (START.load(Ordering::Relaxed), COUNT.load(Ordering::Acquire) * BYTES.load(Ordering::Relaxed))
+}
+
+/// Gives up the stacks that are not in use, but for a few.
+pub(crate) fn shrink(scale: usize) {
+    let (count, bytes) = (COUNT.load(Ordering::Acquire), BYTES.load(Ordering::Relaxed));
+    let kept = if scale < TINY { FEW_STACKS } else { 2 };
+    for (number, place) in PLACES.iter().enumerate().take(count).skip(kept) {
+        // Held for good from now on, by nobody.
+        if place.holder.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            memory::unmap(START.load(Ordering::Relaxed).wrapping_add(number * bytes), bytes);
+        }
+    }
+}
+
+/// Holder of a stack that is not there any more.
+const GONE: usize = usize::MAX;
+
+/// In a forked child: the stacks of threads that are not here.
+pub(crate) fn after_fork() {
+    let me = tls::number();
+    let others = |place: &&Place| ![me, GONE].contains(&place.holder.load(Ordering::Relaxed));
+    PLACES.iter().filter(others).for_each(|place| place.holder.store(0, Ordering::Relaxed));
+}
+
+/// A stack that is this call's until it is dropped.
+struct Own {
+    place: &'static Place,
+    top: usize,
+}
+
+impl Own {
+    fn take() -> Option<Self> {
+        let me = tls::number();
+        for _ in 0..MOST_TRIES {
+            let count = COUNT.load(Ordering::Acquire);
+            let free = PLACES.iter().take(count).enumerate().find(|(_, place)| {
+                place.holder.load(Ordering::Relaxed) == 0
+                    && place.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            });
+            if let Some((number, place)) = free {
+                let bytes = BYTES.load(Ordering::Relaxed);
+                let bottom = START.load(Ordering::Relaxed).wrapping_add(number * bytes);
+                let own = Self { place, top: bottom.addr() + bytes };
+                // The lowest page stays as it is: to run over the end must not go unnoticed.
+                let usable = place.usable.load(Ordering::Relaxed)
+                    || memory::commit(bottom.wrapping_add(PAGE_BYTES), bytes - PAGE_BYTES);
+                place.usable.store(usable, Ordering::Relaxed);
+                return usable.then_some(own);
+            }
+            if count == 0 {
+                return None;
+            }
+            crate::threads::give_way();
+        }
+        None
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.place.holder.store(0, Ordering::Release);
+    }
+}
+
+/// Whether this thread is on one of the stacks, with enough left of it.
+fn has_room() -> bool {
+    let (start, bytes) = range();
+    let here = std::ptr::from_ref(&bytes).addr();
+    let at = here.wrapping_sub(start.addr());
+    at < bytes && at % BYTES.load(Ordering::Relaxed) > ENOUGH_BYTES.min(BYTES.load(Ordering::Relaxed) / 2)
+}
+
+/// Runs `work` where it is; `None` if it was abandoned for want of memory.
+pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
+    run(work, 0)
+}
+
+/// Runs the work of a hook on a stack of our own, with signals held back; `None` if there is no stack or no memory.
+pub(crate) fn in_hook<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let _blocked = Blocked::all();
+    elsewhere(work)
+}
+
+/// The same at the end of the process, or of a program, which may take long: a handler may come, unless there is a signal stack
+/// that it would begin anew although we have been called from it.
+pub(crate) fn at_end<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let _blocked = if memory::is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
+    elsewhere(work)
+}
+
+fn elsewhere<T>(work: impl FnOnce() -> T) -> Option<T> {
+    if has_room() {
+        return run(work, 0);
+    }
+    let own = Own::take()?;
+    run(work, own.top)
+}
+
+/// What is run and what comes of it, on the stack of whoever began it.
+struct Job<F, T> {
+    work: Option<F>,
+    result: Option<T>,
+}
+
+extern "C" fn start<T, F: FnOnce() -> T>(job: *mut u8) {
+    // SAFETY: the `Job` of `run`, which waits for this call.
+    let job = unsafe { &mut *job.cast::<Job<F, T>>() };
+    job.result = job.work.take().map(|work| work());
+}
+
+/// Runs `work` on the stack that ends at `top`, or on this one for 0.
+fn run<T, F: FnOnce() -> T>(work: F, top: usize) -> Option<T> {
+    let thread = tls::current();
+    let (outer, busy) = (thread.scope.get(), thread.busy.get());
+    let mut job = Job { work: Some(work), result: None };
+    let mut saved = 0_usize;
+    thread.scope.set((&raw mut saved).expose_provenance());
+    // SAFETY: `start` gets the job it knows; the stack is this call's alone until it returns.
+    unsafe { switch::enter(start::<T, F>, (&raw mut job).cast(), top, &raw mut saved) };
+    thread.scope.set(outer);
+    thread.busy.set(busy);
+    job.result
+}
+
+/// Gives up the work that this thread is in, as if it had no result: does not return. Returns if it is in none.
+pub(crate) fn abandon() {
+    let scope = std::ptr::with_exposed_provenance::<usize>(tls::current().scope.get());
+    // SAFETY: null, or `saved` of a `run` that waits on this thread.
+    if let Some(saved) = unsafe { scope.as_ref() } {
+        // SAFETY: `enter` has put it there, and waits. Frames between are left as they are; whatever they own is leaked.
+        unsafe { switch::leave(*saved) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_runs_elsewhere_and_can_be_abandoned() {
+        prepare();
+        let (start, bytes) = range();
+        let inside = |address: usize| (start.addr()..start.addr() + bytes).contains(&address);
+        let here = 0_u8;
+        assert!(!inside((&raw const here).addr()));
+        let nested = in_hook(|| {
+            let there = [7_u8; 10_000];
+            assert!(inside(there.as_ptr().addr()));
+            // On the same stack, and given up alone.
+            let lost: Option<u8> = in_hook(|| {
+                tls::current().busy.set(5);
+                abandon();
+                0
+            });
+            (lost, tls::current().busy.get(), there.iter().map(|&byte| u64::from(byte)).sum::<u64>())
+        });
+        assert_eq!(nested, Some((None, 0, 70_000)));
+        assert_eq!(at_end(|| 5), Some(5));
+        assert_eq!(attempt(|| inside((&raw const here).addr())), Some(false));
+        abandon();
+        // None is held for good.
+        let me = tls::number();
+        assert!(PLACES.iter().all(|place| place.holder.load(Ordering::Relaxed) != me));
+    }
+
+    #[test]
+    fn a_thread_that_finds_no_stack_does_without() {
+        prepare();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..64).map(|i| scope.spawn(move || in_hook(|| i))).collect();
+            for (i, thread) in threads.into_iter().enumerate() {
+                assert!([None, Some(i)].contains(&thread.join().unwrap()));
+            }
+        });
+    }
+}
