@@ -9,6 +9,7 @@ mod begin;
 mod buffer;
 mod clock;
 mod config;
+mod confined;
 mod describe;
 mod entry;
 mod errno;

@@ -6,7 +6,7 @@ use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode,
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    begin, buffer, clock, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool, state,
+    begin, buffer, clock, confined, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool, state, sys,
     threads, tls,
 };
 use std::ffi::{c_char, c_int};
@@ -121,6 +121,7 @@ extern "C" fn quick_exiting(_: *mut u8) {
 
 extern "C" fn forked_parent() {
     if record::is_on() {
+        confined::in_parent();
         handles::after_fork();
     }
 }
@@ -136,6 +137,9 @@ extern "C" fn forked_child() {
 
 /// In a forked child: it records for itself from now on.
 fn take_over() {
+    if confined::in_child() {
+        return record::set_state(State::Off);
+    }
     process::adopt();
     ENDED.store(false, Ordering::Relaxed);
     memory::after_fork();
@@ -184,8 +188,9 @@ pub(crate) fn mpi_finalizing() {
 /// The process ends: writes the trace of this process alone.
 pub(crate) fn ending(by: &'static str) {
     let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
-    // A signal handler that has interrupted a flush on this thread must not begin another.
-    if !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
+    // A signal handler that has interrupted a flush on this thread must not begin another. Nothing can be written by a program
+    // that has confined itself: then it is in the spool.
+    if sys::is_shut() || !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
         return;
     }
     let errno = errno::save();
@@ -211,7 +216,7 @@ fn end(config: &Config, by: &'static str) {
 /// something to do should it not. What other threads do meanwhile stays in the spool.
 pub(crate) fn becoming_another() -> bool {
     let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return false };
-    if !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
+    if sys::is_shut() || !tls::current().is_interrupted() || ENDED.load(Ordering::Acquire) {
         return false;
     }
     let errno = errno::save();
@@ -229,6 +234,17 @@ fn set_aside(config: &Config) -> bool {
     flush::written(until);
     spool::spill::remove();
     threads::is_single() && spool::set_aside()
+}
+
+/// Nothing can be written later: writes what there is by now. Called from within the tracer's own work.
+pub(crate) fn write_so_far(by: &'static str) {
+    let Some(config) = config::current().filter(|_| !ENDED.load(Ordering::Acquire)) else { return };
+    handles::read_layouts_again();
+    let until = clock::now();
+    if signals::without_file_size_signal(|| flush::one_process(config, by)) {
+        flush::written(until);
+        spool::spill::remove();
+    }
 }
 
 /// The process has not become another program: recording goes on as before. Keeps errno.

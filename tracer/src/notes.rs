@@ -54,6 +54,10 @@ notes! {
     OtherFile = "opens and calls by name beyond DXT_COUNTERS_FILES, counted as <other files>";
     /// A read or write that is in the counters and in no profile.
     NotProfiled = "reads and writes that are in the counters, but in no profile";
+    /// A child that was forked by a process which had confined itself.
+    ConfinedChild = "forked children of a process confined by seccomp, which record nothing";
+    /// A call on a descriptor that was first seen when the tracer could not ask what it is.
+    BehindFilter = "calls on descriptors first seen after seccomp confined the program";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
     /// A call made while the tracer was busy on the same thread: by a signal handler.

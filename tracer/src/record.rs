@@ -10,7 +10,7 @@ use crate::ops::Op;
 use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
 pub(crate) use crate::state::{
-    State, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
+    State, is_begun, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
 };
 use crate::tls::{self, Thread};
 use crate::{clock, errno, filters};
@@ -259,7 +259,9 @@ fn next_slot(thread: &Thread, slot: usize) -> usize {
                 return 0;
             }
             // SAFETY: gettid has no preconditions.
-            let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
+            let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as i32;
+            // 0 where it may not be asked: the number is for reports only.
+            let tid = u32::try_from(tid).unwrap_or(0);
             match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
                 Some((index, _)) => {
                     thread.index.set(index as u32 + 1);

@@ -60,6 +60,11 @@ pub(crate) fn is_on() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::On as u8
 }
 
+/// Whether recording has begun in this process: it is on, or it was.
+pub(crate) fn is_begun() -> bool {
+    IN_CHILD.get().is_some()
+}
+
 /// Whether this is a forked child that has not taken over yet.
 pub(crate) fn is_unadopted_child() -> bool {
     BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8

@@ -1,7 +1,46 @@
 //! System calls of the tracer's own, past syscall(2), which is wrapped like other functions: with its answers, -1 and errno.
+//!
+//! All of them go through one gate. Once the program has confined itself (`confined.rs`), a system call that it would not make
+//! could end it, so the gate is shut: from then on every call of the tracer's own fails with EPERM, unmade.
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::c_long;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Whether the gate is shut.
+static SHUT: AtomicBool = AtomicBool::new(false);
+/// Calls that are through the gate and not back yet.
+static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
+/// Times that [`shut`] lets others run before it goes on: one that sleeps in the kernel is past any filter.
+const MOST_YIELDS: u32 = 1_000;
+
+/// Whether the tracer may make no system call any more.
+#[inline]
+pub(crate) fn is_shut() -> bool {
+    SHUT.load(Ordering::Relaxed)
+}
+
+/// Shuts the gate, and waits until those that are through it are back. To be called while none of this thread's is.
+pub(crate) fn shut() {
+    SHUT.store(true, Ordering::SeqCst);
+    for _ in 0..MOST_YIELDS {
+        if UNDER_WAY.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        // SAFETY: no preconditions. No filter is in force yet.
+        unsafe { pass(libc::SYS_sched_yield, []) };
+    }
+}
+
+/// In a forked child, which has one thread: what others had under way is not here.
+pub(crate) fn in_child() {
+    UNDER_WAY.store(0, Ordering::SeqCst);
+}
+
+/// Opens it again: the program has not confined itself after all.
+pub(crate) fn open() {
+    SHUT.store(false, Ordering::SeqCst);
+}
 
 /// An argument of a system call, as wide as a register.
 pub(crate) trait Argument {
@@ -44,12 +83,39 @@ macro_rules! syscall {
 }
 pub(crate) use syscall;
 
-/// Makes a system call; see [`syscall!`].
+/// As [`syscall!`], for a system call that the program has asked for.
+macro_rules! pass_on {
+    ($number:expr $(, $argument:expr)* $(,)?) => {
+        $crate::sys::pass($number, [$($crate::sys::Argument::register($argument)),*])
+    };
+}
+pub(crate) use pass_on;
+
+/// Makes a system call of the tracer's own; see [`syscall!`]. EPERM once the gate is shut.
+///
+/// # Safety
+/// What the system call asks of its arguments.
+#[inline]
+pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
+    // First said, then asked: whoever shuts the gate sees this call, or this call sees that it is shut.
+    UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+    let answer = if SHUT.load(Ordering::SeqCst) {
+        crate::errno::set(libc::EPERM);
+        -1
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { pass(number, arguments) }
+    };
+    UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+    answer
+}
+
+/// Makes a system call that the program has asked for, past the gate.
 ///
 /// # Safety
 /// What the system call asks of its arguments.
 #[inline(always)]
-pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
+pub(crate) unsafe fn pass<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     const { assert!(N <= 6) };
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);
@@ -104,6 +170,28 @@ compile_error!("a system call must be written for this processor, in tracer/src/
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_shut_gate_lets_nothing_but_the_programs_own_through() {
+        // Only on this thread's time: other tests make system calls too, and would be refused.
+        let child = std::env::var_os("DXT_TEST_GATE");
+        if child.is_none() {
+            let exe = std::env::current_exe().unwrap();
+            let mut again = std::process::Command::new(exe);
+            again.args(["--exact", "sys::tests::a_shut_gate_lets_nothing_but_the_programs_own_through"]);
+            assert!(again.env("DXT_TEST_GATE", "1").output().unwrap().status.success());
+            return;
+        }
+        super::shut();
+        // SAFETY: no preconditions.
+        assert_eq!(unsafe { syscall!(libc::SYS_getpid) }, -1);
+        assert_eq!(crate::errno::save().value(), libc::EPERM);
+        // SAFETY: no preconditions.
+        assert!(unsafe { pass_on!(libc::SYS_getpid) } > 0);
+        super::open();
+        // SAFETY: no preconditions.
+        assert!(unsafe { syscall!(libc::SYS_getpid) } > 0);
+    }
+
     #[test]
     fn answers_are_those_of_syscall() {
         let (mut ends, mut byte) = ([0; 2], 0_u8);

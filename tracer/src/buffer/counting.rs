@@ -157,8 +157,7 @@ impl Chunk {
                 return false;
             }
             waited += 1;
-            // SAFETY: no preconditions.
-            unsafe { libc::sched_yield() };
+            crate::threads::give_way();
         }
         let mut run = Batch::new();
         for slot in &self.slots {

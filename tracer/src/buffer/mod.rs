@@ -24,6 +24,12 @@ pub(crate) fn lend(arena: &Arena, parts: &crate::spool::Parts) {
     landing::lend(parts.landing);
 }
 
+/// Has room made for what is recorded when none can be made any more: the whole arena, and places to fold in.
+pub(crate) fn back_ahead(arena: &Arena) {
+    arena.back_ahead();
+    SCRATCHES.back_ahead(256 << 10);
+}
+
 /// Forgets all segments: for a forked child, which has one thread.
 pub(crate) fn start_empty(arena: &Arena) {
     arena.clear();

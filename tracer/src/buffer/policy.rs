@@ -122,6 +122,8 @@ fn new_scratch(thread: &Thread) -> Option<&'static Scratch> {
 /// Room for the thread's next segments: a new chunk, or at the cap one whose segments have been packed.
 fn next_chunk(arena: &Arena, thread: &Thread) -> Option<Chunk> {
     arena.cut(thread.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
+        // To pack takes memory, and a system call to get it.
+        _ if crate::sys::is_shut() => None,
         Overflow::Compact | Overflow::Spill => packed::make_room(arena),
         Overflow::Fold => None,
     })

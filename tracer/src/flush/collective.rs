@@ -110,6 +110,10 @@ fn gather(world: &World, by: &str, hashes: &[u64], counted: Option<&Counted>, al
 }
 
 fn encode(job: Option<Job>, gathered: &mut [Gathered], first_region: u32, regions: u32) -> Option<Part> {
+    // A rank that has confined itself can write nothing; its part is in its spool.
+    if crate::sys::is_shut() {
+        return None;
+    }
     let mut encoder = Encoder::new().ok()?;
     let preamble = job.map(|job| preamble(&mut encoder, &job, regions)).transpose().ok()?.unwrap_or_default();
     let numbered = (first_region..).zip(gathered);

@@ -57,6 +57,9 @@ pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
 }
 
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
+    if crate::sys::is_shut() {
+        return false;
+    }
     let gathered = Gathered::new(by, None, counted);
     if gathered.is_empty() {
         return true;

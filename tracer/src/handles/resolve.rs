@@ -54,6 +54,10 @@ pub(crate) fn descriptor(number: libc::c_int) -> Option<&'static Description> {
 /// Looks at a descriptor that somebody else made. Keeps errno.
 #[cold]
 fn inherited(number: libc::c_int) -> Option<&'static Description> {
+    if crate::sys::is_shut() {
+        Note::BehindFilter.count();
+        return None;
+    }
     let errno = errno::save();
     let description = tls::current().while_busy(|| {
         // SAFETY: asks for flags; fails on a number that is not open.
@@ -117,6 +121,11 @@ fn identity(number: libc::c_int) -> Option<Identity> {
 
 /// As [`identity`], with the path, which ends in zero bytes.
 fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
+    if crate::sys::is_shut() {
+        // The kernel may not be asked. It is something that was opened, so most likely a file.
+        let unknown = Identity { kind: FileKind::Regular, ..Identity::default() };
+        return Some((unknown, nameless(0, 0)));
+    }
     let identity = identity(number)?;
     let mut link = [0_u8; 40];
     let name = link_of(number, &mut link);

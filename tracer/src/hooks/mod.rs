@@ -34,6 +34,7 @@ pub(crate) fn resolve_all() {
         stdio::NUMBERS,
         process::ENDS,
         process::BECOMES,
+        process::CONFINES,
         signals::SIGNALS,
     ];
     for slot in families.into_iter().flatten() {
@@ -42,6 +43,15 @@ pub(crate) fn resolve_all() {
     stdio::prepare();
     posix::prepare();
     uring::prepare();
+}
+
+/// Finds what is found at its first call as a rule, as far as it is there: later there may be no system calls.
+pub(crate) fn resolve_late() {
+    if crate::mpi::world().is_some() {
+        resolve_mpi();
+    }
+    uring::resolve();
+    posix::resolve_late();
 }
 
 /// The same for MPI's functions, once the program has started MPI.

@@ -146,6 +146,14 @@ impl Area {
         }
     }
 
+    /// Has its first `bytes` backed, or what there is room for: nothing can be backed later.
+    pub(crate) fn back_ahead(&self, bytes: usize) {
+        let end = bytes.min(self.capacity.load(Ordering::Acquire));
+        if end > self.backed.load(Ordering::Acquire) {
+            self.back(end);
+        }
+    }
+
     /// Has the bytes up to `end` backed, or more.
     #[cold]
     fn back(&self, end: usize) -> bool {

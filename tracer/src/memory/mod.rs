@@ -36,7 +36,9 @@ pub(crate) fn scale() -> usize {
 pub(crate) fn look_at_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is ours.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
+    let known = unsafe {
+        crate::sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_AS, std::ptr::null::<u8>(), &raw mut limit)
+    } == 0;
     if known && limit.rlim_cur != libc::RLIM_INFINITY {
         let sixteenth = (limit.rlim_cur / 16).max(1);
         let scale = ((900 << 20) / sixteenth).next_power_of_two().clamp(1, 1 << 10);
@@ -65,5 +67,5 @@ pub(crate) fn reserve(bytes: usize) -> *mut u8 {
 /// Gives the pages of a reservation back to the system; they read as zeros again.
 pub(crate) fn clear(start: *mut u8, bytes: usize) {
     // SAFETY: the range is one of ours, private and anonymous.
-    unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) };
+    unsafe { crate::sys::syscall!(libc::SYS_madvise, start, bytes, libc::MADV_DONTNEED) };
 }

@@ -28,6 +28,11 @@ impl<T: 'static> Table<T> {
         self.area.lend(part);
     }
 
+    /// As [`Area::back_ahead`].
+    pub(crate) fn back_ahead(&self, bytes: usize) {
+        self.area.back_ahead(bytes);
+    }
+
     /// Forgets all records. Nobody may hold one.
     pub(crate) fn clear(&self) {
         self.area.forget();

@@ -81,3 +81,8 @@ pub(crate) fn note_all() {
 pub(crate) fn lend_counters(part: crate::memory::Lent) {
     stream::lend_counters(part);
 }
+
+/// Has room made for counters and profiles when none can be made any more.
+pub(crate) fn back_ahead() {
+    stream::back_ahead();
+}

@@ -190,6 +190,11 @@ pub(super) fn lend_counters(part: Lent) {
     FOLDED.lend(part);
 }
 
+/// See `registry::back_ahead`.
+pub(super) fn back_ahead() {
+    FOLDED.back_ahead(256 << 10);
+}
+
 /// Takes the counters of every stream away from it, in ticks: what follows is counted in new ones.
 pub(crate) fn take_counts() -> Vec<(u32, &'static Stream, Counters)> {
     let taken = streams().filter_map(|(id, stream)| {

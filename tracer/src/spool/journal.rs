@@ -17,6 +17,11 @@ pub(super) fn lend(part: Lent) {
     add(kind::NOTES, &[&super::header::note_texts()]);
 }
 
+/// Has room made for definitions when none can be made any more.
+pub(crate) fn back_ahead() {
+    AREA.back_ahead(1 << 20);
+}
+
 /// There is none: for a forked child.
 pub(super) fn forget() {
     KEPT.store(false, Ordering::Release);

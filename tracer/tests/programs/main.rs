@@ -2,6 +2,7 @@
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
 mod config;
+mod confined;
 mod counters;
 mod counters_mpi;
 mod coverage;

@@ -1,7 +1,9 @@
 //! The ends of a process, and of a program.
 
 mod becomes;
+mod confines;
 mod ends;
 
 pub(super) use becomes::BECOMES;
+pub(super) use confines::{CONFINES, by_prctl, by_seccomp};
 pub(super) use ends::ENDS;
