@@ -119,6 +119,11 @@ int main(int argc, char **argv) {
         writes(after);
         /* Nothing but this ends a thread in strict mode, and ends a process with one thread. */
         syscall(SYS_exit, 5);
+    } else if (is(way, "no_counter")) {
+        /* The processor's counter is forbidden, and allowed again. */
+        CHECK(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0);
+        writes(after);
+        CHECK(prctl(PR_SET_TSC, PR_TSC_ENABLE) == 0);
     } else if (is(way, "opens")) {
         confine(way, SECCOMP_RET_KILL_PROCESS);
         writes(after);

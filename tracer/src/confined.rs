@@ -8,14 +8,15 @@
 
 use crate::notes::Note;
 use crate::say::say;
-use crate::{begin, buffer, errno, hooks, lifecycle, process, record, registry, signals, spool, sys, tls};
+use crate::{begin, buffer, clock, errno, hooks, lifecycle, process, record, registry, signals, spool, sys, tls};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether the user has been told.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Runs `call`, which confines this thread or all of them if `succeeded` says so.
-pub(crate) fn confining<T>(call: impl FnOnce() -> T, succeeded: impl FnOnce(&T) -> bool) -> T {
+/// Runs `call`, which confines this thread or all of them if `succeeded` says so; `strict` mode forbids to read the processor's
+/// counter, too (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c).
+pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     // A second filter finds the gate shut. A child of vfork(2) confines itself, not the process whose memory it runs in.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
         return call();
@@ -24,7 +25,7 @@ pub(crate) fn confining<T>(call: impl FnOnce() -> T, succeeded: impl FnOnce(&T) 
     let kept = tls::current().while_away(make_ready);
     sys::shut();
     errno.restore();
-    let result = call();
+    let result = if strict { without_counter(call, &succeeded) } else { call() };
     if succeeded(&result) {
         if !kept && record::is_on() {
             record::set_state(record::State::Off);
@@ -35,6 +36,17 @@ pub(crate) fn confining<T>(call: impl FnOnce() -> T, succeeded: impl FnOnce(&T) 
         signals::stand_in_again();
         errno.restore();
     }
+    result
+}
+
+/// Runs `call`, behind which nobody may read the processor's counter if `succeeded` says so.
+pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
+    if !record::is_begun() {
+        return call();
+    }
+    clock::stop();
+    let result = call();
+    if succeeded(&result) { Note::StoppedClock.count() } else { clock::go_on() }
     result
 }
 

@@ -18,6 +18,7 @@ mod flush;
 mod handles;
 mod hdf5;
 mod hooks;
+mod inside;
 mod job;
 mod lifecycle;
 mod memory;

@@ -56,12 +56,14 @@ notes! {
     NotProfiled = "reads and writes that are in the counters, but in no profile";
     /// A child that was forked by a process which had confined itself.
     ConfinedChild = "forked children of a process confined by seccomp, which record nothing";
+    /// From here on calls are recorded with one and the same time.
+    StoppedClock = "moments from which on the program forbade to read the clock: calls after them have no times of their own";
     /// A call on a descriptor that was first seen when the tracer could not ask what it is.
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
-    /// A call made while the tracer was busy on the same thread: by a signal handler.
-    DuringTracer = "calls of signal handlers while the tracer was busy";
+    /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
+    DuringTracer = "calls of signal handlers that interrupted the tracer itself";
 }
 
 /// The counts, one per note.

@@ -111,7 +111,7 @@ impl Call {
     /// As [`Self::end`], for a call that returned at `end`.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        if self.thread.mpi_depth.get() | self.thread.hdf5_depth.get() != 0 {
+        if self.thread.mpi.raw() | self.thread.hdf5.raw() != 0 {
             return self.end_inside(end, file, op, offset, length);
         }
         let Some(stream) = registry::stream_of(file, op, Within::NOTHING) else {
@@ -183,14 +183,14 @@ fn count_without_stream(op: &Op) {
 #[cold]
 fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     count_without_stream(op);
-    if thread.mpi_depth.get() != 0 {
+    if thread.mpi.is_set() {
         note_nested(thread, file, op, offset);
     }
 }
 
 /// Inside which calls the thread is.
 fn within(thread: &Thread) -> Within {
-    Within::new(thread.mpi_depth.get() != 0, thread.hdf5_depth.get() != 0)
+    Within::new(thread.mpi.is_set(), thread.hdf5.is_set())
 }
 
 /// Tells an MPI-IO call in progress where its bytes went: the only way to learn the offset of a shared file pointer.
@@ -203,7 +203,13 @@ fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i6
 }
 
 #[inline(always)]
-fn append(thread: &Thread, segment: Segment) {
+fn append(mut thread: &'static Thread, segment: Segment) {
+    if !tls::is_of_this_thread(std::ptr::from_ref(thread).addr()) {
+        match moved_over() {
+            Some(now) => thread = now,
+            None => return,
+        }
+    }
     let mut slot = tls::advance(thread, size_of::<Segment>());
     if slot >= thread.limit.get() {
         slot = next_slot(thread, slot);
@@ -218,6 +224,18 @@ fn append(thread: &Thread, segment: Segment) {
     place.start.store(segment.start, Ordering::Relaxed);
     // The end comes last, so that whoever sees it sees the rest.
     place.end.store(segment.end, Ordering::Release);
+}
+
+/// The call began on another thread: a user-level thread was moved meanwhile. It is recorded by the one that it is on now.
+#[cold]
+#[inline(never)]
+fn moved_over() -> Option<&'static Thread> {
+    let now = tls::current_now();
+    if now.busy.get() == 0 {
+        return Some(now);
+    }
+    Note::DuringTracer.count();
+    None
 }
 
 /// A segment's place in the buffer, as it is written: others may look at it meanwhile.

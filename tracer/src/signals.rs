@@ -145,6 +145,50 @@ pub(crate) fn in_child() {
     HELD.store(0, Ordering::Relaxed);
 }
 
+/// Runs `work`, which is short, with no handler of the program's in between: signals that come meanwhile come behind it. Those by
+/// which the processor complains (and those of the C library's own that change every thread's user) are not held.
+pub(crate) fn held_off<T>(work: impl FnOnce() -> T) -> T {
+    /// SIGRTMIN as the kernel counts, and one more: the C library's signals for cancellation and for setuid(2).
+    const SET_ID: c_int = 33;
+    const THROUGH: [c_int; 8] = [
+        libc::SIGILL,
+        libc::SIGTRAP,
+        libc::SIGABRT,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGSEGV,
+        libc::SIGSYS,
+        SET_ID,
+    ];
+    const HELD: u64 = {
+        let (mut held, mut at) = (u64::MAX, 0);
+        while at < THROUGH.len() {
+            held &= !(1 << (THROUGH[at] - 1));
+            at += 1;
+        }
+        held
+    };
+    let errno = crate::errno::save();
+    let (held, mut before) = (HELD, 0_u64);
+    let (block, set, bytes) = (libc::SIG_BLOCK, libc::SIG_SETMASK, size_of::<u64>());
+    // SAFETY: both masks are ours, of the kernel's size. The raw system call, since the C library keeps some signals back.
+    let done = unsafe {
+        crate::sys::syscall!(libc::SYS_rt_sigprocmask, block, &raw const held, &raw mut before, bytes)
+    } == 0;
+    errno.restore();
+    let result = work();
+    if done {
+        let errno = crate::errno::save();
+        // SAFETY: the mask is ours. It is put back even if the gate has been shut meanwhile: that was by a filter of another
+        // thread's, and one that forbids this call forbids the C library's handling of every signal.
+        unsafe {
+            crate::sys::pass_on!(libc::SYS_rt_sigprocmask, set, &raw const before, std::ptr::null_mut::<u64>(), bytes)
+        };
+        errno.restore();
+    }
+    result
+}
+
 /// Runs `work` with SIGXFSZ held back on this thread: a trace that is larger than RLIMIT_FSIZE allows must not kill the
 /// program that is traced (setrlimit(2)). One that was raised meanwhile is taken away.
 pub(crate) fn without_file_size_signal<T>(work: impl FnOnce() -> T) -> T {

@@ -88,6 +88,16 @@ fn a_child_of_a_confined_process_is_counted() {
 }
 
 #[test]
+fn a_program_that_forbids_to_read_the_counter() {
+    let scratch = Scratch::new();
+    let outcome = run(&scratch, "no_counter", "300");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""), "{outcome:?}");
+    assert_eq!(writes(&scratch), (300, 600));
+    let traces = Traces::read(&scratch.traces());
+    assert!(traces.processes[0].notes.iter().any(|note| note.what.contains("clock") && note.count == 1));
+}
+
+#[test]
 fn who_only_asks_is_not_confined() {
     let scratch = Scratch::new();
     let outcome = run(&scratch, "asks", "300");

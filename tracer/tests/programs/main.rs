@@ -14,6 +14,7 @@ mod harness;
 mod hdf5;
 mod hostile;
 mod instructions;
+mod jumps;
 mod launcher;
 mod mpi;
 mod mpi_details;

@@ -2,7 +2,8 @@
 //! a call would do; `confined.rs` does what follows from it.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::confined::confining;
+use crate::clock;
+use crate::confined::{confining, without_counter};
 use crate::real::hooks;
 use libc::{c_int, c_long, c_ulong};
 
@@ -28,7 +29,25 @@ fn installs_by_seccomp(operation: usize, flags: usize, filter: usize) -> bool {
 
 /// Runs `call`, which is prctl(2) by syscall(2).
 pub(in crate::hooks) fn by_prctl(option: usize, mode: usize, filter: usize, call: impl FnOnce() -> c_long) -> c_long {
-    if installs_by_prctl(option as c_int, mode, filter) { confining(call, |&result| result == 0) } else { call() }
+    prctl_with(option as c_int, mode, filter, call)
+}
+
+fn prctl_with<T: PartialEq + From<i8>>(option: c_int, mode: usize, filter: usize, call: impl FnOnce() -> T) -> T {
+    let succeeded = |result: &T| *result == T::from(0);
+    if installs_by_prctl(option, mode, filter) {
+        return confining(mode == libc::SECCOMP_MODE_STRICT as usize, call, succeeded);
+    }
+    match (option, mode as c_int) {
+        (libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) => without_counter(call, succeeded),
+        (libc::PR_SET_TSC, libc::PR_TSC_ENABLE) => {
+            let result = call();
+            if succeeded(&result) {
+                clock::go_on();
+            }
+            result
+        }
+        _ => call(),
+    }
 }
 
 /// Runs `call`, which is seccomp(2). With SECCOMP_FILTER_FLAG_NEW_LISTENER it answers with a descriptor; with
@@ -39,17 +58,14 @@ pub(in crate::hooks) fn by_seccomp(operation: usize, flags: usize, filter: usize
     }
     let all = flags as c_ulong & libc::SECCOMP_FILTER_FLAG_TSYNC != 0;
     let listens = flags as c_ulong & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0;
-    confining(call, |&result| if all && !listens { result == 0 } else { result >= 0 })
+    let strict = operation as u32 == libc::SECCOMP_SET_MODE_STRICT;
+    confining(strict, call, |&result| if all && !listens { result == 0 } else { result >= 0 })
 }
 
 hooks! { CONFINES, missing = -1;
     /// prctl(2), variadic in C: what the caller did not pass is whatever lies in the registers, as for the C library.
     [prctl](option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int
-        = |real| if installs_by_prctl(option, a, b) {
-            confining(|| real(option, a, b, c, d), |&result| result == 0)
-        } else {
-            real(option, a, b, c, d)
-        };
+        = |real| prctl_with(option, a, b, || real(option, a, b, c, d));
 }
 
 #[cfg(test)]
