@@ -81,6 +81,20 @@ static void elsewhere(void) {
     }
 }
 
+static void coroutines(long calls) {
+    static char stacks[2][65536];
+    for (int turn = 0; turn < 2; turn++) {
+        CHECK(getcontext(&of_other) == 0);
+        of_other.uc_stack.ss_sp = stacks[turn];
+        of_other.uc_stack.ss_size = sizeof stacks[turn];
+        makecontext(&of_other, elsewhere, 0);
+        for (left = calls; left > 0;) {
+            CHECK(swapcontext(&of_main, &of_other) == 0);
+            one();
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 4);
     char path[4096];
@@ -97,17 +111,7 @@ int main(int argc, char **argv) {
     snprintf(other, sizeof other, "%s/opened", argv[1]);
 
     if (strcmp(way, "coroutines") == 0) {
-        static char stacks[2][65536];
-        for (int turn = 0; turn < 2; turn++) {
-            CHECK(getcontext(&of_other) == 0);
-            of_other.uc_stack.ss_sp = stacks[turn];
-            of_other.uc_stack.ss_size = sizeof stacks[turn];
-            makecontext(&of_other, elsewhere, 0);
-            for (left = calls; left > 0;) {
-                CHECK(swapcontext(&of_main, &of_other) == 0);
-                one();
-            }
-        }
+        coroutines(calls);
     } else {
         struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
         if (strcmp(way, "stack") == 0) {

@@ -93,7 +93,7 @@ pub(crate) fn thread() -> Option<&'static Thread> {
 
 /// The same, for functions that the tracer's own allocator calls too: while the tracer is busy, nothing is counted.
 pub(crate) fn thread_of_program() -> Option<&'static Thread> {
-    if tls::current().busy.get() == 0 { thread() } else { None }
+    if tls::current().busy.get() == 0 && is_begun() { thread() } else { None }
 }
 
 /// Called while the state is not set: before the start, or in a child forked past fork(3)'s handlers, which takes over now.
@@ -104,6 +104,8 @@ fn taken_over() -> bool {
         && let Some(in_child) = IN_CHILD.get()
     {
         in_child();
+    } else if !is_begun() {
+        crate::entry::start_early();
     }
     is_on()
 }

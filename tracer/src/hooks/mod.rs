@@ -2,6 +2,7 @@
 //! handle table and `record`; nothing else. To wrap another function, add an entry to the table of its family.
 
 mod hdf5;
+mod loading;
 mod mpi;
 mod posix;
 mod process;
@@ -40,6 +41,7 @@ pub(crate) fn resolve_all() {
     for slot in families.into_iter().flatten() {
         slot.address();
     }
+    loading::prepare();
     stdio::prepare();
     posix::prepare();
     uring::prepare();

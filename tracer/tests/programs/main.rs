@@ -22,6 +22,7 @@ mod mpi_forms;
 mod other;
 mod posix;
 mod ranks;
+mod reach;
 mod real;
 mod spool;
 mod stacking;

@@ -15,7 +15,7 @@ use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::Slot;
-use crate::{lifecycle, sys, tls};
+use crate::{lifecycle, record, sys, tls};
 use libc::{c_int, c_long, c_void, iovec, off_t};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -169,7 +169,8 @@ fn pointer<T>(register: usize) -> *mut T {
 unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own arguments.
     let call = || unsafe { next(number, [a, b, c, d, e, f]) };
-    if tls::current().is_in_library() {
+    // Before the start it may be an allocator, in the middle of its own.
+    if !record::is_begun() || tls::current().is_in_library() {
         return call();
     }
     let (whole, small) = (|| call() as isize, || call() as c_int);

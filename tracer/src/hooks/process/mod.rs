@@ -3,6 +3,7 @@
 mod becomes;
 mod confines;
 mod ends;
+mod untraceable;
 
 pub(super) use becomes::BECOMES;
 pub(super) use confines::{CONFINES, by_prctl, by_seccomp};
