@@ -46,7 +46,11 @@ pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T
     }
     clock::stop();
     let result = call();
-    if succeeded(&result) { Note::StoppedClock.count() } else { clock::go_on() }
+    if succeeded(&result) {
+        Note::StoppedClock.count()
+    } else {
+        clock::go_on()
+    }
     result
 }
 
@@ -61,7 +65,9 @@ fn make_ready() -> bool {
     begin::begin();
     let Some(path) = spool::path() else {
         lifecycle::write_so_far("seccomp");
-        tell(&[b"the program confines itself by seccomp(2): its calls from here on are not recorded, for want of a spool"]);
+        tell(&[
+            b"the program confines itself by seccomp(2): its calls from here on are not recorded, for want of a spool",
+        ]);
         return false;
     };
     // What is backed now is all that there will be.

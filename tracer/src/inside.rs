@@ -86,7 +86,11 @@ mod tests {
     #[inline(never)]
     fn nested(deep: u32, work: &mut dyn FnMut()) {
         let room = std::hint::black_box([0_u8; 200]);
-        if deep == 0 { work() } else { nested(deep - 1, work) }
+        if deep == 0 {
+            work()
+        } else {
+            nested(deep - 1, work)
+        }
         std::hint::black_box(&room);
     }
 

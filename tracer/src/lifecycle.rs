@@ -6,8 +6,8 @@ use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode,
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    begin, buffer, clock, confined, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool, state, sys,
-    threads, tls,
+    begin, buffer, clock, confined, errno, flush, handles, job, memory, mpi, process, registry, say, signals, spool,
+    state, sys, threads, tls,
 };
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};

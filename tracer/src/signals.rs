@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "sigaction(2)")]
 
 use crate::real::Slot;
+use crate::sys;
 use libc::{c_int, sighandler_t};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -64,7 +65,7 @@ pub(crate) fn step_back() {
 
 /// The same as [`stand_in`] for one signal, if it is one of ours. Keeps errno.
 pub(crate) fn stand_in_for(signal: c_int) {
-    if crate::sys::is_shut() || ON_END.get().is_none() || !SIGNALS.iter().any(|(known, _)| *known == signal) {
+    if sys::is_shut() || ON_END.get().is_none() || !SIGNALS.iter().any(|(known, _)| *known == signal) {
         return;
     }
     let errno = crate::errno::save();
@@ -150,16 +151,8 @@ pub(crate) fn in_child() {
 pub(crate) fn held_off<T>(work: impl FnOnce() -> T) -> T {
     /// SIGRTMIN as the kernel counts, and one more: the C library's signals for cancellation and for setuid(2).
     const SET_ID: c_int = 33;
-    const THROUGH: [c_int; 8] = [
-        libc::SIGILL,
-        libc::SIGTRAP,
-        libc::SIGABRT,
-        libc::SIGBUS,
-        libc::SIGFPE,
-        libc::SIGSEGV,
-        libc::SIGSYS,
-        SET_ID,
-    ];
+    const THROUGH: [c_int; 8] =
+        [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS, SET_ID];
     const HELD: u64 = {
         let (mut held, mut at) = (u64::MAX, 0);
         while at < THROUGH.len() {
@@ -168,25 +161,30 @@ pub(crate) fn held_off<T>(work: impl FnOnce() -> T) -> T {
         }
         held
     };
+    // Until the mask is as it was, nobody may confine this thread: whether its filter lets that through, who knows?
+    let Some(_leave) = sys::claim() else { return work() };
     let errno = crate::errno::save();
     let (held, mut before) = (HELD, 0_u64);
-    let (block, set, bytes) = (libc::SIG_BLOCK, libc::SIG_SETMASK, size_of::<u64>());
     // SAFETY: both masks are ours, of the kernel's size. The raw system call, since the C library keeps some signals back.
-    let done = unsafe {
-        crate::sys::syscall!(libc::SYS_rt_sigprocmask, block, &raw const held, &raw mut before, bytes)
-    } == 0;
+    let done = unsafe { set_mask(libc::SIG_BLOCK, &raw const held, &raw mut before) };
     errno.restore();
     let result = work();
     if done {
         let errno = crate::errno::save();
-        // SAFETY: the mask is ours. It is put back even if the gate has been shut meanwhile: that was by a filter of another
-        // thread's, and one that forbids this call forbids the C library's handling of every signal.
-        unsafe {
-            crate::sys::pass_on!(libc::SYS_rt_sigprocmask, set, &raw const before, std::ptr::null_mut::<u64>(), bytes)
-        };
+        // SAFETY: the mask is ours.
+        unsafe { set_mask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
         errno.restore();
     }
     result
+}
+
+/// rt_sigprocmask(2); false if it is refused.
+///
+/// # Safety
+/// The masks are the kernel's, the second one may be null.
+unsafe fn set_mask(how: c_int, new: *const u64, old: *mut u64) -> bool {
+    // SAFETY: the caller's promise. The caller has leave for it.
+    unsafe { sys::pass_on!(libc::SYS_rt_sigprocmask, how, new, old, size_of::<u64>()) == 0 }
 }
 
 /// Runs `work` with SIGXFSZ held back on this thread: a trace that is larger than RLIMIT_FSIZE allows must not kill the

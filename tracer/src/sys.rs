@@ -7,12 +7,40 @@
 use std::ffi::c_long;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+/// As [`syscall!`], for a system call that the program has asked for.
+macro_rules! pass_on {
+    ($number:expr $(, $argument:expr)* $(,)?) => {
+        $crate::sys::pass($number, [$($crate::sys::Argument::register($argument)),*])
+    };
+}
+pub(crate) use pass_on;
+
 /// Whether the gate is shut.
 static SHUT: AtomicBool = AtomicBool::new(false);
 /// Calls that are through the gate and not back yet.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
-/// Times that [`shut`] lets others run before it goes on: one that sleeps in the kernel is past any filter.
-const MOST_YIELDS: u32 = 1_000;
+/// Times that [`shut`] looks again, the last ones a millisecond apart, before it goes on: one that sleeps in the kernel is past any
+/// filter, and one that was left by a jump never comes back.
+const MOST_WAITS: u32 = 1_100;
+const YIELDS: u32 = 1_000;
+
+/// Leave to make system calls until it is dropped: whoever shuts the gate waits for that.
+pub(crate) struct Claim(());
+
+/// Asks for leave; `None` once the gate is shut.
+#[inline]
+pub(crate) fn claim() -> Option<Claim> {
+    // First said, then asked: whoever shuts the gate sees this call, or this call sees that it is shut.
+    UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+    let claim = Claim(());
+    if SHUT.load(Ordering::SeqCst) { None } else { Some(claim) }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// Whether the tracer may make no system call any more.
 #[inline]
@@ -23,12 +51,19 @@ pub(crate) fn is_shut() -> bool {
 /// Shuts the gate, and waits until those that are through it are back. To be called while none of this thread's is.
 pub(crate) fn shut() {
     SHUT.store(true, Ordering::SeqCst);
-    for _ in 0..MOST_YIELDS {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    for waited in 0..MOST_WAITS {
         if UNDER_WAY.load(Ordering::SeqCst) == 0 {
             return;
         }
-        // SAFETY: no preconditions. No filter is in force yet.
-        unsafe { pass(libc::SYS_sched_yield, []) };
+        // No filter is in force yet.
+        if waited < YIELDS {
+            // SAFETY: no preconditions.
+            unsafe { pass(libc::SYS_sched_yield, []) };
+        } else {
+            // SAFETY: the time is ours; the rest, should a signal come, is of no interest.
+            unsafe { pass_on!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
+        }
     }
 }
 
@@ -83,31 +118,18 @@ macro_rules! syscall {
 }
 pub(crate) use syscall;
 
-/// As [`syscall!`], for a system call that the program has asked for.
-macro_rules! pass_on {
-    ($number:expr $(, $argument:expr)* $(,)?) => {
-        $crate::sys::pass($number, [$($crate::sys::Argument::register($argument)),*])
-    };
-}
-pub(crate) use pass_on;
-
 /// Makes a system call of the tracer's own; see [`syscall!`]. EPERM once the gate is shut.
 ///
 /// # Safety
 /// What the system call asks of its arguments.
 #[inline]
 pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
-    // First said, then asked: whoever shuts the gate sees this call, or this call sees that it is shut.
-    UNDER_WAY.fetch_add(1, Ordering::SeqCst);
-    let answer = if SHUT.load(Ordering::SeqCst) {
+    let Some(_leave) = claim() else {
         crate::errno::set(libc::EPERM);
-        -1
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { pass(number, arguments) }
+        return -1;
     };
-    UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
-    answer
+    // SAFETY: the caller's promise.
+    unsafe { pass(number, arguments) }
 }
 
 /// Makes a system call that the program has asked for, past the gate.

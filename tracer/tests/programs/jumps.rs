@@ -31,8 +31,14 @@ fn check(way: &str, calls: &str) {
         let (said, traces) = run(&scratch, way, calls, mode, buffer);
         let writes = |name: &str| traces.totals(&["POSIX"], "write", &scratch.data().join(name)).0;
         let (main, handled) = (writes("main"), writes("handler") + writes("opened"));
-        let about = format!("{way} {mode} {buffer}: {main} of {}..{}, {handled} of {:?}, {} jumps, {} counted",
-            said.returned, said.begun, said.handled, said.jumped, unrecorded(&traces));
+        let about = format!(
+            "{way} {mode} {buffer}: {main} of {}..{}, {handled} of {:?}, {} jumps, {} counted",
+            said.returned,
+            said.begun,
+            said.handled,
+            said.jumped,
+            unrecorded(&traces)
+        );
         println!("{about}");
         // A call that was left in its middle may be on record or not.
         assert!((said.returned..=said.begun).contains(&main), "{about}");

@@ -52,7 +52,12 @@ fn prctl_with<T: PartialEq + From<i8>>(option: c_int, mode: usize, filter: usize
 
 /// Runs `call`, which is seccomp(2). With SECCOMP_FILTER_FLAG_NEW_LISTENER it answers with a descriptor; with
 /// SECCOMP_FILTER_FLAG_TSYNC it answers with the thread that could not follow, and has installed nothing.
-pub(in crate::hooks) fn by_seccomp(operation: usize, flags: usize, filter: usize, call: impl FnOnce() -> c_long) -> c_long {
+pub(in crate::hooks) fn by_seccomp(
+    operation: usize,
+    flags: usize,
+    filter: usize,
+    call: impl FnOnce() -> c_long,
+) -> c_long {
     if !installs_by_seccomp(operation, flags, filter) {
         return call();
     }

@@ -54,7 +54,9 @@ fn takes_another_user(file: c_int) -> bool {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
-    if unsafe { sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } != 0 || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+    if unsafe { sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } != 0
+        || stat.st_mode & libc::S_IFMT != libc::S_IFREG
+    {
         return false;
     }
     // SAFETY: no preconditions.
