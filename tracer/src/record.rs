@@ -211,7 +211,7 @@ fn append(mut thread: &'static Thread, segment: Segment) {
         }
     }
     let mut slot = tls::advance(thread, size_of::<Segment>());
-    if slot >= thread.limit.get() {
+    if !is_in_chunk(slot, thread.limit.get()) {
         slot = next_slot(thread, slot);
         if slot == 0 {
             return;
@@ -252,23 +252,36 @@ const _: () = {
     assert!(std::mem::offset_of!(Place, end) == std::mem::offset_of!(Segment, end));
 };
 
-/// Whether a call that a signal handler has interrupted has found the chunk full, and has yet to come here: the first place
-/// behind the chunk is taken, and not by `slot`. That call has read the cursor and may have yet to read the limit. A new chunk
-/// would make it take the place behind the old one, which is another chunk's header, for one of its own.
-fn is_awaited(slot: usize, cursor: usize, limit: usize) -> bool {
-    cursor > limit && slot != limit
+/// No memory is below this address (proc(5), vm.mmap_min_addr): a slot there was given by a cursor that is not in a chunk.
+const LOWEST_ADDRESS: usize = 64 << 10;
+
+/// Whether `slot` is one of the chunk that ends at `limit`, or of one before it. The limit may have changed since the slot was given:
+/// a signal handler may have come in between and got the thread a chunk, its first or a new one. The last slot of a chunk is spare for that.
+#[inline(always)]
+fn is_in_chunk(slot: usize, limit: usize) -> bool {
+    slot.wrapping_sub(LOWEST_ADDRESS) < limit.wrapping_sub(LOWEST_ADDRESS)
+}
+
+/// Whether a call that a signal handler has interrupted has been given the spare slot of the thread's chunk, and has yet to come for
+/// it or to write there.
+fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
+    limit != 0 && cursor > limit && slot != limit
 }
 
 /// The thread's chunk is full, or it has none yet; `slot` is where the cursor was.
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, slot: usize) -> usize {
-    if is_awaited(slot, thread.cursor.get(), thread.limit.get()) {
-        Note::DuringTracer.count();
-        return 0;
+    // The call that was interrupted comes, when the thread has another chunk already.
+    if slot != 0 && slot == thread.awaited.get() {
+        thread.awaited.set(0);
+        return slot;
     }
     let errno = errno::save();
     let slot = thread.while_busy(|| {
+        if is_spare_taken(slot, thread.cursor.get(), thread.limit.get()) {
+            thread.awaited.set(thread.limit.get());
+        }
         if buffer::counting::is_on() {
             return buffer::counting::next(thread);
         }
@@ -314,15 +327,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_call_behind_a_chunk_gets_the_thread_a_new_one() {
+    fn a_place_that_was_given_before_the_limit_changed_is_one_to_write_to() {
+        let (low, high) = (1 << 20, 1 << 30);
+        // No chunk, whatever cursor, and the chunk that a handler has got since.
+        for slot in [0, 32, 4096] {
+            assert!(!is_in_chunk(slot, 0) && !is_in_chunk(slot, low) && !is_in_chunk(slot, high));
+        }
+        // The spare slot of a chunk, and a new chunk above or below it.
+        assert!(!is_in_chunk(low, low) && is_in_chunk(low, high) && !is_in_chunk(high, low));
+        assert!(is_in_chunk(low - 32, low) && !is_in_chunk(low + 32, low));
+    }
+
+    #[test]
+    fn the_spare_slot_is_awaited_while_its_call_is_interrupted() {
         let (limit, size) = (4096, size_of::<Segment>());
         // The first call of a thread, and the one that finds its chunk full.
-        assert!(!is_awaited(0, size, 0) && !is_awaited(limit, limit + size, limit));
+        assert!(!is_spare_taken(0, size, 0) && !is_spare_taken(limit, limit + size, limit));
         // A handler's, while that one is interrupted, and the handler's next.
-        assert!(
-            is_awaited(limit + size, limit + 2 * size, limit) && is_awaited(limit + 2 * size, limit + 3 * size, limit)
-        );
+        assert!(is_spare_taken(limit + size, limit + 2 * size, limit));
+        assert!(is_spare_taken(limit + 2 * size, limit + 3 * size, limit));
         // Of a call that got its place before, a handler has filled that chunk and one that lies lower, or part of it.
-        assert!(!is_awaited(9000, limit, limit) && !is_awaited(9000, limit - size, limit));
+        assert!(!is_spare_taken(9000, limit, limit) && !is_spare_taken(9000, limit - size, limit));
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Thread {
     pub(crate) hdf5: Inside,
     /// Wrapped functions whose own system calls, made through syscall(2), are not the program's.
     library: Inside,
+    /// The spare slot of the thread's chunk before this one, if a call that a signal handler has interrupted may come for it.
+    pub(crate) awaited: Cell<usize>,
     /// The thread's scratch chunk once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
     /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
@@ -59,6 +61,7 @@ impl Thread {
             mpi: Inside::new(),
             hdf5: Inside::new(),
             library: Inside::new(),
+            awaited: Cell::new(0),
             scratch: Cell::new(0),
             waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
@@ -75,6 +78,7 @@ impl Thread {
         self.chunk_bytes.set(0);
         self.chunk.set(0);
         self.sequence.set(0);
+        self.awaited.set(0);
         self.scratch.set(0);
         self.waiting.set(0);
     }

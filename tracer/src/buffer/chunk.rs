@@ -23,7 +23,8 @@ pub(super) struct Header {
     sequence: AtomicU32,
     /// Bytes taken by packed blocks.
     packed: AtomicU32,
-    reserved: AtomicU32,
+    /// Whether the last slot may yet be written to; see [`Chunk::limit`].
+    spare_awaited: AtomicU32,
 }
 
 /// Size of a chunk's header.
@@ -62,6 +63,7 @@ impl Chunk {
     pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
         header.bytes.store(bytes, Ordering::Relaxed);
         header.state.store(State::Active as u32, Ordering::Relaxed);
+        header.spare_awaited.store(0, Ordering::Relaxed);
         header.magic.store(spool::chunk::MAGIC_VALUE, Ordering::Release);
         Self(header)
     }
@@ -83,6 +85,7 @@ impl Chunk {
     pub(super) fn give(self, thread: u32, sequence: u32) {
         self.0.thread.store(thread, Ordering::Relaxed);
         self.0.sequence.store(sequence, Ordering::Relaxed);
+        self.0.spare_awaited.store(0, Ordering::Relaxed);
         self.set_state(State::Active);
     }
 
@@ -99,6 +102,31 @@ impl Chunk {
     /// Address of the first slot.
     pub(super) fn first(self) -> usize {
         std::ptr::from_ref(self.0) as usize + HEADER_BYTES
+    }
+
+    /// Address of the last slot, which is spare: the first call that finds the chunk full has been given this place before it
+    /// looks at the limit. If a signal handler comes in between and gets the thread another chunk, the call compares with that
+    /// one's limit, and may write here.
+    pub(super) fn limit(self) -> usize {
+        self.end() - size_of::<Segment>()
+    }
+
+    /// Such a call has been interrupted: the spare slot may yet be written to.
+    pub(super) fn await_spare(self) {
+        self.0.spare_awaited.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether it may.
+    pub(super) fn awaits_spare(self) -> bool {
+        self.0.spare_awaited.load(Ordering::Relaxed) != 0
+    }
+
+    /// The slots up to the spare one, and that, if it is filled.
+    pub(super) fn filled_slots(self) -> &'static [Segment] {
+        match self.slots() {
+            [rest @ .., spare] if !is_filled(spare) => rest,
+            slots => slots,
+        }
     }
 
     /// Address behind the last slot.
@@ -127,7 +155,9 @@ impl Chunk {
     /// Whether its thread has filled it and every call in it is over. One that a signal handler has interrupted may yet have
     /// to write into the slot that it was given.
     pub(super) fn is_complete(self) -> bool {
-        self.0.state.load(Ordering::Acquire) == State::Full as u32 && self.slots().iter().all(is_filled)
+        let full = self.0.state.load(Ordering::Acquire) == State::Full as u32;
+        let slots = if self.awaits_spare() { self.slots() } else { self.filled_slots() };
+        full && slots.iter().all(is_filled)
     }
 
     /// Whether it holds packed blocks.

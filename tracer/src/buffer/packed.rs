@@ -73,7 +73,7 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
 
 /// Encodes the chunk's new segments behind a block header in `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
-    let slots = chunk.slots();
+    let slots = chunk.filled_slots();
     let written = written_until();
     let copy: Vec<Segment>;
     let slots = if written == 0 {

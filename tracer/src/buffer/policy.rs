@@ -19,6 +19,8 @@ use trace_format::counters::{Counters, Previous};
 use trace_format::spool::scratch;
 
 pub(super) const SCRATCH_SLOTS: usize = scratch::SLOTS;
+/// Index of the spare one.
+const SPARE: usize = SCRATCH_SLOTS - 1;
 
 /// A scratch chunk: where a thread's segments wait to be folded.
 #[repr(C, align(32))]
@@ -73,6 +75,9 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     if thread.scratch.get() == 0 {
         if thread.chunk.get() != 0 {
             let chunk = Chunk::of_first(thread.chunk.get());
+            if thread.awaited.get() == chunk.limit() {
+                chunk.await_spare();
+            }
             if let Some(free) = super::thin::thin(chunk, thread) {
                 thread.cursor.set(free + size_of::<Segment>());
                 return free;
@@ -86,7 +91,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
             chunk.give(index, sequence);
             thread.chunk.set(chunk.first());
             thread.chunk_bytes.set(chunk.bytes() as u32);
-            thread.limit.set(chunk.end());
+            thread.limit.set(chunk.limit());
             thread.cursor.set(chunk.first() + size_of::<Segment>());
             return chunk.first();
         }
@@ -97,17 +102,19 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
         return 0;
     };
     let first = scratch.slots.get() as usize;
-    thread.limit.set(first + SCRATCH_SLOTS * size_of::<Segment>());
+    thread.limit.set(first + SPARE * size_of::<Segment>());
     thread.cursor.set(first + size_of::<Segment>());
     first
 }
 
 /// The thread's scratch, its segments folded; `None` if it has none, or if a call that a signal handler has interrupted may
-/// yet have to write into it: then it stays as it is, on record.
+/// yet have to write into it: then it stays as it is, on record. The last slot is spare, as in a chunk.
 fn emptied_scratch(thread: &Thread) -> Option<&'static Scratch> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (thread.scratch.get() as *const Scratch).as_ref() }?;
-    scratch.slots().1.iter().all(is_filled).then(|| {
+    let (slots, spare) = scratch.slots().1.split_at(SPARE);
+    let awaits_spare = thread.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(is_filled);
+    (!awaits_spare && slots.iter().all(is_filled)).then(|| {
         fold_scratch(scratch);
         scratch
     })

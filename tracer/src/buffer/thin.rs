@@ -21,12 +21,16 @@ pub(crate) fn least_length(stream: StreamId) -> u64 {
 /// Segments go one by one, so that whoever kills the process meanwhile finds each of them once, but for the one on its way.
 pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
     // A slot that is taken and not filled is that of a call which a signal handler has interrupted: it stays where it is.
-    if filters::current().is_none_or(|filters| filters.min_size == 0) || chunk.slots().iter().any(|slot| slot.end == 0)
+    let (slots, all) = (chunk.filled_slots(), chunk.slots().len());
+    if filters::current().is_none_or(|filters| filters.min_size == 0)
+        || chunk.awaits_spare()
+        || slots.len() == all
+        || slots.iter().any(|slot| slot.end == 0)
     {
         return None;
     }
     let scratch = waiting(thread)?;
-    let (first, count) = (chunk.first() as *mut Segment, chunk.slots().len());
+    let (first, count) = (chunk.first() as *mut Segment, slots.len());
     let place = |index: usize| {
         // SAFETY: inside the chunk: no index here is more than `count`.
         unsafe { first.add(index) }

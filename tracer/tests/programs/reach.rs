@@ -30,8 +30,8 @@ fn constructors_that_write_before_the_tracer_has_started() {
             assert_eq!(writes("POSIX", "early"), (500, 4000), "{tracer_first} {mode}");
             assert_eq!(writes("STDIO", "stream"), (500, 4000), "{tracer_first} {mode}");
             // Who it is, it knows as ever.
-            let job = &traces.jobs[0];
-            assert_eq!(job.args, [b"/bin/echo".to_vec(), b"an argument".to_vec()], "{tracer_first} {mode}");
+            let info = &traces.jobs[0].info;
+            assert_eq!(info.args, [b"/bin/echo".to_vec(), b"an argument".to_vec()], "{tracer_first} {mode}");
         }
     }
 }
