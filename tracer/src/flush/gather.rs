@@ -80,9 +80,11 @@ impl Gathered {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// Whether there is nothing to write.
+    /// Whether there is nothing to write. A shell's child that does nothing but to become a program which cannot be traced has that
+    /// to say.
     pub(super) fn is_empty(&self) -> bool {
-        self.process.streams.is_empty()
+        let says = |note: &Note| note.what == notes::Note::Untraceable.text() && note.count > 0;
+        self.process.streams.is_empty() && !self.process.notes.iter().any(says)
     }
 
     /// Node and process id.
