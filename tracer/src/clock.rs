@@ -6,6 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use trace_format::columns::TickScale;
 use trace_format::meta::ClockSource;
 
+/// Where the clock was stopped, in ticks and in ns of CLOCK_MONOTONIC; 0 while it goes.
+static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
+static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
+/// Whether the counter is to be used again.
+static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
 static USE_COUNTER: AtomicBool = AtomicBool::new(false);
 static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
 static BASE_MONOTONIC_NS: AtomicU64 = AtomicU64::new(0);
@@ -14,7 +19,36 @@ static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
 /// Now, in ticks.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
-    if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { monotonic_ns() }
+    if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { without_counter() }
+}
+
+/// Out of line: a clock read through the vDSO is a call anyway, and the counter's path stays short.
+#[cold]
+#[inline(never)]
+fn without_counter() -> u64 {
+    match STOPPED_TICKS.load(Ordering::Acquire) {
+        0 => monotonic_ns(),
+        stopped => stopped,
+    }
+}
+
+/// Stops the clock: nobody may read the processor's counter any more, nor ask the vDSO, which reads it too. Calls are recorded
+/// with the time at which it was stopped.
+pub(crate) fn stop() {
+    if STOPPED_TICKS.load(Ordering::Relaxed) == 0 {
+        let (ticks, ns) = compare();
+        STOPPED_COUNTER.store(USE_COUNTER.load(Ordering::Relaxed), Ordering::Relaxed);
+        STOPPED_NS.store(ns, Ordering::Relaxed);
+        STOPPED_TICKS.store(ticks.max(1), Ordering::Release);
+        USE_COUNTER.store(false, Ordering::Release);
+    }
+}
+
+/// Lets it go on.
+pub(crate) fn go_on() {
+    if STOPPED_TICKS.swap(0, Ordering::AcqRel) != 0 {
+        USE_COUNTER.store(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -53,14 +87,16 @@ fn counter_is_invariant() -> bool {
 
 fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    if STOPPED_TICKS.load(Ordering::Relaxed) != 0 {
+        // SAFETY: `time` is ours. The vDSO would read the processor's counter.
+        unsafe { crate::sys::syscall!(libc::SYS_clock_gettime, clock, &raw mut time) };
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec;
+    }
     // SAFETY: `time` is ours; both clocks exist on every Linux. Served by the vDSO: no system call.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Out of line: a clock read through the vDSO is a call anyway, and the counter's path stays short.
-#[cold]
-#[inline(never)]
 fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC) as u64
 }
@@ -95,6 +131,12 @@ pub(crate) fn start() {
     EPOCH_UNIX_NS.store(unix + i64::from(base.saturating_sub(ticks) > 0), Ordering::Relaxed);
 }
 
+/// Whether ticks are those of the processor's counter.
+fn is_counter() -> bool {
+    let stopped = STOPPED_TICKS.load(Ordering::Acquire) != 0;
+    if stopped { STOPPED_COUNTER.load(Ordering::Relaxed) } else { USE_COUNTER.load(Ordering::Relaxed) }
+}
+
 /// The process's time zero on each clock.
 pub(crate) struct Base {
     /// Whether ticks are those of the processor's counter.
@@ -110,7 +152,7 @@ pub(crate) struct Base {
 /// The process's time zero.
 pub(crate) fn base() -> Base {
     Base {
-        counter: USE_COUNTER.load(Ordering::Relaxed),
+        counter: is_counter(),
         ticks: BASE_TICKS.load(Ordering::Relaxed),
         monotonic_ns: BASE_MONOTONIC_NS.load(Ordering::Relaxed),
         epoch_unix_ns: EPOCH_UNIX_NS.load(Ordering::Relaxed),
@@ -119,6 +161,10 @@ pub(crate) fn base() -> Base {
 
 /// Ticks and CLOCK_MONOTONIC in ns at one moment.
 pub(crate) fn compare() -> (u64, u64) {
+    match STOPPED_TICKS.load(Ordering::Acquire) {
+        0 => {}
+        stopped => return (stopped, STOPPED_NS.load(Ordering::Relaxed)),
+    }
     let (ticks, monotonic) = pair(|| monotonic_ns() as i64);
     (ticks, monotonic as u64)
 }
@@ -144,14 +190,14 @@ pub(crate) fn scale_now() -> TickScale {
 pub(crate) fn calibrate() -> Calibration {
     let base = BASE_TICKS.load(Ordering::Relaxed);
     let epoch_unix_ns = EPOCH_UNIX_NS.load(Ordering::Relaxed);
-    if !USE_COUNTER.load(Ordering::Relaxed) {
+    if !is_counter() {
         let scale = TickScale { base, ..TickScale::IDENTITY };
         return Calibration { scale, hz: 1_000_000_000, source: ClockSource::Monotonic, epoch_unix_ns };
     }
     // Both readings are good to some 20 ns, so over a run of any length times are off by no more than that.
-    let (ticks, monotonic) = pair(|| monotonic_ns() as i64);
+    let (ticks, monotonic) = compare();
     let passed_ticks = ticks.saturating_sub(base).max(1);
-    let passed_ns = (monotonic as u64).saturating_sub(BASE_MONOTONIC_NS.load(Ordering::Relaxed));
+    let passed_ns = monotonic.saturating_sub(BASE_MONOTONIC_NS.load(Ordering::Relaxed));
     let hz = u128::from(passed_ticks) * 1_000_000_000 / u128::from(passed_ns.max(1));
     Calibration {
         scale: TickScale::measured(base, passed_ticks, passed_ns),
@@ -166,7 +212,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_stopped_clock_stands_still_and_goes_on() {
+        // The clock is the process's: the other test would see it stand.
+        let _one = ONE_AT_A_TIME.lock().unwrap();
+        start();
+        stop();
+        let then = now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert_eq!((now(), compare().0), (then, then));
+        go_on();
+        assert!(now() > then && compare().0 > then);
+    }
+
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    #[test]
     fn ticks_become_the_nanoseconds_that_passed() {
+        let _one = ONE_AT_A_TIME.lock().unwrap();
         start();
         let (begin, ns) = (now(), monotonic_ns());
         std::thread::sleep(std::time::Duration::from_millis(30));

@@ -124,6 +124,21 @@ pub(crate) fn go_on_late() {
     record::set_state(State::Late);
 }
 
+/// Nothing can be written later: writes what there is by now. The process goes on.
+pub(crate) fn write_so_far(config: &Config, by: &'static str) {
+    if !begin_writing() {
+        return;
+    }
+    let state = recording();
+    if writes(state, Next::Gone) {
+        if write_alone(config, by) {
+            spool::spill::remove();
+        }
+        state::release(state);
+    }
+    WRITING.store(false, Ordering::Release);
+}
+
 /// The process may be another program soon. Others wait until that is known.
 pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
     if !begin_writing() {

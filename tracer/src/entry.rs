@@ -2,8 +2,13 @@
 #![expect(unsafe_code, reason = "constructor and destructor")]
 
 use crate::config::Environment;
-use crate::{errno, hooks, job, lifecycle, tls};
-use std::ffi::{CStr, c_char, c_int};
+use crate::notes::Note;
+use crate::{errno, hooks, job, lifecycle, sys, tls};
+use std::ffi::{CStr, c_char, c_int, c_long};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Somebody has started, or is about to.
+static STARTED: AtomicBool = AtomicBool::new(false);
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -24,12 +29,62 @@ impl Environment for Variables {
 
 /// glibc passes what main gets to constructors (elf/dl-init.c).
 extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
-    let errno = errno::save();
-    hooks::resolve_all();
-    if !environment.is_null() {
-        tls::current().while_away(|| lifecycle::start(&Variables(environment), argc, argv));
+    if !STARTED.swap(true, Ordering::AcqRel) {
+        start(argc, argv, environment);
     }
+}
+
+fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
+    let errno = errno::save();
+    tls::current().while_away(|| {
+        hooks::resolve_all();
+        if !environment.is_null() {
+            lifecycle::start(&Variables(environment), argc, argv);
+        }
+    });
     errno.restore();
+}
+
+/// A wrapped function is called before our constructor: by that of another library, since preloaded ones come last. Starts
+/// now, unless another thread is at it.
+///
+/// All objects are relocated by then, and the C library has been initialised, on which everything depends. What is called by an
+/// allocator (mmap(2), system calls by syscall(2)) does not come here: it may be in the middle of its own start.
+#[cold]
+pub(crate) fn start_early() {
+    // A call of the start itself.
+    if tls::current().busy.get() != 0 {
+        return;
+    }
+    let Some((argc, argv, environment)) = arguments().filter(|_| is_first_thread()) else {
+        return Note::BeforeStart.count();
+    };
+    if STARTED.swap(true, Ordering::AcqRel) {
+        return Note::BeforeStart.count();
+    }
+    start(argc, argv, environment);
+}
+
+fn is_first_thread() -> bool {
+    // SAFETY: no preconditions.
+    let (process, thread) = unsafe { (sys::syscall!(libc::SYS_getpid), sys::syscall!(libc::SYS_gettid)) };
+    process == thread
+}
+
+/// What main will get, as the kernel has put it on the stack: the number of arguments, they, null, and the environment (System V ABI,
+/// 3.4.1). The dynamic linker tells where. `None` if that is not how it looks.
+fn arguments() -> Option<(c_int, *const *const c_char, *const *const c_char)> {
+    // SAFETY: the name ends in NUL.
+    let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_stack_end".as_ptr()) };
+    // SAFETY: null, or the dynamic linker's variable: a pointer.
+    let start = unsafe { variable.cast::<*const c_long>().as_ref() }?;
+    // SAFETY: null, or where the stack began.
+    let count = *unsafe { start.as_ref() }?;
+    let argc = c_int::try_from(count).ok().filter(|argc| (1..1 << 20).contains(argc))?;
+    let argv = start.wrapping_add(1).cast::<*const c_char>();
+    let end = argv.wrapping_add(argc as usize);
+    // SAFETY: above the beginning of the stack there is as much, at least.
+    unsafe { end.read() }.is_null().then(|| (argc, argv, end.wrapping_add(1)))
 }
 
 extern "C" fn destructor() {

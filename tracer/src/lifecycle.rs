@@ -6,8 +6,8 @@ use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode, Spool};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    begin, buffer, clock, ends, errno, gate, handles, job, memory, mpi, process, registry, say, signals, spool, stack,
-    state, threads, tls,
+    begin, buffer, clock, confined, ends, errno, gate, handles, job, memory, mpi, process, registry, say, signals,
+    spool, stack, state, sys, threads, tls,
 };
 use std::ffi::{c_char, c_int};
 
@@ -129,6 +129,7 @@ extern "C" fn quick_exiting(_: *mut u8) {
 
 extern "C" fn forked_parent() {
     if record::is_on() {
+        confined::in_parent();
         handles::after_fork();
     }
 }
@@ -144,6 +145,9 @@ extern "C" fn forked_child() {
 
 /// In a forked child: it records for itself from now on.
 fn take_over() {
+    if confined::in_child() {
+        return record::set_state(State::Off);
+    }
     process::adopt();
     ends::in_child();
     memory::after_fork();
@@ -193,8 +197,9 @@ pub(crate) fn mpi_finalizing() {
 /// The process ends, or may: writes the trace of this process alone.
 pub(crate) fn ending(by: &'static str, next: Next) {
     let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
-    // A signal handler that has interrupted a flush on this thread must not begin another.
-    if !tls::current().is_interrupted() {
+    // A signal handler that has interrupted a flush on this thread must not begin another. Nothing can be written by a program
+    // that has confined itself: then it is in the spool.
+    if sys::is_shut() || !tls::current().is_interrupted() {
         return;
     }
     let errno = errno::save();
@@ -212,13 +217,20 @@ pub(crate) fn survived() {
 /// The process is about to become another program: writes the trace of what it was. Returns what [`stayed`] has to do should it not.
 pub(crate) fn becoming_another() -> Option<Stay> {
     let config = config::current().filter(|_| record::is_on() && process::is_own())?;
-    if !tls::current().is_interrupted() {
+    if sys::is_shut() || !tls::current().is_interrupted() {
         return None;
     }
     let errno = errno::save();
     let stay = signals::held_while(|| tls::current().while_away(|| ends::set_aside(config)));
     errno.restore();
     stay
+}
+
+/// Nothing can be written later: writes what there is by now. Called from within the tracer's own work.
+pub(crate) fn write_so_far(by: &'static str) {
+    if let Some(config) = config::current() {
+        ends::write_so_far(config, by);
+    }
 }
 
 /// The process has not become another program: recording goes on as before. Keeps errno.

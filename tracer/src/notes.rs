@@ -54,10 +54,22 @@ notes! {
     OtherFile = "opens and calls by name beyond DXT_COUNTERS_FILES, counted as <other files>";
     /// A read or write that is in the counters and in no profile.
     NotProfiled = "reads and writes that are in the counters, but in no profile";
+    /// A call before the tracer could start, by a constructor of another library.
+    BeforeStart = "calls before the tracer could start, by constructors of other libraries";
+    /// A program was started that loads no preloaded library.
+    Untraceable = "programs started that cannot be traced: statically linked, or of another user (set-user-ID)";
+    /// A library was opened with RTLD_DEEPBIND or in a namespace of its own.
+    OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may go past the tracer";
+    /// A child that was forked by a process which had confined itself.
+    ConfinedChild = "forked children of a process confined by seccomp, which record nothing";
+    /// From here on calls are recorded with one and the same time.
+    StoppedClock = "moments from which on the program forbade to read the clock: calls after them have no times of their own";
+    /// A call on a descriptor that was first seen when the tracer could not ask what it is.
+    BehindFilter = "calls on descriptors first seen after seccomp confined the program";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
-    /// A call made while the tracer was busy on the same thread: by a signal handler.
-    DuringTracer = "calls of signal handlers while the tracer was busy";
+    /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
+    DuringTracer = "calls of signal handlers that interrupted the tracer itself";
 }
 
 /// The counts, one per note.
@@ -80,6 +92,11 @@ impl Note {
     /// Counts one.
     pub(crate) fn count(self) {
         self.count_many(1);
+    }
+
+    /// Counts one less: what was counted beforehand did not happen.
+    pub(crate) fn take_back(self) {
+        self.count_many(u64::MAX);
     }
 
     /// Counts `times`.

@@ -15,7 +15,7 @@ pub(crate) fn adopt() {
     PROCESS.store(id(), Ordering::Relaxed);
 }
 
-/// Whether this is the process that records.
+/// Whether this is the process that records. One that has confined itself may not ask, and takes it for granted.
 pub(crate) fn is_own() -> bool {
-    id() == PROCESS.load(Ordering::Relaxed)
+    crate::sys::is_shut() || id() == PROCESS.load(Ordering::Relaxed)
 }

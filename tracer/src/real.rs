@@ -55,6 +55,10 @@ impl Slot {
 
 /// Finds `name` in any loaded object other than this library, in load order.
 pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
+    // dlopen(3) may look at files.
+    if crate::sys::is_shut() {
+        return std::ptr::null_mut();
+    }
     struct Search<'a> {
         name: &'a CStr,
         own: *const c_void,

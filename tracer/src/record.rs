@@ -10,7 +10,7 @@ use crate::ops::Op;
 use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
 pub(crate) use crate::state::{
-    State, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
+    State, is_begun, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
 };
 use crate::tls::{self, Thread};
 use crate::{clock, errno, filters, gate, late, state};
@@ -116,7 +116,7 @@ impl Call {
     /// As [`Self::end`], for a call that returned at `end`.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        if self.thread.mpi_depth.get() | self.thread.hdf5_depth.get() != 0 {
+        if self.thread.mpi.raw() | self.thread.hdf5.raw() != 0 {
             return self.end_inside(end, file, op, offset, length);
         }
         let Some(stream) = registry::stream_of(file, op, Within::NOTHING) else {
@@ -188,14 +188,14 @@ fn count_without_stream(op: &Op) {
 #[cold]
 fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     count_without_stream(op);
-    if thread.mpi_depth.get() != 0 {
+    if thread.mpi.is_set() {
         note_nested(thread, file, op, offset);
     }
 }
 
 /// Inside which calls the thread is.
 fn within(thread: &Thread) -> Within {
-    Within::new(thread.mpi_depth.get() != 0, thread.hdf5_depth.get() != 0)
+    Within::new(thread.mpi.is_set(), thread.hdf5.is_set())
 }
 
 /// Tells an MPI-IO call in progress where its bytes went: the only way to learn the offset of a shared file pointer.
@@ -208,9 +208,15 @@ fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i6
 }
 
 #[inline(always)]
-fn append(thread: &Thread, segment: Segment) {
+fn append(mut thread: &'static Thread, segment: Segment) {
+    if !tls::is_of_this_thread(std::ptr::from_ref(thread).addr()) {
+        match moved_over() {
+            Some(now) => thread = now,
+            None => return,
+        }
+    }
     let mut slot = tls::advance(thread, size_of::<Segment>());
-    if slot >= thread.limit.get() {
+    if !is_in_chunk(slot, thread.limit.get()) {
         slot = next_slot(thread, slot);
         if slot == 0 {
             return;
@@ -233,7 +239,7 @@ fn append(thread: &Thread, segment: Segment) {
 /// See [`late::is_left_behind`].
 #[cold]
 #[inline(never)]
-fn once_more(thread: &Thread, slot: usize) {
+fn once_more(thread: &'static Thread, slot: usize) {
     if late::is_left_behind(slot) {
         // SAFETY: as in `append`; the rest of the slot is as it was stored.
         let place = unsafe { &*(slot as *const Place) };
@@ -242,6 +248,18 @@ fn once_more(thread: &Thread, slot: usize) {
         late::switch(thread);
         append(thread, Segment { offset, word, start, end: clock::now() });
     }
+}
+
+/// The call began on another thread: a user-level thread was moved meanwhile. It is recorded by the one that it is on now.
+#[cold]
+#[inline(never)]
+fn moved_over() -> Option<&'static Thread> {
+    let now = tls::current_now();
+    if now.busy.get() == 0 {
+        return Some(now);
+    }
+    Note::DuringTracer.count();
+    None
 }
 
 /// A segment's place in the buffer, as it is written: others may look at it meanwhile.
@@ -258,23 +276,38 @@ const _: () = {
     assert!(std::mem::offset_of!(Place, end) == std::mem::offset_of!(Segment, end));
 };
 
-/// Whether a call that a signal handler has interrupted has found the chunk full, and has yet to come here: the first place
-/// behind the chunk is taken, and not by `slot`. That call has read the cursor and may have yet to read the limit. A new chunk
-/// would make it take the place behind the old one, which is another chunk's header, for one of its own.
-fn is_awaited(slot: usize, cursor: usize, limit: usize) -> bool {
-    cursor > limit && slot != limit
+/// No memory is below this address (proc(5), vm.mmap_min_addr): a slot there was given by a cursor that is not in a chunk.
+const LOWEST_ADDRESS: usize = 64 << 10;
+
+/// Whether `slot` is one of the chunk that ends at `limit`, or of one before it. The limit may have changed since the slot was given:
+/// a signal handler may have come in between and got the thread a chunk, its first or a new one. The last slot of a chunk is spare for that.
+#[inline(always)]
+fn is_in_chunk(slot: usize, limit: usize) -> bool {
+    slot.wrapping_sub(LOWEST_ADDRESS) < limit.wrapping_sub(LOWEST_ADDRESS)
+}
+
+/// Whether a call that a signal handler has interrupted has been given the spare slot of the thread's chunk, and has yet to come for
+/// it or to write there.
+fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
+    limit != 0 && cursor > limit && slot != limit
 }
 
 /// The thread's chunk is full, or it has none yet; `slot` is where the cursor was.
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, slot: usize) -> usize {
-    if is_awaited(slot, thread.cursor.get(), thread.limit.get()) {
-        Note::DuringTracer.count();
-        return 0;
+    // The call that was interrupted comes, when the thread has another chunk already.
+    if slot != 0 && slot == thread.awaited.get() {
+        thread.awaited.set(0);
+        return slot;
     }
     let errno = errno::save();
-    let slot = thread.while_busy(|| gate::pass(thread, || new_slot(thread)));
+    let slot = thread.while_busy(|| {
+        if is_spare_taken(slot, thread.cursor.get(), thread.limit.get()) {
+            thread.awaited.set(thread.limit.get());
+        }
+        gate::pass(thread, || new_slot(thread))
+    });
     if slot == 0 {
         // The next call tries again.
         thread.cursor.set(thread.limit.get());
@@ -286,34 +319,36 @@ fn next_slot(thread: &Thread, slot: usize) -> usize {
 
 /// As [`next_slot`], behind the gate.
 fn new_slot(thread: &Thread) -> usize {
-        late::switch(thread);
-        let is_late = thread.late.get() != 0;
-        if buffer::counting::is_on() && !is_late {
-            return buffer::counting::next(thread);
+    late::switch(thread);
+    let is_late = thread.late.get() != 0;
+    if buffer::counting::is_on() && !is_late {
+        return buffer::counting::next(thread);
+    }
+    if thread.index.get() == 0 {
+        if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
+            return 0;
         }
-        if thread.index.get() == 0 {
-            if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
-                return 0;
+        // SAFETY: gettid has no preconditions.
+        let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as i32;
+        // 0 where it may not be asked: the number is for reports only.
+        let tid = u32::try_from(tid).unwrap_or(0);
+        match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
+            Some((index, _)) => {
+                thread.index.set(index as u32 + 1);
+                journal::thread(ThreadDef { index: index as u32, tid });
             }
-            // SAFETY: gettid has no preconditions.
-            let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
-            match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
-                Some((index, _)) => {
-                    thread.index.set(index as u32 + 1);
-                    journal::thread(ThreadDef { index: index as u32, tid });
-                }
-                None => return 0,
-            }
+            None => return 0,
         }
-        spool::note_clock();
-        if !is_late {
-            return buffer::chunk_full(&ARENA, thread);
-        }
-        let slot = buffer::next_plain(late::arena(), thread);
-        if slot == 0 {
-            late::lost();
-        }
-        slot
+    }
+    spool::note_clock();
+    if !is_late {
+        return buffer::chunk_full(&ARENA, thread);
+    }
+    let slot = buffer::next_plain(late::arena(), thread);
+    if slot == 0 {
+        late::lost();
+    }
+    slot
 }
 
 /// Forgets everything recorded: for a forked child, which has one thread.
@@ -332,15 +367,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_call_behind_a_chunk_gets_the_thread_a_new_one() {
+    fn a_place_that_was_given_before_the_limit_changed_is_one_to_write_to() {
+        let (low, high) = (1 << 20, 1 << 30);
+        // No chunk, whatever cursor, and the chunk that a handler has got since.
+        for slot in [0, 32, 4096] {
+            assert!(!is_in_chunk(slot, 0) && !is_in_chunk(slot, low) && !is_in_chunk(slot, high));
+        }
+        // The spare slot of a chunk, and a new chunk above or below it.
+        assert!(!is_in_chunk(low, low) && is_in_chunk(low, high) && !is_in_chunk(high, low));
+        assert!(is_in_chunk(low - 32, low) && !is_in_chunk(low + 32, low));
+    }
+
+    #[test]
+    fn the_spare_slot_is_awaited_while_its_call_is_interrupted() {
         let (limit, size) = (4096, size_of::<Segment>());
         // The first call of a thread, and the one that finds its chunk full.
-        assert!(!is_awaited(0, size, 0) && !is_awaited(limit, limit + size, limit));
+        assert!(!is_spare_taken(0, size, 0) && !is_spare_taken(limit, limit + size, limit));
         // A handler's, while that one is interrupted, and the handler's next.
-        assert!(
-            is_awaited(limit + size, limit + 2 * size, limit) && is_awaited(limit + 2 * size, limit + 3 * size, limit)
-        );
+        assert!(is_spare_taken(limit + size, limit + 2 * size, limit));
+        assert!(is_spare_taken(limit + 2 * size, limit + 3 * size, limit));
         // Of a call that got its place before, a handler has filled that chunk and one that lies lower, or part of it.
-        assert!(!is_awaited(9000, limit, limit) && !is_awaited(9000, limit - size, limit));
+        assert!(!is_spare_taken(9000, limit, limit) && !is_spare_taken(9000, limit - size, limit));
     }
 }

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "sigaction(2)")]
 
 use crate::real::Slot;
+use crate::sys;
 use libc::{c_int, sighandler_t};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -44,9 +45,30 @@ pub(crate) fn stand_in(on_end: fn(&'static str), survived: fn()) {
     }
 }
 
-/// The same for one signal, if it is one of ours. Keeps errno.
+/// The same once more, where [`step_back`] has put the default action.
+pub(crate) fn stand_in_again() {
+    SIGNALS.iter().for_each(|(signal, _)| stand_in_for(*signal));
+}
+
+/// Puts the default action back where our handler stands.
+pub(crate) fn step_back() {
+    for (signal, _) in SIGNALS {
+        // SAFETY: an all-zero sigaction is a valid one: default action, no flags, empty mask.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure is ours.
+        let known = unsafe { real_sigaction(signal, std::ptr::null(), &raw mut action) } == 0;
+        if known && is_ours(action.sa_sigaction) {
+            // SAFETY: as above.
+            action = unsafe { std::mem::zeroed() };
+            // SAFETY: the structure is ours.
+            unsafe { real_sigaction(signal, &raw const action, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// The same as [`stand_in`] for one signal, if it is one of ours. Keeps errno.
 pub(crate) fn stand_in_for(signal: c_int) {
-    if ON_END.get().is_none() || !SIGNALS.iter().any(|(known, _)| *known == signal) {
+    if sys::is_shut() || ON_END.get().is_none() || !SIGNALS.iter().any(|(known, _)| *known == signal) {
         return;
     }
     let errno = crate::errno::save();

@@ -123,6 +123,11 @@ pub(crate) fn park() -> bool {
     true
 }
 
+/// Whether recording has begun in this process: it is on, or it was.
+pub(crate) fn is_begun() -> bool {
+    IN_CHILD.get().is_some()
+}
+
 /// Whether this is a forked child that has not taken over yet.
 pub(crate) fn is_unadopted_child() -> bool {
     BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8
@@ -142,9 +147,7 @@ pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
 #[inline(always)]
 pub(crate) fn thread() -> Option<&'static Thread> {
     let state = PAGE.state.load(Ordering::Relaxed);
-    if state != State::On as u8
-        && (state == State::Off as u8 || state == State::Muted as u8 || !is_admitted())
-    {
+    if state != State::On as u8 && (state == State::Off as u8 || state == State::Muted as u8 || !is_admitted()) {
         return None;
     }
     let thread = tls::current();
@@ -153,7 +156,7 @@ pub(crate) fn thread() -> Option<&'static Thread> {
 
 /// The same, for functions that the tracer's own allocator calls too: while the tracer is busy, nothing is counted.
 pub(crate) fn thread_of_program() -> Option<&'static Thread> {
-    if tls::current().busy.get() == 0 { thread() } else { None }
+    if tls::current().busy.get() == 0 && is_begun() { thread() } else { None }
 }
 
 /// Called while the state is none of the simple ones: whether the call is to be recorded, maybe after a while.
@@ -181,6 +184,8 @@ fn taken_over() -> bool {
         && let Some(in_child) = IN_CHILD.get()
     {
         in_child();
+    } else if !is_begun() {
+        crate::entry::start_early();
     }
     is_on()
 }

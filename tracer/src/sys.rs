@@ -1,7 +1,81 @@
 //! System calls of the tracer's own, past syscall(2), which is wrapped like other functions: with its answers, -1 and errno.
+//!
+//! All of them go through one gate. Once the program has confined itself (`confined.rs`), a system call that it would not make
+//! could end it, so the gate is shut: from then on every call of the tracer's own fails with EPERM, unmade.
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::c_long;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// As [`syscall!`], for a system call that the program has asked for.
+macro_rules! pass_on {
+    ($number:expr $(, $argument:expr)* $(,)?) => {
+        $crate::sys::pass($number, [$($crate::sys::Argument::register($argument)),*])
+    };
+}
+pub(crate) use pass_on;
+
+/// Whether the gate is shut.
+static SHUT: AtomicBool = AtomicBool::new(false);
+/// Calls that are through the gate and not back yet.
+static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
+/// Times that [`shut`] looks again, the last ones a millisecond apart, before it goes on: one that sleeps in the kernel is past any
+/// filter, and one that was left by a jump never comes back.
+const MOST_WAITS: u32 = 1_100;
+const YIELDS: u32 = 1_000;
+
+/// Leave to make system calls until it is dropped: whoever shuts the gate waits for that.
+pub(crate) struct Claim(());
+
+/// Asks for leave; `None` once the gate is shut.
+#[inline]
+pub(crate) fn claim() -> Option<Claim> {
+    // First said, then asked: whoever shuts the gate sees this call, or this call sees that it is shut.
+    UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+    let claim = Claim(());
+    if SHUT.load(Ordering::SeqCst) { None } else { Some(claim) }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Whether the tracer may make no system call any more.
+#[inline]
+pub(crate) fn is_shut() -> bool {
+    SHUT.load(Ordering::Relaxed)
+}
+
+/// Shuts the gate, and waits until those that are through it are back. To be called while none of this thread's is.
+pub(crate) fn shut() {
+    SHUT.store(true, Ordering::SeqCst);
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    for waited in 0..MOST_WAITS {
+        if UNDER_WAY.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        // No filter is in force yet.
+        if waited < YIELDS {
+            // SAFETY: no preconditions.
+            unsafe { pass(libc::SYS_sched_yield, []) };
+        } else {
+            // SAFETY: the time is ours; the rest, should a signal come, is of no interest.
+            unsafe { pass_on!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
+        }
+    }
+}
+
+/// In a forked child, which has one thread: what others had under way is not here.
+pub(crate) fn in_child() {
+    UNDER_WAY.store(0, Ordering::SeqCst);
+}
+
+/// Opens it again: the program has not confined itself after all.
+pub(crate) fn open() {
+    SHUT.store(false, Ordering::SeqCst);
+}
 
 /// An argument of a system call, as wide as a register.
 pub(crate) trait Argument {
@@ -44,12 +118,26 @@ macro_rules! syscall {
 }
 pub(crate) use syscall;
 
-/// Makes a system call; see [`syscall!`].
+/// Makes a system call of the tracer's own; see [`syscall!`]. EPERM once the gate is shut.
+///
+/// # Safety
+/// What the system call asks of its arguments.
+#[inline]
+pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
+    let Some(_leave) = claim() else {
+        crate::errno::set(libc::EPERM);
+        return -1;
+    };
+    // SAFETY: the caller's promise.
+    unsafe { pass(number, arguments) }
+}
+
+/// Makes a system call that the program has asked for, past the gate.
 ///
 /// # Safety
 /// What the system call asks of its arguments.
 #[inline(always)]
-pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
+pub(crate) unsafe fn pass<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     const { assert!(N <= 6) };
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);
@@ -104,6 +192,28 @@ compile_error!("a system call must be written for this processor, in tracer/src/
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_shut_gate_lets_nothing_but_the_programs_own_through() {
+        // Only on this thread's time: other tests make system calls too, and would be refused.
+        let child = std::env::var_os("DXT_TEST_GATE");
+        if child.is_none() {
+            let exe = std::env::current_exe().unwrap();
+            let mut again = std::process::Command::new(exe);
+            again.args(["--exact", "sys::tests::a_shut_gate_lets_nothing_but_the_programs_own_through"]);
+            assert!(again.env("DXT_TEST_GATE", "1").output().unwrap().status.success());
+            return;
+        }
+        super::shut();
+        // SAFETY: no preconditions.
+        assert_eq!(unsafe { syscall!(libc::SYS_getpid) }, -1);
+        assert_eq!(crate::errno::save().value(), libc::EPERM);
+        // SAFETY: no preconditions.
+        assert!(unsafe { pass_on!(libc::SYS_getpid) } > 0);
+        super::open();
+        // SAFETY: no preconditions.
+        assert!(unsafe { syscall!(libc::SYS_getpid) } > 0);
+    }
+
     #[test]
     fn answers_are_those_of_syscall() {
         let (mut ends, mut byte) = ([0; 2], 0_u8);

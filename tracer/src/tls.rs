@@ -5,6 +5,8 @@
 //! hence the assembly on x86-64; other processors use `thread_local!`, which costs one call.
 #![expect(unsafe_code, reason = "thread-local storage in the initial-exec model")]
 
+use crate::inside::Inside;
+use crate::memory::Blocked;
 use crate::registry::File;
 use std::cell::Cell;
 
@@ -17,8 +19,6 @@ pub(crate) struct Thread {
     pub(crate) limit: Cell<usize>,
     /// Not zero while the tracer's own code runs on this thread: calls pass through unrecorded.
     pub(crate) busy: Cell<u32>,
-    /// Depth of MPI calls: calls made inside are nested.
-    pub(crate) mpi_depth: Cell<u32>,
     /// Index in the thread table plus one; 0 while the thread has recorded nothing.
     pub(crate) index: Cell<u32>,
     /// Size of the thread's latest chunk in bytes.
@@ -27,10 +27,14 @@ pub(crate) struct Thread {
     pub(crate) chunk: Cell<usize>,
     /// Chunks that the thread has had.
     pub(crate) sequence: Cell<u32>,
-    /// Depth of wrapped functions whose own system calls, made through syscall(2), are not the program's.
-    library_depth: Cell<u32>,
-    /// Depth of HDF5 calls: calls made inside are marked so.
-    pub(crate) hdf5_depth: Cell<u32>,
+    /// MPI's calls: what is called inside is nested.
+    pub(crate) mpi: Inside,
+    /// HDF5's calls: what is called inside is marked so.
+    pub(crate) hdf5: Inside,
+    /// Wrapped functions whose own system calls, made through syscall(2), are not the program's.
+    library: Inside,
+    /// The spare slot of the thread's chunk before this one, if a call that a signal handler has interrupted may come for it.
+    pub(crate) awaited: Cell<usize>,
     /// The thread's scratch chunk once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
     /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
@@ -56,13 +60,14 @@ impl Thread {
             cursor: Cell::new(0),
             limit: Cell::new(0),
             busy: Cell::new(0),
-            mpi_depth: Cell::new(0),
             index: Cell::new(0),
             chunk_bytes: Cell::new(0),
             chunk: Cell::new(0),
             sequence: Cell::new(0),
-            library_depth: Cell::new(0),
-            hdf5_depth: Cell::new(0),
+            mpi: Inside::new(),
+            hdf5: Inside::new(),
+            library: Inside::new(),
+            awaited: Cell::new(0),
             scratch: Cell::new(0),
             waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
@@ -82,14 +87,22 @@ impl Thread {
         self.chunk_bytes.set(0);
         self.chunk.set(0);
         self.sequence.set(0);
+        self.awaited.set(0);
         self.scratch.set(0);
         self.waiting.set(0);
     }
 
-    /// Runs a short piece of the tracer's own work. Whatever is called meanwhile comes from a signal handler that has
-    /// interrupted it; it is not recorded, but counted.
+    /// Runs a short piece of the tracer's own work. No handler of a signal may interrupt it, which would find it half done, or
+    /// leave it so (siglongjmp(3)). What is called meanwhile all the same, because signals could not be held, is counted.
     pub(crate) fn while_busy<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _blocked = Blocked::briefly();
         self.busy_by(BUSY, work)
+    }
+
+    /// Asks MPI or HDF5 something, in the same way: the calls that it makes for that are the tracer's own.
+    pub(crate) fn while_asking<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _blocked = Blocked::briefly();
+        self.busy_by(AWAY, work)
     }
 
     /// Runs work that goes through the C library and MPI (start, flush): its calls are the tracer's own.
@@ -106,15 +119,12 @@ impl Thread {
 
     /// Runs a wrapped function of a library that may make its system calls through syscall(2).
     pub(crate) fn in_library<T>(&self, call: impl FnOnce() -> T) -> T {
-        self.library_depth.set(self.library_depth.get() + 1);
-        let result = call();
-        self.library_depth.set(self.library_depth.get() - 1);
-        result
+        self.library.run(call)
     }
 
     /// Whether a function of such a library is at work.
     pub(crate) fn is_in_library(&self) -> bool {
-        self.library_depth.get() != 0
+        self.library.is_set()
     }
 
     /// Whether no more than short work is under way, so that a call seen now is the program's.
@@ -126,7 +136,7 @@ impl Thread {
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
 
-const BLOCK_BYTES: usize = 128;
+const BLOCK_BYTES: usize = 192;
 const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);
 
 #[cfg(target_arch = "x86_64")]
@@ -162,6 +172,22 @@ mod storage {
         }
         block
     }
+
+    /// As [`block`], for whoever has to know that the answer is of now: the compiler may take an earlier one of that.
+    #[inline(always)]
+    pub(super) fn block_now() -> *const Thread {
+        let block: *const Thread;
+        // SAFETY: as in `block`.
+        unsafe {
+            asm!(
+                "mov {0}, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
+                "add {0}, qword ptr fs:[0]",
+                out(reg) block,
+                options(nostack),
+            );
+        }
+        block
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -191,6 +217,24 @@ pub(crate) fn current() -> &'static Thread {
 #[inline(always)]
 pub(crate) fn number() -> usize {
     std::ptr::from_ref(current()).addr()
+}
+
+/// This thread's block, asked for anew: a function that has made a call of the program's may be on another thread by now, if
+/// the program's threads are user-level ones.
+#[inline(always)]
+pub(crate) fn current_now() -> &'static Thread {
+    #[cfg(target_arch = "x86_64")]
+    let block = storage::block_now();
+    #[cfg(not(target_arch = "x86_64"))]
+    let block = storage::block();
+    // SAFETY: as in `current`.
+    unsafe { &*block }
+}
+
+/// Whether this address is inside the block of the thread that asks.
+#[inline(always)]
+pub(crate) fn is_of_this_thread(address: usize) -> bool {
+    address.wrapping_sub(std::ptr::from_ref(current_now()).addr()) < BLOCK_BYTES
 }
 
 /// Takes `bytes` from the thread's chunk: returns the cursor before and moves it on, in one instruction where that is

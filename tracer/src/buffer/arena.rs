@@ -45,6 +45,11 @@ impl Arena {
         start != 0 && (start..start + self.area.used()).contains(&address)
     }
 
+    /// Has all of it backed.
+    pub(crate) fn back_ahead(&self) {
+        self.area.back_ahead(usize::MAX);
+    }
+
     /// Cuts a chunk, twice the size of the thread's last one; `None` when the arena is full.
     pub(crate) fn cut(&self, last_bytes: u32) -> Option<Chunk> {
         let wanted = (last_bytes * 2).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES) as usize;

@@ -1,8 +1,8 @@
 //! A chunk of the arena: a header and slots for segments, or packed blocks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::marks::{is_filled, is_taken};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_format::{Segment, spool};
 
 /// Header of a chunk; as large as a segment, so that segments stay aligned.
@@ -19,7 +19,8 @@ pub(super) struct Header {
     sequence: AtomicU32,
     /// Bytes taken by packed blocks.
     packed: AtomicU32,
-    reserved: AtomicU32,
+    /// Whether the last slot may yet be written to; see [`Chunk::limit`].
+    spare_awaited: AtomicU32,
 }
 
 /// Size of a chunk's header.
@@ -58,6 +59,7 @@ impl Chunk {
     pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
         header.bytes.store(bytes, Ordering::Relaxed);
         header.state.store(State::Active as u32, Ordering::Relaxed);
+        header.spare_awaited.store(0, Ordering::Relaxed);
         header.magic.store(spool::chunk::MAGIC_VALUE, Ordering::Release);
         Self(header)
     }
@@ -79,6 +81,7 @@ impl Chunk {
     pub(super) fn give(self, thread: u32, sequence: u32) {
         self.0.thread.store(thread, Ordering::Relaxed);
         self.0.sequence.store(sequence, Ordering::Relaxed);
+        self.0.spare_awaited.store(0, Ordering::Relaxed);
         self.set_state(State::Active);
     }
 
@@ -95,6 +98,31 @@ impl Chunk {
     /// Address of the first slot.
     pub(super) fn first(self) -> usize {
         std::ptr::from_ref(self.0) as usize + HEADER_BYTES
+    }
+
+    /// Address of the last slot, which is spare: the first call that finds the chunk full has been given this place before it
+    /// looks at the limit. If a signal handler comes in between and gets the thread another chunk, the call compares with that
+    /// one's limit, and may write here.
+    pub(super) fn limit(self) -> usize {
+        self.end() - size_of::<Segment>()
+    }
+
+    /// Such a call has been interrupted: the spare slot may yet be written to.
+    pub(super) fn await_spare(self) {
+        self.0.spare_awaited.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether it may.
+    pub(super) fn awaits_spare(self) -> bool {
+        self.0.spare_awaited.load(Ordering::Relaxed) != 0
+    }
+
+    /// The slots up to the spare one, and that, if it is filled.
+    pub(crate) fn filled_slots(self) -> &'static [Segment] {
+        match self.slots() {
+            [rest @ .., spare] if !is_filled(spare) => rest,
+            slots => slots,
+        }
     }
 
     /// Address behind the last slot.
@@ -124,7 +152,9 @@ impl Chunk {
     /// to write into the slot that it was given. Nor is it where segments wait for their trace to be written.
     pub(super) fn is_complete(self) -> bool {
         let may_go = |slot: &Segment| is_filled(slot) && !is_taken(slot);
-        self.0.state.load(Ordering::Acquire) == State::Full as u32 && self.slots().iter().all(may_go)
+        let full = self.0.state.load(Ordering::Acquire) == State::Full as u32;
+        let slots = if self.awaits_spare() { self.slots() } else { self.filled_slots() };
+        full && slots.iter().all(may_go)
     }
 
     /// Shows the ends of its slots, one by one.

@@ -6,7 +6,7 @@
 use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::registry::{self, Role, Stream};
-use crate::tls::Thread;
+use crate::tls::{self, Thread};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use trace_format::counters::{Counters, Previous};
@@ -21,6 +21,8 @@ pub(crate) const MEMORY_UNALIGNED: u64 = 1 << 63;
 
 /// Segments of a chunk: with its header it takes 2 KiB and a little.
 const SLOTS: usize = 64;
+/// Index of the last one, which is spare, as in the arena's chunks.
+const SPARE: usize = SLOTS - 1;
 /// Yields before a chunk that another thread is folding is left to that thread.
 const MOST_YIELDS: u32 = 1_000;
 /// Chunks from which on one is looked for whose thread is gone.
@@ -83,29 +85,36 @@ pub(super) fn start_empty() {
 /// Gives `thread` a place for its next segment; returns its address, or 0 if there is none.
 #[cold]
 pub(crate) fn next(thread: &Thread) -> usize {
-    let chunk = match thread.scratch.get() {
-        0 => match take() {
-            Some(chunk) => {
-                thread.scratch.set(std::ptr::from_ref(chunk) as usize);
-                chunk
-            }
-            None => {
-                thread.limit.set(0);
-                thread.cursor.set(0);
-                return 0;
-            }
-        },
-        // SAFETY: set above to a chunk of the table.
-        chunk => unsafe { &*(chunk as *const Chunk) },
+    next_in_chunk(thread).unwrap_or(0)
+}
+
+fn next_in_chunk(thread: &Thread) -> Option<usize> {
+    // A signal handler may have come before us and got the thread a new place.
+    if thread.cursor.get() < thread.limit.get() {
+        return Some(tls::advance(thread, size_of::<Slot>()));
+    }
+    // SAFETY: 0, or set below to a chunk of the table.
+    let own = unsafe { (thread.scratch.get() as *const Chunk).as_ref() };
+    // A call that a signal handler has interrupted, or left, may yet have to write into its slot: others must not get it. The
+    // chunk is folded once more at the end.
+    let free = own.filter(|chunk| {
+        let slots = chunk.slots.split_at(SPARE).0;
+        thread.limit.get() == 0 || slots.iter().all(|slot| slot.end.load(Ordering::Relaxed) != 0)
+    });
+    let Some(chunk) = free.or_else(take) else {
+        thread.limit.set(0);
+        thread.cursor.set(0);
+        return None;
     };
+    thread.scratch.set(std::ptr::from_ref(chunk) as usize);
     // Nobody else holds it for longer than it takes to fold it.
     if !chunk.fold() {
-        return 0;
+        return None;
     }
     let first = chunk.slots.as_ptr() as usize;
-    thread.limit.set(first + SLOTS * size_of::<Slot>());
+    thread.limit.set(first + SPARE * size_of::<Slot>());
     thread.cursor.set(first + size_of::<Slot>());
-    first
+    Some(first)
 }
 
 /// A chunk for this thread: a new one, or after many one whose thread is gone.
@@ -166,8 +175,7 @@ impl Chunk {
                 return false;
             }
             waited += 1;
-            // SAFETY: no preconditions.
-            unsafe { libc::sched_yield() };
+            crate::threads::give_way();
         }
         // SAFETY: `folding` has been set by this call.
         let run = unsafe { &mut *self.batch.get() };

@@ -12,16 +12,22 @@ mod policy;
 mod thin;
 
 pub(crate) use arena::Arena;
+pub(crate) use marks::{is_filled, is_taken, settle, take};
 pub(crate) use packed::{Block, blocks, spilled};
 pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain};
 pub(crate) use thin::least_length;
-pub(crate) use marks::{is_filled, is_taken, settle, take};
 
 /// From now on segments lie in the spool. There may be none yet.
 pub(crate) fn lend(arena: &'static Arena, parts: &crate::spool::Parts) {
     arena.lend(parts.arena);
     SCRATCHES.lend(parts.scratch);
     landing::lend(parts.landing);
+}
+
+/// Has room made for what is recorded when none can be made any more: the whole arena, and places to fold in.
+pub(crate) fn back_ahead(arena: &Arena) {
+    arena.back_ahead();
+    SCRATCHES.back_ahead(256 << 10);
 }
 
 /// Forgets all segments: for a forked child, which has one thread.

@@ -76,7 +76,7 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
 
 /// Encodes the chunk's new segments behind a block header in `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
-    let slots = chunk.slots();
+    let slots = chunk.filled_slots();
     let copy: Vec<Segment>;
     // None is marked as taken: such a chunk is not claimed.
     let slots = if slots.iter().all(is_new) {

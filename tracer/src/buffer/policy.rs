@@ -19,6 +19,8 @@ use trace_format::counters::{Counters, Previous};
 use trace_format::spool::scratch;
 
 pub(super) const SCRATCH_SLOTS: usize = scratch::SLOTS;
+/// Index of the spare one.
+const SPARE: usize = SCRATCH_SLOTS - 1;
 
 /// A scratch chunk: where a thread's segments wait to be folded.
 #[repr(C, align(32))]
@@ -92,6 +94,9 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     if thread.scratch.get() == 0 {
         if thread.chunk.get() != 0 {
             let chunk = Chunk::of_first(thread.chunk.get());
+            if thread.awaited.get() == chunk.limit() {
+                chunk.await_spare();
+            }
             if let Some(free) = super::thin::thin(chunk, thread) {
                 thread.cursor.set(free + size_of::<Segment>());
                 return free;
@@ -109,7 +114,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
         return 0;
     };
     let first = scratch.slots.get() as usize;
-    thread.limit.set(first + SCRATCH_SLOTS * size_of::<Segment>());
+    thread.limit.set(first + SPARE * size_of::<Segment>());
     thread.cursor.set(first + size_of::<Segment>());
     first
 }
@@ -133,17 +138,20 @@ fn begin_chunk(chunk: Chunk, thread: &Thread) -> usize {
     chunk.give(thread.index.get() - 1, sequence);
     thread.chunk.set(chunk.first());
     thread.chunk_bytes.set(chunk.bytes() as u32);
-    thread.limit.set(chunk.end());
+    thread.limit.set(chunk.limit());
     thread.cursor.set(chunk.first() + size_of::<Segment>());
     chunk.first()
 }
 
 /// The thread's scratch, its segments folded; `None` if it has none, or if it is to stay as it is: a call that a
-/// signal handler has interrupted may yet have to write into it, or its segments wait for their trace to be written.
+/// signal handler has interrupted may yet have to write into it, or its segments wait for their trace to be written. The last slot
+/// is spare, as in a chunk.
 fn emptied_scratch(thread: &Thread) -> Option<&'static Scratch> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (thread.scratch.get() as *const Scratch).as_ref() }?;
-    (scratch.slots().1.iter().all(is_filled) && !scratch.is_held()).then(|| {
+    let (slots, spare) = scratch.slots().1.split_at(SPARE);
+    let awaits_spare = thread.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(is_filled);
+    (!awaits_spare && slots.iter().all(is_filled) && !scratch.is_held()).then(|| {
         fold_scratch(scratch);
         scratch
     })
@@ -158,6 +166,8 @@ fn new_scratch(thread: &Thread) -> Option<&'static Scratch> {
 /// Room for the thread's next segments: a new chunk, or at the cap one whose segments have been packed.
 fn next_chunk(arena: &Arena, thread: &Thread) -> Option<Chunk> {
     arena.cut(thread.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
+        // To pack takes memory, and a system call to get it.
+        _ if crate::sys::is_shut() => None,
         Overflow::Compact | Overflow::Spill => packed::make_room(arena),
         Overflow::Fold => None,
     })

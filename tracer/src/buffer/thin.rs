@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::Chunk;
-use super::policy::{SCRATCH_SLOTS, Scratch, fold_scratch};
 use super::marks::{is_filled, is_taken};
+use super::policy::{SCRATCH_SLOTS, Scratch, fold_scratch};
 use crate::tls::Thread;
 use crate::{filters, registry};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,15 +21,19 @@ pub(crate) fn least_length(stream: StreamId) -> u64 {
 ///
 /// Segments go one by one, so that whoever kills the process meanwhile finds each of them once, but for the one on its way.
 pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
-    // A slot that is not filled is that of a call which a signal handler has interrupted; one that is marked as taken waits for its
-    // trace to be written. Both stay where they are.
+    // A slot that is taken and not filled is that of a call which a signal handler has interrupted; one that is marked as taken waits
+    // for its trace to be written. Both stay where they are.
+    let (slots, all) = (chunk.filled_slots(), chunk.slots().len());
     let stays = |slot: &Segment| !is_filled(slot) || is_taken(slot);
-    if filters::current().is_none_or(|filters| filters.min_size == 0) || chunk.slots().iter().any(stays)
+    if filters::current().is_none_or(|filters| filters.min_size == 0)
+        || chunk.awaits_spare()
+        || slots.len() == all
+        || slots.iter().any(stays)
     {
         return None;
     }
     let scratch = waiting(thread).filter(|scratch| !scratch.is_held())?;
-    let (first, count) = (chunk.first() as *mut Segment, chunk.slots().len());
+    let (first, count) = (chunk.first() as *mut Segment, slots.len());
     let place = |index: usize| {
         // SAFETY: inside the chunk: no index here is more than `count`.
         unsafe { first.add(index) }

@@ -191,7 +191,8 @@ fn here<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// What this rank has to write: its own record, and on rank 0 the one of files that all ranks share, if there is one. Then a
 /// rank that has nothing besides writes nothing. Collective in counters mode.
 fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine: &mut Mine) -> Vec<Gathered> {
-    let traced = |mine: &mut Mine| mine.note(here(|| vec![Gathered::new(by, Some(&plan.hashes), None)])).unwrap_or_default();
+    let traced =
+        |mine: &mut Mine| mine.note(here(|| vec![Gathered::new(by, Some(&plan.hashes), None)])).unwrap_or_default();
     if counted.is_none() && !plan.counting {
         return traced(mine);
     }
@@ -210,6 +211,9 @@ fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine:
 
 /// Which number a region has, and how many there are, is not known yet.
 fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Part, String> {
+    if crate::sys::is_shut() {
+        return Err("this rank has confined itself by seccomp(2); its part is in its spool".into());
+    }
     let encoded = || -> trace_format::Result<Part> {
         let mut encoder = Encoder::new()?;
         let job = names.map(|names| describe::job(names, mounts()));

@@ -83,9 +83,11 @@ impl Gathered {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// Whether there is nothing to write.
+    /// Whether there is nothing to write. A shell's child that does nothing but to become a program which cannot be traced has that
+    /// to say.
     pub(super) fn is_empty(&self) -> bool {
-        self.process.streams.is_empty()
+        let says = |note: &Note| note.what == notes::Note::Untraceable.text() && note.count > 0;
+        self.process.streams.is_empty() && !self.process.notes.iter().any(says)
     }
 
     /// Node and process id.
@@ -147,7 +149,7 @@ fn segments() -> Vec<Vec<Ordered>> {
             add(block.thread, block.sequence, Held::Packed(block));
         }
         let (thread, sequence) = chunk.owner();
-        if let Some(slots) = taken_slots(chunk.slots()) {
+        if let Some(slots) = taken_slots(chunk.filled_slots()) {
             add(thread, sequence, Held::Slots(slots));
         }
     }
@@ -165,8 +167,7 @@ fn taken_slots(slots: &'static [Segment]) -> Option<Cow<'static, [Segment]>> {
     if slots.iter().all(buffer::is_taken) {
         return (!slots.is_empty()).then_some(Cow::Borrowed(slots));
     }
-    let taken: Vec<Segment> =
-        slots.iter().filter(|slot| buffer::is_taken(slot)).map(Segment::unmarked).collect();
+    let taken: Vec<Segment> = slots.iter().filter(|slot| buffer::is_taken(slot)).map(Segment::unmarked).collect();
     (!taken.is_empty()).then_some(Cow::Owned(taken))
 }
 

@@ -16,11 +16,11 @@ mod together;
 mod unfinished;
 mod unpack;
 
+use crate::buffer::Arena;
 use crate::config::{Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::buffer::Arena;
 use crate::{buffer, describe, late, record, registry, spool, stack};
 use counted::Counted;
 use gather::Gathered;
@@ -119,6 +119,9 @@ fn say_failed(why: &[u8]) {
 }
 
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
+    if crate::sys::is_shut() {
+        return false;
+    }
     let gathered = Gathered::new(by, None, counted);
     if gathered.is_empty() {
         return true;

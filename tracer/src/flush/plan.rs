@@ -204,7 +204,8 @@ mod tests {
 
     #[test]
     fn the_trace_has_the_name_of_the_unfinished_file_without_its_random_part() {
-        let file = Some((b"/out".to_vec(), c"a.out_20261122T000000Z_7_4ranks.0123456789abcdef.dxt.partial".to_owned(), 1));
+        let file =
+            Some((b"/out".to_vec(), c"a.out_20261122T000000Z_7_4ranks.0123456789abcdef.dxt.partial".to_owned(), 1));
         let plan = Plan { file, ..Plan::default() };
         assert_eq!(plan.trace_path(), b"/out/a.out_20261122T000000Z_7_4ranks.dxt");
     }

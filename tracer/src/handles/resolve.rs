@@ -15,9 +15,7 @@ pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 /// Looks at a descriptor that was just opened by the program with `flags` of open(2), and books it.
 pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Description> {
     let found = identify(number);
-    let file = found
-        .as_ref()
-        .and_then(|(identity, path, length)| file_of(&path[..*length], *identity));
+    let file = found.as_ref().and_then(|(identity, path, length)| file_of(&path[..*length], *identity));
     let position = found.as_ref().map_or(Position::None, |(identity, ..)| position_kind(identity.kind));
     let description = descriptors::open(number, file, position, append, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
@@ -55,6 +53,10 @@ pub(crate) fn descriptor(number: libc::c_int) -> Option<&'static Description> {
 /// Looks at a descriptor that somebody else made. Keeps errno.
 #[cold]
 fn inherited(number: libc::c_int) -> Option<&'static Description> {
+    if crate::sys::is_shut() {
+        Note::BehindFilter.count();
+        return None;
+    }
     let errno = errno::save();
     let description = tls::current().while_busy(|| {
         // SAFETY: asks for flags; fails on a number that is not open.
@@ -118,6 +120,13 @@ fn identity(number: libc::c_int) -> Option<Identity> {
 
 /// As [`identity`], with the path and its length.
 fn identify(number: libc::c_int) -> Option<(Identity, Loan, usize)> {
+    if crate::sys::is_shut() {
+        // The kernel may not be asked. It is something that was opened, so most likely a file.
+        let unknown = Identity { kind: FileKind::Regular, ..Identity::default() };
+        let mut path = Loan::take()?;
+        let length = nameless(0, 0, &mut path);
+        return Some((unknown, path, length));
+    }
     let identity = identity(number)?;
     let mut link = [0_u8; 40];
     let name = link_of(number, &mut link);

@@ -115,7 +115,6 @@ pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mappe
             ring.completed.store(completed, Ordering::Relaxed);
             ring.lossy.store(false, Ordering::Relaxed);
             ring.looking.store(false, Ordering::Relaxed);
-            ring.users.store(0, Ordering::Relaxed);
             ring.mapped.store(mapped, Ordering::Relaxed);
             ring.name.store(name.value(), Ordering::Release);
             BEHIND.fetch_max(index + 1, Ordering::Release);
@@ -135,7 +134,11 @@ pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'stati
 
 /// In a forked child, which has no rings: mappings of them are not inherited.
 pub(crate) fn forget_all() {
-    used().iter().for_each(Ring::free);
+    for ring in used() {
+        // Whoever looked at it is not here.
+        ring.users.store(0, Ordering::Relaxed);
+        ring.free();
+    }
 }
 
 impl Ring {
@@ -177,31 +180,39 @@ impl Ring {
 
     /// Runs `work` on the tracer's mapping of the ring, which stays meanwhile; nothing if it is gone.
     pub(crate) fn with_mapping<T>(&self, name: Name, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
-        self.users.fetch_add(1, Ordering::AcqRel);
-        let there = self.name.load(Ordering::Acquire) == name.value();
-        // SAFETY: null, or a record in reserved memory that is reused and never given back.
-        let mapped = unsafe { self.mapped.load(Ordering::Acquire).as_ref() };
-        let result = if there { mapped.map(work) } else { None };
-        self.users.fetch_sub(1, Ordering::AcqRel);
+        self.with_mapping_of(|there| there == name.value(), work)
+    }
+
+    /// The same of whatever ring it is by now.
+    pub(crate) fn with_any_mapping<T>(&self, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
+        self.with_mapping_of(|there| there != FREE && there != BUSY, work)
+    }
+
+    /// First this thread says that it looks, then it asks whether the ring is there; whoever ends the ring first says that it is
+    /// gone, then asks whether anybody looks. In one order of all four, which is what SeqCst is for, one of the two sees the other.
+    fn with_mapping_of<T>(&self, is_it: impl FnOnce(usize) -> bool, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
+        self.users.fetch_add(1, Ordering::SeqCst);
+        let result = if is_it(self.name.load(Ordering::SeqCst)) {
+            // SAFETY: null, or a record in reserved memory that is reused and never given back.
+            unsafe { self.mapped.load(Ordering::Acquire).as_ref() }.map(work)
+        } else {
+            None
+        };
+        self.users.fetch_sub(1, Ordering::SeqCst);
         result
     }
 
-    /// The same, whatever its name.
-    pub(crate) fn with_any_mapping<T>(&self, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
-        // SAFETY: as in `with_mapping`.
-        unsafe { self.mapped.load(Ordering::Acquire).as_ref() }.map(work)
-    }
-
-    /// The ring is gone: `unmap` gives back what the tracer has mapped, unless another thread is just looking at it.
+    /// The ring is gone: `unmap` gives back what the tracer has mapped, unless another thread is just looking at it. Then it stays
+    /// mapped for good. Nothing if another thread has ended it.
     pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
-        let name = self.name.swap(BUSY, Ordering::AcqRel);
-        if name == FREE || name == BUSY {
-            self.name.store(name, Ordering::Release);
+        let name = self.name.load(Ordering::Acquire);
+        let there = name != FREE && name != BUSY;
+        if !there || self.name.compare_exchange(name, BUSY, Ordering::SeqCst, Ordering::Relaxed).is_err() {
             return;
         }
-        // SAFETY: as in `with_mapping`.
-        let mapped = unsafe { self.mapped.load(Ordering::Acquire).as_ref() };
-        if let Some(mapped) = mapped.filter(|_| self.users.load(Ordering::Acquire) == 0) {
+        // SAFETY: as in `with_mapping_of`.
+        let mapped = unsafe { self.mapped.swap(std::ptr::null_mut(), Ordering::AcqRel).as_ref() };
+        if let Some(mapped) = mapped.filter(|_| self.users.load(Ordering::SeqCst) == 0) {
             unmap(mapped);
         }
         self.free();
@@ -268,8 +279,52 @@ impl Ring {
 mod tests {
     use super::*;
 
+    /// The table is the process's.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    /// A mapping as threads see it that look at a ring while others end it and set up the next one.
+    #[test]
+    fn nobody_looks_at_a_mapping_that_is_gone() {
+        const THERE: usize = 7;
+        const GONE: usize = 9;
+        let _one = ONE_AT_A_TIME.lock().unwrap();
+        let rings = Name::Descriptor(1 << 20);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        for ring in descriptors(1 << 20, 1 << 20) {
+                            ring.with_any_mapping(|mapped| {
+                                for word in mapped {
+                                    // SAFETY: a word of the record, which others may write to meanwhile.
+                                    let word = unsafe { AtomicUsize::from_ptr(std::ptr::from_ref(word).cast_mut()) };
+                                    assert_eq!(word.load(Ordering::Relaxed), THERE);
+                                }
+                            });
+                        }
+                    }
+                });
+            }
+            for _ in 0..20_000 {
+                let record = Box::into_raw(Box::new([THERE; 24]));
+                let ring = add(rings, 0, 0, record).unwrap();
+                ring.end(|mapped| {
+                    for word in mapped {
+                        // SAFETY: as above.
+                        let word = unsafe { AtomicUsize::from_ptr(std::ptr::from_ref(word).cast_mut()) };
+                        word.store(GONE, Ordering::Relaxed);
+                    }
+                });
+                assert!(ring.with_any_mapping(|_| ()).is_none());
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+
     #[test]
     fn rings_come_and_go() {
+        let _one = ONE_AT_A_TIME.lock().unwrap();
         let name = Name::Address(0x7000_0000);
         assert!(find(name).is_none());
         let ring = add(name, 5, 7, std::ptr::null_mut()).unwrap();
@@ -291,6 +346,8 @@ mod tests {
         assert_eq!((descriptors(0, 3).count(), descriptors(4, u32::MAX).count()), (0, 1));
         ring.end(|_| ());
         other.end(|_| ());
+        // Both are gone by now, for good.
+        ring.end(|_| unreachable!("it is gone"));
         assert!(find(name).is_none() && descriptors(0, u32::MAX).next().is_none());
         assert!(matches!(ring.file(3), Registered::Unknown));
     }

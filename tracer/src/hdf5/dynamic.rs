@@ -102,7 +102,7 @@ impl Object {
         object.versions = needed_versions(map);
         // The program itself has no name and is in the global scope.
         // SAFETY: the map's name is null or a C string.
-        if !map.name.is_null() && unsafe { *map.name } != 0 {
+        if !crate::sys::is_shut() && !map.name.is_null() && unsafe { *map.name } != 0 {
             // SAFETY: RTLD_NOLOAD only takes another reference to what is loaded already.
             object.handle = unsafe { libc::dlopen(map.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         }

@@ -2,6 +2,7 @@
 //! handle table and `record`; nothing else. To wrap another function, add an entry to the table of its family.
 
 mod hdf5;
+mod loading;
 mod mpi;
 mod posix;
 mod process;
@@ -35,14 +36,25 @@ pub(crate) fn resolve_all() {
         process::ENDS,
         process::BECOMES,
         process::LIMITS,
+        process::CONFINES,
         signals::SIGNALS,
     ];
     for slot in families.into_iter().flatten() {
         slot.address();
     }
+    loading::prepare();
     stdio::prepare();
     posix::prepare();
     uring::prepare();
+}
+
+/// Finds what is found at its first call as a rule, as far as it is there: later there may be no system calls.
+pub(crate) fn resolve_late() {
+    if crate::mpi::world().is_some() {
+        resolve_mpi();
+    }
+    uring::resolve();
+    posix::resolve_late();
 }
 
 /// The same for MPI's functions, once the program has started MPI.

@@ -193,6 +193,14 @@ impl Area {
         }
     }
 
+    /// Has its first `bytes` backed, or what there is room for: nothing can be backed later.
+    pub(crate) fn back_ahead(&self, bytes: usize) {
+        let end = bytes.min(self.capacity.load(Ordering::Acquire));
+        if end > self.backed.load(Ordering::Acquire) {
+            self.back(end);
+        }
+    }
+
     /// Has the bytes up to `end` backed, or more.
     #[cold]
     #[inline(never)]
@@ -212,7 +220,8 @@ impl Area {
         }
         let lent = self.is_lent();
         let step = if lent { LEAST_STEP } else { PAGE_BYTES };
-        for to in [end.max(from * 2).next_multiple_of(LEAST_STEP).min(capacity), end.next_multiple_of(step).min(capacity)]
+        for to in
+            [end.max(from * 2).next_multiple_of(LEAST_STEP).min(capacity), end.next_multiple_of(step).min(capacity)]
         {
             if to <= from {
                 return true;

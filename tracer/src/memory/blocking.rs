@@ -2,11 +2,13 @@
 //! where a handler of the program must not.
 #![expect(unsafe_code, reason = "rt_sigprocmask(2), sigaltstack(2)")]
 
+use crate::{errno, sys};
+
 /// Signals that the thread's own instructions raise: to hold those back would end the process.
-const RAISED: [libc::c_int; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
-/// The C library's signal for pthread_cancel(3) (nptl: SIGCANCEL).
+const RAISED: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+/// The C library's signals for pthread_cancel(3) and for setuid(2) and its kin (nptl: SIGCANCEL, SIGSETXID).
 const CANCEL: libc::c_int = 32;
+const SET_ID: libc::c_int = 33;
 
 /// A set of signals as the kernel sees it.
 type Set = u64;
@@ -15,15 +17,23 @@ const fn one(signal: libc::c_int) -> Set {
     1 << (signal - 1)
 }
 
-/// Signals are held back until this is dropped.
+/// Signals are held back until this is dropped. Until then nobody may confine this thread either: whether a filter lets it put
+/// the mask back, who knows? Where the gate of `sys` is shut already, nothing is held.
 pub(crate) struct Blocked {
-    before: Set,
+    before: Option<Set>,
+    _leave: Option<sys::Claim>,
 }
 
 impl Blocked {
-    /// Holds back every signal that may come from outside.
+    /// Holds back every signal that may come from outside: for work on a stack where no handler of the program may run.
     pub(crate) fn all() -> Self {
-        Self::set(RAISED.iter().fold(Set::MAX, |set, &signal| set & !one(signal)))
+        Self::set(ALL)
+    }
+
+    /// The same, but for abort(3), and the C library's own signal that changes every thread's user: for short work that may not be
+    /// left in the middle.
+    pub(crate) fn briefly() -> Self {
+        Self::set(ALL & !one(libc::SIGABRT) & !one(SET_ID))
     }
 
     /// Holds back cancellation only: its handler unwinds the stack.
@@ -31,23 +41,42 @@ impl Blocked {
         Self::set(one(CANCEL))
     }
 
+    /// Keeps errno, as does the end.
     fn set(set: Set) -> Self {
-        let mut before: Set = 0;
-        change(libc::SIG_BLOCK, &set, &raw mut before);
-        Self { before }
+        let leave = sys::claim();
+        let before = leave.as_ref().and_then(|_| change(libc::SIG_BLOCK, set));
+        Self { before, _leave: leave }
     }
 }
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        change(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
+        if let Some(before) = self.before {
+            change(libc::SIG_SETMASK, before);
+        }
     }
 }
 
-fn change(how: libc::c_int, set: &Set, before: *mut Set) {
+/// Every signal but those that the thread's own instructions raise.
+const ALL: Set = {
+    let (mut set, mut at) = (Set::MAX, 0);
+    while at < RAISED.len() {
+        set &= !one(RAISED[at]);
+        at += 1;
+    }
+    set
+};
+
+/// rt_sigprocmask(2), by somebody who has leave for it: the mask before; `None` if it is refused. Keeps errno.
+fn change(how: libc::c_int, set: Set) -> Option<Set> {
+    let errno = errno::save();
+    let mut before: Set = 0;
     // SAFETY: both sets are ours, of the size given. The raw system call: the C library's leaves its own signals out, and
     // sets are 128 bytes there.
-    unsafe { crate::sys::syscall!(libc::SYS_rt_sigprocmask, how, std::ptr::from_ref(set), before, size_of::<Set>()) };
+    let done =
+        unsafe { sys::pass_on!(libc::SYS_rt_sigprocmask, how, &raw const set, &raw mut before, size_of::<Set>()) == 0 };
+    errno.restore();
+    done.then_some(before)
 }
 
 /// Whether this thread runs on its alternate signal stack.

@@ -50,6 +50,11 @@ impl<T: Record> Table<T> {
         self.area.lend(part);
     }
 
+    /// As [`Area::back_ahead`].
+    pub(crate) fn back_ahead(&self, bytes: usize) {
+        self.area.back_ahead(bytes);
+    }
+
     /// Forgets all records. Nobody may hold one.
     pub(crate) fn clear(&self) {
         self.area.forget();

@@ -77,8 +77,7 @@ impl Profiled {
                 return None;
             }
             waited += 1;
-            // SAFETY: no preconditions.
-            unsafe { libc::sched_yield() };
+            crate::threads::give_way();
         }
         // SAFETY: taken by this call alone.
         let result = work(unsafe { &mut *self.cell.get() });

@@ -163,7 +163,7 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
             counters: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
         })?;
-            // Before anyone can find it: see `file::find_or_add`.
+        // Before anyone can find it: see `file::find_or_add`.
         note(stream);
         let new = std::ptr::from_ref(stream).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
@@ -193,6 +193,11 @@ pub(super) fn note_all() {
 /// From now on counters lie in the spool. There may be none yet.
 pub(super) fn lend_counters(part: Lent) {
     FOLDED.lend(part);
+}
+
+/// See `registry::back_ahead`.
+pub(super) fn back_ahead() {
+    FOLDED.back_ahead(256 << 10);
 }
 
 /// What was counted since the last trace belongs to the one that is about to be written. The caller has the gate alone.

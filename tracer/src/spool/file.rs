@@ -183,7 +183,9 @@ pub(super) fn name(directory: &CStr, end: &str) -> Option<CString> {
 pub(super) fn size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is ours.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    let known = unsafe {
+        crate::sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, std::ptr::null::<u8>(), &raw mut limit)
+    } == 0;
     if known { limit.rlim_cur } else { 0 }
 }
 
@@ -229,7 +231,7 @@ fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc:
         return Ok(());
     }
     match errno::save().value() {
-        libc::EOPNOTSUPP | libc::ENOSYS => write_zeros(file, offset, length),
+        libc::EOPNOTSUPP | libc::ENOSYS | libc::EPERM => write_zeros(file, offset, length),
         error => Err(error),
     }
 }

@@ -23,6 +23,13 @@ pub(super) fn lend(part: Lent) {
     add(kind::NOTES, &[&super::header::note_texts()]);
 }
 
+/// Has room made for definitions when none can be made any more.
+pub(crate) fn back_ahead() {
+    if let Some(area) = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept)) {
+        area.back_ahead(1 << 20);
+    }
+}
+
 /// There is none: for a forked child.
 pub(super) fn forget() {
     KEPT.store(0, Ordering::Release);

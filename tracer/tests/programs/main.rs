@@ -2,6 +2,7 @@
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
 mod config;
+mod confined;
 mod counters;
 mod counters_mpi;
 mod coverage;
@@ -14,6 +15,7 @@ mod harness;
 mod hdf5;
 mod hostile;
 mod instructions;
+mod jumps;
 mod launcher;
 mod mpi;
 mod mpi_details;
@@ -21,6 +23,7 @@ mod mpi_forms;
 mod other;
 mod posix;
 mod ranks;
+mod reach;
 mod real;
 mod scarce;
 mod spool;

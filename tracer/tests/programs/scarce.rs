@@ -163,7 +163,6 @@ fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32
     None
 }
 
-
 #[test]
 fn sigterm_while_forking() {
     for turn in 0..20 {

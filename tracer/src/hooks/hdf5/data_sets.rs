@@ -43,7 +43,7 @@ pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
     match (Hdf5Id { library: library.id(), id }).find() {
         Some(Hdf5Object::DataSet(set)) => Some(set),
         Some(Hdf5Object::File(_)) => None,
-        None => tls::current().while_away(|| learn(library, id, mpi::active().is_none())),
+        None => tls::current().while_asking(|| learn(library, id, mpi::active().is_none())),
     }
 }
 
@@ -88,12 +88,12 @@ fn opening(
                 Opened::Later { events, datatype, space } if events != 0 && !name.is_null() => {
                     let set = expected(library, id, location, name);
                     if let Some(set) = set {
-                        thread.while_away(|| learn_as_made(library, set, datatype, space));
+                        thread.while_asking(|| learn_as_made(library, set, datatype, space));
                     }
                     set
                 }
-                Opened::Later { .. } | Opened::Named => thread.while_away(|| learn(library, id, true)),
-                Opened::Nameless => thread.while_away(|| learn(library, id, false)),
+                Opened::Later { .. } | Opened::Named => thread.while_asking(|| learn(library, id, true)),
+                Opened::Nameless => thread.while_asking(|| learn(library, id, false)),
             };
             if let Some(set) = set {
                 timer.end_on(end, set, op, None);
@@ -113,7 +113,7 @@ fn opening_object(library: &Library, call: impl FnOnce() -> Hid) -> Hid {
     if let Some(done) = done.filter(|_| id >= 0) {
         done.then(|thread, timer, end| {
             let learnt = || if library.is_data_set(id) { learn(library, id, true) } else { None };
-            if let Some(set) = thread.while_away(learnt) {
+            if let Some(set) = thread.while_asking(learnt) {
                 timer.end_on(end, set, &HDF5_OPEN_DATA_SET, None);
             }
         });

@@ -61,7 +61,7 @@ fn flushing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
             let file = match (Hdf5Id { library: library.id(), id }).find() {
                 Some(Hdf5Object::File(file)) => Some(file),
                 Some(Hdf5Object::DataSet(set)) => Some(set.file),
-                None => thread.while_away(|| file_of_object(library, id)),
+                None => thread.while_asking(|| file_of_object(library, id)),
             };
             if let Some(file) = file {
                 timer.end_at(end, file, &HDF5_SYNC, NO_OFFSET, 0);

@@ -27,7 +27,7 @@ struct Done {
 
 /// Runs `call` as one HDF5 call; `None` beside its result if it is not to be recorded.
 fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>) {
-    let Some(thread) = record::thread().filter(|thread| thread.hdf5_depth.get() == 0 && library.is_recorded()) else {
+    let Some(thread) = record::thread().filter(|thread| !thread.hdf5.is_set() && library.is_recorded()) else {
         return (call(), None);
     };
     if filters::current().is_some_and(|filters| !filters.layers.contain(Layer::Hdf5)) {
@@ -35,11 +35,10 @@ fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>
         Note::Layer.count();
         return (call(), None);
     }
-    thread.hdf5_depth.set(1);
     let timer = Call::begin(thread);
-    let result = call();
+    let result = thread.hdf5.run(call);
+    let thread = crate::tls::current_now();
     let (end, errno) = (clock::now(), errno::save());
-    thread.hdf5_depth.set(0);
     (result, Some(Done { thread, timer, end, errno }))
 }
 

@@ -97,11 +97,11 @@ fn transferring(
     let (result, done) = outermost(library, call);
     if let Some(done) = done.filter(|_| result >= 0) {
         done.then(|thread, timer, end| {
-            let collective = thread.while_away(|| library.is_collective(properties));
+            let collective = thread.while_asking(|| library.is_collective(properties));
             let op = forms[usize::from(collective)];
             for part in parts {
                 let Some(set) = data_set(library, part.data_set) else { continue };
-                let transfer = thread.while_away(|| part.transfer(library, set, events != 0));
+                let transfer = thread.while_asking(|| part.transfer(library, set, events != 0));
                 timer.again().end_on(end, set, op, Some(transfer));
             }
         });

@@ -10,7 +10,7 @@ use crate::mpi::{Handle, SUCCESS, World, world};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::tls::Thread;
-use crate::{clock, errno};
+use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -68,7 +68,7 @@ fn watching(
     call: impl FnOnce(*mut c_void) -> c_int,
     row_of: impl Fn(usize) -> Option<usize>,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call(statuses) };
+    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(statuses) };
     let Some(world) = world() else { return call(statuses) };
     // Completion sets the handles to MPI_REQUEST_NULL, so they are looked up before.
     let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));
@@ -85,8 +85,8 @@ fn watching(
             statuses = own.as_mut_ptr().cast();
         }
     }
-    thread.mpi_depth.set(1);
-    let result = call(statuses);
+    let result = thread.mpi.run(|| call(statuses));
+    let thread = tls::current_now();
     let (end, errno) = (clock::now(), errno::save());
     held.release(|index, request| {
         if result != SUCCESS {
@@ -103,7 +103,6 @@ fn watching(
         completed(thread, world, request, status, end);
         true
     });
-    thread.mpi_depth.set(0);
     errno.restore();
     result
 }
@@ -136,19 +135,15 @@ fn ended_in_error(
         return completed(thread, world, request, status, end);
     }
     let what = request.submitted();
-    thread.mpi_depth.set(0);
     failed(Call::begun_at(thread, what.start), what.file, what.op, what.in_file, code);
-    thread.mpi_depth.set(1);
 }
 
 fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, status: Option<*mut c_void>, end: u64) {
     let what = request.submitted();
     let told = status.map_or(what.asked, |status| status_bytes(world, status));
     let begin = Begin { in_view: what.in_view, in_file: what.in_file };
-    let bytes = moved_bytes(what.file.handle(), what.file, what.op, begin, told);
-    thread.mpi_depth.set(0);
+    let bytes = thread.mpi.run(|| moved_bytes(what.file.handle(), what.file, what.op, begin, told));
     Call::begun_at(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
-    thread.mpi_depth.set(1);
 }
 
 /// Reads what the library has stored for the program.
@@ -178,7 +173,7 @@ fn freeing(request: *mut c_void, call: impl FnOnce() -> c_int) -> c_int {
     if no_mpi_requests() {
         return call();
     }
-    let Some(_) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    let Some(_) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let Some(world) = world() else { return call() };
     let requests = Requests::new(request, 1);
     let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));

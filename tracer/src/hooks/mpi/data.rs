@@ -13,7 +13,7 @@ use crate::ops::{
 };
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{clock, errno};
+use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
@@ -26,30 +26,27 @@ pub(super) fn transferring(
     status: *mut c_void,
     call: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call(status) };
+    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
-    thread.mpi_depth.set(1);
-    let mut begin = place.find(handle, file);
+    let mut begin = thread.mpi.run(|| place.find(handle, file));
     let mut own: OwnStatus = [0; 16];
     let status = readable(world, status, &mut own);
     thread.mpi_file.set(file.file());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
-    let result = call(status);
+    let result = thread.mpi.run(|| call(status));
+    let thread = tls::current_now();
     let (end, errno) = (clock::now(), errno::save());
     if result == SUCCESS {
         if matches!(place, Where::Shared) {
             begin.in_file = thread.nested_offset.get();
         }
         file.count_combiner(op, world.combiner(datatype));
-        let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
-        thread.mpi_depth.set(0);
+        let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
         timer.end_at(end, file.file(), op, begin.in_file, bytes);
     } else {
-        thread.mpi_depth.set(0);
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());
     errno.restore();
     result

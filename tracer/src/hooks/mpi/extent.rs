@@ -103,7 +103,7 @@ pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin,
     }
     let mut size = 0;
     // The library may move a descriptor's position to find out, and moves it back: not a call of the program's.
-    if tls::current().while_away(|| api().file_get_size(handle, &raw mut size)) != SUCCESS {
+    if tls::current().while_asking(|| api().file_get_size(handle, &raw mut size)) != SUCCESS {
         return told;
     }
     file.size_seen.store(size, Ordering::Relaxed);

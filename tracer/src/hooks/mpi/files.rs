@@ -112,7 +112,7 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     // Behind the call a symbolic link would lead nowhere.
     let path = canonical_kept(name);
     let timer = Call::begin(thread);
@@ -144,9 +144,7 @@ pub(super) fn on_file(
         && let Some(file) = handles::find_mpi_file(handle)
     {
         let (end, errno) = (crate::clock::now(), crate::errno::save());
-        let depth = thread.mpi_depth.replace(1);
-        let (offset, length) = place(file);
-        thread.mpi_depth.set(depth);
+        let (offset, length) = crate::tls::current_now().mpi.run(|| place(file));
         timer.end_at(end, file.file(), op, offset, length);
         errno.restore();
     } else if outer && let Some(file) = handles::find_mpi_file(handle) {

@@ -17,7 +17,7 @@ const MOST_KEYS: c_int = 64;
 /// Keeps the hints of the open file `handle`.
 pub(super) fn note(thread: &Thread, comm: Handle, asked: Handle, handle: Handle, file: &'static crate::registry::File) {
     let (Some(world), Some(details)) = (world(), mpi_details_of(file)) else { return };
-    thread.while_away(|| {
+    thread.while_asking(|| {
         let mut rank = -1;
         if api().comm_rank(comm, &raw mut rank) != SUCCESS || rank != 0 || !details.wants_hints() {
             return;

@@ -13,11 +13,8 @@ pub(super) const ERR_OTHER: c_int = 15;
 /// Runs `call` as one MPI call: I/O inside is nested, MPI calls inside pass through. `None` if this call is inside one.
 pub(super) fn outermost(call: impl FnOnce() -> c_int) -> (c_int, bool) {
     let Some(thread) = record::thread_or_muted() else { return (call(), false) };
-    let depth = thread.mpi_depth.get();
-    thread.mpi_depth.set(depth + 1);
-    let result = call();
-    thread.mpi_depth.set(depth);
-    (result, depth == 0)
+    let outermost = !thread.mpi.is_set();
+    (thread.mpi.run(call), outermost)
 }
 
 fn starting(call: impl FnOnce() -> c_int) -> c_int {
@@ -30,7 +27,7 @@ fn starting(call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn finalizing(call: impl FnOnce() -> c_int) -> c_int {
-    if record::thread_or_muted().is_some_and(|thread| thread.mpi_depth.get() == 0) {
+    if record::thread_or_muted().is_some_and(|thread| !thread.mpi.is_set()) {
         lifecycle::mpi_finalizing();
     }
     outermost(call).0

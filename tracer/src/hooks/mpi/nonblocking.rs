@@ -12,7 +12,7 @@ use crate::ops::{
 };
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{clock, errno};
+use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
@@ -31,14 +31,14 @@ pub(super) fn submitting(
     request: *mut c_void,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
-    thread.mpi_depth.set(1);
-    let mut begin = place.find(handle, file);
+    let mut begin = thread.mpi.run(|| place.find(handle, file));
     thread.mpi_file.set(file.file());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
-    let result = call();
+    let result = thread.mpi.run(call);
+    let thread = tls::current_now();
     let (end, errno) = (clock::now(), errno::save());
     if result == SUCCESS && !request.is_null() {
         if matches!(place, Where::Shared) {
@@ -49,16 +49,13 @@ pub(super) fn submitting(
         let (in_view, in_file) = (begin.in_view, begin.in_file);
         let submitted = Submitted { file, op, start: timer.start(), in_view, in_file, asked };
         let request = request_at(world, request, 0);
-        thread.mpi_depth.set(0);
         // Over at once, or no place to remember it.
         if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
             timer.end_at(end, file.file(), op, in_file, asked);
         }
     } else if result != SUCCESS {
-        thread.mpi_depth.set(0);
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());
     errno.restore();
     result

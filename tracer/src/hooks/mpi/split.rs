@@ -11,7 +11,7 @@ use crate::ops::{
 };
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{clock, errno};
+use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
@@ -24,14 +24,14 @@ pub(super) fn beginning(
     place: Where,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call() };
+    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
-    thread.mpi_depth.set(1);
-    let begin = place.find(handle, file);
+    let begin = thread.mpi.run(|| place.find(handle, file));
     thread.mpi_file.set(file.file());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
-    let result = call();
+    let result = thread.mpi.run(call);
+    let thread = tls::current_now();
     if result == SUCCESS {
         let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
@@ -39,9 +39,7 @@ pub(super) fn beginning(
         // The program may free the datatype before the end.
         file.split.combiner.store(world.combiner(datatype).into(), Ordering::Relaxed);
         file.split.start.store(timer.start(), Ordering::Release);
-        thread.mpi_depth.set(0);
     } else {
-        thread.mpi_depth.set(0);
         failed(timer, file, op, begin.in_file, result);
     }
     thread.mpi_file.set(std::ptr::null());
@@ -50,7 +48,7 @@ pub(super) fn beginning(
 
 /// Runs `call`, the second half.
 fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnce(*mut c_void) -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| thread.mpi_depth.get() == 0) else { return call(status) };
+    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
     let start = file.split.start.swap(0, Ordering::AcqRel);
     let mut begin = Begin {
@@ -59,24 +57,21 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
     };
     let mut own: OwnStatus = [0; 16];
     let status = readable(world, status, &mut own);
-    thread.mpi_depth.set(1);
     thread.mpi_file.set(file.file());
     thread.nested_offset.set(NO_OFFSET);
-    let result = call(status);
+    let result = thread.mpi.run(|| call(status));
+    let thread = tls::current_now();
     let (end, errno) = (clock::now(), errno::save());
     if result == SUCCESS && start != 0 {
         if begin.in_file < 0 {
             begin.in_file = thread.nested_offset.get();
         }
         file.count_combiner(op, file.split.combiner.load(Ordering::Relaxed).into());
-        let bytes = moved_bytes(handle, file, op, begin, status_bytes(world, status));
-        thread.mpi_depth.set(0);
+        let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
         Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
     } else if start != 0 {
-        thread.mpi_depth.set(0);
         failed(Call::begun_at(thread, start), file, op, begin.in_file, result);
     }
-    thread.mpi_depth.set(0);
     thread.mpi_file.set(std::ptr::null());
     errno.restore();
     result

@@ -60,12 +60,13 @@ fn is_plausible<T>(address: *const T) -> bool {
     address.is_aligned() && (0x1_0000..1 << bits).contains(&address.addr())
 }
 
-/// Whether the kernel can read there; it reads a signal set and then finds that there is nothing to do with it.
+/// Whether the kernel can read there; it reads a signal set and then finds that there is nothing to do with it. False if it may
+/// not be asked.
 fn is_readable<T>(address: *const T) -> bool {
     let nothing = std::ptr::null_mut::<u8>();
     // SAFETY: an operation of 99 changes nothing.
     let result = unsafe { sys::syscall!(libc::SYS_rt_sigprocmask, 99, address, nothing, 8) };
-    result == 0 || errno::save().value() != libc::EFAULT
+    result == 0 || !matches!(errno::save().value(), libc::EFAULT | libc::EPERM)
 }
 
 /// The control block at this place of the program's list.
@@ -198,6 +199,13 @@ fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long)
         return call();
     }
     wrapped(&|| thread.in_library(&call).into()) as c_int
+}
+
+/// Finds the functions, as far as the library is there.
+pub(in crate::hooks) fn resolve() {
+    if KERNEL_AIO.first().is_some_and(|slot| !slot.address().is_null()) {
+        KERNEL_AIO.iter().for_each(|slot| _ = slot.address());
+    }
 }
 
 /// What a function of libaio answers that is not there.

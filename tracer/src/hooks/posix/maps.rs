@@ -84,7 +84,7 @@ pub(crate) unsafe extern "C" fn mmap(
         if real.is_null() {
             // SAFETY: the caller's own arguments.
             return mapped(unsafe {
-                crate::sys::syscall!(libc::SYS_mmap, address, length, protection, flags, number, offset)
+                crate::sys::pass_on!(libc::SYS_mmap, address, length, protection, flags, number, offset)
             });
         }
         // SAFETY: the symbol has this C type.
@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     let call = || {
         if real.is_null() {
             // SAFETY: the caller's own arguments.
-            return unsafe { crate::sys::syscall!(libc::SYS_munmap, address, length) } as c_int;
+            return unsafe { crate::sys::pass_on!(libc::SYS_munmap, address, length) } as c_int;
         }
         // SAFETY: the symbol has this C type.
         let function = unsafe { std::mem::transmute::<*mut c_void, Munmap>(real) };
@@ -160,7 +160,7 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     let call = || {
         if real.is_null() {
             // SAFETY: the caller's own arguments.
-            return unsafe { crate::sys::syscall!(libc::SYS_msync, address, length, flags) } as c_int;
+            return unsafe { crate::sys::pass_on!(libc::SYS_msync, address, length, flags) } as c_int;
         }
         // SAFETY: the symbol has this C type.
         let function = unsafe { std::mem::transmute::<*mut c_void, Msync>(real) };
@@ -199,7 +199,7 @@ pub(crate) unsafe extern "C" fn mremap(
     let call = || {
         if real.is_null() {
             // SAFETY: the caller's own arguments.
-            return mapped(unsafe { crate::sys::syscall!(libc::SYS_mremap, old, bytes, now, flags, new) });
+            return mapped(unsafe { crate::sys::pass_on!(libc::SYS_mremap, old, bytes, now, flags, new) });
         }
         // SAFETY: the symbol has this C type.
         let function = unsafe { std::mem::transmute::<*mut c_void, Mremap>(real) };

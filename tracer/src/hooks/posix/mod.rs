@@ -15,6 +15,7 @@ mod transfers;
 pub(super) use asynchronous::ASYNCHRONOUS;
 pub(super) use closing::CLOSING;
 pub(super) use copies::COPIES;
+pub(super) use kernel_aio::resolve as resolve_late;
 pub(super) use locks::LOCKS;
 pub(super) use maps::MAPS;
 pub(super) use metadata::METADATA;

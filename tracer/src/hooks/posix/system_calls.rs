@@ -6,7 +6,7 @@
 //! instructions that look into a table and jump on.
 #![expect(unsafe_code, reason = "a naked function, C functions")]
 
-use super::super::uring;
+use super::super::{process, uring};
 use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
@@ -15,7 +15,7 @@ use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::Slot;
-use crate::{lifecycle, sys, tls};
+use crate::{lifecycle, record, sys, tls};
 use libc::{c_int, c_long, c_void, iovec, off_t};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -86,6 +86,8 @@ const RECORDED: &[c_long] = &[
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_exit_group,
+    libc::SYS_prctl,
+    libc::SYS_seccomp,
 ];
 
 /// syscall(2).
@@ -140,7 +142,7 @@ pub(crate) unsafe extern "C" fn syscall() {
 /// syscall(2) itself, while the next definition is not known.
 unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own arguments.
-    unsafe { sys::call(number, [a, b, c, d, e, f]) }
+    unsafe { sys::pass(number, [a, b, c, d, e, f]) }
 }
 
 type Syscall = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
@@ -167,7 +169,8 @@ fn pointer<T>(register: usize) -> *mut T {
 unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own arguments.
     let call = || unsafe { next(number, [a, b, c, d, e, f]) };
-    if tls::current().is_in_library() {
+    // Before the start it may be an allocator, in the middle of its own.
+    if !record::is_begun() || tls::current().is_in_library() {
         return call();
     }
     let (whole, small) = (|| call() as isize, || call() as c_int);
@@ -219,6 +222,8 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
         libc::SYS_io_uring_setup => uring::setting_up(pointer(b), call),
         libc::SYS_io_uring_enter => uring::entering(descriptor, b as u32, d as u32, call),
         libc::SYS_io_uring_register => uring::registering(descriptor, b as u32, pointer(c), d as u32, call),
+        libc::SYS_prctl => process::by_prctl(a, b, c, call),
+        libc::SYS_seccomp => process::by_seccomp(a, b, c, call),
         libc::SYS_exit_group => {
             lifecycle::ending("exit_group", lifecycle::Next::Gone);
             call()

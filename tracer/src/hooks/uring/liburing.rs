@@ -12,6 +12,13 @@ use crate::record;
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+/// Finds the functions, as far as the library is there.
+pub(in crate::hooks) fn resolve() {
+    if LIBURING.first().is_some_and(|slot| !slot.address().is_null()) {
+        LIBURING.iter().for_each(|slot| _ = slot.address());
+    }
+}
+
 /// Whether the functions are those of liburing 2, whose structures are known.
 fn is_known() -> bool {
     const UNKNOWN: u8 = 0;

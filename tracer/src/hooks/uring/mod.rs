@@ -12,5 +12,6 @@ mod liburing;
 mod system;
 mod watch;
 
+pub(super) use liburing::resolve;
 pub(crate) use system::unseen;
 pub(super) use system::{closing, ending_range, entering, prepare, registering, setting_up};

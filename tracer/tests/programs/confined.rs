@@ -1,0 +1,122 @@
+//! Programs that confine themselves by seccomp(2): they end as they would have, and what they did is in the spool.
+
+use crate::harness::{Launch, Outcome, Scratch, Traces, recover, spools, workload};
+
+fn run(scratch: &Scratch, way: &str, calls: &str) -> Outcome {
+    Launch::new(scratch, workload("confined")).arg(scratch.data()).arg(way).arg(calls).run()
+}
+
+/// Writes to each of the two files, on record and counted.
+fn writes(scratch: &Scratch) -> (u64, u64) {
+    let traces = Traces::read(&scratch.traces());
+    let of = |name: &str| traces.totals(&["POSIX"], "write", &scratch.data().join(name)).0;
+    (of("before"), of("after"))
+}
+
+/// Nothing but a line of the tracer's about the spool.
+fn told_once(outcome: &Outcome) {
+    assert_eq!(outcome.code, 5, "{outcome:?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("seccomp") && outcome.stderr.contains("recover"), "{outcome:?}");
+}
+
+#[test]
+fn all_is_in_the_spool_whatever_a_filter_does() {
+    for way in ["kill", "errno", "nosys", "trap", "strict", "system_call", "prctl_call"] {
+        let scratch = Scratch::new();
+        told_once(&run(&scratch, way, "3000"));
+        assert_eq!(spools(&scratch).len(), 1, "{way}");
+        recover(&scratch);
+        assert_eq!(writes(&scratch), (3000, 3000), "{way}");
+    }
+}
+
+#[test]
+fn the_first_call_of_all_comes_behind_the_filter() {
+    let scratch = Scratch::new();
+    told_once(&run(&scratch, "first", "3000"));
+    recover(&scratch);
+    assert_eq!(writes(&scratch), (0, 3000));
+}
+
+#[test]
+fn more_than_there_is_memory_for_is_counted() {
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("kill").arg("60000");
+    told_once(&launch.env("DXT_BUFFER_MAX", "64K").run());
+    recover(&scratch);
+    assert_eq!(writes(&scratch), (60000, 60000));
+}
+
+#[test]
+fn threads_that_are_confined_with_another() {
+    let scratch = Scratch::new();
+    told_once(&run(&scratch, "threads", "2000"));
+    recover(&scratch);
+    assert_eq!(writes(&scratch), (4000, 2000));
+}
+
+#[test]
+fn what_is_opened_behind_the_filter_is_recorded_without_a_name() {
+    let scratch = Scratch::new();
+    told_once(&run(&scratch, "opens", "700"));
+    recover(&scratch);
+    assert_eq!(writes(&scratch), (700, 700));
+    assert_eq!(Traces::read(&scratch.traces()).totals(&["POSIX"], "write", "/.dev".as_ref()).0, 700);
+}
+
+#[test]
+fn a_child_that_confines_itself_leaves_its_parent_alone() {
+    let scratch = Scratch::new();
+    told_once(&run(&scratch, "child", "500"));
+    assert_eq!(spools(&scratch).len(), 1);
+    assert_eq!(writes(&scratch), (1000, 0));
+    recover(&scratch);
+    assert_eq!(writes(&scratch), (1500, 500));
+}
+
+#[test]
+fn a_child_of_a_confined_process_is_counted() {
+    let scratch = Scratch::new();
+    told_once(&run(&scratch, "forks", "500"));
+    recover(&scratch);
+    assert_eq!(writes(&scratch), (500, 500));
+    let traces = Traces::read(&scratch.traces());
+    let notes = traces.processes.iter().flat_map(|process| &process.notes);
+    let children: u64 = notes.filter(|note| note.what.contains("forked children")).map(|note| note.count).sum();
+    assert_eq!(children, 1);
+}
+
+#[test]
+fn a_program_that_forbids_to_read_the_counter() {
+    let scratch = Scratch::new();
+    let outcome = run(&scratch, "no_counter", "300");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""), "{outcome:?}");
+    assert_eq!(writes(&scratch), (300, 600));
+    let traces = Traces::read(&scratch.traces());
+    assert!(traces.processes[0].notes.iter().any(|note| note.what.contains("clock") && note.count == 1));
+}
+
+#[test]
+fn who_only_asks_is_not_confined() {
+    let scratch = Scratch::new();
+    let outcome = run(&scratch, "asks", "300");
+    // The kernel was asked to install a filter, and would not: the tracer has said that it might.
+    assert_eq!(outcome.code, 5, "{outcome:?}");
+    assert!(spools(&scratch).is_empty());
+    assert_eq!(writes(&scratch), (300, 300));
+}
+
+#[test]
+fn without_a_spool_the_trace_ends_where_the_program_confines_itself() {
+    for (mode, spool) in [("trace", "off"), ("counters", "off")] {
+        for way in ["kill", "strict", "errno"] {
+            let scratch = Scratch::new();
+            let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg(way).arg("400");
+            let outcome = launch.env("DXT_ENABLE", mode).env("DXT_SPOOL", spool).run();
+            assert_eq!((outcome.code, outcome.stderr.lines().count()), (5, 1), "{mode} {way}: {outcome:?}");
+            assert!(outcome.stderr.contains("not recorded"), "{outcome:?}");
+            assert_eq!(writes(&scratch), (400, 0), "{mode} {way}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What is at the edge of the tracer's reach: calls before it has started, programs it cannot follow, libraries that go past it.
+
+use crate::harness::{Compiler, Launch, Scratch, Traces, library, skip, workload_with};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn counted(traces: &Traces, what: &str) -> u64 {
+    let notes = traces.processes.iter().flat_map(|process| &process.notes);
+    notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
+}
+
+fn early() -> PathBuf {
+    workload_with("early", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
+}
+
+/// Preloads are initialised from the last to the first: the tracer comes behind, or in front.
+#[test]
+fn constructors_that_write_before_the_tracer_has_started() {
+    for tracer_first in [true, false] {
+        for mode in ["trace", "counters"] {
+            let scratch = Scratch::new();
+            let (tracer, early) = (library().display().to_string(), early().display().to_string());
+            let both = if tracer_first { format!("{tracer}:{early}") } else { format!("{early}:{tracer}") };
+            let launch = Launch::new(&scratch, "/bin/echo").untraced().arg("an argument").env("LD_PRELOAD", both);
+            let launch = launch.env("EARLY_DIR", scratch.data()).env("EARLY_CALLS", "500").env("DXT_ENABLE", mode);
+            let outcome = launch.run();
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+            let traces = Traces::read(&scratch.traces());
+            let writes = |layer, name: &str| traces.totals(&[layer], "write", &scratch.data().join(name));
+            assert_eq!(writes("POSIX", "early"), (500, 4000), "{tracer_first} {mode}");
+            assert_eq!(writes("STDIO", "stream"), (500, 4000), "{tracer_first} {mode}");
+            // Who it is, it knows as ever.
+            let info = &traces.jobs[0].info;
+            assert_eq!(info.args, [b"/bin/echo".to_vec(), b"an argument".to_vec()], "{tracer_first} {mode}");
+        }
+    }
+}
+
+#[test]
+fn a_constructor_of_a_process_that_is_not_traced() {
+    let scratch = Scratch::new();
+    let both = format!("{}:{}", library().display(), early().display());
+    let launch = Launch::new(&scratch, "/bin/true").untraced().env("LD_PRELOAD", both).env("DXT_ENABLE", "off");
+    let outcome = launch.env("EARLY_DIR", scratch.data()).env("EARLY_CALLS", "5").run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    assert!(Traces::read(&scratch.traces()).files.is_empty());
+}
+
+/// A library of little use, and a program that searches for it where it lies itself.
+fn small_library(at: &Path) {
+    let source = at.join("small.c");
+    std::fs::write(&source, "int small(void);\nint small(void) { return 1; }\n").expect("failed to write a source");
+    let mut compiler = Command::new("cc");
+    let done = compiler.args(["-shared", "-fPIC", "-o"]).arg(at.join("libsmall.so")).arg(&source).status();
+    assert!(done.expect("failed to run the compiler").success());
+}
+
+#[test]
+fn libraries_out_of_reach_are_counted_and_found_where_their_opener_says() {
+    let scratch = Scratch::new();
+    let program = workload_with("reach", Compiler::Cc, &["-O1", "-Wl,-rpath,$ORIGIN"]);
+    let copy = scratch.root().join("reach");
+    std::fs::copy(&program, &copy).expect("failed to copy a program");
+    small_library(scratch.root());
+    for preload in [false, true] {
+        let launch = Launch::new(&scratch, &copy).in_data().args(["opens", "libsmall.so"]);
+        let outcome = if preload { launch } else { launch.untraced() }.run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    }
+    assert_eq!(counted(&Traces::read(&scratch.traces()), "RTLD_DEEPBIND"), 2);
+}
+
+#[test]
+fn programs_that_cannot_be_traced_are_counted() {
+    let scratch = Scratch::new();
+    let (source, program) = (scratch.root().join("static.c"), scratch.root().join("static"));
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("failed to write a source");
+    let mut compiler = Command::new("cc");
+    let done = compiler.args(["-static", "-o"]).arg(&program).arg(&source).status();
+    if !done.is_ok_and(|status| status.success()) {
+        return skip("no static C library");
+    }
+    let reach = workload_with("reach", Compiler::Cc, &["-O1", "-Wl,-rpath,$ORIGIN"]);
+    let launch = Launch::new(&scratch, reach).in_data().arg("execs").arg(&program).arg("/bin/true");
+    let outcome = launch.run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 3);
+    // And by a shell.
+    let scratch = Scratch::new();
+    let script = format!("echo x > {}/file; {}; true", scratch.data().display(), program.display());
+    let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 1);
+}
