@@ -1,6 +1,7 @@
 //! From a descriptor or a name to a file: what is traced, under which canonical path, and why not.
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
+use super::certain::{self, Answer, Asked};
 use super::description::{Description, Position};
 use super::descriptors::{self, Known};
 use crate::notes::Note;
@@ -11,16 +12,30 @@ use trace_format::meta::{FileKind, LayoutMoment};
 /// Longest path the kernel hands out (PATH_MAX).
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Looks at a descriptor that was just opened by the program with `flags` of open(2), and books it.
-pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Description> {
-    let found = identify(number);
-    let file = found
-        .as_ref()
-        .and_then(|(identity, path)| file_of(&path[..path.iter().position(|&byte| byte == 0)?], *identity));
-    let position = found.as_ref().map_or(Position::None, |(identity, _)| position_kind(identity.kind));
+/// Looks at a descriptor that was just opened by the program, which asked for `asked` if it gave a name, and books it. May
+/// change errno.
+pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, append: bool) -> Option<&'static Description> {
+    let stat = stat(number);
+    let file = stat.as_ref().and_then(|stat| opened_file(number, asked, stat));
+    let position = stat.map_or(Position::None, |stat| position_kind(stat.identity.kind));
     let description = descriptors::open(number, file, position, append, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
     Some(description)
+}
+
+/// The recorded file behind a descriptor. One that was removed meanwhile has a name that only the kernel knows.
+fn opened_file(number: libc::c_int, asked: Option<Asked>, stat: &Stat) -> Option<&'static File> {
+    let Some(asked) = asked.filter(|asked| stat.links > 0 && !asked.name.is_null()) else {
+        return asked_of_kernel(number, stat);
+    };
+    match certain::file(asked, stat) {
+        Answer::File(file) => file,
+        Answer::Ask(later) => {
+            let file = asked_of_kernel(number, stat)?;
+            later.learn(stat, file);
+            Some(file)
+        }
+    }
 }
 
 /// Reads the layouts of files that are still open, as the trace is about to be written. Changes errno.
@@ -31,7 +46,7 @@ pub(crate) fn read_layouts_again() {
         }
         // The number may stand for another file by now.
         let known = file.identity.get();
-        if identity(number).is_some_and(|found| (found.device, found.inode) == (known.device, known.inode)) {
+        if stat(number).is_some_and(|found| (found.identity.device, found.identity.inode) == (known.device, known.inode)) {
             registry::read_layout(file, number, LayoutMoment::Close);
         }
     });
@@ -61,7 +76,7 @@ fn inherited(number: libc::c_int) -> Option<&'static Description> {
         if flags < 0 {
             return None;
         }
-        let description = opened(number, flags as i32 & libc::O_APPEND != 0)?;
+        let description = opened(number, None, flags as i32 & libc::O_APPEND != 0)?;
         // SAFETY: asks where the position is; moves nothing.
         let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
         description.moved_to(at.max(0));
@@ -93,8 +108,17 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// What the kernel says of a descriptor: its kind and canonical path; `None` for directories, pipes, sockets and the like.
-fn identity(number: libc::c_int) -> Option<Identity> {
+/// What the kernel says of a descriptor without its name.
+pub(super) struct Stat {
+    pub(super) identity: Identity,
+    /// Names that the inode has.
+    pub(super) links: u64,
+    /// When the inode was changed: seconds and nanoseconds.
+    pub(super) changed: [u64; 2],
+}
+
+/// What the kernel says of a descriptor; `None` for directories, pipes, sockets and the like.
+fn stat(number: libc::c_int) -> Option<Stat> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
@@ -107,34 +131,40 @@ fn identity(number: libc::c_int) -> Option<Identity> {
         libc::S_IFCHR => FileKind::Character,
         _ => return None,
     };
-    Some(Identity {
+    let identity = Identity {
         kind,
         device: stat.st_dev,
         inode: stat.st_ino,
         block_size: u32::try_from(stat.st_blksize).unwrap_or(0),
-    })
+    };
+    Some(Stat { identity, links: stat.st_nlink as u64, changed: [stat.st_ctime as u64, stat.st_ctime_nsec as u64] })
 }
 
-/// As [`identity`], with the path, which ends in zero bytes.
-fn identify(number: libc::c_int) -> Option<(Identity, [u8; PATH_BYTES])> {
-    let identity = identity(number)?;
+/// The recorded file behind `number`, by the name that the kernel has for it. Changes errno.
+#[cold]
+#[inline(never)]
+fn asked_of_kernel(number: libc::c_int, stat: &Stat) -> Option<&'static File> {
     let mut link = [0_u8; 40];
     let name = link_of(number, &mut link);
     let mut path = [0_u8; PATH_BYTES];
-    // SAFETY: the name ends in NUL, the buffer is ours and one byte of it stays zero.
+    // SAFETY: the name ends in NUL, and the buffer is ours.
     let length =
-        unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES - 1) };
-    if length > 0 && path[0] == b'/' {
-        return Some((identity, path));
+        unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES) };
+    let length = usize::try_from(length).ok().filter(|length| *length < PATH_BYTES && path[0] == b'/');
+    match length {
+        Some(length) => file_of(&path[..length], stat.identity),
+        // Without proc(5), in a changed root directory, or where the path is longer than the kernel can tell (PATH_MAX), the
+        // file has no name that could be found out; it is still one file.
+        None => file_of(&nameless(stat.identity.device, stat.identity.inode), stat.identity),
     }
-    // Without proc(5), in a changed root directory, the file has no name that could be found out; it is still one file.
-    let missing = length < 0 && errno::save().value() == libc::ENOENT;
-    missing.then(|| (identity, nameless(identity.device, identity.inode)))
 }
 
+/// Length of a path made by [`nameless`].
+const NAMELESS_BYTES: usize = 45;
+
 /// `/.dev/<device>/inode/<number>`, both in hexadecimal.
-fn nameless(device: u64, inode: u64) -> [u8; PATH_BYTES] {
-    let mut path = [0; PATH_BYTES];
+fn nameless(device: u64, inode: u64) -> [u8; NAMELESS_BYTES] {
+    let mut path = [0; NAMELESS_BYTES];
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
         path[at..at + bytes.len()].copy_from_slice(bytes);
@@ -215,7 +245,7 @@ mod tests {
     #[test]
     fn files_without_a_name_have_a_number() {
         let path = nameless(0x801, u64::MAX);
-        let text = std::str::from_utf8(&path).unwrap().trim_end_matches('\0');
+        let text = std::str::from_utf8(&path).unwrap();
         assert_eq!(text, "/.dev/0000000000000801/inode/ffffffffffffffff");
     }
 

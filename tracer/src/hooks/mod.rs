@@ -21,6 +21,7 @@ pub(crate) fn resolve_all() {
         posix::TRANSFERS,
         posix::POSITIONS,
         posix::METADATA,
+        posix::NAMING,
         posix::MAPS,
         posix::COPIES,
         posix::ASYNCHRONOUS,

@@ -15,7 +15,7 @@ mod stream;
 
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
-pub(crate) use file::{condensed, definition as file_definition, files, find as find_file, find_or_add};
+pub(crate) use file::{condensed, definition as file_definition, files, find as find_file, find_by as find_file_by, find_or_add};
 pub(crate) use layouts::read_layout;
 pub(crate) use mpi_details::{Hint, MpiDetails, hints, mpi_details, mpi_details_of};
 pub(crate) use others::estimate as other_files;

@@ -10,7 +10,8 @@ use super::super::uring;
 use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
-use super::opening::{closing, duplicating, forget_range, opening, opening_as};
+use super::naming::{changing, parting};
+use super::opening::{closing, duplicating, forget_range, opening, opening_elsewhere};
 use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
@@ -86,6 +87,23 @@ const RECORDED: &[c_long] = &[
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_exit_group,
+    // Not recorded themselves; see `naming`.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_symlink,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_symlinkat,
+    libc::SYS_chroot,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
 ];
 
 /// syscall(2).
@@ -205,7 +223,7 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
         libc::SYS_openat2 => {
             // SAFETY: the call succeeded, so the kernel has read the structure, which begins with the flags.
             let flags = || unsafe { pointer::<u64>(c).read_unaligned() };
-            opening_as(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
+            opening_elsewhere(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
         }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_open => opening(libc::AT_FDCWD, pointer(a), b as c_int, small).into(),
@@ -223,6 +241,7 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
             lifecycle::ending("exit_group");
             call()
         }
-        _ => call(),
+        libc::SYS_unshare | libc::SYS_setns => parting(call),
+        _ => changing(call),
     }
 }

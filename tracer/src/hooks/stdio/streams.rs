@@ -4,7 +4,7 @@
 use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::description_of;
-use crate::handles::{self, Trust};
+use crate::handles::{self, Asked, Trust};
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::is_own as is_own_process;
 use crate::real::{hooks, none};
@@ -34,6 +34,16 @@ enum Named {
     Descriptor(c_int),
     /// Nothing that has a name.
     Nothing,
+}
+
+impl Named {
+    /// The name that was to be opened, if there is one.
+    fn asked(self) -> Option<Asked> {
+        match self {
+            Self::Path(name) if !name.is_null() => Some(Asked { at: libc::AT_FDCWD, name }),
+            _ => None,
+        }
+    }
 }
 
 /// A stream could not be opened.
@@ -68,7 +78,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
         let description = match number {
             ..0 => None,
             _ if origin == Origin::Given => handles::descriptor(number),
-            _ => handles::opened(number, append),
+            _ => handles::opened(number, named.asked(), append),
         };
         if let Some(description) = description {
             // The stream's buffer moves the descriptor's position unseen.

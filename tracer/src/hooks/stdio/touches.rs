@@ -66,7 +66,13 @@ hooks! { TOUCHES, missing = none();
         = |real| starting(real(command, mode));
     /// pclose(3).
     [pclose](stream: *mut FILE) -> c_int
-        = |real| { ending(stream); real(stream) };
+        = |real| {
+            ending(stream);
+            let status = real(stream);
+            // The program that has ended may have changed names.
+            handles::names_changed();
+            status
+        };
     /// What getc_unlocked(3) calls, compiled into a program, when the buffer is empty.
     [__uflow, __underflow](stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(stream));
