@@ -56,6 +56,10 @@ notes! {
     NotProfiled = "reads and writes that are in the counters, but in no profile";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
+    /// A call whose offset others may have changed before it could be asked for: in a stream that is marked so.
+    Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
+    /// Bytes that no wrapped function has moved, between two that have.
+    Unlocked = "bytes that getc_unlocked, putc_unlocked or their like moved inside the program, in no segment";
     /// A call made while the tracer was busy on the same thread: by a signal handler.
     DuringTracer = "calls of signal handlers while the tracer was busy";
 }

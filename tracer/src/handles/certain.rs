@@ -6,12 +6,14 @@
 //! must not follow links, and that fails at its end because the file is no directory (Linux 5.6); it opens nothing.
 //!
 //! What has been found out is believed again only while nothing can have changed it:
-//! * this process has not called what changes names (rename, symlink, mount, chroot and their like), nor waited for a child
+//! * this process has not called what changes names (rename, symlink, mount and their like), nor waited for a child
 //!   that may have done so: [`changed`];
 //! * fstat(2) tells the same device and inode, and for a name that is not plain also the same time of change and one link: an
 //!   inode with one link has one name, and whatever gives it another one changes that time;
 //! * it is not older than [`BELIEVED_MS`], since other processes change names too. Only one that puts a link in the place
 //!   of a directory that it has moved elsewhere, within that time, can lead to the old name.
+//!
+//! Behind chroot(2), unshare(2) and setns(2) nothing is believed: the kernel is asked for each name.
 //!
 //! Nothing is remembered of the working directory: getcwd(2) is as cheap as fstat(2).
 #![expect(unsafe_code, reason = "openat2(2), close(2), clock_gettime(2); a string of the program")]
@@ -29,7 +31,7 @@ const BELIEVED_MS: u64 = 10;
 
 /// How often names may have changed.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
-/// Threads of this process may have directories of their own: nothing is believed.
+/// Names do not mean what they meant to the rest of the job: the kernel is always asked.
 static DIFFER: AtomicBool = AtomicBool::new(false);
 /// openat2(2) is not to be had.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
@@ -39,7 +41,7 @@ pub(crate) fn changed() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// From now on a name may mean different things to threads of this process (unshare(2), setns(2)).
+/// From now on names may mean other things than to the rest of the job (chroot(2)), or to each thread (unshare(2), setns(2)).
 pub(crate) fn differ() {
     DIFFER.store(true, Ordering::Relaxed);
 }
@@ -75,7 +77,7 @@ impl Moment {
     /// Whether what was found out at `then` (0: never) is believed at this moment.
     pub(super) fn believes(self, then: u64) -> bool {
         let passed = (self.0 as u32).wrapping_sub(then as u32) >> 1;
-        then != 0 && self.0 >> 32 == then >> 32 && u64::from(passed) <= BELIEVED_MS && !DIFFER.load(Ordering::Relaxed)
+        then != 0 && self.0 >> 32 == then >> 32 && u64::from(passed) <= BELIEVED_MS
     }
 
     /// As it is kept.
@@ -102,6 +104,9 @@ pub(super) struct Later {
 /// The file that was opened when the program asked for `asked`. May change errno.
 pub(super) fn file(asked: Asked, stat: &Stat) -> Answer {
     let moment = Moment::now();
+    if DIFFER.load(Ordering::Relaxed) {
+        return Answer::Ask(Later { moment, hash: None });
+    }
     // SAFETY: the kernel has read the string.
     let name = unsafe { CStr::from_ptr(asked.name) }.to_bytes();
     if paths::is_normal(name) { by_path(asked, name, false, stat, moment) } else { relative(asked, name, stat, moment) }
@@ -147,7 +152,8 @@ fn is_plain(asked: Asked) -> bool {
     // `struct open_how`: flags, mode, resolve.
     let how = [(libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64, 0, NO_LINKS];
     // SAFETY: the program's string, which the kernel has read before, and a structure of ours with its size.
-    let number = unsafe { crate::sys::syscall!(libc::SYS_openat2, asked.at, asked.name, how.as_ptr(), size_of_val(&how)) };
+    let number =
+        unsafe { crate::sys::syscall!(libc::SYS_openat2, asked.at, asked.name, how.as_ptr(), size_of_val(&how)) };
     if number >= 0 {
         // A directory has come in the file's place.
         close(number);
@@ -213,7 +219,8 @@ impl Linked {
 
 /// What must be the same for the file at `file` to be believed.
 fn sum(hash: u64, stat: &Stat, moment: u64, file: *mut File) -> u64 {
-    let words = [stat.identity.device, stat.identity.inode, stat.changed[0], stat.changed[1], moment, file.addr() as u64];
+    let words =
+        [stat.identity.device, stat.identity.inode, stat.changed[0], stat.changed[1], moment, file.addr() as u64];
     words.iter().fold(hash, |sum, word| (sum.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 

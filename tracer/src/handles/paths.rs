@@ -92,8 +92,7 @@ fn identity(number: c_int) -> Option<[u64; 3]> {
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
     let mask = libc::STATX_INO | libc::STATX_NLINK | MOUNT;
     // SAFETY: an empty name that ends in NUL, and a structure of ours.
-    let result =
-        unsafe { crate::sys::syscall!(libc::SYS_statx, number, c"".as_ptr(), FLAGS, mask, &raw mut about) };
+    let result = unsafe { crate::sys::syscall!(libc::SYS_statx, number, c"".as_ptr(), FLAGS, mask, &raw mut about) };
     let known = result == 0 && about.stx_mask & mask == mask && about.stx_nlink > 0;
     let device = u64::from(about.stx_dev_major) << 32 | u64::from(about.stx_dev_minor);
     known.then_some([device, about.stx_ino, about.stx_mnt_id])

@@ -46,7 +46,9 @@ pub(crate) fn read_layouts_again() {
         }
         // The number may stand for another file by now.
         let known = file.identity.get();
-        if stat(number).is_some_and(|found| (found.identity.device, found.identity.inode) == (known.device, known.inode)) {
+        if stat(number)
+            .is_some_and(|found| (found.identity.device, found.identity.inode) == (known.device, known.inode))
+        {
             registry::read_layout(file, number, LayoutMoment::Close);
         }
     });
@@ -81,7 +83,7 @@ fn inherited(number: libc::c_int) -> Option<&'static Description> {
         let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
         description.moved_to(at.max(0));
         // Whoever made it may have given it to other processes, or duplicated it.
-        description.share();
+        description.share_with_others();
         Some(description)
     });
     errno.restore();

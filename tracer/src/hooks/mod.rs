@@ -22,6 +22,7 @@ pub(crate) fn resolve_all() {
         posix::POSITIONS,
         posix::METADATA,
         posix::NAMING,
+        posix::SHARING,
         posix::MAPS,
         posix::COPIES,
         posix::ASYNCHRONOUS,

@@ -17,6 +17,7 @@ mod launcher;
 mod mpi;
 mod mpi_details;
 mod mpi_forms;
+mod names;
 mod other;
 mod posix;
 mod ranks;

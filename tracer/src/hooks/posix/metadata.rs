@@ -9,7 +9,7 @@ use crate::ops::{
     Op, POSIX_ALLOCATE, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME, POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE,
     POSIX_TRUNCATE, POSIX_UNLINK,
 };
-use crate::process::is_own;
+use crate::process::seems_own as is_own;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, mode_t, off_t};

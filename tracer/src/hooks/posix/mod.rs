@@ -10,6 +10,7 @@ mod metadata;
 mod naming;
 mod opening;
 mod positions;
+mod sharing;
 mod system_calls;
 mod transfers;
 
@@ -22,5 +23,6 @@ pub(super) use metadata::METADATA;
 pub(super) use naming::NAMING;
 pub(super) use opening::OPENING;
 pub(super) use positions::POSITIONS;
+pub(super) use sharing::SHARING;
 pub(super) use system_calls::prepare;
 pub(super) use transfers::TRANSFERS;

@@ -15,7 +15,7 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, after which threads may have root and working directories of their own.
+/// Runs `call`, after which names may begin at another root, or each thread may have directories of its own.
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
@@ -32,7 +32,7 @@ hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| changing(|| real(to, at, name));
     /// chroot(2).
     [chroot](path: *const c_char) -> c_int
-        = |real| changing(|| real(path));
+        = |real| parting(|| real(path));
     /// mount(2).
     [mount](source: *const c_char, target: *const c_char, kind: *const c_char, flags: c_ulong, data: *const c_void) -> c_int
         = |real| changing(|| real(source, target, kind, flags, data));
@@ -44,7 +44,7 @@ hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| changing(|| real(target, flags));
     /// pivot_root(2).
     [pivot_root](new: *const c_char, old: *const c_char) -> c_int
-        = |real| changing(|| real(new, old));
+        = |real| parting(|| real(new, old));
     /// move_mount(2), of glibc 2.36.
     [move_mount](from: c_int, name: *const c_char, to: c_int, target: *const c_char, flags: c_uint) -> c_int
         = |real| changing(|| real(from, name, to, target, flags));

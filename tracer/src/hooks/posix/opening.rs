@@ -8,7 +8,7 @@
 use super::super::uring;
 use crate::handles::{self, Asked};
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
-use crate::process::is_own as is_own_process;
+use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::{errno, registry};

@@ -34,7 +34,7 @@ pub(crate) fn prepare() {
 /// Numbers from here on are passed on.
 const NUMBERS: usize = 512;
 
-/// System calls that are recorded, as a byte for each number.
+/// System calls that are recorded (1) or noted (2), as a byte for each number.
 static IS_RECORDED: [u8; NUMBERS] = {
     let mut table = [0; NUMBERS];
     let mut at = 0;
@@ -42,8 +42,21 @@ static IS_RECORDED: [u8; NUMBERS] = {
         table[RECORDED[at] as usize] = 1;
         at += 1;
     }
+    let mut at = 0;
+    while at < SHARING.len() {
+        table[SHARING[at] as usize] = 2;
+        at += 1;
+    }
     table
 };
+
+/// System calls after which another process may run in this memory: noted, and passed on untouched.
+const SHARING: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+    libc::SYS_clone,
+    libc::SYS_clone3,
+];
 
 /// SYS_io_pgetevents, which the libc crate lacks (Linux, <asm/unistd_64.h> and <asm-generic/unistd.h>).
 const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
@@ -118,8 +131,11 @@ pub(crate) unsafe extern "C" fn syscall() {
         "cmp rdi, {numbers}",
         "jae 2f",
         "lea rax, [rip + {table}]",
-        "cmp byte ptr [rax + rdi], 0",
-        "jne {recorded}",
+        "movzx eax, byte ptr [rax + rdi]",
+        "cmp eax, 1",
+        "je {recorded}",
+        "jb 2f",
+        "mov byte ptr [rip + {shared}], 1",
         "2:",
         "mov rax, qword ptr [rip + {next}]",
         "test rax, rax",
@@ -130,6 +146,7 @@ pub(crate) unsafe extern "C" fn syscall() {
         recorded = sym recorded,
         next = sym NEXT,
         plain = sym plain,
+        shared = sym crate::process::SHARED,
     );
     #[cfg(target_arch = "aarch64")]
     naked_asm!(
@@ -139,7 +156,13 @@ pub(crate) unsafe extern "C" fn syscall() {
         "add x16, x16, :lo12:{table}",
         "ldrb w16, [x16, x0]",
         "cbz w16, 2f",
+        "tbnz w16, #1, 4f",
         "b {recorded}",
+        "4:",
+        "adrp x16, {shared}",
+        "add x16, x16, :lo12:{shared}",
+        "mov w17, #1",
+        "strb w17, [x16]",
         "2:",
         "adrp x16, {next}",
         "ldr x16, [x16, :lo12:{next}]",
@@ -152,6 +175,7 @@ pub(crate) unsafe extern "C" fn syscall() {
         recorded = sym recorded,
         next = sym NEXT,
         plain = sym plain,
+        shared = sym crate::process::SHARED,
     );
 }
 
@@ -241,7 +265,7 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
             lifecycle::ending("exit_group");
             call()
         }
-        libc::SYS_unshare | libc::SYS_setns => parting(call),
+        libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_unshare | libc::SYS_setns => parting(call),
         _ => changing(call),
     }
 }

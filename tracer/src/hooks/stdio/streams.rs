@@ -6,7 +6,7 @@ use super::positions::{self, Before};
 use super::transfers::description_of;
 use crate::handles::{self, Asked, Trust};
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
-use crate::process::is_own as is_own_process;
+use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::record::{self, Call};
 use crate::{errno, registry};
@@ -112,6 +112,9 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     if number < 0 {
         return call();
     }
+    if let Some(description) = handles::known_description(number) {
+        positions::look(stream, description);
+    }
     let taken = handles::take(number);
     let (Some(thread), Some(file)) = (record::thread(), taken.file()) else {
         taken.close();
@@ -135,7 +138,7 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = description_of(stream) else { return call() };
     let mover = description.turn();
-    description.stream().forget();
+    positions::look(stream, description);
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
