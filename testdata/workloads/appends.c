@@ -4,6 +4,8 @@
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
+#include <stdint.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 

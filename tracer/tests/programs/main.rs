@@ -18,6 +18,7 @@ mod mpi;
 mod mpi_details;
 mod mpi_forms;
 mod names;
+mod offsets;
 mod other;
 mod posix;
 mod ranks;

@@ -78,6 +78,15 @@ fn an_open_asks_for_one_thing_more() {
 }
 
 #[test]
+fn who_runs_in_this_memory_for_a_while_changes_nothing_in_it() {
+    let scratch = Scratch::new();
+    let (log, traces) = Launch::new(&scratch, workload("shares")).arg(scratch.data()).traced();
+    let own = log.first().expect("it writes").pid;
+    let writes = traces.segments.iter().map(|seg| seg.op.clone()).filter(|op| op.pid == own && op.name == "write");
+    assert_same(Order::Thread, &log, &writes.collect::<Vec<_>>());
+}
+
+#[test]
 fn a_file_that_is_new_is_asked_for_without_proc() {
     const CALLS: u64 = 3000;
     let Some((by_name, all)) = added("whole-create", CALLS, "new") else { return };
