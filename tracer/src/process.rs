@@ -28,8 +28,13 @@ pub(crate) fn may_be_shared() {
     SHARED.store(true, Ordering::Relaxed);
 }
 
+/// Whether another process may run in this memory, or has.
+pub(crate) fn is_shared() -> bool {
+    SHARED.load(Ordering::Relaxed)
+}
+
 /// As [`is_own`], for what is done often: the kernel is asked only after vfork(2) or clone(2) was seen. A process that was made
 /// so by machine code of the program's own is taken for this one.
 pub(crate) fn seems_own() -> bool {
-    !SHARED.load(Ordering::Relaxed) || is_own()
+    !is_shared() || is_own()
 }

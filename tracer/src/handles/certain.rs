@@ -13,18 +13,23 @@
 //! * it is not older than [`BELIEVED_MS`], since other processes change names too. Only one that puts a link in the place
 //!   of a directory that it has moved elsewhere, within that time, can lead to the old name.
 //!
+//! In the same step of that clock, of some milliseconds, fstat(2) is not even asked again for a plain name, unless this process
+//! has made others: then one of them may just have put a link there. So a file that is opened again and again costs no system
+//! call.
+//!
 //! Behind chroot(2), unshare(2) and setns(2) nothing is believed: the kernel is asked for each name.
 //!
 //! Nothing is remembered of the working directory: getcwd(2) is as cheap as fstat(2).
 #![expect(unsafe_code, reason = "openat2(2), close(2), clock_gettime(2); a string of the program")]
 
 use super::paths;
-use super::resolve::{Stat, file_of};
+use super::resolve::{Stat, file_of, stat};
+use crate::process;
 use crate::registry::{self, File};
 use libc::{c_char, c_int, c_long};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use trace_format::meta::path_hash;
+use trace_format::meta::{FileKind, path_hash};
 
 /// How long a name is believed, in milliseconds of a clock that is read without a system call and steps by some of them.
 const BELIEVED_MS: u64 = 10;
@@ -33,12 +38,20 @@ const BELIEVED_MS: u64 = 10;
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// Names do not mean what they meant to the rest of the job: the kernel is always asked.
 static DIFFER: AtomicBool = AtomicBool::new(false);
+/// This process has made others, which work beside it.
+static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
 /// openat2(2) is not to be had.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 /// This process, or a child that it waited for, may have changed what names mean.
 pub(crate) fn changed() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// This process has made another one: from now on fstat(2) is asked each time.
+pub(crate) fn has_children() {
+    HAS_CHILDREN.store(true, Ordering::Relaxed);
+    changed();
 }
 
 /// From now on names may mean other things than to the rest of the job (chroot(2)), or to each thread (unshare(2), setns(2)).
@@ -80,6 +93,11 @@ impl Moment {
         then != 0 && self.0 >> 32 == then >> 32 && u64::from(passed) <= BELIEVED_MS
     }
 
+    /// Whether it was found out at this very moment, as far as the clock tells.
+    fn is(self, then: u64) -> bool {
+        self.0 == then && !HAS_CHILDREN.load(Ordering::Relaxed) && !process::is_shared()
+    }
+
     /// As it is kept.
     pub(super) fn raw(self) -> u64 {
         self.0
@@ -88,10 +106,12 @@ impl Moment {
 
 /// What is known of the file that was opened.
 pub(super) enum Answer {
-    /// It is this one, or it is not recorded.
-    File(Option<&'static File>),
+    /// It is this one, of this kind.
+    File(&'static File, FileKind),
+    /// It is not recorded.
+    NotRecorded,
     /// Its name must be asked for; [`Later::learn`] remembers it.
-    Ask(Later),
+    Ask(Stat, Later),
 }
 
 /// A question that the kernel has to answer.
@@ -101,45 +121,64 @@ pub(super) struct Later {
     hash: Option<u64>,
 }
 
-/// The file that was opened when the program asked for `asked`. May change errno.
-pub(super) fn file(asked: Asked, stat: &Stat) -> Answer {
+/// The file that was opened as `number` when the program asked for `asked`. May change errno.
+pub(super) fn file(number: c_int, asked: Asked) -> Answer {
     let moment = Moment::now();
     if DIFFER.load(Ordering::Relaxed) {
-        return Answer::Ask(Later { moment, hash: None });
+        return ask(number, Later { moment, hash: None });
     }
     // SAFETY: the kernel has read the string.
     let name = unsafe { CStr::from_ptr(asked.name) }.to_bytes();
-    if paths::is_normal(name) { by_path(asked, name, false, stat, moment) } else { relative(asked, name, stat, moment) }
+    match paths::is_normal(name) {
+        true => by_path(number, asked, name, false, moment),
+        false => relative(number, asked, name, moment),
+    }
+}
+
+fn ask(number: c_int, later: Later) -> Answer {
+    stat(number).map_or(Answer::NotRecorded, |stat| Answer::Ask(stat, later))
 }
 
 /// As [`file`], for a name that must be made absolute; of common length, so that little of the stack is needed.
 #[inline(never)]
-fn relative(asked: Asked, name: &[u8], stat: &Stat, moment: Moment) -> Answer {
+fn relative(number: c_int, asked: Asked, name: &[u8], moment: Moment) -> Answer {
     let mut buffer = [0; paths::COMMON_BYTES];
     match paths::absolute(asked.at, name, &mut buffer, moment) {
         // With a link in front, `..` leads elsewhere: such a name alone does not say which file it is.
-        Some((length, goes_back)) => by_path(asked, &buffer[..length], goes_back, stat, moment),
-        None => Answer::Ask(Later { moment, hash: None }),
+        Some((length, goes_back)) => by_path(number, asked, &buffer[..length], goes_back, moment),
+        None => ask(number, Later { moment, hash: None }),
     }
 }
 
-fn by_path(asked: Asked, path: &[u8], goes_back: bool, stat: &Stat, moment: Moment) -> Answer {
+fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Moment) -> Answer {
     let hash = path_hash(path);
+    let known = if goes_back { None } else { registry::find_file_by(path, hash) };
+    if let Some(file) = known.filter(|file| moment.is(file.plain.looked.load(Ordering::Relaxed))) {
+        return Answer::File(file, file.identity.get().kind);
+    }
+    let Some(stat) = stat(number) else { return Answer::NotRecorded };
+    // One that was removed meanwhile has a name that only the kernel knows.
+    if stat.links == 0 {
+        return Answer::Ask(stat, Later { moment, hash: None });
+    }
     if !goes_back {
-        let known = registry::find_file_by(path, hash);
-        let plain = known.filter(|file| file.plain.holds(stat, moment));
-        if let Some(file) = plain.or_else(|| linked(hash, stat, moment)) {
-            return Answer::File(Some(file));
+        let plain = known.filter(|file| file.plain.holds(&stat, moment));
+        if let Some(file) = plain {
+            file.plain.looked.store(moment.raw(), Ordering::Relaxed);
+            return Answer::File(file, stat.identity.kind);
+        }
+        if let Some(file) = linked(hash, &stat, moment) {
+            return Answer::File(file, stat.identity.kind);
         }
     }
     if !is_plain(asked) {
-        return Answer::Ask(Later { moment, hash: (!goes_back).then_some(hash) });
+        return Answer::Ask(stat, Later { moment, hash: (!goes_back).then_some(hash) });
     }
-    let file = file_of(path, stat.identity);
-    if let Some(file) = file.filter(|file| file.path == path) {
-        file.plain.put(stat, moment);
+    let Some(file) = file_of(path, stat.identity) else { return Answer::NotRecorded };
+    if file.path == path {
+        file.plain.put(&stat, moment);
     }
-    Answer::File(file)
+    Answer::File(file, stat.identity.kind)
 }
 
 /// Whether there is no link on the way to the file.
@@ -180,6 +219,8 @@ pub(crate) struct Plain {
     moment: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
+    /// When fstat(2) was asked last, and the path believed.
+    looked: AtomicU64,
 }
 
 impl Plain {
@@ -194,6 +235,7 @@ impl Plain {
         self.device.store(stat.identity.device, Ordering::Relaxed);
         self.inode.store(stat.identity.inode, Ordering::Relaxed);
         self.moment.store(moment.raw(), Ordering::Release);
+        self.looked.store(moment.raw(), Ordering::Relaxed);
     }
 }
 

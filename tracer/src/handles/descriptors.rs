@@ -181,5 +181,5 @@ pub(crate) fn duplicate(old: libc::c_int, new: libc::c_int) {
 /// In a forked child, and in its parent: positions are shared from now on.
 pub(crate) fn after_fork() {
     description::share_all();
-    super::certain::changed();
+    super::certain::has_children();
 }

@@ -15,27 +15,28 @@ pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 /// Looks at a descriptor that was just opened by the program, which asked for `asked` if it gave a name, and books it. May
 /// change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, append: bool) -> Option<&'static Description> {
-    let stat = stat(number);
-    let file = stat.as_ref().and_then(|stat| opened_file(number, asked, stat));
-    let position = stat.map_or(Position::None, |stat| position_kind(stat.identity.kind));
-    let description = descriptors::open(number, file, position, append, 0)?;
+    let found = opened_file(number, asked);
+    let position = found.map_or(Position::None, |(_, kind)| position_kind(kind));
+    let description = descriptors::open(number, found.map(|(file, _)| file), position, append, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
     Some(description)
 }
 
-/// The recorded file behind a descriptor. One that was removed meanwhile has a name that only the kernel knows.
-fn opened_file(number: libc::c_int, asked: Option<Asked>, stat: &Stat) -> Option<&'static File> {
-    let Some(asked) = asked.filter(|asked| stat.links > 0 && !asked.name.is_null()) else {
-        return asked_of_kernel(number, stat);
+/// The recorded file behind a descriptor, and its kind.
+fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
+    let (stat, later) = match asked.filter(|asked| !asked.name.is_null()) {
+        None => (stat(number)?, None),
+        Some(asked) => match certain::file(number, asked) {
+            Answer::File(file, kind) => return Some((file, kind)),
+            Answer::NotRecorded => return None,
+            Answer::Ask(stat, later) => (stat, Some(later)),
+        },
     };
-    match certain::file(asked, stat) {
-        Answer::File(file) => file,
-        Answer::Ask(later) => {
-            let file = asked_of_kernel(number, stat)?;
-            later.learn(stat, file);
-            Some(file)
-        }
+    let file = asked_of_kernel(number, &stat)?;
+    if let Some(later) = later {
+        later.learn(&stat, file);
     }
+    Some((file, stat.identity.kind))
 }
 
 /// Reads the layouts of files that are still open, as the trace is about to be written. Changes errno.
@@ -120,7 +121,7 @@ pub(super) struct Stat {
 }
 
 /// What the kernel says of a descriptor; `None` for directories, pipes, sockets and the like.
-fn stat(number: libc::c_int) -> Option<Stat> {
+pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.

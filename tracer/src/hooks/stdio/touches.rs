@@ -66,6 +66,7 @@ fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 
 /// A stream to another program has a descriptor of its own: what its number was before does not count.
 fn starting(stream: *mut FILE) -> *mut FILE {
+    handles::has_children();
     if !stream.is_null() && record::is_on() && is_own_process() {
         let errno = errno::save();
         handles::forget(number_of(stream));
