@@ -6,7 +6,8 @@
  *   write, read     the same at the position
  *   random          the same as pwrite at offsets anywhere in 256 MiB; FILE may be /dev/zero
  *   turn            pwrite on 1,000 descriptors in turn, each of a file of its own
- *   open            open and close, a pair for a call
+ *   open            open and close, a pair for a call; reopen: of 1,000 files in turn; relative: by a relative name; at: by openat;
+ *                   fopen: fopen and fclose; create: of a file that is new each time, FILE.<call>, removed by no one
  *   lock            fcntl F_SETLK, lock and unlock of a byte, a pair for a call
  *   fwrite, fread   the same of 8 bytes on a C stream; fputc, fgetc of 1 byte
  *   whole           COUNT pwrites, nothing else, prints nothing: its caller times the whole process
@@ -25,8 +26,9 @@
 
 enum { MOST_THREADS = 64, WARM_UP = 20000 };
 
-enum operation { PWRITE, PREAD, RANDOM, WRITE, READ, TURN, OPEN, LOCK, FWRITE, FREAD, FPUTC, FGETC };
-static const char *const names[] = {"pwrite", "pread", "random", "write", "read", "turn", "open", "lock", "fwrite", "fread", "fputc", "fgetc"};
+enum operation { PWRITE, PREAD, RANDOM, WRITE, READ, TURN, OPEN, LOCK, FWRITE, FREAD, FPUTC, FGETC, REOPEN, RELATIVE, AT, FOPEN, CREATE };
+static const char *const names[] = {"pwrite", "pread", "random", "write", "read", "turn", "open", "lock", "fwrite", "fread", "fputc", "fgetc",
+                                    "reopen", "relative", "at", "fopen", "create"};
 
 enum { TURNS = 1000 };
 static int fds[MOST_THREADS], turns[TURNS], threads = 1;
@@ -62,6 +64,33 @@ static off_t next_random(void) {
     return (off_t)(state & 0xfffffff);
 }
 
+static const char *last;
+static int directory;
+static long created = TURNS;
+
+/* FILE.<number>, of the calling thread until its next call. */
+static const char *own_name(long number) {
+    static __thread char name[4200];
+    static size_t length;
+    char digits[24];
+    size_t from = sizeof digits - 1;
+    if (name[0] == 0) {
+        length = (size_t)snprintf(name, sizeof name - sizeof digits, "%s.", path);
+    }
+    digits[from] = 0;
+    do {
+        digits[--from] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    memcpy(name + length, digits + from, sizeof digits - from);
+    return name;
+}
+
+static int open_and_close(int at, const char *name, int flags) {
+    int opened = openat(at, name, flags, 0644);
+    return opened >= 0 && close(opened) == 0;
+}
+
 /* Offsets go round a megabyte, so that the file stays small and in memory. By its name, callgrind can count this alone. */
 __attribute__((noinline)) static void calls(long number, int fd) {
     char bytes[8] = "xxxxxxx";
@@ -90,6 +119,15 @@ __attribute__((noinline)) static void calls(long number, int fd) {
         case FREAD: done = fread(bytes, 8, 1, stream) == 1; break;
         case FPUTC: done = fputc('x', stream) == 'x'; break;
         case FGETC: done = fgetc(stream) != EOF; break;
+        case REOPEN: done = open_and_close(AT_FDCWD, own_name(i % TURNS), O_RDONLY); break;
+        case RELATIVE: done = open_and_close(AT_FDCWD, last, O_RDONLY); break;
+        case AT: done = open_and_close(directory, last, O_RDONLY); break;
+        case FOPEN: {
+            FILE *opened = fopen(path, "r");
+            done = opened != NULL && fclose(opened) == 0;
+            break;
+        }
+        case CREATE: done = open_and_close(AT_FDCWD, own_name(created++), O_RDWR | O_CREAT | O_EXCL); break;
         }
         if (!done) {
             failed();
@@ -113,7 +151,7 @@ static double seconds(const struct timespec *t) { return (double)t->tv_sec + (do
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|random|write|read|turn|open|lock|fwrite|fread|fputc|fgetc COUNT FILE [THREADS [own]]\n");
+        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|random|write|read|turn|open|lock|fwrite|fread|fputc|fgetc|reopen|relative|at|fopen|create COUNT FILE [THREADS [own]]\n");
         return 2;
     }
     int whole = strncmp(argv[1], "whole", 5) == 0;
@@ -126,7 +164,7 @@ int main(int argc, char **argv) {
     path = argv[3];
     int own = argc > 5 && strcmp(argv[5], "own") == 0;
     /* Streams read what they want of it, without going round. */
-    off_t size = operation >= FREAD || operation == READ ? 8 * (count + WARM_UP) * threads : 1 << 20;
+    off_t size = (operation >= FREAD && operation <= FGETC) || operation == READ ? 8 * (count + WARM_UP) * threads : 1 << 20;
     if (count < 1 || threads < 1 || threads > MOST_THREADS) {
         failed();
     }
@@ -149,7 +187,25 @@ int main(int argc, char **argv) {
             turns[i] = open_file(i);
         }
     }
-    if (operation >= FWRITE && (stream = fopen(argv[3], operation == FREAD || operation == FGETC ? "r" : "w")) == NULL) {
+    if (operation == REOPEN) {
+        for (int i = 0; i < TURNS; i++) {
+            close(open_file(i));
+        }
+    }
+    if (operation == RELATIVE || operation == AT) {
+        char *parent = strdup(path);
+        char *slash = parent == NULL ? NULL : strrchr(parent, '/');
+        if (slash == NULL) {
+            failed();
+        }
+        *slash = 0;
+        last = path + (slash - parent) + 1;
+        directory = open(parent, O_RDONLY | O_DIRECTORY);
+        if (directory < 0 || (operation == RELATIVE && chdir(parent) != 0)) {
+            failed();
+        }
+    }
+    if (operation >= FWRITE && operation <= FGETC && (stream = fopen(argv[3], operation == FREAD || operation == FGETC ? "r" : "w")) == NULL) {
         failed();
     }
     if (whole) {

@@ -68,6 +68,10 @@ notes! {
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
+    /// A call whose offset others may have changed before it could be asked for: in a stream that is marked so.
+    Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
+    /// Bytes that no wrapped function has moved, between two that have.
+    Unlocked = "bytes that getc_unlocked, putc_unlocked or their like moved inside the program, in no segment";
     /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
     DuringTracer = "calls of signal handlers that interrupted the tracer itself";
 }

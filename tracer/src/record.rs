@@ -4,6 +4,7 @@
 
 use crate::buffer::counting::{MEMORY_KNOWN, MEMORY_UNALIGNED};
 use crate::buffer::{self, Arena};
+use crate::handles::Placed;
 use crate::memory::{Record, Table};
 use crate::notes::{self, Note};
 use crate::ops::Op;
@@ -123,6 +124,31 @@ impl Call {
             return count_without_stream(op);
         };
         append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+    }
+
+    /// As [`Self::end_at`], for a call whose offset may be no more than an estimate.
+    #[inline(always)]
+    pub(crate) fn end_placed(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
+        if placed.is_estimate {
+            self.end_estimated(end, file, op, placed.offset, length);
+        } else {
+            self.end_at(end, file, op, placed.offset, length);
+        }
+    }
+
+    /// As [`Self::end_at`], for a call whose offset is an estimate: such calls have a stream of their own.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_estimated(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
+        let within = within(self.thread);
+        Note::Estimated.count();
+        let Some(stream) = registry::estimated_stream_of(file, op, within) else {
+            return without_stream(self.thread, file, op, offset);
+        };
+        append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+        if within.mpi() {
+            note_nested(self.thread, file, op, offset);
+        }
     }
 
     /// The same for a call that was made inside one of MPI or HDF5.

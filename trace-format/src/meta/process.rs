@@ -128,6 +128,8 @@ pub mod stream_flags {
     pub const FAILED: u8 = 2;
     /// The calls were made inside an HDF5 call of the same thread.
     pub const IN_HDF5: u8 = 8;
+    /// The segments' offsets are estimates: others may have moved the position, or the file's end, at the same time.
+    pub const ESTIMATED: u8 = 16;
 }
 
 /// A stream.

@@ -200,18 +200,68 @@ impl Chunk {
 
 /// Segments of one thread, in order, on their way into counters and profiles. Valid when all zero.
 struct Batch {
-    segments: [Segment; SLOTS],
+    segments: Segments,
     streams: [u32; SLOTS],
     used: usize,
-    /// The streams that have a profile, while they are folded.
-    kinds: [Option<Kind>; SLOTS],
+    /// While it is folded: its segments by stream, and by file and layer, and a stream of each of the latter.
+    alike: Alike,
+    profiles: Alike,
+    kinds: [Option<&'static Stream>; SLOTS],
 }
 
-/// A stream and which of the batch's segments are its.
+struct Segments([Segment; SLOTS]);
+
+/// Which segments of a batch have something in common.
 #[derive(Clone, Copy)]
-struct Kind {
-    stream: &'static Stream,
+struct Same {
+    key: u64,
     members: u64,
+    /// Which of them write.
+    writes: u64,
+}
+
+/// The segments of a batch by what they have in common, in the order in which that is first met. A batch may have as many
+/// streams as segments, so they are found by a table of hashes.
+struct Alike {
+    list: [Same; SLOTS],
+    used: usize,
+    /// Position in the list plus one, or 0.
+    places: [u8; 2 * SLOTS],
+}
+
+impl Alike {
+    fn empty(&mut self) {
+        self.used = 0;
+        self.places.fill(0);
+    }
+
+    fn all(&self) -> &[Same] {
+        self.list.get(..self.used).unwrap_or_default()
+    }
+
+    /// Adds members, at most as many times as a batch has segments; returns their position in the list.
+    fn add(&mut self, key: u64, members: u64, writes: u64) -> usize {
+        let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
+        loop {
+            // Half of the places are free, so the search ends.
+            let Some(number) = self.places.get_mut(place % (2 * SLOTS)) else { return SLOTS };
+            if *number == 0 {
+                *number = self.used as u8 + 1;
+                if let Some(new) = self.list.get_mut(self.used) {
+                    *new = Same { key, members, writes };
+                    self.used += 1;
+                }
+                return self.used - 1;
+            }
+            let at = usize::from(*number) - 1;
+            if let Some(same) = self.list.get_mut(at).filter(|same| same.key == key) {
+                same.members |= members;
+                same.writes |= writes;
+                return at;
+            }
+            place += 1;
+        }
+    }
 }
 
 impl Batch {
@@ -221,7 +271,7 @@ impl Batch {
     }
 
     fn add(&mut self, segment: Segment) {
-        if let (Some(place), Some(stream)) = (self.segments.get_mut(self.used), self.streams.get_mut(self.used)) {
+        if let (Some(place), Some(stream)) = (self.segments.0.get_mut(self.used), self.streams.get_mut(self.used)) {
             (*place, *stream) = (segment, segment.stream().0);
             self.used += 1;
         }
@@ -230,56 +280,37 @@ impl Batch {
     /// Folds stream by stream, then profile by profile, each in the order of the segments: the atomics and the lock are
     /// taken once for each and batch, however they alternate.
     fn fold(&mut self) {
-        let mut used = 0;
-        let mut left = u64::MAX.checked_shr(64 - self.used as u32).unwrap_or(0);
-        while left != 0 {
-            let Some(&id) = self.streams.get(left.trailing_zeros() as usize) else { return };
-            let members = self.of(id) & left;
-            left &= !members;
-            if let Some(stream) = registry::stream_by_id(StreamId(id)) {
-                self.count(stream, members);
-                if stream.role != Role::None
-                    && let Some(place) = self.kinds.get_mut(used)
-                {
-                    *place = Some(Kind { stream, members });
-                    used += 1;
+        let Self { segments, streams, used, alike, profiles, kinds } = self;
+        alike.empty();
+        profiles.empty();
+        for (at, &id) in streams.iter().enumerate().take(*used) {
+            alike.add(u64::from(id), 1 << at, 0);
+        }
+        for &Same { key: id, members, .. } in alike.all() {
+            let Some(stream) = registry::stream_by_id(StreamId(id as u32)) else { continue };
+            segments.count(stream, members);
+            if stream.role != Role::None {
+                let key = std::ptr::from_ref(stream.file).addr() as u64 | stream.layer as u64;
+                let writes = if stream.role == Role::Writes { members } else { 0 };
+                if let Some(kind) = kinds.get_mut(profiles.add(key, members, writes)) {
+                    *kind = Some(stream);
                 }
             }
         }
-        for first in 0..used.min(SLOTS) {
-            let Some((Some(kind), after)) = self.kinds.get_mut(first..used).and_then(<[_]>::split_first_mut) else {
-                continue;
-            };
-            let kind = *kind;
-            let written = |kind: Kind| if kind.stream.role == Role::Writes { kind.members } else { 0 };
-            let (mut members, mut writes) = (kind.members, written(kind));
-            for other in after {
-                let same = |other: &mut Kind| {
-                    std::ptr::eq(other.stream.file, kind.stream.file) && other.stream.layer == kind.stream.layer
-                };
-                if let Some(other) = other.take_if(same) {
-                    members |= other.members;
-                    writes |= written(other);
-                }
+        for (same, stream) in profiles.all().iter().zip(kinds) {
+            if let Some(stream) = stream {
+                segments.profile(stream, same.members, same.writes);
             }
-            self.profile(kind.stream, members, writes);
         }
     }
+}
 
-    /// Which segments are of the stream `id`; without branches, since it is asked for each stream of a batch.
-    fn of(&self, id: u32) -> u64 {
-        let mut members = 0;
-        for (bit, stream) in self.streams.iter().enumerate() {
-            members |= u64::from(*stream == id) << bit;
-        }
-        members
-    }
-
+impl Segments {
     /// The `members` and their bits.
     fn those(&self, mut members: u64) -> impl Iterator<Item = (u64, &Segment)> {
         std::iter::from_fn(move || {
             let at = members.trailing_zeros();
-            let segment = self.segments.get(at as usize)?;
+            let segment = self.0.get(at as usize)?;
             members &= members - 1;
             Some((1 << at, segment))
         })
@@ -333,5 +364,30 @@ fn access(segment: &Segment, writes: bool) -> Access {
         start: start(segment),
         end: segment.end,
         memory_unaligned: (segment.start & MEMORY_KNOWN != 0).then_some(segment.start & MEMORY_UNALIGNED != 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_alike_is_found_however_many_kinds_there_are() {
+        for kinds in [1, 2, 3, 63, 64_u64] {
+            let mut alike =
+                Alike { list: [Same { key: 0, members: 0, writes: 0 }; SLOTS], used: 7, places: [1; 2 * SLOTS] };
+            alike.empty();
+            for at in 0..SLOTS as u64 {
+                // Keys that are apart by what hashes like.
+                let position = alike.add((at % kinds) << 40, 1 << at, (at % 2) << at);
+                assert_eq!(position as u64, at % kinds);
+            }
+            assert_eq!(alike.all().len() as u64, kinds);
+            for (number, same) in (0..).zip(alike.all()) {
+                let members = (0..64).filter(|at| at % kinds == number).fold(0, |all, at| all | 1_u64 << at);
+                assert_eq!((same.key, same.members), (number << 40, members));
+                assert_eq!(same.writes, members & 0xaaaa_aaaa_aaaa_aaaa);
+            }
+        }
     }
 }

@@ -20,12 +20,27 @@ pub(crate) enum Position {
     None = 2,
 }
 
+/// Bit: opened with O_APPEND.
+const APPENDS: u8 = 1;
+/// Bit: other processes may have it.
+const OTHERS: u8 = 2;
+
+/// Where in the file a call began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    /// The offset, or -1.
+    pub(crate) offset: i64,
+    /// Others may have moved the position, or the end of the file, before the kernel could be asked.
+    pub(crate) is_estimate: bool,
+}
+
 /// An open file description.
 pub(crate) struct Description {
     file: AtomicPtr<File>,
     position: AtomicI64,
     kind: AtomicU8,
-    append: AtomicU8,
+    /// [`APPENDS`] and [`OTHERS`].
+    doubts: AtomicU8,
     /// Descriptors that refer to it.
     references: AtomicU32,
     /// Thread inside a call that moves the position, or 0.
@@ -55,7 +70,7 @@ pub(super) fn new(file: &'static File, position: Position, append: bool, at: i64
             file: AtomicPtr::new(std::ptr::null_mut()),
             position: AtomicI64::new(0),
             kind: AtomicU8::new(0),
-            append: AtomicU8::new(0),
+            doubts: AtomicU8::new(0),
             references: AtomicU32::new(0),
             mover: AtomicU32::new(0),
             next_free: AtomicPtr::new(std::ptr::null_mut()),
@@ -66,7 +81,7 @@ pub(super) fn new(file: &'static File, position: Position, append: bool, at: i64
     description.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
     description.position.store(at, Ordering::Relaxed);
     description.kind.store(position as u8, Ordering::Relaxed);
-    description.append.store(u8::from(append), Ordering::Relaxed);
+    description.doubts.store(u8::from(append) * APPENDS, Ordering::Relaxed);
     description.mover.store(0, Ordering::Relaxed);
     description.stream.trust(Trust::Others);
     description.references.store(1, Ordering::Release);
@@ -92,7 +107,7 @@ fn reuse() -> Option<&'static Description> {
 /// Marks every description as shared with another process.
 pub(super) fn share_all() {
     for description in DESCRIPTIONS.iter() {
-        description.share();
+        description.share_with_others();
         description.stream.trust(Trust::Others);
         description.mover.store(0, Ordering::Relaxed);
     }
@@ -141,6 +156,19 @@ impl Description {
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
+    /// The same, and it is another process: what the kernel says of the position may be what that one has made of it.
+    pub(crate) fn share_with_others(&self) {
+        self.share();
+        self.doubts.fetch_or(OTHERS, Ordering::Relaxed);
+    }
+
+    /// Whether what a C stream on it tells of its position is no more than an estimate: another process moves it too, or the
+    /// bytes go to wherever the file ends when the buffer is emptied.
+    #[inline(always)]
+    pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
+        self.doubts.load(Ordering::Relaxed) & (OTHERS | if writes { APPENDS } else { 0 }) != 0
+    }
+
     /// Whether there is a position at all.
     pub(crate) fn has_position(&self) -> bool {
         self.kind.load(Ordering::Relaxed) != Position::None as u8
@@ -148,12 +176,15 @@ impl Description {
 
     /// Whether writes go to the end of the file (O_APPEND).
     pub(crate) fn appends(&self) -> bool {
-        self.append.load(Ordering::Relaxed) != 0
+        self.doubts.load(Ordering::Relaxed) & APPENDS != 0
     }
 
     /// After fcntl(F_SETFL).
     pub(crate) fn set_append(&self, append: bool) {
-        self.append.store(u8::from(append), Ordering::Relaxed);
+        let _ = match append {
+            true => self.doubts.fetch_or(APPENDS, Ordering::Relaxed),
+            false => self.doubts.fetch_and(!APPENDS, Ordering::Relaxed),
+        };
     }
 
     /// What is known of the position of the C stream on it.
@@ -219,16 +250,27 @@ impl Description {
         Mover { thread: me, alone: true }
     }
 
-    /// After such a call that moved `bytes`, by `descriptor`; returns the offset at which it began.
+    /// After such a call that moved `bytes`, by `descriptor`; `appended` says that they went to the end of the file. Returns where
+    /// it began.
     #[inline(always)]
-    pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, writes: bool) -> i64 {
-        let offset = if self.kind.load(Ordering::Relaxed) == Position::Followed as u8 && !(writes && self.appends()) {
-            self.position.fetch_add(bytes, Ordering::Relaxed)
+    pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, appended: bool) -> Placed {
+        let placed = if self.kind.load(Ordering::Relaxed) == Position::Followed as u8 && !appended {
+            Placed { offset: self.position.fetch_add(bytes, Ordering::Relaxed), is_estimate: !mover.alone }
         } else {
-            self.moved_by_others(descriptor, bytes)
+            self.placed_by_asking(&mover, descriptor, bytes)
         };
         self.settle(mover);
-        offset
+        placed
+    }
+
+    /// The kernel leaves the position behind the bytes, and it is this description's alone: so also where they are appended
+    /// the answer is exact, unless somebody else moves this very position.
+    #[cold]
+    fn placed_by_asking(&self, mover: &Mover, descriptor: libc::c_int, bytes: i64) -> Placed {
+        let offset = self.moved_by_others(descriptor, bytes);
+        let others = self.doubts.load(Ordering::Relaxed) & OTHERS != 0 || !mover.alone;
+        // A call that moved nothing began where it began, whoever else writes.
+        Placed { offset, is_estimate: others && offset >= 0 && bytes > 0 }
     }
 
     #[cold]

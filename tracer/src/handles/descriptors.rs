@@ -49,7 +49,10 @@ fn slot(number: libc::c_int) -> Option<&'static Descriptor> {
 /// As [`slot`], for a number that is about to be booked.
 fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
     let slot = slot(number).or_else(|| grow(number))?;
-    HIGHEST.fetch_max(number as usize, Ordering::Relaxed);
+    // Mostly it is not higher, and looking is cheaper.
+    if HIGHEST.load(Ordering::Relaxed) < number as usize {
+        HIGHEST.fetch_max(number as usize, Ordering::Relaxed);
+    }
     Some(slot)
 }
 
@@ -191,4 +194,5 @@ pub(crate) fn duplicate(old: libc::c_int, new: libc::c_int) {
 /// In a forked child, and in its parent: positions are shared from now on.
 pub(crate) fn after_fork() {
     description::share_all();
+    super::certain::has_children();
 }

@@ -1,6 +1,7 @@
 //! What the program holds: descriptors (and the open file descriptions behind them) and MPI files. Hooks ask here which
 //! file a handle stands for and where its position is.
 
+mod certain;
 mod description;
 mod descriptors;
 mod hdf5_objects;
@@ -8,12 +9,14 @@ pub(crate) mod mappings;
 mod mpi_files;
 mod mpi_requests;
 mod names;
+mod paths;
 pub(crate) mod pending;
 mod resolve;
 pub(crate) mod rings;
 mod stream;
 
-pub(crate) use description::{Description, Mover};
+pub(crate) use certain::{Asked, Plain, changed as names_changed, differ as names_differ, has_children};
+pub(crate) use description::{Description, Mover, Placed};
 pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, known_description, prepare, take};
 pub(crate) use hdf5_objects::{Hdf5Id, Hdf5Object, forget_all as forget_hdf5_objects};
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};

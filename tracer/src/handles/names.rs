@@ -1,8 +1,9 @@
 //! Files that a call names and does not open: the name made absolute, lexically, against the working directory or a
 //! descriptor's directory. Symbolic links are not followed: that would take system calls that the program does not make.
-#![expect(unsafe_code, reason = "readlink(2), getcwd(2), access(2); a string of the program")]
+#![expect(unsafe_code, reason = "access(2); a string of the program")]
 
-use super::resolve::{PATH_BYTES, link_of};
+use super::certain::Moment;
+use super::paths;
 use crate::config::Mode;
 use crate::memory::Loan;
 use crate::notes::Note;
@@ -130,71 +131,10 @@ fn with_path(
         Note::Name.count();
         return None;
     };
-    let Some(length) = absolute(at, name, &mut path) else {
+    let Some((length, _)) = paths::absolute(at, name, &mut *path, Moment::now()) else {
         Note::Name.count();
         return None;
     };
     let path = &path[..length];
     if is_recorded(path) { find(path) } else { None }
-}
-
-/// Writes `name`, made absolute, and returns its length; `None` if it is empty, too long or relative to nothing.
-fn absolute(at: c_int, name: &[u8], out: &mut [u8; PATH_BYTES]) -> Option<usize> {
-    let first = name.first()?;
-    let mut length = 0;
-    if *first != b'/' {
-        let mut link = [0_u8; 40];
-        let got = if at == libc::AT_FDCWD {
-            // SAFETY: the buffer is ours; the result counts the NUL.
-            unsafe { crate::sys::syscall!(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) - 1 }
-        } else {
-            let link = link_of(at, &mut link);
-            // SAFETY: the name ends in NUL, the buffer is ours.
-            unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, link, out.as_mut_ptr(), PATH_BYTES) }
-        };
-        // A directory that is out of reach has a name that does not begin with a slash.
-        length = usize::try_from(got).ok().filter(|&got| got > 0 && got < PATH_BYTES && out[0] == b'/')?;
-        if length == 1 {
-            length = 0;
-        }
-    }
-    for part in name.split(|&byte| byte == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." => length = out[..length].iter().rposition(|&byte| byte == b'/').unwrap_or(0),
-            _ => {
-                let end = length + 1 + part.len();
-                let place = out.get_mut(length..end)?;
-                place[0] = b'/';
-                place[1..].copy_from_slice(part);
-                length = end;
-            }
-        }
-    }
-    if length == 0 {
-        out[0] = b'/';
-        length = 1;
-    }
-    Some(length)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn made(name: &str) -> Option<String> {
-        let mut out = [0; PATH_BYTES];
-        absolute(libc::AT_FDCWD, name.as_bytes(), &mut out).map(|length| String::from_utf8_lossy(&out[..length]).into())
-    }
-
-    #[test]
-    fn names_become_absolute() {
-        for (name, path) in [("/a/b", "/a/b"), ("//a/./b/../c/", "/a/c"), ("/../..", "/"), ("/", "/")] {
-            assert_eq!(made(name).as_deref(), Some(path));
-        }
-        let here = std::env::current_dir().unwrap();
-        assert_eq!(made("x/../y"), Some(here.join("y").display().to_string()));
-        assert_eq!(made(""), None);
-        assert_eq!(made(&"/x".repeat(3000)), None);
-    }
 }

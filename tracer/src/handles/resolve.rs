@@ -1,6 +1,7 @@
 //! From a descriptor or a name to a file: what is traced, under which canonical path, and why not.
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
+use super::certain::{self, Answer, Asked};
 use super::description::{Description, Position};
 use super::descriptors::{self, Known};
 use crate::memory::Loan;
@@ -12,14 +13,36 @@ use trace_format::meta::{FileKind, LayoutMoment};
 /// Longest path the kernel hands out (PATH_MAX).
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Looks at a descriptor that was just opened by the program with `flags` of open(2), and books it.
-pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Description> {
-    let found = identify(number);
-    let file = found.as_ref().and_then(|(identity, path, length)| file_of(&path[..*length], *identity));
-    let position = found.as_ref().map_or(Position::None, |(identity, ..)| position_kind(identity.kind));
-    let description = descriptors::open(number, file, position, append, 0)?;
+/// Looks at a descriptor that was just opened by the program, which asked for `asked` if it gave a name, and books it. May
+/// change errno.
+pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, append: bool) -> Option<&'static Description> {
+    let found = opened_file(number, asked);
+    let position = found.map_or(Position::None, |(_, kind)| position_kind(kind));
+    let description = descriptors::open(number, found.map(|(file, _)| file), position, append, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
     Some(description)
+}
+
+/// The recorded file behind a descriptor, and its kind.
+fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
+    if crate::sys::is_shut() {
+        // The kernel may not be asked. It is something that was opened, so most likely a file.
+        let unknown = Identity { kind: FileKind::Regular, ..Identity::default() };
+        return file_of(&nameless(0, 0), unknown).map(|file| (file, unknown.kind));
+    }
+    let (stat, later) = match asked.filter(|asked| !asked.name.is_null()) {
+        None => (stat(number)?, None),
+        Some(asked) => match certain::file(number, asked) {
+            Answer::File(file, kind) => return Some((file, kind)),
+            Answer::NotRecorded => return None,
+            Answer::Ask(stat, later) => (stat, Some(later)),
+        },
+    };
+    let file = asked_of_kernel(number, &stat)?;
+    if let Some(later) = later {
+        later.learn(&stat, file);
+    }
+    Some((file, stat.identity.kind))
 }
 
 /// Reads the layouts of files that are still open, as the trace is about to be written. Changes errno.
@@ -30,7 +53,9 @@ pub(crate) fn read_layouts_again() {
         }
         // The number may stand for another file by now.
         let known = file.identity.get();
-        if identity(number).is_some_and(|found| (found.device, found.inode) == (known.device, known.inode)) {
+        if stat(number)
+            .is_some_and(|found| (found.identity.device, found.identity.inode) == (known.device, known.inode))
+        {
             registry::read_layout(file, number, LayoutMoment::Close);
         }
     });
@@ -64,12 +89,12 @@ fn inherited(number: libc::c_int) -> Option<&'static Description> {
         if flags < 0 {
             return None;
         }
-        let description = opened(number, flags as i32 & libc::O_APPEND != 0)?;
+        let description = opened(number, None, flags as i32 & libc::O_APPEND != 0)?;
         // SAFETY: asks where the position is; moves nothing.
         let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
         description.moved_to(at.max(0));
         // Whoever made it may have given it to other processes, or duplicated it.
-        description.share();
+        description.share_with_others();
         Some(description)
     });
     errno.restore();
@@ -96,8 +121,17 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// What the kernel says of a descriptor: its kind and canonical path; `None` for directories, pipes, sockets and the like.
-fn identity(number: libc::c_int) -> Option<Identity> {
+/// What the kernel says of a descriptor without its name.
+pub(super) struct Stat {
+    pub(super) identity: Identity,
+    /// Names that the inode has.
+    pub(super) links: u64,
+    /// When the inode was changed: seconds and nanoseconds.
+    pub(super) changed: [u64; 2],
+}
+
+/// What the kernel says of a descriptor; `None` for directories, pipes, sockets and the like.
+pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
@@ -110,46 +144,43 @@ fn identity(number: libc::c_int) -> Option<Identity> {
         libc::S_IFCHR => FileKind::Character,
         _ => return None,
     };
-    Some(Identity {
+    let identity = Identity {
         kind,
         device: stat.st_dev,
         inode: stat.st_ino,
         block_size: u32::try_from(stat.st_blksize).unwrap_or(0),
-    })
+    };
+    Some(Stat { identity, links: stat.st_nlink as u64, changed: [stat.st_ctime as u64, stat.st_ctime_nsec as u64] })
 }
 
-/// As [`identity`], with the path and its length.
-fn identify(number: libc::c_int) -> Option<(Identity, Loan, usize)> {
-    if crate::sys::is_shut() {
-        // The kernel may not be asked. It is something that was opened, so most likely a file.
-        let unknown = Identity { kind: FileKind::Regular, ..Identity::default() };
-        let mut path = Loan::take()?;
-        let length = nameless(0, 0, &mut path);
-        return Some((unknown, path, length));
-    }
-    let identity = identity(number)?;
+/// The recorded file behind `number`, by the name that the kernel has for it. Changes errno.
+#[cold]
+#[inline(never)]
+fn asked_of_kernel(number: libc::c_int, stat: &Stat) -> Option<&'static File> {
     let mut link = [0_u8; 40];
     let name = link_of(number, &mut link);
     let Some(mut path) = Loan::take() else {
         Note::FileTableFull.count();
         return None;
     };
-    // SAFETY: the name ends in NUL, the buffer is ours.
+    // SAFETY: the name ends in NUL, and the buffer is ours.
     let length =
-        unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES - 1) };
-    if length > 0 && path[0] == b'/' {
-        return Some((identity, path, length as usize));
+        unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES) };
+    let length = usize::try_from(length).ok().filter(|length| *length < PATH_BYTES && path[0] == b'/');
+    match length {
+        Some(length) => file_of(&path[..length], stat.identity),
+        // Without proc(5), in a changed root directory, or where the path is longer than the kernel can tell (PATH_MAX), the
+        // file has no name that could be found out; it is still one file.
+        None => file_of(&nameless(stat.identity.device, stat.identity.inode), stat.identity),
     }
-    // Without proc(5), in a changed root directory, the file has no name that could be found out; it is still one file.
-    let missing = length < 0 && errno::save().value() == libc::ENOENT;
-    missing.then(|| {
-        let length = nameless(identity.device, identity.inode, &mut path);
-        (identity, path, length)
-    })
 }
 
+/// Length of a path made by [`nameless`].
+const NAMELESS_BYTES: usize = 45;
+
 /// `/.dev/<device>/inode/<number>`, both in hexadecimal.
-fn nameless(device: u64, inode: u64, path: &mut [u8; PATH_BYTES]) -> usize {
+fn nameless(device: u64, inode: u64) -> [u8; NAMELESS_BYTES] {
+    let mut path = [0; NAMELESS_BYTES];
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
         path[at..at + bytes.len()].copy_from_slice(bytes);
@@ -159,7 +190,7 @@ fn nameless(device: u64, inode: u64, path: &mut [u8; PATH_BYTES]) -> usize {
     put(&hexadecimal(device));
     put(b"/inode/");
     put(&hexadecimal(inode));
-    at
+    path
 }
 
 fn hexadecimal(number: u64) -> [u8; 16] {
@@ -229,9 +260,8 @@ mod tests {
 
     #[test]
     fn files_without_a_name_have_a_number() {
-        let mut path = [0; PATH_BYTES];
-        let length = nameless(0x801, u64::MAX, &mut path);
-        let text = std::str::from_utf8(&path[..length]).unwrap();
+        let path = nameless(0x801, u64::MAX);
+        let text = std::str::from_utf8(&path).unwrap();
         assert_eq!(text, "/.dev/0000000000000801/inode/ffffffffffffffff");
     }
 

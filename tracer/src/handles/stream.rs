@@ -4,6 +4,7 @@
 //! What is remembered holds only while the stream is in the buffer in which that call left it, as its pointers (the marks)
 //! show: whatever moves the stream moves one of them. It holds less if others can move the kernel's position under a stream: see `Trust`.
 
+use crate::notes::Note;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
 
 /// The pointers of a stream's buffer that a transfer moves: where it reads, the input's end, the output's start, where it
@@ -26,7 +27,9 @@ pub(crate) struct StreamPosition {
     trust: AtomicU8,
     /// Or -1.
     at: AtomicI64,
+    /// Valid if `marked`: where the stream was left, whether or not its position is known.
     marks: [AtomicUsize; 4],
+    marked: AtomicU8,
 }
 
 impl StreamPosition {
@@ -36,6 +39,7 @@ impl StreamPosition {
             trust: AtomicU8::new(Trust::Others as u8),
             at: AtomicI64::new(-1),
             marks: [const { AtomicUsize::new(0) }; 4],
+            marked: AtomicU8::new(0),
         }
     }
 
@@ -48,6 +52,7 @@ impl StreamPosition {
     /// Something has moved the position.
     #[inline(always)]
     pub(crate) fn forget(&self) {
+        self.marked.store(0, Ordering::Relaxed);
         self.at.store(-1, Ordering::Relaxed);
     }
 
@@ -55,7 +60,7 @@ impl StreamPosition {
     /// `waiting` says that the buffer holds bytes.
     #[inline(always)]
     pub(crate) fn take(&self, marks: Marks, waiting: bool) -> Option<i64> {
-        let at = self.at.load(Ordering::Relaxed);
+        let (at, marked) = (self.at.load(Ordering::Relaxed), self.marked.load(Ordering::Relaxed));
         self.forget();
         let left = |mark: usize| self.marks[mark].load(Ordering::Relaxed);
         // Code of the headers, compiled into the program, moves on in the buffer; what it calls at the end makes us forget.
@@ -63,16 +68,21 @@ impl StreamPosition {
         let written = marks[3].wrapping_sub(left(3)) as i64;
         let same =
             marks[1] == left(1) && marks[2] == left(2) && read >= 0 && written >= 0 && (read == 0 || written == 0);
+        // Code of the headers has moved them; the marks of a buffer that was left to others say nothing.
+        if read | written != 0 && same && marked != 0 {
+            Note::Unlocked.count_many((read + written) as u64);
+        }
         let trusted = waiting || self.trust.load(Ordering::Relaxed) == Trust::Alone as u8;
         (at >= 0 && same && trusted).then_some(at + read + written)
     }
 
-    /// The stream was left at `at` with these marks.
+    /// The stream was left at `at` (-1: unknown) with these marks.
     #[inline(always)]
     pub(crate) fn put(&self, at: i64, marks: Marks) {
         for (mark, now) in self.marks.iter().zip(marks) {
             mark.store(now, Ordering::Relaxed);
         }
+        self.marked.store(1, Ordering::Relaxed);
         self.at.store(at, Ordering::Relaxed);
     }
 }

@@ -22,6 +22,8 @@ pub(crate) fn resolve_all() {
         posix::TRANSFERS,
         posix::POSITIONS,
         posix::METADATA,
+        posix::NAMING,
+        posix::SHARING,
         posix::MAPS,
         posix::COPIES,
         posix::ASYNCHRONOUS,

@@ -5,6 +5,7 @@ use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity};
 use super::stream::Within;
 use super::{layouts, others, profiles};
+use crate::handles::Plain;
 use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
@@ -66,7 +67,11 @@ fn find_from(head: *const File, hash: u64, path: &[u8]) -> Option<&'static File>
 
 /// The file at `path`, if it has been seen.
 pub(crate) fn find(path: &[u8]) -> Option<&'static File> {
-    let hash = path_hash(path);
+    find_by(path, path_hash(path))
+}
+
+/// As [`find`], for a path whose hash is known.
+pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
@@ -103,6 +108,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
             streams: AtomicPtr::new(std::ptr::null_mut()),
             profiles: profiles::none(),
             layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],
+            plain: Plain::default(),
             may_get_layout: AtomicBool::new(false),
             gone: Gone::default(),
             next: head,

@@ -1,8 +1,9 @@
 //! Counters of one stream's segments that have no place on record, added to by many threads.
 
+use crate::threads;
 use std::array;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use trace_format::counters::{Counters, Previous, SIZE_BINS};
+use trace_format::counters::{Counters, Previous, SIZE_BINS, size_bin};
 use trace_format::spool::folded;
 
 /// [`Counters`] that many threads add to. Sums are exact; `previous` is whoever came last.
@@ -127,10 +128,24 @@ impl Folded {
 
     /// Adds what one thread folded; `previous` is where its last segment ended.
     pub(super) fn add(&self, c: &Counters, previous: Previous) {
-        let sums = [c.segments, c.bytes, c.duration, c.consecutive, c.sequential];
-        for (sum, more) in self.sums.iter().zip(sums).chain(self.sizes.iter().zip(c.sizes)) {
-            if more != 0 {
-                sum.fetch_add(more, Ordering::Relaxed);
+        // A process with one thread needs no lock on the bus for each sum; a signal handler adds nothing meanwhile.
+        let alone = threads::is_single();
+        let add = |sum: &AtomicU64, more: u64| match (more, alone) {
+            (0, _) => {}
+            (_, true) => sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed),
+            (_, false) => drop(sum.fetch_add(more, Ordering::Relaxed)),
+        };
+        let [segments, bytes, duration, consecutive, sequential] = &self.sums;
+        add(segments, c.segments);
+        add(bytes, c.bytes);
+        add(duration, c.duration);
+        add(consecutive, c.consecutive);
+        add(sequential, c.sequential);
+        if c.segments == 1 {
+            add(&self.sizes[size_bin(c.bytes)], 1);
+        } else {
+            for (sum, more) in self.sizes.iter().zip(c.sizes) {
+                add(sum, more);
             }
         }
         // Extremes are mostly known already, and to look costs little.

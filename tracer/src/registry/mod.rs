@@ -15,7 +15,9 @@ mod stream;
 
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
-pub(crate) use file::{condensed, definition as file_definition, files, find as find_file, find_or_add};
+pub(crate) use file::{
+    condensed, definition as file_definition, files, find as find_file, find_by as find_file_by, find_or_add,
+};
 pub(crate) use layouts::read_layout;
 pub(crate) use mpi_details::{Hint, MpiDetails, hints, mpi_details, mpi_details_of};
 pub(crate) use others::estimate as other_files;
@@ -23,8 +25,8 @@ pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;
 pub(crate) use records::{File, Identity, Stream};
 pub(crate) use stream::{
-    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, settle_counts, streams,
-    take_counts, taken_counts,
+    Within, by_id as stream_by_id, estimated_id_of as estimated_stream_of, failed_id_of as failed_stream_of,
+    id_of as stream_of, settle_counts, streams, take_counts, taken_counts,
 };
 
 /// Streams per file for which there is room in counters mode, on the average.

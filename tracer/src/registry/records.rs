@@ -5,6 +5,7 @@ use super::accesses::Gone;
 use super::folded::Folded;
 use super::profiles::{Profiled, Role};
 use super::stream::Within;
+use crate::handles::Plain;
 use crate::ops::FREQUENT;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
@@ -81,6 +82,8 @@ pub(crate) struct File {
     pub(super) profiles: AtomicPtr<Profiled>,
     /// Layout at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
+    /// Whether its path is certain to be the kernel's.
+    pub(crate) plain: Plain,
     /// Its file system knows layouts, and it had none yet when it was opened.
     pub(super) may_get_layout: AtomicBool,
     /// What triggers ask of segments that are gone.

@@ -20,6 +20,8 @@ mod launcher;
 mod mpi;
 mod mpi_details;
 mod mpi_forms;
+mod names;
+mod offsets;
 mod other;
 mod posix;
 mod ranks;

@@ -20,7 +20,7 @@ hooks! { CLOSING, missing = none();
 }
 
 fn forget_directory(directory: *mut DIR) {
-    if !directory.is_null() && record::is_on() && process::is_own() {
+    if !directory.is_null() && record::is_on() && process::seems_own() {
         // SAFETY: the program's own open directory.
         handles::take(unsafe { libc::dirfd(directory) }).close();
     }

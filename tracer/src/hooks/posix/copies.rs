@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Description};
+use crate::handles::{self, Description, Placed};
 use crate::ops::{Op, POSIX_COPY_READ, POSIX_COPY_WRITE};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -57,12 +57,15 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
         let Some(description) = end.description else { continue };
         let writes = end.op.writes();
         if result >= 0 {
-            let offset = match mover {
-                Some(mover) => description.moved(mover, end.number, result as i64, writes),
-                // SAFETY: the call succeeded, so the kernel has read and written there.
-                None => unsafe { end.place.read() }.saturating_sub(result as i64),
+            let placed = match mover {
+                Some(mover) => description.moved(mover, end.number, result as i64, writes && description.appends()),
+                None => {
+                    // SAFETY: the call succeeded, so the kernel has read and written there.
+                    let behind = unsafe { end.place.read() };
+                    Placed { offset: behind.saturating_sub(result as i64), is_estimate: false }
+                }
             };
-            timer.again().end_at(after, description.file(), end.op, offset, result as u64);
+            timer.again().end_placed(after, description.file(), end.op, placed, result as u64);
         } else {
             let offset = if mover.is_some() { description.position(writes) } else { NO_OFFSET };
             mover.into_iter().for_each(|mover| description.settle(mover));

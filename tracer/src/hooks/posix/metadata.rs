@@ -2,13 +2,14 @@
 //! descriptor's file is the one that it was opened as.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::naming::changing;
 use crate::errno;
 use crate::handles;
 use crate::ops::{
     Op, POSIX_ALLOCATE, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME, POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE,
     POSIX_TRUNCATE, POSIX_UNLINK,
 };
-use crate::process::is_own;
+use crate::process::seems_own as is_own;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, mode_t, off_t};
@@ -128,13 +129,13 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| on_descriptor(number, &POSIX_SYNC_RANGE, offset, size(length), || real(number, offset, length, flags));
     /// rename(2), on the old name.
     [rename](old: *const c_char, new: *const c_char) -> c_int
-        = |real| on_name(AT_FDCWD, old, &POSIX_RENAME, 0, || real(old, new));
+        = |real| changing(|| on_name(AT_FDCWD, old, &POSIX_RENAME, 0, || real(old, new)));
     /// renameat(2), likewise.
     [renameat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char) -> c_int
-        = |real| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new));
+        = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new)));
     /// renameat2(2), likewise.
     [renameat2](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_uint) -> c_int
-        = |real| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new, flags));
+        = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new, flags)));
     /// unlink(2).
     [unlink](name: *const c_char) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UNLINK, 0, || real(name));

@@ -6,9 +6,9 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
-use crate::handles;
+use crate::handles::{self, Asked};
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
-use crate::process::is_own as is_own_process;
+use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::{errno, registry};
@@ -19,14 +19,27 @@ use trace_format::segment::NO_OFFSET;
 /// Runs `call`, which opens a descriptor with `flags` of open(2) on `path` relative to the directory `at`.
 #[inline(always)]
 pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    opening_as(at, path, || flags & libc::O_APPEND != 0, call)
+    let asked = Asked { at, name: path };
+    opening_as(asked, Some(asked), || flags & libc::O_APPEND != 0, call)
 }
 
-/// As [`opening`]; whether it is opened to append is asked only if it is opened.
+/// As [`opening`], for a call that may look for the name elsewhere than open(2) would (openat2(2)); whether it is opened to
+/// append is asked only if it is opened.
 #[inline(always)]
-pub(super) fn opening_as(
+pub(super) fn opening_elsewhere(
     at: c_int,
     path: *const c_char,
+    appends: impl FnOnce() -> bool,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    opening_as(Asked { at, name: path }, None, appends, call)
+}
+
+/// `asked` is what the call was given, `found` the same if that is what open(2) would find.
+#[inline(always)]
+fn opening_as(
+    asked: Asked,
+    found: Option<Asked>,
     appends: impl FnOnce() -> bool,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
@@ -37,12 +50,12 @@ pub(super) fn opening_as(
     let number = call();
     if number >= 0 {
         let (end, errno) = (crate::clock::now(), errno::save());
-        if let Some(description) = handles::opened(number, appends()) {
+        if let Some(description) = handles::opened(number, found, appends()) {
             timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
     } else {
-        opening_failed(timer, at, path);
+        opening_failed(timer, asked.at, asked.name);
     }
     number
 }

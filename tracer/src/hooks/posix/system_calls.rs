@@ -10,7 +10,8 @@ use super::super::{process, uring};
 use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
-use super::opening::{closing, duplicating, forget_range, opening, opening_as};
+use super::naming::{changing, parting};
+use super::opening::{closing, duplicating, forget_range, opening, opening_elsewhere};
 use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
@@ -33,7 +34,7 @@ pub(crate) fn prepare() {
 /// Numbers from here on are passed on.
 const NUMBERS: usize = 512;
 
-/// System calls that are recorded, as a byte for each number.
+/// System calls that are recorded (1) or noted (2), as a byte for each number.
 static IS_RECORDED: [u8; NUMBERS] = {
     let mut table = [0; NUMBERS];
     let mut at = 0;
@@ -41,8 +42,21 @@ static IS_RECORDED: [u8; NUMBERS] = {
         table[RECORDED[at] as usize] = 1;
         at += 1;
     }
+    let mut at = 0;
+    while at < SHARING.len() {
+        table[SHARING[at] as usize] = 2;
+        at += 1;
+    }
     table
 };
+
+/// System calls after which another process may run in this memory: noted, and passed on untouched.
+const SHARING: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+    libc::SYS_clone,
+    libc::SYS_clone3,
+];
 
 /// SYS_io_pgetevents, which the libc crate lacks (Linux, <asm/unistd_64.h> and <asm-generic/unistd.h>).
 const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
@@ -88,6 +102,23 @@ const RECORDED: &[c_long] = &[
     libc::SYS_exit_group,
     libc::SYS_prctl,
     libc::SYS_seccomp,
+    // Not recorded themselves; see `naming`.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_symlink,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_symlinkat,
+    libc::SYS_chroot,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
 ];
 
 /// syscall(2).
@@ -102,8 +133,11 @@ pub(crate) unsafe extern "C" fn syscall() {
         "cmp rdi, {numbers}",
         "jae 2f",
         "lea rax, [rip + {table}]",
-        "cmp byte ptr [rax + rdi], 0",
-        "jne {recorded}",
+        "movzx eax, byte ptr [rax + rdi]",
+        "cmp eax, 1",
+        "je {recorded}",
+        "jb 2f",
+        "mov byte ptr [rip + {shared}], 1",
         "2:",
         "mov rax, qword ptr [rip + {next}]",
         "test rax, rax",
@@ -114,6 +148,7 @@ pub(crate) unsafe extern "C" fn syscall() {
         recorded = sym recorded,
         next = sym NEXT,
         plain = sym plain,
+        shared = sym crate::process::SHARED,
     );
     #[cfg(target_arch = "aarch64")]
     naked_asm!(
@@ -123,7 +158,13 @@ pub(crate) unsafe extern "C" fn syscall() {
         "add x16, x16, :lo12:{table}",
         "ldrb w16, [x16, x0]",
         "cbz w16, 2f",
+        "tbnz w16, #1, 4f",
         "b {recorded}",
+        "4:",
+        "adrp x16, {shared}",
+        "add x16, x16, :lo12:{shared}",
+        "mov w17, #1",
+        "strb w17, [x16]",
         "2:",
         "adrp x16, {next}",
         "ldr x16, [x16, :lo12:{next}]",
@@ -136,6 +177,7 @@ pub(crate) unsafe extern "C" fn syscall() {
         recorded = sym recorded,
         next = sym NEXT,
         plain = sym plain,
+        shared = sym crate::process::SHARED,
     );
 }
 
@@ -208,7 +250,7 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
         libc::SYS_openat2 => {
             // SAFETY: the call succeeded, so the kernel has read the structure, which begins with the flags.
             let flags = || unsafe { pointer::<u64>(c).read_unaligned() };
-            opening_as(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
+            opening_elsewhere(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
         }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_open => opening(libc::AT_FDCWD, pointer(a), b as c_int, small).into(),
@@ -228,6 +270,7 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
             lifecycle::ending("exit_group", lifecycle::Next::Gone);
             call()
         }
-        _ => call(),
+        libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_unshare | libc::SYS_setns => parting(call),
+        _ => changing(call),
     }
 }

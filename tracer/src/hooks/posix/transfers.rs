@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Description};
+use crate::handles::{self, Description, Placed};
 use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -61,27 +61,30 @@ pub(super) fn at_offset(
     let result = call();
     if result >= 0 {
         let end = crate::clock::now();
-        let offset = if description.appends() { appended_at(number, op, offset, result) } else { offset };
-        timer.with_memory(memory.address()).end_at(end, description.file(), op, offset, result as u64);
+        let timer = timer.with_memory(memory.address());
+        // pwrite(2) on a descriptor opened with O_APPEND appends, whatever the offset says (pwrite(2), BUGS).
+        if description.appends() && op.writes() {
+            timer.end_placed(end, description.file(), op, appended_at(number, offset, result), result as u64);
+        } else {
+            timer.end_at(end, description.file(), op, offset, result as u64);
+        }
     } else {
         timer.failed(description.file(), op, offset);
     }
     result
 }
 
-/// pwrite(2) on a descriptor opened with O_APPEND appends, whatever the offset says (pwrite(2), BUGS).
+/// Where a call has appended that leaves the position alone: before the end of the file as it is now. Others may have appended
+/// meanwhile.
 #[cold]
-fn appended_at(number: c_int, op: &Op, offset: off_t, length: ssize_t) -> off_t {
-    if !op.writes() {
-        return offset;
-    }
+fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
     errno.restore();
-    if known { (stat.st_size - length as i64).max(0) } else { offset }
+    Placed { offset: if known { (stat.st_size - length as i64).max(0) } else { offset }, is_estimate: true }
 }
 
 /// Runs `call`, which transfers at the descriptor's position and moves it.
@@ -92,6 +95,18 @@ pub(super) fn at_position(
     memory: impl Memory,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
+    at_position_with(number, op, memory, 0, call)
+}
+
+/// As [`at_position`], with flags of pwritev2(2).
+#[inline(always)]
+fn at_position_with(
+    number: c_int,
+    op: &'static Op,
+    memory: impl Memory,
+    flags: c_int,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let mover = description.moving();
@@ -99,8 +114,9 @@ pub(super) fn at_position(
     let result = call();
     let end = crate::clock::now();
     if result >= 0 {
-        let offset = description.moved(mover, number, result as i64, op.writes());
-        timer.with_memory(memory.address()).end_at(end, description.file(), op, offset, result as u64);
+        let appended = op.writes() && appends(description, flags);
+        let placed = description.moved(mover, number, result as i64, appended);
+        timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
     } else {
         let offset = description.position(op.writes());
         Description::settle(description, mover);
@@ -109,7 +125,17 @@ pub(super) fn at_position(
     result
 }
 
-/// preadv2(2) and pwritev2(2): an offset of -1 means the position; RWF_APPEND appends without moving it.
+/// RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
+const NO_APPEND: c_int = 0x20;
+
+/// Whether a write with `flags` goes to the end of the file.
+#[inline(always)]
+fn appends(description: &Description, flags: c_int) -> bool {
+    flags & libc::RWF_APPEND != 0 || description.appends() && flags & NO_APPEND == 0
+}
+
+/// preadv2(2) and pwritev2(2): an offset of -1 means the position, which is moved behind the bytes also where they are appended;
+/// with another offset RWF_APPEND appends and leaves the position alone.
 #[inline(always)]
 pub(super) fn at_either(
     number: c_int,
@@ -119,27 +145,37 @@ pub(super) fn at_either(
     flags: c_int,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    if offset != -1 {
-        return match flags & libc::RWF_APPEND {
-            0 => at_offset(number, op, memory, offset, call),
-            _ => appending(number, op, memory, call),
-        };
+    if offset == -1 {
+        return at_position_with(number, op, memory, flags, call);
     }
-    at_position(number, op, memory, call)
+    match op.writes() && flags & (libc::RWF_APPEND | NO_APPEND) != 0 {
+        false => at_offset(number, op, memory, offset, call),
+        true => at_offset_with(number, op, memory, offset, flags, call),
+    }
 }
 
 #[cold]
-fn appending(number: c_int, op: &'static Op, memory: Vector, call: impl FnOnce() -> ssize_t) -> ssize_t {
+fn at_offset_with(
+    number: c_int,
+    op: &'static Op,
+    memory: Vector,
+    offset: off_t,
+    flags: c_int,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     if result >= 0 {
         let end = crate::clock::now();
-        let offset = appended_at(number, op, 0, result);
-        timer.with_memory(memory.address()).end_at(end, description.file(), op, offset, result as u64);
+        let placed = match appends(description, flags) {
+            true => appended_at(number, NO_OFFSET, result),
+            false => Placed { offset, is_estimate: false },
+        };
+        timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
     } else {
-        timer.failed(description.file(), op, NO_OFFSET);
+        timer.failed(description.file(), op, if appends(description, flags) { NO_OFFSET } else { offset });
     }
     result
 }

@@ -36,8 +36,8 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     let end = clock::now();
     if let Ok(length) = u64::try_from(result) {
-        let offset = description.moved(mover, number, result.into(), true);
-        timer.end_at(end, description.file(), &POSIX_WRITE, offset, length);
+        let placed = description.moved(mover, number, result.into(), description.appends());
+        timer.end_placed(end, description.file(), &POSIX_WRITE, placed, length);
     } else {
         let offset = description.position(true);
         description.settle(mover);

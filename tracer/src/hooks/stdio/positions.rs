@@ -25,18 +25,26 @@ pub(super) struct Before {
 #[inline(always)]
 pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool) -> Before {
     let fields = fields::of(stream);
-    if let Some(fields) = &fields
-        && !(writes && description.appends())
-        && description.has_position()
-    {
+    if let Some(fields) = &fields {
         let remembered = description.stream().take(fields.marks(), fields.waiting());
-        if let Some(offset) = fields.position().or(remembered) {
+        if !(writes && description.appends())
+            && description.has_position()
+            && let Some(offset) = fields.position().or(remembered)
+        {
             return Before { offset, fields: Some(*fields) };
         }
     } else {
         description.stream().forget();
     }
     Before { offset: ask(stream, description, writes), fields }
+}
+
+/// Looks at a stream whose position is about to be something else: counts what the program has moved by itself.
+pub(super) fn look(stream: *mut FILE, description: &Description) {
+    match fields::of(stream) {
+        Some(fields) => drop(description.stream().take(fields.marks(), fields.waiting())),
+        None => description.stream().forget(),
+    }
 }
 
 /// The position now. Keeps errno.
@@ -72,9 +80,8 @@ fn end_of_file(stream: *mut FILE) -> i64 {
 /// A call has left the stream at `position`: remembers it for the next one, if this thread still has its turn.
 #[inline(always)]
 pub(super) fn remember(stream: *mut FILE, description: &Description, mover: &Mover, position: i64) {
-    if position < 0 || description.appends() {
-        return;
-    }
+    // Where a stream that appends is, is asked each time.
+    let position = if description.appends() { NO_OFFSET } else { position };
     // The turn is looked at after the fields: whoever took it over may be moving them.
     if let Some(fields) = fields::of(stream)
         && description.has_turn(mover)

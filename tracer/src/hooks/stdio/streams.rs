@@ -4,9 +4,9 @@
 use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::description_of;
-use crate::handles::{self, Trust};
+use crate::handles::{self, Asked, Trust};
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
-use crate::process::is_own as is_own_process;
+use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::record::{self, Call};
 use crate::{errno, registry};
@@ -34,6 +34,16 @@ enum Named {
     Descriptor(c_int),
     /// Nothing that has a name.
     Nothing,
+}
+
+impl Named {
+    /// The name that was to be opened, if there is one.
+    fn asked(self) -> Option<Asked> {
+        match self {
+            Self::Path(name) if !name.is_null() => Some(Asked { at: libc::AT_FDCWD, name }),
+            _ => None,
+        }
+    }
 }
 
 /// A stream could not be opened.
@@ -68,7 +78,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
         let description = match number {
             ..0 => None,
             _ if origin == Origin::Given => handles::descriptor(number),
-            _ => handles::opened(number, append),
+            _ => handles::opened(number, named.asked(), append),
         };
         if let Some(description) = description {
             // The stream's buffer moves the descriptor's position unseen.
@@ -102,6 +112,9 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     if number < 0 {
         return call();
     }
+    if let Some(description) = handles::known_description(number) {
+        positions::look(stream, description);
+    }
     let taken = handles::take(number);
     let (Some(thread), Some(file)) = (record::thread(), taken.file()) else {
         taken.close();
@@ -125,7 +138,7 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(description) = description_of(stream) else { return call() };
     let mover = description.turn();
-    description.stream().forget();
+    positions::look(stream, description);
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {

@@ -6,20 +6,46 @@ use super::fields::{self, number_of};
 use super::positions;
 use super::transfers::description_of;
 use crate::handles;
-use crate::process::is_own as is_own_process;
+use crate::notes::Note;
+use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::{errno, record};
 use libc::{EOF, FILE, c_char, c_int, c_void, group, passwd, size_t};
+use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, which moves the stream unseen: the next call asks for the position.
 fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
+    let description = match stream.is_null() {
+        true => None,
+        false => handles::known_description(number_of(stream)),
+    };
+    if let Some(description) = description {
+        positions::look(stream, description);
+    }
     let result = call();
-    if !stream.is_null()
-        && let Some(description) = handles::known_description(number_of(stream))
-    {
+    if let Some(description) = description {
         description.stream().forget();
     }
     result
+}
+
+/// Runs `call`, which code of the headers compiled into the program calls when the buffer is empty or full. What that code has
+/// moved since the last call, and the byte that goes with this one, are counted: no segment has them.
+fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let description = match stream.is_null() || record::thread().is_none() {
+        true => None,
+        false => description_of(stream),
+    };
+    let Some(description) = description else { return moving(stream, call) };
+    let mover = description.turn();
+    positions::look(stream, description);
+    let byte = call();
+    if byte != EOF {
+        Note::Unlocked.count_many(bytes);
+    }
+    positions::remember(stream, description, &mover, NO_OFFSET);
+    description.settle(mover);
+    byte
 }
 
 /// Runs `call`, which puts a byte back: the stream is one byte before where it was.
@@ -40,6 +66,7 @@ fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 
 /// A stream to another program has a descriptor of its own: what its number was before does not count.
 fn starting(stream: *mut FILE) -> *mut FILE {
+    handles::has_children();
     if !stream.is_null() && record::is_on() && is_own_process() {
         let errno = errno::save();
         handles::forget(number_of(stream));
@@ -66,13 +93,22 @@ hooks! { TOUCHES, missing = none();
         = |real| starting(real(command, mode));
     /// pclose(3).
     [pclose](stream: *mut FILE) -> c_int
-        = |real| { ending(stream); real(stream) };
+        = |real| {
+            ending(stream);
+            let status = real(stream);
+            // The program that has ended may have changed names.
+            handles::names_changed();
+            status
+        };
     /// What getc_unlocked(3) calls, compiled into a program, when the buffer is empty.
-    [__uflow, __underflow](stream: *mut FILE) -> c_int
-        = |real| moving(stream, || real(stream));
+    [__uflow](stream: *mut FILE) -> c_int
+        = |real| refilling(stream, 1, || real(stream));
+    /// The same, which leaves the byte where it is.
+    [__underflow](stream: *mut FILE) -> c_int
+        = |real| refilling(stream, 0, || real(stream));
     /// What putc_unlocked(3) calls, compiled into a program, when the buffer is full.
     [__overflow](stream: *mut FILE, byte: c_int) -> c_int
-        = |real| moving(stream, || real(stream, byte));
+        = |real| refilling(stream, u64::from(byte != EOF), || real(stream, byte));
     /// ungetc(3).
     [ungetc, _IO_ungetc](byte: c_int, stream: *mut FILE) -> c_int
         = |real| if record::thread().is_none() { real(byte, stream) } else { putting_back(stream, || real(byte, stream)) };

@@ -4,7 +4,7 @@
 use super::fields::{self, Fields};
 use super::positions::{self, Before};
 use crate::errno;
-use crate::handles::{self, Description};
+use crate::handles::{self, Description, Placed};
 use crate::ops::Op;
 use crate::record::{self, Call};
 use crate::tls::Thread;
@@ -59,7 +59,8 @@ pub(super) fn transferring<T>(
         Moved::AtLeast(_) | Moved::Unknown => None,
     };
     if let Some(length) = known {
-        timer.end_at(end, description.file(), op, before.offset, length);
+        let placed = placed(description, op, before.offset);
+        timer.end_placed(end, description.file(), op, placed, length);
         if before.offset >= 0 {
             positions::remember(stream, description, &mover, before.offset + length as i64);
         }
@@ -71,6 +72,12 @@ pub(super) fn transferring<T>(
     }
     description.settle(mover);
     result
+}
+
+/// Where a call on a stream began.
+#[inline(always)]
+fn placed(description: &Description, op: &Op, offset: i64) -> Placed {
+    Placed { offset, is_estimate: description.is_in_doubt(op.writes()) && offset >= 0 }
 }
 
 /// A call that does not say how many bytes it has moved.
@@ -101,7 +108,7 @@ fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call
     let behind = if call.offset >= 0 { call.offset + length as i64 } else { call.offset };
     let timer = Call::since(call.thread, call.start);
     if length > 0 || !failed {
-        timer.again().end_at(call.end, description.file(), op, call.offset, length);
+        timer.again().end_placed(call.end, description.file(), op, placed(description, op, call.offset), length);
     }
     if failed {
         let error = if errno.value() == 0 { libc::EIO } else { errno.value() };

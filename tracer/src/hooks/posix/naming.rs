@@ -1,0 +1,75 @@
+//! Calls that are not recorded, but after which a name may mean another file: what was found out about names is found out
+//! again (`handles/certain.rs`). A child that was waited for may have made such calls too.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::errno;
+use crate::handles;
+use crate::real::hooks;
+use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
+
+/// Runs `call`, which may change names.
+#[inline(always)]
+pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
+    let result = call();
+    handles::names_changed();
+    result
+}
+
+/// Runs `call`, after which names may begin at another root, or each thread may have directories of its own.
+#[inline(always)]
+pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
+    let result = call();
+    handles::names_differ();
+    result
+}
+
+hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
+    /// symlink(2).
+    [symlink](to: *const c_char, name: *const c_char) -> c_int
+        = |real| changing(|| real(to, name));
+    /// symlinkat(2).
+    [symlinkat](to: *const c_char, at: c_int, name: *const c_char) -> c_int
+        = |real| changing(|| real(to, at, name));
+    /// chroot(2).
+    [chroot](path: *const c_char) -> c_int
+        = |real| parting(|| real(path));
+    /// mount(2).
+    [mount](source: *const c_char, target: *const c_char, kind: *const c_char, flags: c_ulong, data: *const c_void) -> c_int
+        = |real| changing(|| real(source, target, kind, flags, data));
+    /// umount(2).
+    [umount](target: *const c_char) -> c_int
+        = |real| changing(|| real(target));
+    /// umount2(2).
+    [umount2](target: *const c_char, flags: c_int) -> c_int
+        = |real| changing(|| real(target, flags));
+    /// pivot_root(2).
+    [pivot_root](new: *const c_char, old: *const c_char) -> c_int
+        = |real| parting(|| real(new, old));
+    /// move_mount(2), of glibc 2.36.
+    [move_mount](from: c_int, name: *const c_char, to: c_int, target: *const c_char, flags: c_uint) -> c_int
+        = |real| changing(|| real(from, name, to, target, flags));
+    /// unshare(2).
+    [unshare](flags: c_int) -> c_int
+        = |real| parting(|| real(flags));
+    /// setns(2).
+    [setns](number: c_int, kind: c_int) -> c_int
+        = |real| parting(|| real(number, kind));
+    /// wait(2).
+    [wait](status: *mut c_int) -> pid_t
+        = |real| changing(|| real(status));
+    /// waitpid(2).
+    [waitpid, __waitpid](child: pid_t, status: *mut c_int, options: c_int) -> pid_t
+        = |real| changing(|| real(child, status, options));
+    /// wait3(2).
+    [wait3](status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t
+        = |real| changing(|| real(status, options, usage));
+    /// wait4(2).
+    [wait4](child: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t
+        = |real| changing(|| real(child, status, options, usage));
+    /// waitid(2).
+    [waitid](kind: idtype_t, id: id_t, about: *mut siginfo_t, options: c_int) -> c_int
+        = |real| changing(|| real(kind, id, about, options));
+    /// system(3).
+    [system](command: *const c_char) -> c_int
+        = |real| changing(|| real(command));
+}

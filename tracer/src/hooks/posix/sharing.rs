@@ -1,0 +1,96 @@
+//! vfork(2) and clone(2): from the first one on, somebody with another process id may run in this memory, and what it does is
+//! not ours to book. Until then nobody need be asked which process this is.
+//!
+//! Both return more than once, or on another stack: so each is a jump that leaves all but scratch registers as they are.
+#![expect(unsafe_code, reason = "naked functions")]
+
+use crate::process;
+use crate::real::Slot;
+use std::arch::naked_asm;
+use std::ffi::c_void;
+
+static VFORK_SLOT: Slot = Slot::new(c"vfork");
+static CLONE_SLOT: Slot = Slot::new(c"clone");
+
+/// Slots of this family.
+pub(crate) static SHARING: &[&Slot] = &[&VFORK_SLOT, &CLONE_SLOT];
+
+/// Where vfork(2) is. A C library without it has fork(2).
+extern "C" fn before_vfork() -> *mut c_void {
+    process::may_be_shared();
+    let address = VFORK_SLOT.address();
+    if address.is_null() { libc::fork as *mut c_void } else { address }
+}
+
+/// Where clone(2) is. Only a program that found it somewhere can have called it.
+extern "C" fn before_clone() -> *mut c_void {
+    process::may_be_shared();
+    CLONE_SLOT.address()
+}
+
+/// vfork(2).
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn vfork() {
+    #[cfg(target_arch = "x86_64")]
+    naked_asm!("sub rsp, 8", "call {before}", "add rsp, 8", "jmp rax", before = sym before_vfork);
+    #[cfg(target_arch = "aarch64")]
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "bl {before}",
+        "ldp x29, x30, [sp], #16",
+        "mov x16, x0",
+        "br x16",
+        before = sym before_vfork,
+    );
+}
+
+/// clone(2).
+///
+/// # Safety
+/// As the function of this name that it wraps.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn clone() {
+    #[cfg(target_arch = "x86_64")]
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push rax",
+        "call {before}",
+        "mov r11, rax",
+        "pop rax",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp r11",
+        before = sym before_clone,
+    );
+    #[cfg(target_arch = "aarch64")]
+    naked_asm!(
+        "stp x29, x30, [sp, #-80]!",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "bl {before}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x6, x7, [sp, #64]",
+        "ldp x29, x30, [sp], #80",
+        "br x16",
+        before = sym before_clone,
+    );
+}

@@ -1,0 +1,96 @@
+//! The name of an opened file is the kernel's, whatever has become of the name by which it was opened; and to find it costs
+//! few system calls.
+
+use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, have, library, skip, workload};
+use std::collections::BTreeMap;
+use std::process::Command;
+
+fn opens(traces: &Traces) -> Vec<Op> {
+    let all = traces.segments.iter().map(|seg| seg.op.clone());
+    all.filter(|op| op.name == "open").collect()
+}
+
+#[test]
+fn names_are_the_kernels_however_they_change() {
+    for mode in ["trace", "spool"] {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("reopens")).arg(scratch.data());
+        let launch = if mode == "trace" { launch.env("DXT_SPOOL", "off") } else { launch };
+        let (log, traces) = launch.traced();
+        let own = log.first().expect("it opens files").pid;
+        let told: Vec<Op> = opens(&traces).into_iter().filter(|op| op.pid == own).collect();
+        assert!(log.len() > 300, "{}", log.len());
+        assert_same(Order::Thread, &log, &told);
+    }
+}
+
+/// System calls of a run, by name, of which `strace` knows.
+fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<BTreeMap<String, u64>> {
+    if !have("strace") {
+        skip("strace is not installed");
+        return None;
+    }
+    let out = scratch.root().join("calls");
+    let mut command = Command::new("strace");
+    command.arg("-f").arg("-o").arg(&out).arg("-E").arg("DXT_ENABLE=trace").arg("-E").arg("DXT_BUFFER_MAX=64M");
+    command.arg("-E").arg(format!("DXT_OUTPUT_DIR={}", scratch.traces().display())).arg("-E").arg("DXT_SPOOL=off");
+    if traced {
+        command.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
+    }
+    command.arg(workload("bench_calls")).args(arguments).current_dir(scratch.data());
+    assert!(command.status().expect("failed to run strace").success());
+    let mut calls = BTreeMap::new();
+    for line in std::fs::read_to_string(out).expect("failed to read what strace says").lines() {
+        let name = line.split_once(' ').and_then(|(_, rest)| rest.trim_start().split_once('('));
+        *calls.entry(name.map_or(String::new(), |(name, _)| name.to_owned())).or_default() += 1;
+    }
+    Some(calls)
+}
+
+/// What the tracer itself adds to an open and a close, of `calls` pairs: by name, and all together.
+fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u64>, u64)> {
+    let scratch = Scratch::new();
+    let (count, file) = (calls.to_string(), scratch.data().join(file).display().to_string());
+    let arguments = [operation, &count, &file];
+    let plain = system_calls(&scratch, false, &arguments)?;
+    let mut traced = system_calls(&scratch, true, &arguments)?;
+    for (name, more) in &mut traced {
+        *more = more.saturating_sub(plain.get(name).copied().unwrap_or(0));
+    }
+    let all = traced.values().sum();
+    Some((traced, all))
+}
+
+/// Calls of the start and the end, of whatever kind.
+const START_AND_END: u64 = 400;
+
+#[test]
+fn an_open_asks_for_one_thing_more() {
+    const CALLS: u64 = 3000;
+    for operation in ["whole-open", "whole-fopen"] {
+        let Some((by_name, all)) = added(operation, CALLS, "file") else { return };
+        let of = |name: &str| by_name.get(name).copied().unwrap_or(0);
+        assert!(of("readlinkat") + of("readlink") < 20, "{operation}: {by_name:?}");
+        assert!(of("fstat") + of("newfstatat") < CALLS + START_AND_END, "{operation}: {by_name:?}");
+        // Believed for some milliseconds: under strace on a busy machine these may be few calls, but they are some.
+        assert!(all < 2 * CALLS - CALLS / 10 + START_AND_END, "{operation}: {by_name:?}");
+    }
+}
+
+#[test]
+fn who_runs_in_this_memory_for_a_while_changes_nothing_in_it() {
+    let scratch = Scratch::new();
+    let (log, traces) = Launch::new(&scratch, workload("shares")).arg(scratch.data()).traced();
+    let own = log.first().expect("it writes").pid;
+    let writes = traces.segments.iter().map(|seg| seg.op.clone()).filter(|op| op.pid == own && op.name == "write");
+    assert_same(Order::Thread, &log, &writes.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_that_is_new_is_asked_for_without_proc() {
+    const CALLS: u64 = 3000;
+    let Some((by_name, all)) = added("whole-create", CALLS, "new") else { return };
+    let of = |name: &str| by_name.get(name).copied().unwrap_or(0);
+    assert!(of("readlinkat") + of("readlink") < 20, "{by_name:?}");
+    assert!(all <= 2 * CALLS + START_AND_END, "{by_name:?}");
+}
