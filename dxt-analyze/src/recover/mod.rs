@@ -5,9 +5,11 @@ mod clock;
 mod owner;
 
 use crate::exit::UsageError;
+use crate::written::{Ours, Target};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use trace_format::read::Source;
@@ -100,11 +102,12 @@ fn is_directory(output: &Path) -> bool {
 }
 
 /// Puts the processes of `spools` together, one trace per job, in `output`: a file, if it is named `*.dxt`, or a directory,
-/// made if it is absent, in which traces are named as the tracer would. With `remove`, spools of processes that have ended are removed once their trace is written.
+/// made if it is absent, in which traces are named as the tracer would. With `remove`, spools of processes that have ended are removed once their trace is written. With `force`, traces
+/// replace files of other origin.
 ///
 /// # Errors
 /// If no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
-pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recovery> {
+pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
     let read: Vec<_> = spools.par_iter().map(|path| (path, read(path))).collect();
@@ -132,7 +135,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recove
         return Err(UsageError(why).into());
     }
     for job in jobs {
-        let (path, about) = write_job(job, output)?;
+        let (path, about) = write_job(job, output, force)?;
         result.written.push(path);
         result.spools.extend(about);
     }
@@ -194,7 +197,7 @@ fn read(path: &Path) -> Result<Option<Found>> {
 }
 
 /// Writes the trace of one job.
-fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)> {
+fn write_job(job: Vec<Found>, output: &Path, force: bool) -> Result<(PathBuf, Vec<FromSpool>)> {
     let mut encoder = Encoder::new()?;
     let (mut regions, mut about) = (Vec::new(), Vec::new());
     let path = if is_directory(output) {
@@ -214,10 +217,7 @@ fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)
         about.push(one.about);
     }
     let bytes = write::file(&mut encoder, &block, regions)?;
-    let partial = path.with_extension("dxt.partial");
-    let failed = || format!("failed to write {}", path.display());
-    std::fs::write(&partial, bytes).with_context(failed)?;
-    std::fs::rename(&partial, &path).with_context(failed)?;
+    Target::new(&path, Ours::Recovery, force).file(|file| Ok(file.write_all(&bytes)?))?;
     Ok((path, about))
 }
 
