@@ -146,8 +146,10 @@ apt_install() {
     local plan size wanted=$1
     shift
     plan=$(LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null </dev/null || true)
-    size=$(sed -nE 's/.*, ([0-9]+) newly installed.*/\1 Debian packages/p; s/^Need to get ([^\/]*).*of archives.*/\1 to download/p
-        s/^After this operation, (.*) of additional disk space.*/\1 on disk/p' <<<"$plan" | paste -sd, | sed 's/,/, /g')
+    # How many packages, how much to download, how much on disk, as its last words say.
+    size=$(sed -nE 's/.*, ([0-9]+) newly installed.*/\1 Debian packages/p
+        s/^Need to get ([^\/ ]* [^\/ ]*)(\/.*)? of archives.*/\1 to download/p
+        s/^After this operation, (.*) of additional disk space.*/\1 on disk/p' <<<"$plan" | paste -sd';' | sed 's/;/, /g')
     say "installing $wanted${size:+: $size}"
     say "    $*"
     logged as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "$@"

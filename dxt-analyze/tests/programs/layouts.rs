@@ -2,7 +2,9 @@
 //! What `stripes` says of each storage target must be what counting byte by byte over the programs' own log gives.
 
 use crate::analyze;
-use crate::harness::{Compiler, Launch, Op, Scratch, Traces, python, read_log, skip, skip_here, workload_source, workload_with};
+use crate::harness::{
+    Compiler, Launch, Op, Scratch, Traces, python, read_log, skip, skip_here, workload_source, workload_with,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -1,7 +1,8 @@
 //! The forms of MPI-IO beside the blocking calls: the trace tells exactly what the program did, under each MPI.
 
 use crate::harness::{
-    Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip_here, workload_with,
+    Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip_here,
+    workload_with,
 };
 
 /// Runs a part of a program of testdata/workloads under each MPI and compares.
