@@ -115,7 +115,9 @@ fn each_program_of_several_is_traced() {
                 words.extend(["--mca", "mca_base_env_list", "A=1"]);
             }
             if form.starts_with("words") {
-                words.extend(parts[0].iter().chain([&":".to_owned()]).chain(&parts[1]).map(|word| &**word));
+                words.extend(parts[0].iter().map(|word| &**word));
+                words.push(":");
+                words.extend(parts[1].iter().map(|word| &**word));
             } else {
                 if mpi == Compiler::Mpich {
                     // No remarks or empty lines there.
