@@ -21,7 +21,7 @@ fi
 
 heading "1 of 4: what is needed"
 "$project/scripts/setup.sh" --for demo
-echo "nothing is missing"
+echo "ready"
 
 # Cargo's own progress in one line on a terminal; all it says is in a file, which is shown if it fails.
 build() {
@@ -74,6 +74,10 @@ if [ $status -gt 4 ] || [ $status = 1 ] || [ $status = 2 ]; then
     cat "$directory/remarks" >&2
     die "the analyzer failed"
 fi
+echo "Each finding: code and weight (high, warn, info), what is wrong, and the time it cost all ranks together;"
+echo "then an example, and behind -> what to do about it."
+if [ "$(nproc)" -lt 4 ]; then echo "(4 ranks share $(nproc) processors here, so they wait longer than they would on a cluster.)"; fi
+echo
 # Of the evidence of each finding the first line; the page has the rest.
 awk '/^DXT-/ { lines = 0; hint = 0 } /^ +-> / { hint = 1 } /^ / && !hint && ++lines > 1 { next } { print }' "$directory/findings"
 code=$(sed -n 's/^\(DXT-[A-Z0-9]*\).*/\1/p' "$directory/findings" | head -n 1)
@@ -83,12 +87,11 @@ shown=${analyze#"$PWD"/} run=$project/scripts/dxt-run
 run=${run#"$PWD"/}
 cat <<END
 
-A finding has a code, its weight, what is wrong and the time it cost all ranks together; then an example; behind -> what helps.
 The page with all of it, timelines and tables:  $page  (open it in a browser)
 The trace:  $trace
 
 What to type next:
-    $shown explain ${code:-DXT-L004}     # what this finding means
+    $shown explain ${code:-DXT-L004}    # what the first finding means
     $shown layers $trace
     $run -o traces -- mpirun -n 4 ./app    # your own program, not recompiled
     $shown report traces
