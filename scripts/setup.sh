@@ -175,7 +175,7 @@ install_packages() {
             apt_install "$package" "$package" || failed_to "install $package"
         done
     fi
-    say "installed in $((SECONDS - before)) s"
+    say "done in $((SECONDS - before)) s"
 }
 
 rust_is_new_enough() {
