@@ -122,7 +122,11 @@ impl<'a> Target<'a> {
             Err(error) => return Err(error.into()),
         };
         ensure!(!std::fs::metadata(self.path).is_ok_and(|about| about.is_dir()), "it is a directory");
+        ensure!(!self.flows(), "this form needs a file, in which it can go back");
         if about.is_symlink() {
+            // Names of descriptors, as /dev/stdin: not even with --force may they become files.
+            let is_descriptor = std::fs::read_link(self.path).is_ok_and(|behind| behind.starts_with("/proc"));
+            ensure!(!is_descriptor, "it stands for an open file");
             ensure!(self.force, "it is a symbolic link; --force replaces the link, not the file behind it");
             return Ok(Standing::Replaceable(None));
         }

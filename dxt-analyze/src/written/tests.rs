@@ -97,6 +97,19 @@ fn devices_and_pipes_are_written_and_others_refused() {
 }
 
 #[test]
+fn names_of_descriptors_never_become_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let [null, input] = ["null", "input"].map(|name| folder.path().join(name));
+    symlink("/dev/null", &null).unwrap();
+    symlink("/proc/self/fd/0", &input).unwrap();
+    for path in [&*null, &*input, Path::new("/dev/null"), Path::new("/dev/stdout")] {
+        let done = Target::new(path, Ours::Page, true).file(|_| Ok(()));
+        assert!(done.is_err(), "{}", path.display());
+    }
+    assert!(null.is_symlink() && input.is_symlink() && Path::new("/dev/stdout").is_symlink());
+}
+
+#[test]
 fn what_fails_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("page");
