@@ -42,7 +42,7 @@ build() {
         "${command[@]}" >"$log" 2>&1 || status=$?
     fi
     if [ $status != 0 ]; then
-        tr '\r' '\n' <"$log" | grep -v 'Building \[' | tail -n 30 >&2
+        tr '\r' '\n' <"$log" | grep -vE 'Building \[|^ +(Compiling|Downloaded) ' | tail -n 30 >&2
         die "the build failed; all it said is in $log"
     fi
     echo "built in $((SECONDS - began)) s"
