@@ -1,56 +1,98 @@
 #!/usr/bin/env bash
 # The main job, whole: a real parallel program (h5py on MPI-IO, 4 ranks, one shared HDF5 file) under the tracer, then what
-# its trace says. Usage: scripts/demo.sh [DIRECTORY] (default: a temporary one, whose name is printed).
+# its trace says. Installs what that needs and no more. Usage: scripts/demo.sh [DIRECTORY] (default: a temporary one).
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=demo/program.sh
+. "$project/scripts/demo/program.sh"
 
-heading "Setup"
-"$project/scripts/setup.sh"
-echo "nothing is missing"
-
-heading "Build"
-cargo build --release --quiet --manifest-path "$project/Cargo.toml" -p dxt-tracer -p dxt-analyze
-analyze=$(target_dir)/release/dxt-analyze
-stat -c '%n, %s bytes' "$(target_dir)/release/libdxt_tracer.so" "$analyze"
-
+case ${1:-} in
+-*) sed -n '2,3s/^# //p' "$0" && exit ;;
+esac
 directory=${1:-$(mktemp -d "${TMPDIR:-/tmp}/dxt-demo.XXXXXX")}
-mkdir -p "$directory"
-directory=$(cd "$directory" && pwd -P)
-file=$directory/shared.h5
+mkdir -p -- "$directory"
+directory=$(cd -- "$directory" && pwd -P)
+# Nothing of the user's is overwritten: the directory is new or of an earlier demo.
+if [ ! -e "$directory/.dxt-demo" ] && [ -n "$(ls -A -- "$directory")" ]; then
+    die "$directory has other things in it: name a new directory"
+fi
+: >"$directory/.dxt-demo"
 
-heading "A real program: 4 ranks write and read one HDF5 file"
-(
-    cd "$directory"
-    "$project/scripts/dxt-run" -o "$directory/traces" -- \
-        mpirun.openmpi --oversubscribe -n 4 /usr/bin/python3 "$project/testdata/workloads/h5py_shared.py" "$file" 16 128 512
-)
-trace=$(find "$directory/traces" -name '*.dxt' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
+heading "1 of 4: what is needed"
+"$project/scripts/setup.sh" --for demo
+echo "ready"
+
+# Cargo's own progress in one line on a terminal; all it says is in a file, which is shown if it fails.
+build() {
+    local log=$directory/build.log began=$SECONDS
+    local command=(cargo build --release --manifest-path "$project/Cargo.toml" -p dxt-tracer -p dxt-analyze)
+    local status=0
+    if [ -t 1 ]; then
+        CARGO_TERM_PROGRESS_WHEN=always CARGO_TERM_PROGRESS_WIDTH=$(tput cols 2>/dev/null || echo 80) "${command[@]}" 2>&1 |
+            tee "$log" | stdbuf -oL tr '\r' '\n' |
+            while read -r line; do
+                case $line in
+                *Building*[[]* | *Updating* | *Download*) printf '\r\033[K%s' "$line" ;;
+                esac
+            done || status=$?
+        printf '\r\033[K'
+    else
+        echo "cargo build --release, for some minutes the first time (what it says goes to $log)"
+        "${command[@]}" >"$log" 2>&1 || status=$?
+    fi
+    if [ $status != 0 ]; then
+        tr '\r' '\n' <"$log" | grep -vE 'Building \[|^ +(Compiling|Downloaded) ' | tail -n 30 >&2
+        die "the build failed; all it said is in $log"
+    fi
+    echo "built in $((SECONDS - began)) s"
+}
+heading "2 of 4: build the tracer and the analyzer"
+build
+analyze=$(target_dir)/release/dxt-analyze
+
+heading "3 of 4: run a parallel program under the tracer"
+if demo_python; then
+    arguments=("$directory/shared.h5" 16 128 512)
+elif demo_compiled "$directory"; then
+    arguments=("$directory/pieces" 4096)
+else
+    die "no MPI here can start two processes of a program (see what scripts/setup.sh --for demo says)"
+fi
+rm -rf -- "$directory/traces" "$directory/shared.h5" "$directory/pieces"
+echo "$demo_what"
+(cd -- "$directory" && "$project/scripts/dxt-run" -o "$directory/traces" -- "${demo_command[@]}" "${arguments[@]}")
+trace=$(find "$directory/traces" -name '*.dxt' | head -n 1)
 [ -n "$trace" ] || die "the run left no trace"
 
-heading "dxt-analyze check"
-"$analyze" check "$trace"
+heading "4 of 4: what the trace says (its file is taken to lie on Lustre, in 4 stripes of 1 MiB)"
+page=$directory/report.html
+status=0
+"$analyze" report --force --layout "$project/testdata/layouts/four-by-1m.layout" -o "$page" "$trace" \
+    >"$directory/findings" 2>"$directory/remarks" || status=$?
+if [ $status -gt 4 ] || [ $status = 1 ] || [ $status = 2 ]; then
+    cat "$directory/remarks" >&2
+    die "the analyzer failed"
+fi
+echo "Each finding: code and weight (high, warn, info), what is wrong, and the time it cost all ranks together;"
+echo "then an example, and behind -> what to do about it."
+if [ "$(nproc)" -lt 4 ]; then echo "(4 ranks share $(nproc) processors here, so they wait longer than they would on a cluster.)"; fi
+echo
+# Of the evidence of each finding the first line; the page has the rest.
+awk '/^DXT-/ { lines = 0; hint = 0 } /^ +-> / { hint = 1 } /^ / && !hint && ++lines > 1 { next } { print }' "$directory/findings"
+code=$(sed -n 's/^\(DXT-[A-Z0-9]*\).*/\1/p' "$directory/findings" | head -n 1)
 
-heading "dxt-analyze summary"
-"$analyze" summary "$trace"
+# Short names for what follows, where they are right.
+shown=${analyze#"$PWD"/} run=$project/scripts/dxt-run
+run=${run#"$PWD"/}
+cat <<END
 
-layout=$project/testdata/layouts/four-by-1m.layout
-heading "dxt-analyze outliers, by duration: the five slowest of each kind"
-"$analyze" outliers --metric duration --top 5 --layout "$layout" "$trace"
+The page with all of it, timelines and tables:  $page  (open it in a browser)
+The trace:  $trace
 
-heading "dxt-analyze outliers --by rank, MPI-IO only"
-"$analyze" outliers --by rank --layer mpiio "$trace"
-
-heading "dxt-analyze stripes, as if the file lay on Lustre in 4 stripes of 1 MiB"
-"$analyze" stripes --layout "$layout" "$trace"
-
-heading "dxt-analyze layers: what calls of HDF5 and MPI-IO are made of"
-"$analyze" layers --top 5 "$trace"
-
-heading "dxt-analyze checks"
-"$analyze" checks "$trace"
-
-heading "dxt-analyze report"
-"$analyze" report --layout "$layout" -o "$directory/report.html" "$trace"
-
-printf '\nThe trace is %s\nThe page is %s: open it in a browser\n' "$trace" "$directory/report.html"
+What to type next:
+    $shown explain ${code:-DXT-L004}    # what the first finding means
+    $shown layers $trace
+    $run -o traces -- mpirun -n 4 ./app    # your own program, not recompiled
+    $shown report traces
+END

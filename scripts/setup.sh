@@ -1,10 +1,32 @@
 #!/usr/bin/env bash
-# Installs what building, testing and the demo need and this machine lacks. Does nothing, fast, where nothing is missing.
-# With apt-get and the right to use it (root, or sudo without a password) it installs; elsewhere it says what to install
-# and fails only if the project cannot even be built.
+# Installs what is needed and this machine lacks. Does nothing, fast, where nothing is missing. With apt-get and the right to use it
+# (root, or sudo without a password) it installs, quietly, once it has said what and how much; elsewhere it says what to install and
+# fails only if the project cannot even be built.
+#
+# Usage: scripts/setup.sh [--for build|demo|test]
+#   build  a C compiler and Rust
+#   demo   the same, and one MPI with a program to run under it: Python with mpi4py and parallel h5py
+#   test   (default) all that the tests use: both MPIs, HDF5, programs to trace, tools to compare with, a browser
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=demo/program.sh
+. "$project/scripts/demo/program.sh"
+
+purpose='test'
+while [ $# -gt 0 ]; do
+    case $1 in
+    --for) purpose=${2:-} && shift ;;
+    --for=*) purpose=${1#*=} ;;
+    -h | --help) sed -n '2,9s/^# \?//p' "$0" && exit ;;
+    *) die "unknown option $1; see scripts/setup.sh --help" ;;
+    esac
+    shift || true
+done
+case $purpose in
+build | demo | test) ;;
+*) die "--for is build, demo or test" ;;
+esac
 
 # The oldest Rust that builds this: rust-version in Cargo.toml.
 least_rust=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$project/Cargo.toml")
@@ -43,20 +65,32 @@ python_has_parallel_h5py() {
     [ -d /usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi ] || python_has h5py._debian_h5py_mpi
 }
 
-check_packages() {
-    missing=() essential=() why=()
+for_build() {
     need gcc "C compiler" essential -- have cc
     need libc6-dev "C headers" essential -- test -e /usr/include/stdio.h
-    need g++ "a C++ program to trace" -- have c++
-    need mpich "MPI, first of two" -- have mpirun.mpich
-    need libmpich-dev "to build MPI programs" -- have mpicc.mpich
-    need openmpi-bin "MPI, second of two" -- have mpirun.openmpi
-    need libopenmpi-dev "to build MPI programs" -- have mpicc.openmpi
-    need gfortran "to build Fortran programs" -- have gfortran
+}
+
+# Debian's mpi4py and h5py are built for Open MPI.
+for_python_with_mpi() {
+    need openmpi-bin "MPI" -- have mpirun.openmpi
     need python3 "programs to trace" -- test -x /usr/bin/python3
     need python3-mpi4py "the demo's program" -- python_has mpi4py
     need python3-numpy "the demo's program" -- python_has numpy
     need python3-h5py-mpi "the demo's program" -- python_has_parallel_h5py
+}
+
+# Nothing where any MPI has a Python that goes with it, of whatever origin.
+for_demo() {
+    demo_python || for_python_with_mpi
+}
+
+for_test() {
+    for_python_with_mpi
+    need g++ "a C++ program to trace" -- have c++
+    need mpich "MPI, another" -- have mpirun.mpich
+    need libmpich-dev "to build MPI programs" -- have mpicc.mpich
+    need libopenmpi-dev "to build MPI programs" -- have mpicc.openmpi
+    need gfortran "to build Fortran programs" -- have gfortran
     need make "a program to trace" -- have make
     need git "a program to trace" -- have git
     need lammps "a program to trace" -- have lmp
@@ -77,11 +111,19 @@ check_packages() {
     need fuse3 "a file system that serves layouts to programs" -- have fusermount3
     need python3-fusepy "the same" -- python_has fusepy
     need python3-venv "tests that read exports with other tools" -- python_has ensurepip
+    need python3-zstandard "a reader of traces in Python" -- python_has zstandard
     need valgrind "to count instructions" -- have valgrind
     need chromium "to test the report page" -- have chromium
     need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
+    need util-linux "to change users" -- have setpriv
+}
+
+check_packages() {
+    missing=() essential=() why=()
+    for_build
+    case $purpose in demo | test) "for_$purpose" ;; esac
 }
 
 as_root() {
@@ -92,8 +134,48 @@ may_install() {
     have apt-get && { [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }; }
 }
 
+# What the tools say that work for us: shown when they fail.
+log=
+logged() {
+    [ -n "$log" ] || log=$(mktemp "${TMPDIR:-/tmp}/dxt-setup.XXXXXX.log")
+    "$@" </dev/null >>"$log" 2>&1
+}
+
+# apt_install PURPOSE PACKAGE...: says what and how much, and installs it.
 apt_install() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" </dev/null >&2
+    local plan size wanted=$1
+    shift
+    plan=$(LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null </dev/null || true)
+    # How many packages, how much to download, how much on disk, as its last words say.
+    size=$(sed -nE 's/.*, ([0-9]+) newly installed.*/\1 Debian packages/p
+        s/^Need to get ([^\/ ]* [^\/ ]*)(\/.*)? of archives.*/\1 to download/p
+        s/^After this operation, (.*) of additional disk space.*/\1 on disk/p' <<<"$plan" | paste -sd';' | sed 's/;/, /g')
+    say "installing $wanted${size:+: $size}"
+    say "    $*"
+    logged as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+}
+
+say() { printf '%s\n' "$*" >&2; }
+
+failed=
+failed_to() {
+    failed=yes
+    say "failed to $1; what apt-get said is in $log and ends with:"
+    tail -n 5 "$log" | sed 's/^/    /' >&2
+}
+
+install_packages() {
+    local package before=$SECONDS
+    say "asking apt-get what is missing"
+    logged as_root apt-get update -q || say "apt-get update failed ($log); trying with the lists that are there"
+    # All together, else one by one: a package that this release lacks must not cost the others.
+    if ! apt_install "what the $purpose needs" "${missing[@]}"; then
+        failed_to "install them together"
+        for package in "${missing[@]}"; do
+            apt_install "$package" "$package" || failed_to "install $package"
+        done
+    fi
+    say "done in $((SECONDS - before)) s"
 }
 
 rust_is_new_enough() {
@@ -103,44 +185,53 @@ rust_is_new_enough() {
     [ -n "$found" ] && [ "$(printf '%s\n%s\n' "$least_rust" "$found" | sort -V | head -n 1)" = "$least_rust" ]
 }
 
+# Parts of Rust that only tests need.
+components=()
+if [ "$purpose" = test ]; then components=(-c clippy -c rustfmt); fi
+
 # A toolchain by rustup: the system's package if there is one, else the installer that rust-lang.org names.
 install_rust() {
     if ! have rustup && may_install && [ -n "$(apt-cache search --names-only '^rustup$' 2>/dev/null)" ]; then
-        apt_install rustup
+        apt_install rustup rustup || failed_to "install rustup"
     fi
     if have rustup; then
-        rustup toolchain install stable --profile minimal -c clippy -c rustfmt >&2 && rustup default stable >&2
+        logged rustup toolchain install stable --profile minimal "${components[@]}" && logged rustup default stable
         return
     fi
     if ! have curl && may_install; then
-        apt_install curl ca-certificates
+        apt_install "what fetches Rust" curl ca-certificates || failed_to "install curl"
     fi
     have curl || return 1
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
-        sh -s -- -y --no-modify-path --profile minimal -c clippy -c rustfmt >&2
+    installer=$(mktemp "${TMPDIR:-/tmp}/dxt-rustup.XXXXXX")
+    logged curl --proto '=https' --tlsv1.2 -sSf -o "$installer" https://sh.rustup.rs &&
+        logged sh "$installer" -y --no-modify-path --profile minimal "${components[@]}"
+    local status=$?
+    rm -f -- "$installer"
+    return $status
 }
 
 check_packages
 if [ ${#missing[@]} -gt 0 ] && may_install; then
-    echo "installing ${missing[*]}" >&2
-    as_root apt-get update -q >&2 </dev/null || echo "apt-get update failed; trying with the lists that are there" >&2
-    # All together, else one by one: a package that this release lacks must not cost the others.
-    if ! apt_install "${missing[@]}"; then
-        for package in "${missing[@]}"; do
-            apt_install "$package" || echo "failed to install $package" >&2
-        done
-    fi
+    install_packages
     check_packages
 fi
 if [ ${#missing[@]} -gt 0 ]; then
-    echo "missing, please install (names as in Debian):" >&2
+    say "missing, please install (names as in Debian):"
     printf '    %s\n' "${why[@]}" >&2
     [ ${#essential[@]} -eq 0 ] || die "the project cannot be built without ${essential[*]}"
-    echo "tests that need them will be skipped and say so" >&2
+    case $purpose in
+    test) say "tests that need them will be skipped and say so" ;;
+    demo) say "the demo takes a smaller program instead, if there is a compiler for MPI" ;;
+    esac
 fi
 if ! rust_is_new_enough; then
-    echo "installing Rust (this needs $least_rust or newer; found: $(rustc --version 2>/dev/null || echo none))" >&2
-    install_rust || true
+    say "installing Rust by rustup: some 150 MB to download, 600 MB on disk in ${RUSTUP_HOME:-~/.rustup}" \
+        "($least_rust or newer is needed; found: $(rustc --version 2>/dev/null || echo none))"
+    install_rust || { [ -z "$log" ] || say "it failed; what was said is in $log"; }
     hash -r
     rust_is_new_enough || die "Rust $least_rust or newer is needed: see https://rustup.rs"
 fi
+if [ "$purpose" = test ] && have rustup && ! { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1; then
+    logged rustup component add clippy rustfmt || say "failed to add clippy and rustfmt ($log)"
+fi
+[ -z "$log" ] || [ -n "$failed" ] || rm -f -- "$log"

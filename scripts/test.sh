@@ -1,56 +1,84 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test, then fuzz targets, format, lints and shell scripts. Arguments go to `cargo test`,
-# for instance a test's name. All steps run, whatever fails; the end says which did.
+# for instance a test's name. All steps run, whatever fails; the end says how long each took, what was skipped, and what failed. With
+# CI=true a test that was skipped for want of something that can be installed has failed.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$project"
 
 failed=()
-# step NAME COMMAND...: runs a step and notes whether it failed.
+times=()
+# What steps say on standard error; tests say there what they skip.
+said=$(mktemp "${TMPDIR:-/tmp}/dxt-test.XXXXXX")
+trap 'rm -f -- "$said"' EXIT
+
+# step NAME COMMAND...: runs a step, and notes how long it took and whether it failed.
 step() {
+    local began=$SECONDS
     heading "$1"
-    "${@:2}" || failed+=("$1")
+    { "${@:2}" 2>&1 >&3 3>&- | tee -a "$said" >&2 3>&-; } 3>&1 || failed+=("$1")
+    times+=("$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%6.1f min", s / 60 }')  $1")
 }
 
-heading "Setup"
-scripts/setup.sh
+# skip WHY: a step that cannot be run, in the tests' words.
+skip() {
+    echo "skipped: $*" | tee -a "$said" >&2
+}
 
-heading "Build"
-cargo build --workspace --release
+python_modules() {
+    local modules=(duckdb pyarrow darshan drishti-io dxt-explorer "dask[dataframe]")
+    "$test_python" -c "import duckdb, pyarrow, darshan, drishti, explorer, dask.dataframe" >/dev/null 2>&1 && return
+    # Tests that need them are skipped and say so.
+    { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet "${modules[@]}"; } ||
+        echo "failed to install ${modules[*]}"
+}
+
+step "Setup" scripts/setup.sh --for test
+# Rust may have come with it.
+hash -r
+step "Build" cargo build --workspace --release
 # The tests run the library that users run.
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
 export DXT_TRACER_LIB
+[ -e "$DXT_TRACER_LIB" ] || die "the build made no $DXT_TRACER_LIB"
 
-# What the tests of `export` and `corpus` read their files with; without it they are skipped and say so. (Those of `corpus` also run
-# Spark, if this Python has pyspark and there is a Java.)
+# What the tests of `export` and `corpus` read their files with. (Those of `corpus` also run Spark, if this Python has pyspark and there
+# is a Java.)
 test_python=$(target_dir)/test-venv/bin/python3
-if ! "$test_python" -c "import duckdb, pyarrow, darshan, drishti, explorer, dask.dataframe" >/dev/null 2>&1; then
-    heading "Python modules for tests"
-    modules=(duckdb pyarrow darshan drishti-io dxt-explorer "dask[dataframe]")
-    if ! { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet "${modules[@]}"; }; then
-        echo "failed to install ${modules[*]}: the tests that need them will be skipped"
-    fi
-fi
+step "Python modules for tests" python_modules
 export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
 step "Tests" cargo test --workspace --no-fail-fast "$@"
-if have c++; then
-    step "Fuzz targets" scripts/fuzz.sh 10
-else
-    echo "skipped: fuzz targets: c++ is not installed"
-fi
+if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; else skip "fuzz targets: c++ is not installed"; fi
 if cargo fmt --version >/dev/null 2>&1; then
     step "Format" cargo fmt --all --check
+else
+    skip "format: rustfmt is not installed"
 fi
 if cargo clippy --version >/dev/null 2>&1; then
     step "Lints" cargo clippy --workspace --all-targets --quiet -- -D warnings
+else
+    skip "lints: clippy is not installed"
 fi
 if have shellcheck; then
-    step "Shell scripts" shellcheck -x scripts/*.sh scripts/dxt-run scripts/bench/*.sh .ci/run
+    step "Shell scripts" shellcheck -x scripts/*.sh scripts/dxt-run scripts/*/*.sh .ci/run
+else
+    skip "shell scripts: shellcheck is not installed"
 fi
 
 heading "Result"
+printf '%s\n' "${times[@]}"
+# Tests of several threads write at once, so a line may begin behind another's words.
+skipped=$(grep -o 'skipped: .*' "$said" | sort -u || true)
+unable=$(grep -o 'skipped here: .*' "$said" | sort -u || true)
+if [ -n "$skipped$unable" ]; then
+    echo "not tested: ('here': this machine cannot; otherwise: scripts/setup.sh should have installed it)"
+    printf '%s\n' "$skipped" "$unable" | sed '/^$/d; s/^/    /'
+fi
+if [ -n "$skipped" ] && [ "${CI:-}" = true ]; then
+    failed+=("$(printf '%s\n' "$skipped" | wc -l) tests that were skipped, which CI does not allow")
+fi
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'failed: %s\n' "${failed[@]}"
     exit 1

@@ -341,6 +341,9 @@ pub struct ReportArgs {
     /// Page to write
     #[arg(short, long, default_value = "report.html", value_name = "FILE")]
     pub output: PathBuf,
+    /// Replace a file that exists, whatever it is
+    #[arg(long)]
+    pub force: bool,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
@@ -459,6 +462,9 @@ pub struct RecoverArgs {
     /// Trace to write (*.dxt), or a directory for traces named after their programs, made if absent
     #[arg(short, long, default_value = ".", value_name = "FILE")]
     pub output: PathBuf,
+    /// Replace a file that exists, whatever it is
+    #[arg(long)]
+    pub force: bool,
     /// Remove spools of ended processes once their trace is written
     #[arg(long)]
     pub remove: bool,

@@ -23,3 +23,4 @@ pub mod significance;
 pub mod stats;
 pub mod thresholds;
 pub mod verbs;
+mod written;

@@ -22,7 +22,7 @@ fn logs() -> Vec<PathBuf> {
     let mut folders = vec![of_project("")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
         Some(folder) => folders.push(PathBuf::from(folder)),
-        None => SAID.call_once(|| common::skip("more logs than the project has: DXT_DARSHAN_LOGS is not set")),
+        None => SAID.call_once(|| common::skip_here("more logs than the project has: DXT_DARSHAN_LOGS is not set")),
     }
     let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let mut out: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
@@ -172,7 +172,7 @@ fn a_log_made_of_a_log_has_the_same_records() {
 #[test]
 fn data_sets_are_those_of_the_log() {
     let Some(folder) = std::env::var_os("DXT_DARSHAN_LOGS") else {
-        return common::skip("logs with data sets: DXT_DARSHAN_LOGS is not set");
+        return common::skip_here("logs with data sets: DXT_DARSHAN_LOGS is not set");
     };
     let path = Path::new(&folder).join("openpmd-8a-384p.darshan");
     let mut log = Log::open(&path).expect("a log");

@@ -3,15 +3,41 @@
 # shellcheck source=../common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-# Sets library, work and data.
+# Sets library, work and data; with a peer also analyze, which reads its log.
 # shellcheck disable=SC2034 # the scripts that source this use them
 build_all() {
-    cargo build --release --quiet --manifest-path "$project/Cargo.toml" -p dxt-tracer
+    cargo build --release --quiet --manifest-path "$project/Cargo.toml" -p dxt-tracer ${peer:+-p dxt-analyze}
+    analyze=$(target_dir)/release/dxt-analyze
     library=$(target_dir)/release/libdxt_tracer.so
     work=$(mktemp -d "${TMPDIR:-/tmp}/dxt-bench.XXXXXX")
     data=$(mktemp -d /dev/shm/dxt-bench.XXXXXX)
     trap 'rm -rf "$work" "$data"' EXIT
     cc -O2 -Wall -Wextra -pthread -o "$work/bench_calls" "$project/testdata/workloads/bench_calls.c"
+}
+
+# with_peer COMMAND...: runs it under the peer, with its trace on. The peer leaves out /dev, where the bench's files are, unless a
+# configuration names them.
+with_peer() {
+    printf 'NAME_INCLUDE ^%s/ *\n' "$data" >"$work/peer.conf"
+    rm -f "$work/peer.log"
+    env DARSHAN_ENABLE_NONMPI=1 DXT_ENABLE_IO_TRACE=1 DARSHAN_CONFIG_PATH="$work/peer.conf" DARSHAN_LOGFILE="$work/peer.log" \
+        LD_PRELOAD="$peer" "$@"
+}
+
+# peer_logged OPERATION: calls of OPERATION on the bench's files that the peer's log counts, read by our own reader.
+peer_logged() {
+    local counter
+    case $1 in
+    pwrite | write | turn | random | whole) counter=POSIX_WRITES ;;
+    pread | read) counter=POSIX_READS ;;
+    open) counter=POSIX_OPENS ;;
+    fwrite | fputc) counter=STDIO_WRITES ;;
+    fread | fgetc) counter=STDIO_READS ;;
+    *) counter='no such counter' ;;
+    esac
+    { "$analyze" dump --format darshan-parser "$work/peer.log" 2>/dev/null || true; } |
+        awk -F '\t' -v counter="$counter" -v folder="$data/" \
+            '$4 == counter && index($6, folder) == 1 { sum += $5 } END { print sum + 0 }'
 }
 
 # Median, least and greatest of the numbers on standard input.

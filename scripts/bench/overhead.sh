@@ -5,7 +5,8 @@
 # Usage: scripts/bench.sh overhead [--peer LIB] [--calls N] [--runs R] [--threads "1 2 4"]
 #        [--clock wall|cpu] [--files shared|own] [--operations "pwrite pread write read turn open lock fwrite fread fputc fgetc"]
 # Runs alternate (nothing, off, trace, spool, counters, peer, nothing, ...); what is reported is the median of the differences within each
-# round, with the least and the greatest. --peer takes a preload library with Darshan's switches.
+# round, with the least and the greatest. --peer takes a preload library with Darshan's switches; no time is shown where its log, a
+# Darshan log, has not all the calls.
 # --files own gives each thread a file of its own. `turn` is pwrite on 1,000 descriptors in turn.
 # --clock cpu counts the threads' processor time, which other programs on the machine disturb less.
 set -euo pipefail
@@ -50,9 +51,14 @@ one() {
     # As it is by default: what does not fit into 4 MiB is packed.
     spool) env DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     counters) env DXT_ENABLE=counters DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
-    peer) env DARSHAN_ENABLE_NONMPI=1 DXT_ENABLE_IO_TRACE=1 DARSHAN_LOGFILE="$work/peer.log" LD_PRELOAD="$peer" "${command[@]}" ;;
+    peer)
+        with_peer "${command[@]}"
+        # A time counts for nothing if the calls were passed over.
+        logged=$(peer_logged "$2")
+        [ "$logged" -ge $((calls * $3)) ] || echo "$logged" >"$work/unlogged"
+        ;;
     esac
-    rm -rf "$work/traces" "$work/peer.log" "$data"/file.*
+    rm -rf "$work/traces" "$data"/file.*
 }
 
 modes=(nothing off trace spool counters)
@@ -67,6 +73,7 @@ echo
 for operation in $operations; do
     for count in $threads; do
         for mode in "${modes[@]}"; do : >"$work/$mode"; done
+        rm -f "$work/unlogged"
         for _ in $(seq "$runs"); do
             for mode in "${modes[@]}"; do one "$mode" "$operation" "$count" | cut -d" " -f$column >>"$work/$mode"; done
         done
@@ -74,7 +81,11 @@ for operation in $operations; do
         for mode in "${modes[@]}"; do
             if [ "$mode" = nothing ]; then numbers=$(cat "$work/nothing"); else numbers=$(differences "$work/nothing" "$work/$mode"); fi
             read -r median least greatest < <(printf '%s\n' "$numbers" | median_and_spread)
-            printf ' %-22s' "$median ($least .. $greatest)"
+            shown="$median ($least .. $greatest)"
+            if [ "$mode" = peer ] && [ -e "$work/unlogged" ]; then
+                shown="none: its log has $(cat "$work/unlogged") of $((calls * count)) calls"
+            fi
+            printf ' %-22s' "$shown"
         done
         echo
     done

@@ -31,6 +31,9 @@ pub struct ConvertArgs {
     /// Trace to write (*.dxt)
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Replace a file that exists, whatever it is
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `dump`.
@@ -76,7 +79,7 @@ pub struct ExportArgs {
     /// File to write, - for standard output; parquet: directory, to which the job is added
     #[arg(short, long, value_name = "PLACE")]
     pub output: PathBuf,
-    /// Replace a file that exists
+    /// Replace a file that exists, or in a job's place what is no Parquet file of ours
     #[arg(long)]
     pub force: bool,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`; dxt-parser: also 3.5 or 3.6, whose text it is

@@ -7,11 +7,12 @@ mod owner;
 mod written;
 
 use crate::exit::UsageError;
+use crate::written::{Ours, Target};
 use anyhow::{Context, Result, bail};
 use files::Owned;
 use rayon::prelude::*;
 use serde::Serialize;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use trace_format::read::Source;
@@ -106,11 +107,12 @@ fn is_directory(output: &Path) -> bool {
 }
 
 /// Puts the processes of `spools` together, one trace per job, in `output`: a file, if it is named `*.dxt`, or a directory,
-/// made if it is absent, in which traces are named as the tracer would. With `remove`, spools of processes that have ended are removed once their trace is written.
+/// made if it is absent, in which traces are named as the tracer would. With `remove`, spools of processes that have ended are removed once their trace is written. With `force`, traces
+/// replace files of other origin.
 ///
 /// # Errors
 /// If no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
-pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recovery> {
+pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
     let read: Vec<_> = spools.par_iter().map(|path| (path, read(path))).collect();
@@ -138,7 +140,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool) -> Result<Recove
         return Err(UsageError(why).into());
     }
     for job in jobs {
-        let (path, about) = write_job(job, output)?;
+        let (path, about) = write_job(job, output, force)?;
         result.written.push(path);
         result.spools.extend(about);
     }
@@ -207,7 +209,7 @@ fn read(path: &Path) -> Result<Option<Found>> {
 }
 
 /// Writes the trace of one job.
-fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)> {
+fn write_job(job: Vec<Found>, output: &Path, force: bool) -> Result<(PathBuf, Vec<FromSpool>)> {
     let mut encoder = Encoder::new()?;
     let (mut regions, mut about) = (Vec::new(), Vec::new());
     let in_directory = is_directory(output);
@@ -218,7 +220,7 @@ fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)
     } else {
         output.to_owned()
     };
-    // Who recovers a process that runs once more wants the newer trace. What others' spools say of themselves replaces nothing.
+    // Who recovers a process that runs once more wants the newer trace.
     let own = job.iter().all(|one| one.owner == files::own_user());
     // The process that knows of MPI knows most of the job.
     let best = job.iter().find(|one| one.recovered.job.info.mpi.is_some()).or(job.first());
@@ -230,9 +232,12 @@ fn write_job(job: Vec<Found>, output: &Path) -> Result<(PathBuf, Vec<FromSpool>)
         about.push(one.about);
     }
     let bytes = write::file(&mut encoder, &block, regions)?;
+    // What others' spools say of themselves replaces nothing.
+    let (ours, force) = if own { (Ours::Recovery, force) } else { (Ours::Never, force && !in_directory) };
     let others = (2..1000).map(|number| path.with_extension(format!("{number}.dxt"))).filter(|_| in_directory);
-    let written = files::write_new(&path, &bytes, |path| own && files::is_own_trace(path), others);
-    let path = written.with_context(|| format!("failed to write {}", path.display()))?;
+    let may_be = |path: &PathBuf| Target::new(path, ours, force).check().is_ok();
+    let path = std::iter::once(path.clone()).chain(others).find(may_be).unwrap_or(path);
+    Target::new(&path, ours, force).private().file(|file| Ok(file.write_all(&bytes)?))?;
     Ok((path, about))
 }
 

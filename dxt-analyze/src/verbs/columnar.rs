@@ -47,7 +47,7 @@ pub(super) fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[
 
 /// A writer of one file.
 pub(super) fn writer(path: &Path, schema: Arc<Schema>, properties: WriterProperties) -> Result<Writer> {
-    let file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let file = BufWriter::with_capacity(1 << 20, File::create_new(path)?);
     Ok(ArrowWriter::try_new(file, schema, Some(properties))?)
 }
 

@@ -11,7 +11,7 @@ use anyhow::Result;
 /// # Errors
 /// As [`recover::recover`].
 pub fn recover(args: &RecoverArgs) -> Result<Recovery> {
-    recover::recover(&recover::find(&args.spools)?, &args.output, args.remove)
+    recover::recover(&recover::find(&args.spools)?, &args.output, args.remove, args.force)
 }
 
 impl Recovery {

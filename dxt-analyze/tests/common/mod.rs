@@ -236,24 +236,35 @@ pub fn hdf5() -> Vec<u8> {
     trace(&job("job-1", 2), processes)
 }
 
-/// Says that something is not tested, and why, also where the output of tests that pass is not shown.
+/// Says that something is not tested for want of something that scripts/setup.sh installs, also where the output of tests that pass
+/// is not shown: in CI that is a failure (scripts/test.sh).
 pub fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
+    let _ = writeln!(std::io::stderr(), "skipped: {}: {what}", std::thread::current().name().unwrap_or("a test"));
+}
+
+/// Says that something is not tested because this machine cannot, or because nobody has given it what it needs.
+pub fn skip_here(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped here: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
 /// The Python that the tests use, if it has these modules: `DXT_TEST_PYTHON`, or that which scripts/test.sh makes. Says what is not
 /// tested otherwise.
 pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
+    let python = python_with(modules);
+    if python.is_none() {
+        skip(&format!("{what}: no Python with the modules {} (DXT_TEST_PYTHON)", modules.join(", ")));
+    }
+    python
+}
+
+/// The same, without a word.
+pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
     let python = named.unwrap_or_else(|| project.join("target/test-venv/bin/python3"));
     let imports = format!("import {}", modules.join(", "));
     let tried = Command::new(&python).args(["-c", &imports]).output();
-    if tried.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    skip(&format!("{what}: {} has not the modules {}", python.display(), modules.join(", ")));
-    None
+    tried.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
 /// A Darshan log of two ranks with heat maps and nothing else: they write 1,000 and 2,000 bytes in the second half second and 7 each

@@ -3,7 +3,7 @@
 //! Spark is run if there are pyspark and a Java.
 
 use super::{corpus, site, text};
-use crate::common::{python, run, skip};
+use crate::common::{python, python_with, run, skip_here};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -50,10 +50,11 @@ fn answers(folder: &Path) -> Option<(Value, Value)> {
         engines.push("Dask");
     }
     let java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
-    if java && python(&["pyspark", "pandas"], "Spark").is_some() {
+    if java && python_with(&["pyspark", "pandas"]).is_some() {
         engines.push("Spark");
-    } else if !java {
-        skip("Spark: there is no java");
+    } else {
+        // Too large to be installed for this.
+        skip_here("Spark: there is no Java, or no pyspark");
     }
     site(folder);
     let out = folder.join("corpus");

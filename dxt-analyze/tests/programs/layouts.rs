@@ -2,7 +2,9 @@
 //! What `stripes` says of each storage target must be what counting byte by byte over the programs' own log gives.
 
 use crate::analyze;
-use crate::harness::{Compiler, Launch, Op, Scratch, Traces, python, read_log, skip, workload_source, workload_with};
+use crate::harness::{
+    Compiler, Launch, Op, Scratch, Traces, python, read_log, skip, skip_here, workload_source, workload_with,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -217,7 +219,7 @@ impl Mount {
     fn new(scratch: &Scratch) -> Option<Self> {
         let python = python()?;
         if !Path::new("/dev/fuse").exists() {
-            skip("there is no /dev/fuse");
+            skip_here("there is no /dev/fuse");
             return None;
         }
         let has_module = Command::new(&python).args(["-c", "import fusepy"]).stderr(Stdio::null()).status();
@@ -243,7 +245,7 @@ impl Mount {
                 if let (true, Some(mut text)) = (ended.is_some(), mount.daemon.stderr.take()) {
                     let _ = std::io::Read::read_to_string(&mut text, &mut why);
                 }
-                skip(&format!("mounting by FUSE failed: {}", why.lines().next().unwrap_or("no answer")));
+                skip_here(&format!("mounting by FUSE failed: {}", why.lines().next().unwrap_or("no answer")));
                 return None;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -2,7 +2,7 @@
 //! spool, or said and counted.
 
 use crate::harness::{
-    Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, read_failures, read_log, recover, skip,
+    Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, read_failures, read_log, recover, skip_here,
     spools, workload,
 };
 use std::path::Path;
@@ -80,7 +80,7 @@ fn ten_thousand_threads() {
 #[test]
 fn a_changed_root_directory() {
     if !is_root() {
-        return skip("only root may change the root directory");
+        return skip_here("only root may change the root directory");
     }
     let scratch = Scratch::new();
     let outcome = hostile(&scratch, "chroot").run();
@@ -158,7 +158,7 @@ fn a_full_file_system_for_the_trace() {
     let scratch = Scratch::new();
     let full = scratch.root().join("full");
     let Some(_small) = Small::mount(&full, 16 << 10) else {
-        return skip("a file system cannot be mounted here");
+        return skip_here("a file system cannot be mounted here");
     };
     std::fs::write(full.join("fill"), vec![1; 12 << 10]).expect("there is room for that");
     let outcome = program(&scratch, "20000").env("DXT_OUTPUT_DIR", &full).run();
@@ -177,7 +177,7 @@ fn a_full_file_system_for_the_spool() {
     for (bytes, calls) in [(4 << 10, "100"), (300 << 10, "200000"), (2 << 20, "100000"), (3 << 20, "2000000")] {
         let scratch = Scratch::new();
         let Some(_small) = Small::mount(&scratch.spools(), bytes) else {
-            return skip("a file system cannot be mounted here");
+            return skip_here("a file system cannot be mounted here");
         };
         let outcome = program(&scratch, calls).run();
         assert_eq!(outcome.code, 7, "{bytes}: {outcome:?}");
@@ -190,7 +190,7 @@ fn a_full_file_system_for_the_spool() {
 #[test]
 fn nobody_may_write_the_trace() {
     if !is_root() || !have("setpriv") {
-        return skip("needs root and setpriv(1)");
+        return skip_here("needs root and setpriv(1)");
     }
     let scratch = Scratch::new();
     // Another user needs a way to the program and its data.

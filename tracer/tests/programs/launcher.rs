@@ -9,10 +9,16 @@ fn dxt_run() -> PathBuf {
 
 /// Runs `dxt-run --lib ... -o traces OPTIONS -- COMMAND`.
 fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
+    run_in(scratch, None, options, command)
+}
+
+/// The same, with a variable.
+fn run_in(scratch: &Scratch, variable: Option<(&str, &str)>, options: &[&str], command: &[&Path]) -> Outcome {
     let launch =
         Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
     let launch = launch.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let launch = launch.arg("--lib").arg(library()).arg("-o").arg(scratch.traces());
+    let launch = variable.into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let launch = options.iter().fold(launch, |launch, option| launch.arg(option)).arg("--");
     command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
 }
@@ -58,6 +64,122 @@ fn both_mpis_get_the_variables_to_their_ranks() {
         let traces = Traces::read(&scratch.traces());
         assert_eq!((said(&outcome), traces.processes.len()), (traces.files, 2));
     }
+}
+
+/// What writes one byte to a file named after it, under two names.
+fn two_programs(scratch: &Scratch) -> [PathBuf; 2] {
+    ["first", "second"].map(|name| {
+        let place = scratch.root().join(name);
+        std::fs::copy("/bin/dd", &place).expect("failed to copy dd");
+        place
+    })
+}
+
+/// Words that let `program` write a byte to a file of its name.
+fn writing(scratch: &Scratch, program: &Path) -> Vec<String> {
+    let name = program.file_name().and_then(|name| name.to_str()).expect("a name");
+    let file = format!("of={}", scratch.data().join(name).display());
+    ["-n", "1", program.to_str().expect("a path"), "if=/dev/zero", &file, "bs=1", "count=1", "status=none"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn launcher(mpi: Compiler) -> Vec<&'static str> {
+    match mpi {
+        Compiler::Mpich => vec!["mpirun.mpich"],
+        _ => vec!["mpirun.openmpi", "--oversubscribe"],
+    }
+}
+
+fn run_words(scratch: &Scratch, words: &[&str]) -> Outcome {
+    run_with(scratch, None, words)
+}
+
+fn run_with(scratch: &Scratch, variable: Option<(&str, &str)>, words: &[&str]) -> Outcome {
+    run_in(scratch, variable, &[], &words.iter().map(Path::new).collect::<Vec<&Path>>())
+}
+
+#[test]
+fn each_program_of_several_is_traced() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        // As words with a colon between them, and as lines of a file; Open MPI hands variables on in two ways.
+        for form in ["words", "file", "words and list", "file and list"] {
+            let scratch = Scratch::new();
+            let parts = two_programs(&scratch).map(|program| writing(&scratch, &program));
+            let file = scratch.root().join("programs of all");
+            std::fs::write(&file, format!("# two programs\n{}\n\n{}", parts[0].join(" "), parts[1].join(" "))).unwrap();
+            let (file, option) =
+                (file.display().to_string(), if mpi == Compiler::Mpich { "-configfile" } else { "--app" });
+            let mut words = launcher(mpi);
+            if form == "words and list" && mpi == Compiler::OpenMpi {
+                words.extend(["--mca", "mca_base_env_list", "A=1"]);
+            }
+            if form.starts_with("words") {
+                words.extend(parts[0].iter().map(|word| &**word));
+                words.push(":");
+                words.extend(parts[1].iter().map(|word| &**word));
+            } else {
+                if mpi == Compiler::Mpich {
+                    // No remarks or empty lines there.
+                    std::fs::write(&file, parts.each_ref().map(|part| part.join(" ")).join("\n")).unwrap();
+                }
+                words.extend([option, &file]);
+            }
+            let list = (form == "file and list").then_some(("OMPI_MCA_mca_base_env_list", "A=1"));
+            let outcome = run_with(&scratch, list, &words);
+            assert_eq!(outcome.code, 0, "{mpi:?}, {form}: {outcome:?}");
+            let traces = Traces::read(&scratch.traces());
+            let mut files: Vec<&str> =
+                traces.processes.iter().flat_map(|process| &process.paths).map(|path| &**path).collect();
+            files.retain(|path| Path::new(path).starts_with(scratch.data()));
+            assert_eq!((traces.processes.len(), files.len()), (2, 2), "{mpi:?}, {form}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_traced_is_named_wherever_it_stands() {
+    let fixed = workload_with("exits", Compiler::Cc, &["-O1", "-static"]);
+    let name = fixed.display().to_string();
+    let said = |words: &[&str]| {
+        let scratch = Scratch::new();
+        let outcome = run_words(&scratch, words);
+        outcome.stderr.lines().filter(|line| line.contains(&name) && line.contains("statically")).count()
+    };
+    let scratch = Scratch::new();
+    let [data, other] = [scratch.data(), PathBuf::from("/bin/true")].map(|path| path.display().to_string());
+    assert_eq!(said(&[&name, &data, "exit"]), 1);
+    assert_eq!(said(&["env", "A=1", "timeout", "60", &name, &data, "exit"]), 1);
+    // An argument is no program.
+    assert_eq!(said(&[&other, &name]), 0);
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        let words = [&launcher(mpi)[..], &["-n", "1", &other, ":", "-n", "1", &name, &data, "exit"]].concat();
+        assert_eq!(said(&words), 1, "{mpi:?}");
+    }
+}
+
+#[test]
+fn what_keeps_the_variables_from_the_ranks_is_said() {
+    let scratch = Scratch::new();
+    // Stands in for a launcher that hands its environment on: it runs what follows the options.
+    let srun = scratch.root().join("srun");
+    std::fs::write(&srun, "#!/bin/sh\nwhile case $1 in -*) true ;; *) false ;; esac; do shift; done\nexec \"$@\"\n")
+        .unwrap();
+    std::fs::set_permissions(&srun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let srun = srun.display().to_string();
+    let remarks = |words: &[&str]| {
+        let outcome = run_words(&Scratch::new(), &[&[&*srun], words].concat());
+        outcome.stderr.lines().filter(|line| line.contains("not traced")).count()
+    };
+    assert_eq!(remarks(&["--export=NONE", "/bin/true"]), 1);
+    assert_eq!(remarks(&["--export=A,B", "/bin/true"]), 1);
+    assert_eq!(remarks(&["--export=ALL,A=1", "/bin/true"]), 0);
+    assert_eq!(remarks(&["--export=A,LD_PRELOAD", "/bin/true"]), 0);
+    assert_eq!(remarks(&["/bin/echo", "--export=NONE"]), 0);
+    let list = scratch.root().join("programs");
+    let fixed = workload_with("exits", Compiler::Cc, &["-O1", "-static"]);
+    std::fs::write(&list, format!("0 /bin/true\n1-3 {} %t\n", fixed.display())).unwrap();
+    assert_eq!(remarks(&["--multi-prog", &list.display().to_string()]), 1);
 }
 
 #[test]
@@ -124,4 +246,29 @@ fn what_a_killed_program_had_done_is_recovered() {
     assert_eq!(outcome.code, 128 + 9);
     let traces = Traces::read(&scratch.traces());
     assert_eq!((said(&outcome), traces.segments.len()), (traces.files, 201));
+}
+
+#[test]
+fn a_recovered_trace_replaces_only_recovered_ones() {
+    let analyze = library().with_file_name("dxt-analyze");
+    if !analyze.exists() {
+        return crate::harness::skip("dxt-analyze is not built beside the library (cargo build)");
+    }
+    let scratch = Scratch::new();
+    let words = [workload("exits"), scratch.data().display().to_string().into(), "kill".into(), "20".into()];
+    let launch = words[1..].iter().fold(Launch::new(&scratch, &words[0]), |launch, word| launch.arg(word));
+    assert_eq!(launch.run().code, 128 + 9);
+    let place = scratch.root().join("out.dxt");
+    let recover = |more: &[&str]| {
+        let mut command = std::process::Command::new(&analyze);
+        let done = command.arg("recover").args(more).arg("-o").arg(&place).arg(scratch.spools()).output().unwrap();
+        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    std::fs::write(&place, "mine").unwrap();
+    let (done, said) = recover(&[]);
+    assert!(!done && said.contains("--force") && std::fs::read(&place).unwrap() == b"mine", "{said}");
+    std::fs::remove_file(&place).unwrap();
+    for options in [&[][..], &[], &["--force"]] {
+        assert!(recover(options).0, "{options:?}: {}", recover(options).1);
+    }
 }

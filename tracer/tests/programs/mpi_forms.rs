@@ -1,7 +1,8 @@
 //! The forms of MPI-IO beside the blocking calls: the trace tells exactly what the program did, under each MPI.
 
 use crate::harness::{
-    Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip, workload_with,
+    Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip_here,
+    workload_with,
 };
 
 /// Runs a part of a program of testdata/workloads under each MPI and compares.
@@ -12,7 +13,7 @@ fn exact(program: &'static str, part: &str, ranks: &[u32]) {
             let program = workload_with(program, mpi, &["-O1"]);
             let outcome = Launch::new(&scratch, program).arg(scratch.data()).arg(part).ranks(mpi, ranks).run();
             if outcome.code == 77 {
-                skip(&format!("{mpi:?} is older than MPI 4.0"));
+                skip_here(&format!("{mpi:?} is older than MPI 4.0"));
                 break;
             }
             assert_eq!(outcome.code, 0, "{mpi:?}, {ranks} ranks: {outcome:?}");

@@ -1,7 +1,7 @@
 //! io_uring: what a program can be seen to do with its rings is recorded exactly, and the rest is counted.
 
 use crate::harness::{
-    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, read_log, skip, workload_with,
+    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, read_log, skip, skip_here, workload_with,
 };
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn run(name: &'static str, flags: &[&'static str], argument: Option<&str>) -> Op
     let launch = Launch::new(&scratch, workload_with(name, Compiler::Cc, flags)).arg(scratch.data());
     let outcome = argument.into_iter().fold(launch, |launch, argument| launch.arg(argument)).run();
     if outcome.code == 77 {
-        skip(outcome.stderr.trim());
+        skip_here(outcome.stderr.trim());
         return None;
     }
     assert_eq!(outcome.code, 0, "{outcome:?}");

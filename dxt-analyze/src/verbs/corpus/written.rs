@@ -6,11 +6,12 @@ use crate::findings::Finding;
 use crate::verbs::columnar::{
     self, Column, Writer, batch, finding_columns, numbers, signed, some_numbers, some_texts, sum_columns, texts,
 };
-use crate::verbs::export::place::Partial;
-use anyhow::{Context, Result, ensure};
+use crate::written::{Ours, Target, workshop};
+use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, TimestampMicrosecondArray};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// The tables.
 const NAMES: [&str; 3] = ["jobs", "job_files", "job_findings"];
@@ -20,7 +21,8 @@ const BATCH: usize = 1 << 14;
 /// Tables while they are written.
 pub(super) struct Tables {
     place: PathBuf,
-    partial: Partial,
+    partial: TempDir,
+    force: bool,
     files: Growing<(String, JobFile)>,
     findings: Growing<(String, u64, Finding)>,
 }
@@ -30,18 +32,17 @@ impl Tables {
     pub(super) fn new(place: &Path, force: bool) -> Result<Self> {
         let failed = || format!("failed to write {}", place.display());
         for name in NAMES {
-            let exists = !force && named(place, name).exists();
-            ensure!(!exists, "{}: {name}.parquet exists; --force replaces it", failed());
+            Target::new(&named(place, name), Ours::Never, force).check()?;
         }
         std::fs::create_dir_all(place).with_context(failed)?;
-        let partial = Partial::new(place.join(".corpus.partial"));
-        std::fs::create_dir(&partial.0).with_context(failed)?;
-        let [_, files, findings] = NAMES.map(|name| named(&partial.0, name));
+        let partial = workshop(place).with_context(failed)?;
+        let [_, files, findings] = NAMES.map(|name| named(partial.path(), name));
         Ok(Self {
             place: place.to_path_buf(),
             files: Growing::new(&files, file_batch).with_context(failed)?,
             findings: Growing::new(&findings, finding_batch).with_context(failed)?,
             partial,
+            force,
         })
     }
 
@@ -62,11 +63,12 @@ impl Tables {
         let failed = || format!("failed to write {}", self.place.display());
         self.files.finish().with_context(failed)?;
         self.findings.finish().with_context(failed)?;
-        let mut all = Growing::new(&named(&self.partial.0, "jobs"), job_batch).with_context(failed)?;
+        let mut all = Growing::new(&named(self.partial.path(), "jobs"), job_batch).with_context(failed)?;
         jobs.iter().try_for_each(|job| all.add(job)).with_context(failed)?;
         all.finish().with_context(failed)?;
         for name in NAMES {
-            std::fs::rename(named(&self.partial.0, name), named(&self.place, name)).with_context(failed)?;
+            let target = named(&self.place, name);
+            Target::new(&target, Ours::Never, self.force).take(&named(self.partial.path(), name))?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ mod calls;
 mod dxt_text;
 mod parquet;
 mod perfetto;
-pub(super) mod place;
+mod place;
 mod rows;
 
 use crate::analyses::completeness::Completeness;

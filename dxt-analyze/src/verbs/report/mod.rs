@@ -14,7 +14,8 @@ use crate::exit::Exit;
 use crate::findings::{Code, Finding};
 use crate::load::Run;
 use crate::render::{self, Part, Report, Style, View, units};
-use anyhow::{Context, Result};
+use crate::written::{Ours, Target};
+use anyhow::Result;
 use passes::Found;
 use sections::Settings;
 use serde::Serialize;
@@ -45,10 +46,12 @@ pub struct Page {
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the page cannot be written.
 pub fn report(args: &ReportArgs, style: &Style, out: &mut dyn Write) -> Result<Exit> {
+    let target = Target::new(&args.output, Ours::Page, args.force);
+    target.check_early()?;
     let run = super::open(&args.inputs)?;
     let page = page_of(&run, args.layout.as_deref(), args.top)?;
     let place = args.output.display();
-    std::fs::write(&args.output, &page.html).with_context(|| format!("failed to write {place}"))?;
+    target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
     eprintln!("wrote {place} ({})", units::bytes(page.html.len() as u64));
     render::write(&page, style, out)?;
     let fails = args.fail_on.is_some_and(|least| page.findings.iter().any(|finding| finding.severity >= least));

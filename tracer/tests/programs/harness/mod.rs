@@ -21,10 +21,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Says, past the test harness's capture, that a test did not run and why.
+/// Says, past the test harness's capture, that a test did not run for want of something that scripts/setup.sh installs: in CI that
+/// is a failure (scripts/test.sh).
 pub(crate) fn skip(why: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "skipped: {name}: {why}");
+}
+
+/// Says that a test did not run because this machine, its kernel or its release cannot do what it needs.
+pub(crate) fn skip_here(why: &str) {
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    let _ = writeln!(std::io::stderr(), "skipped here: {name}: {why}");
 }
 
 /// Whether a program can be run.

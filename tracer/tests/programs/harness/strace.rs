@@ -1,6 +1,6 @@
 //! What the kernel saw: counts and bytes of the calls on one file, by strace(1).
 
-use super::{Outcome, Scratch, have, skip};
+use super::{Outcome, Scratch, have, skip, skip_here};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ pub(crate) fn strace(scratch: &Scratch, command: &[&Path], dir: &Path) -> Option
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     if stderr.contains("PTRACE_TRACEME") || stderr.contains("Operation not permitted") {
-        skip("strace may not trace here");
+        skip_here("strace may not trace here");
         return None;
     }
     let outcome = Outcome { code: output.status.code().unwrap_or(-1), stdout, stderr };

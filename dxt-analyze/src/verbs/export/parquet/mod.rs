@@ -6,11 +6,11 @@ mod segments;
 mod tables;
 
 use super::Job;
-use super::place::Partial;
 use crate::exit::UsageError;
 use crate::load::{FileLayout, Run};
 use crate::scan::Lost;
-use anyhow::{Context, Result};
+use crate::written::{is_partition, workshop};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// The tables, each a directory.
@@ -25,15 +25,26 @@ pub(super) fn write(job: &Job<'_>) -> Result<Lost> {
     let failed = || format!("failed to write {}", place.display());
     std::fs::create_dir_all(place).with_context(failed)?;
     let partition = format!("job={}", encoded(&job.run.info.key));
-    let partial = Partial::new(place.join(format!(".{partition}.partial")));
     for table in TABLES {
-        std::fs::create_dir_all(partial.0.join(table)).with_context(failed)?;
+        let there = place.join(table).join(&partition);
+        let replaceable = job.args.force || std::fs::symlink_metadata(&there).is_err() || is_partition(&there);
+        ensure!(
+            replaceable,
+            "{}: there is more than our Parquet files in {}; --force replaces it",
+            failed(),
+            there.display()
+        );
     }
-    let lost = segments::write(job, &partial.0.join("segments")).with_context(failed)?;
-    tables::write(job, &partial.0).with_context(failed)?;
+    let partial = workshop(place).with_context(failed)?;
+    let partial = partial.path();
+    for table in TABLES {
+        std::fs::create_dir_all(partial.join(table)).with_context(failed)?;
+    }
+    let lost = segments::write(job, &partial.join("segments")).with_context(failed)?;
+    tables::write(job, partial).with_context(failed)?;
     for table in TABLES {
         std::fs::create_dir_all(place.join(table)).with_context(failed)?;
-        replace(&partial.0, table, &place.join(table).join(&partition)).with_context(failed)?;
+        replace(partial, table, &place.join(table).join(&partition)).with_context(failed)?;
     }
     Ok(lost)
 }
@@ -41,7 +52,7 @@ pub(super) fn write(job: &Job<'_>) -> Result<Lost> {
 /// Moves `table` of `from` to `to`; what is there goes into `from`, to be removed with it.
 fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
     let old = from.join(format!("{table}.old"));
-    let replaced = to.exists();
+    let replaced = std::fs::symlink_metadata(to).is_ok();
     if replaced {
         std::fs::rename(to, &old)?;
     }

@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# Sourced by the demo and by its setup: which program the demo runs, of what is on this machine. Any MPI will do that starts two
+# processes which know of each other.
+
+# Set by the functions below: the command without its arguments, and what it is.
+demo_command=()
+# shellcheck disable=SC2034 # the scripts that source this show it
+demo_what=
+
+# MPI launchers that are there, each once.
+demo_launchers() {
+    local name path
+    for name in mpirun mpiexec mpirun.openmpi mpirun.mpich; do
+        path=$(command -v "$name") && printf '%s %s\n' "$(readlink -f "$path")" "$path"
+    done | awk '!seen[$1]++ { print $2 }'
+}
+
+# launch_with LAUNCHER: sets demo_command to what starts N processes, whatever the number of processors: add N and a program.
+launch_with() {
+    demo_command=("$1")
+    case $("$1" --version 2>/dev/null </dev/null) in
+    *"Open MPI"* | *OpenRTE* | *"Open RTE"* | *PRRTE*) demo_command+=(--oversubscribe) ;;
+    esac
+    demo_command+=(-n)
+}
+
+# tries LAUNCHER COMMAND...: whether two processes of it come to a good end.
+tries() {
+    launch_with "$1"
+    timeout 60 "${demo_command[@]}" 2 "${@:2}" </dev/null >/dev/null 2>&1
+}
+
+# A Python whose mpi4py and parallel h5py go with an MPI that is here.
+demo_python() {
+    local python launcher
+    local specs='import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in ("mpi4py", "numpy", "h5py")))'
+    local check='import os; os.environ.setdefault("H5PY_ALWAYS_USE_MPI", "1"); import h5py, numpy
+from mpi4py import MPI
+raise SystemExit(not (h5py.get_config().mpi and MPI.COMM_WORLD.size == 2))'
+    for python in $({ command -v python3; command -v /usr/bin/python3; } | awk '!seen[$0]++'); do
+        "$python" -c "$specs" >/dev/null 2>&1 || continue
+        while read -r launcher; do
+            if tries "$launcher" "$python" -c "$check"; then
+                demo_command+=(4 "$python" "$project/testdata/workloads/h5py_shared.py")
+                demo_what="4 ranks write and read one HDF5 file with h5py (started by $launcher)"
+                return 0
+            fi
+        done < <(demo_launchers)
+    done
+    return 1
+}
+
+# demo_compiled DIRECTORY: for machines with a compiler for MPI but no such Python: a small program in C, compiled there.
+demo_compiled() {
+    local launcher compiler
+    while read -r launcher; do
+        for compiler in "mpicc.${launcher##*.}" "${launcher%/*}/mpicc" mpicc; do
+            have "$compiler" || continue
+            "$compiler" -O1 -o "$1/program" "$project/testdata/workloads/s3d.c" >/dev/null 2>&1 || continue
+            if tries "$launcher" "$1/program" "$1/tried" 8; then
+                rm -f -- "$1/tried"
+                demo_command+=(4 "$1/program")
+                # shellcheck disable=SC2034
+                demo_what="4 ranks write one file in small pieces through MPI-IO (started by $launcher)"
+                return 0
+            fi
+        done
+    done < <(demo_launchers)
+    return 1
+}
