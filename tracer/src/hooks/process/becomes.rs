@@ -33,6 +33,6 @@ hooks! { BECOMES, missing = -1;
     [fexecve](program: c_int, argv: Strings, envp: Strings) -> c_int
         = |real| becoming(|| real(program, argv, envp));
     /// execveat(2).
-    [execveat](directory: c_int, path: *const c_char, argv: Strings, envp: Strings, flags: c_int) -> c_int
+    [execveat](directory: c_int, path: *const c_char, argv: *const *mut c_char, envp: *const *mut c_char, flags: c_int) -> c_int
         = |real| becoming(|| real(directory, path, argv, envp, flags));
 }
