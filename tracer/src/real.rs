@@ -157,9 +157,12 @@ pub(crate) fn none<T: Copy>() -> T {
 ///
 /// Each name becomes an exported C function with its own slot; `real` in the body is the next definition. `TABLE` is the
 /// list of all slots of the family, for the constructor. A function that the C library does not have answers `missing`.
+///
+/// An entry has the type that the libc crate gives the function, if it has the name; `unlike "why"` before the names of one lifts
+/// that.
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
-     $( $(#[$doc:meta])* [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
+     $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
         /// Slots of this family.
         pub(crate) static $table: &[&$crate::real::Slot] = &[$( $(&slots::$name.0,)+ )+];
 
@@ -176,11 +179,26 @@ macro_rules! hooks {
             )+ )+
         }
 
-        $( $crate::real::hooks!(@names [$($name),+] [$(#[$doc])*] $args -> $ret, $missing, |$real| $body); )+
+        $( $crate::real::hooks!(@names [$($name),+] [$($why)?] [$(#[$doc])*] $args -> $ret, $missing, |$real| $body); )+
     };
-    (@names [$($name:ident),+] $docs:tt $args:tt -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
-        $( $crate::real::hooks!(@one $name $docs $args -> $ret, $missing, |$real| $body); )+
+    (@names [$($name:ident),+] $why:tt $docs:tt $args:tt -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
+        $(
+            $crate::real::hooks!(@one $name $docs $args -> $ret, $missing, |$real| $body);
+            $crate::real::hooks!(@type $name $why $args -> $ret);
+        )+
     };
+    (@type $name:ident [] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty) => {
+        const _: () = {
+            const OURS: unsafe extern "C" fn($($type),*) -> $ret = $name;
+            {
+                // A name that the libc crate lacks is found outside this block: the function itself.
+                #[allow(clippy::allow_attributes, clippy::wildcard_imports, unused_imports, reason = "any name")]
+                use libc::*;
+                $crate::real::same_type(OURS, $name);
+            }
+        };
+    };
+    (@type $name:ident [$why:literal] $args:tt -> $ret:ty) => {};
     (@one $name:ident [$(#[$doc:meta])*] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
         $(#[$doc])*
         ///
@@ -203,3 +221,6 @@ macro_rules! hooks {
     };
 }
 pub(crate) use hooks;
+
+/// Compiles only for two functions of one type: a wrapped function has the type that the libc crate gives it.
+pub(crate) const fn same_type<F: Copy>(_ours: F, _theirs: F) {}

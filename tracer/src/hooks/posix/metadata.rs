@@ -86,19 +86,19 @@ pub(super) fn size(length: off_t) -> u64 {
 
 hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
     /// stat(2). No offset, no length, like all that ask.
-    [stat, stat64](name: *const c_char, about: *mut c_void) -> c_int
+    unlike "two structures under one entry, not looked into" [stat, stat64](name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
     /// lstat(2).
-    [lstat, lstat64](name: *const c_char, about: *mut c_void) -> c_int
+    unlike "two structures under one entry, not looked into" [lstat, lstat64](name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
     /// fstat(2).
-    [fstat, fstat64](number: c_int, about: *mut c_void) -> c_int
+    unlike "two structures under one entry, not looked into" [fstat, fstat64](number: c_int, about: *mut c_void) -> c_int
         = |real| on_descriptor(number, &POSIX_STAT, NO_OFFSET, 0, || real(number, about));
     /// fstatat(2). An empty name with AT_EMPTY_PATH means the descriptor itself.
-    [fstatat, fstatat64](at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
+    unlike "two structures under one entry, not looked into" [fstatat, fstatat64](at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, about, flags));
     /// statx(2).
-    [statx](at: c_int, name: *const c_char, flags: c_int, mask: c_uint, about: *mut c_void) -> c_int
+    [statx](at: c_int, name: *const c_char, flags: c_int, mask: c_uint, about: *mut libc::statx) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, flags, mask, about));
     /// stat(2) as programs built against glibc before 2.33 call it (LSB, libc: __xstat).
     [__xstat, __xstat64](version: c_int, name: *const c_char, about: *mut c_void) -> c_int

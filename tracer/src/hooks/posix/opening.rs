@@ -138,10 +138,10 @@ pub(super) fn forget_range(first: c_uint, last: c_uint) {
 
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// open(2). The segment has no offset and no length. A failed call belongs to the path asked for.
-    [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
+    unlike "variadic; what it takes is in registers all the same" [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         = |real| opening(AT_FDCWD, path, flags, || real(path, flags, mode));
     /// openat(2).
-    [openat, openat64](dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
+    unlike "variadic; what it takes is in registers all the same" [openat, openat64](dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         = |real| opening(dir, path, flags, || real(dir, path, flags, mode));
     /// creat(2).
     [creat, creat64](path: *const c_char, mode: mode_t) -> c_int
@@ -181,7 +181,7 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| duplicating(old, || real(old, new, flags));
     /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND,
     /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
-    [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
+    unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
         = |real| {
             let call = || real(number, command, argument);
             match command {

@@ -57,12 +57,12 @@ hooks! { BECOMES, missing = -1;
     [fexecve](program: c_int, argv: Strings, envp: Strings) -> c_int
         = |real| becoming(program, std::ptr::null(), || real(program, argv, envp));
     /// execveat(2).
-    [execveat](directory: c_int, path: *const c_char, argv: Strings, envp: Strings, flags: c_int) -> c_int
+    [execveat](directory: c_int, path: *const c_char, argv: *const *mut c_char, envp: *const *mut c_char, flags: c_int) -> c_int
         = |real| becoming(directory, path, || real(directory, path, argv, envp, flags));
     /// posix_spawn(3), only to say that what is started cannot be traced.
-    [posix_spawn](id: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
+    unlike "structures that are not looked into" [posix_spawn](id: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(path, || real(id, path, actions, attributes, argv, envp));
     /// posix_spawnp(3), likewise.
-    [posix_spawnp](id: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
+    unlike "structures that are not looked into" [posix_spawnp](id: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(searched(file), || real(id, file, actions, attributes, argv, envp));
 }

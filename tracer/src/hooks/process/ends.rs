@@ -7,7 +7,7 @@ use libc::c_int;
 
 hooks! { ENDS, missing = none();
     /// _exit(2): no destructor runs, so the trace is written here.
-    [_exit](status: c_int) -> () = |real| { lifecycle::ending("_exit", Next::Gone); real(status) };
+    unlike "it never returns, which an entry cannot say" [_exit](status: c_int) -> () = |real| { lifecycle::ending("_exit", Next::Gone); real(status) };
     /// _Exit(3), the same under ISO C's name.
     [_Exit](status: c_int) -> () = |real| { lifecycle::ending("_Exit", Next::Gone); real(status) };
 }

@@ -210,7 +210,7 @@ hooks! { STREAMS, missing = none();
     [fseeko, fseeko64](stream: *mut FILE, offset: off_t, whence: c_int) -> c_int
         = |real| seeking(stream, || real(stream, offset, whence));
     /// fsetpos(3).
-    [fsetpos, fsetpos64, _IO_fsetpos, _IO_fsetpos64](stream: *mut FILE, position: *const fpos_t) -> c_int
+    unlike "two structures under one entry, not looked into" [fsetpos, fsetpos64, _IO_fsetpos, _IO_fsetpos64](stream: *mut FILE, position: *const fpos_t) -> c_int
         = |real| seeking(stream, || real(stream, position));
     /// rewind(3).
     [rewind](stream: *mut FILE) -> ()

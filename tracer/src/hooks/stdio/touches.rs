@@ -140,13 +140,13 @@ hooks! { TOUCHES, missing = none();
     [putspent, putsgent](entry: *const c_void, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
     /// getmntent(3).
-    [getmntent](stream: *mut FILE) -> *mut c_void
+    [getmntent](stream: *mut FILE) -> *mut libc::mntent
         = |real| moving(stream, || real(stream));
     /// getmntent_r(3).
-    [getmntent_r](stream: *mut FILE, entry: *mut c_void, buffer: *mut c_char, size: c_int) -> *mut c_void
+    [getmntent_r](stream: *mut FILE, entry: *mut libc::mntent, buffer: *mut c_char, size: c_int) -> *mut libc::mntent
         = |real| moving(stream, || real(stream, entry, buffer, size));
     /// addmntent(3).
-    [addmntent](stream: *mut FILE, entry: *const c_void) -> c_int
+    [addmntent](stream: *mut FILE, entry: *const libc::mntent) -> c_int
         = |real| moving(stream, || real(stream, entry));
     /// malloc_info(3).
     [malloc_info](options: c_int, stream: *mut FILE) -> c_int
