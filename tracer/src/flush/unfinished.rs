@@ -133,13 +133,21 @@ impl Unfinished {
     /// Closes the file; its name stays.
     ///
     /// # Errors
-    /// What was written is not there.
+    /// What was written is not there, or not under its name: others who may write to the directory have put something else there.
     pub(super) fn close(&mut self) -> Result<(), String> {
-        let closed = self.file.take().map_or(Ok(()), Handle::close);
-        closed.map_err(|errno| failed("close", &self.path(), errno))
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let path = self.path();
+        let named = Handle::open(self.directory.number(), &self.name, libc::O_PATH | libc::O_NOFOLLOW, 0);
+        let identity = |handle: &Handle| handle.about().map(|about| (about.st_dev, about.st_ino));
+        let replaced = named.and_then(|named| identity(&named)) != identity(&file);
+        file.close().map_err(|errno| failed("close", &path, errno))?;
+        match replaced {
+            true => Err(format!("{} was replaced while it was written", String::from_utf8_lossy(&path))),
+            false => Ok(()),
+        }
     }
 
-    /// Takes it away.
+    /// Takes it away, or what lies under its name.
     pub(super) fn abandon(self) {
         self.directory.remove(&self.name);
     }
@@ -262,6 +270,23 @@ mod tests {
         let mut names: Vec<_> = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["x.2.dxt", "x.3.dxt", "x.dxt"]);
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn what_was_put_in_its_place_gets_no_final_name() {
+        let place = scratch("place");
+        let victim = place.join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        let mut file = Unfinished::new(directory(&place), "x", 0o600).unwrap();
+        let path = PathBuf::from(String::from_utf8(file.path()).unwrap());
+        std::fs::rename(&path, place.join("stolen")).unwrap();
+        symlink(&victim, &path).unwrap();
+        file.write_at(b"trace", 0).unwrap();
+        assert!(file.finish("x").unwrap_err().contains("was replaced"));
+        file.abandon();
+        assert!(!path.exists() && !place.join("x.dxt").exists());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
         std::fs::remove_dir_all(place).unwrap();
     }
 
