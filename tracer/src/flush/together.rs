@@ -93,7 +93,8 @@ impl Sink {
     /// Nothing more is written. Collective for all ranks where they write together.
     pub(super) fn close(&mut self) -> Result<(), String> {
         let closed = self.open.take().is_none_or(|mut file| api().file_close(&raw mut file) == SUCCESS);
-        let own = self.file.as_mut().map_or(Ok(()), Unfinished::close);
+        let close = if self.made_here { Unfinished::settle } else { Unfinished::close };
+        let own = self.file.as_mut().map_or(Ok(()), close);
         if closed { own } else { Err("MPI could not close the file".into()) }
     }
 

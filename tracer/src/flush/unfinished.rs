@@ -133,17 +133,25 @@ impl Unfinished {
     /// Closes the file; its name stays.
     ///
     /// # Errors
-    /// What was written is not there, or not under its name: others who may write to the directory have put something else there.
+    /// What was written is not there.
     pub(super) fn close(&mut self) -> Result<(), String> {
-        let Some(file) = self.file.take() else { return Ok(()) };
-        let path = self.path();
+        let closed = self.file.take().map_or(Ok(()), Handle::close);
+        closed.map_err(|errno| failed("close", &self.path(), errno))
+    }
+
+    /// The same, for whoever gives the file its final name.
+    ///
+    /// # Errors
+    /// As [`Self::close`]; or that others who may write to the directory have put something else under its name.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
         let named = Handle::open(self.directory.number(), &self.name, libc::O_PATH | libc::O_NOFOLLOW, 0);
         let identity = |handle: &Handle| handle.about().map(|about| (about.st_dev, about.st_ino));
-        let replaced = named.and_then(|named| identity(&named)) != identity(&file);
-        file.close().map_err(|errno| failed("close", &path, errno))?;
-        match replaced {
-            true => Err(format!("{} was replaced while it was written", String::from_utf8_lossy(&path))),
-            false => Ok(()),
+        let same = named.and_then(|named| identity(&named)) == identity(file);
+        self.close()?;
+        match same {
+            true => Ok(()),
+            false => Err(format!("{} was replaced while it was written", String::from_utf8_lossy(&self.path()))),
         }
     }
 
@@ -157,7 +165,7 @@ impl Unfinished {
     /// # Errors
     /// Why it has no final name: it keeps the one that it has.
     pub(super) fn finish(&mut self, stem: &str) -> Result<Vec<u8>, String> {
-        self.close()?;
+        self.settle()?;
         named(&self.directory, &self.name, stem)
     }
 }
