@@ -27,6 +27,64 @@ fn what_is_no_spool_is_said() {
 }
 
 #[test]
+fn what_others_put_among_spools_is_neither_followed_nor_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("traces");
+    let (good, elsewhere) = ("dxt-0-1-2-0.spool", folder.path().join("elsewhere"));
+    put(folder.path(), "elsewhere", &[0; 4096]);
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink(&elsewhere, at("link.spool")).unwrap();
+    std::os::unix::fs::symlink("nowhere", at("dangling.spool")).unwrap();
+    std::fs::create_dir(at("folder.spool")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe.spool")).status().unwrap().success());
+    put(folder.path(), good, &[0; 4096]);
+    // A link beside a spool is not its spill.
+    std::os::unix::fs::symlink(&elsewhere, at("dxt-0-1-2.spill")).unwrap();
+    put(folder.path(), "dxt-0-1-3-0.spool", &[0; 4096]);
+    let outcome = run(&["recover", "--remove", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    assert_eq!(outcome.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    for (name, why) in [
+        ("link.spool", "symbolic link"),
+        ("dangling.spool", "symbolic link"),
+        ("folder.spool", "no regular file"),
+        ("pipe.spool", "no regular file"),
+        (good, "the spill beside it"),
+    ] {
+        assert!(said.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {said}");
+        assert!(at(name).symlink_metadata().is_ok(), "{name} is still there");
+    }
+    assert!(!at("dxt-0-1-3-0.spool").exists(), "what is fine is dealt with");
+    assert!(elsewhere.exists());
+}
+
+#[test]
+fn another_users_spool_is_for_that_user_or_root() {
+    let root = std::fs::metadata("/proc/self").map(|about| std::os::unix::fs::MetadataExt::uid(&about)).unwrap() == 0;
+    let folder = tempfile::tempdir().unwrap();
+    let spool = put(folder.path(), "dxt-0-1-2-0.spool", &[0; 4096]);
+    if !root || std::os::unix::fs::chown(&spool, Some(12345), None).is_err() {
+        eprintln!("skipped: another user's file can only be made by root");
+        return;
+    }
+    // Root sees that nothing is in it.
+    assert!(stdout(&["recover", &spool], 0).contains("1 spools held nothing"));
+    let bin = folder.path().join("dxt-analyze");
+    std::fs::copy(env!("CARGO_BIN_EXE_dxt-analyze"), &bin).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    let as_user = |user: u32| {
+        use std::os::unix::process::CommandExt;
+        let mut command = std::process::Command::new(&bin);
+        command.args(["recover", &spool]).uid(user).gid(user).current_dir("/").output().unwrap()
+    };
+    let (owner, other) = (as_user(12345), as_user(12346));
+    assert_eq!(owner.status.code(), Some(0), "{owner:?}");
+    assert_eq!(other.status.code(), Some(1), "{other:?}");
+    assert!(String::from_utf8_lossy(&other.stderr).contains("belongs to user 12345"), "{other:?}");
+}
+
+#[test]
 fn no_bytes_make_it_panic() {
     let folder = tempfile::tempdir().unwrap();
     let mut header = vec![0_u8; 8192];

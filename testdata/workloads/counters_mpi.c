@@ -3,6 +3,9 @@
  *   shared   every rank writes 10 * 1000 bytes of one file by MPI_File_write_at_all, and 20 + rank times 100 bytes of
  *            another by pwrite, which rank 1 reads one byte of as well
  *   own      every rank writes 7 bytes of a file of its own, and nothing else
+ *   many     every rank writes a byte of each of 2000 shared files
+ *   some     as own, but only rank 1 does
+ *   nothing  nobody does anything
  *   mixed    as shared, and every rank writes 7 bytes of a file of its own, and the lower half of the ranks 3 bytes of one
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -32,7 +35,19 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 
-    if (strcmp(argv[2], "own") == 0) {
+    if (strcmp(argv[2], "nothing") == 0 || (strcmp(argv[2], "some") == 0 && rank != 1)) {
+        MPI_Finalize();
+        return 0;
+    }
+    for (int i = 0; strcmp(argv[2], "many") == 0; i++) {
+        if (i == 2000) {
+            MPI_Finalize();
+            return 0;
+        }
+        int shared = opened(argv[1], "many", i);
+        CHECK(pwrite(shared, bytes, 1, rank) == 1 && close(shared) == 0);
+    }
+    if (strcmp(argv[2], "own") == 0 || strcmp(argv[2], "some") == 0) {
         int own = opened(argv[1], "own", rank);
         CHECK(write(own, bytes, 7) == 7 && close(own) == 0);
         MPI_Finalize();

@@ -197,3 +197,28 @@ fn a_thread_of_many_blocks_keeps_its_order() {
     let back: Vec<Segment> = seen.regions[0].blocks.iter().flat_map(|block| block.segments.clone()).collect();
     assert!(back == ranks[0].threads[0]);
 }
+
+/// Ranks encode their regions before they know which numbers these have.
+#[test]
+fn a_region_with_another_number_is_the_one_that_was_encoded_with_it() {
+    use trace_format::columns::TickScale;
+    use trace_format::write::{Encoder, ThreadSegments, count_regions, preamble};
+    let segments: Vec<Segment> = (0..70_000).map(|i| Segment::new(StreamId(0), i, 7, i as u64, i as u64 + 3)).collect();
+    let mut encoder = Encoder::new().unwrap();
+    let mut region = |number: u32| {
+        let threads = [ThreadSegments { thread: 0, pieces: vec![segments.as_slice().into()] }];
+        encoder.region(number, &mut Process::default(), &threads, &TickScale::IDENTITY).unwrap()
+    };
+    let (mut first, other) = (region(0), region(4_000_000_000));
+    assert!(first.entry.blocks > 2);
+    assert_ne!(first, other);
+    first.renumber(4_000_000_000).unwrap();
+    assert_eq!(first, other);
+    first.bytes.pop();
+    first.bytes.truncate(20);
+    assert!(first.renumber(1).is_err());
+    let (mut unknown, known) =
+        (preamble(&mut encoder, &Job::default(), 0).unwrap(), preamble(&mut encoder, &Job::default(), 9).unwrap());
+    count_regions(&mut unknown, 9).unwrap();
+    assert_eq!(unknown, known);
+}

@@ -172,8 +172,8 @@ fn spill(spool: &Path, owner: u32) -> Result<Vec<u8>> {
     if spill.owner != owner {
         bail!("the spill beside it belongs to user {}", spill.owner);
     }
-    let mut bytes = Vec::new();
-    { spill.file }.read_to_end(&mut bytes).context("failed to read the spill beside it")?;
+    let (mut file, mut bytes) = (spill.file, Vec::new());
+    file.read_to_end(&mut bytes).context("failed to read the spill beside it")?;
     Ok(bytes)
 }
 

@@ -103,6 +103,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let [total, all_regions, recorded, failed] = mine.agree(world, state);
     if failed > 0 || recorded == 0 {
         sink.give_up();
+        let failed = failed.max(mine.failed());
         return if failed > 0 { Err(mine.why(failed)) } else { Ok(()) };
     }
     let (first, all) = (first_region as u32, all_regions as u32);

@@ -31,11 +31,15 @@ fn clean(text: &[u8]) -> String {
 
 /// The directory that traces go into: absolute.
 fn directory(config: &Config) -> Vec<u8> {
-    if config.output_dir.starts_with(b"/") {
-        return config.output_dir.clone();
+    let mut path = config.output_dir.clone();
+    if !path.starts_with(b"/") {
+        let cwd = job::identity().map(|identity| identity.cwd.as_slice()).unwrap_or_default();
+        path = [cwd, b"/", path.as_slice()].concat();
     }
-    let cwd = job::identity().map(|identity| identity.cwd.as_slice()).unwrap_or_default();
-    [cwd, b"/", config.output_dir.as_slice()].concat()
+    while path.len() > 1 && path.ends_with(b"/") {
+        path.pop();
+    }
+    path
 }
 
 /// Start of a trace's name: `<exe>_<time>`.

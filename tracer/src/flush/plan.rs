@@ -133,8 +133,9 @@ fn room(counted: &Counted) -> (usize, usize) {
     (more(counted.streams.len()), more(pairs.len()))
 }
 
-/// Makes the plan known to all; every rank gets it with its own handle on the file, if it can have one and `wants` it, or why
-/// not. Collective: one call, two in counters mode with more names than the first one holds.
+/// Makes the plan known to all. Returns it with, on rank 0, the file and the names for the job block; the error is why this rank
+/// cannot go on by itself, and where the plan has no file, why not. Collective: one call, two in counters mode with more names
+/// than the first one holds.
 pub(super) fn share(
     world: &World,
     config: &Config,

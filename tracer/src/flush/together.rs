@@ -61,8 +61,9 @@ impl Sink {
         // A program may have made errors on files fatal by default; in the tracer they are not.
         api().file_set_errhandler(abi.file_null, abi.errors_return);
         let result = api().file_open(abi.comm_world, name.as_ptr(), abi.write_only, abi.info_null, &raw mut open);
-        let open = (result == SUCCESS).then_some(open);
-        if open.is_none() {
+        // One that there is although it failed is closed with the others'.
+        let open = (open != abi.file_null).then_some(open);
+        if result != SUCCESS || open.is_none() {
             let path = file.as_ref().map(Unfinished::path).unwrap_or_default();
             mine.note::<()>(Err(format!("MPI could not open {}", String::from_utf8_lossy(&path))));
         }
@@ -93,7 +94,8 @@ impl Sink {
     /// Nothing more is written. Collective for all ranks where they write together.
     pub(super) fn close(&mut self) -> Result<(), String> {
         let closed = self.open.take().is_none_or(|mut file| api().file_close(&raw mut file) == SUCCESS);
-        let own = self.file.as_mut().map_or(Ok(()), Unfinished::close);
+        let close = if self.made_here { Unfinished::settle } else { Unfinished::close };
+        let own = self.file.as_mut().map_or(Ok(()), close);
         if closed { own } else { Err("MPI could not close the file".into()) }
     }
 

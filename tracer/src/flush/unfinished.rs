@@ -139,7 +139,23 @@ impl Unfinished {
         closed.map_err(|errno| failed("close", &self.path(), errno))
     }
 
-    /// Takes it away.
+    /// The same, for whoever gives the file its final name.
+    ///
+    /// # Errors
+    /// As [`Self::close`]; or that others who may write to the directory have put something else under its name.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let named = Handle::open(self.directory.number(), &self.name, libc::O_PATH | libc::O_NOFOLLOW, 0);
+        let identity = |handle: &Handle| handle.about().map(|about| (about.st_dev, about.st_ino));
+        let same = named.and_then(|named| identity(&named)) == identity(file);
+        self.close()?;
+        match same {
+            true => Ok(()),
+            false => Err(format!("{} was replaced while it was written", String::from_utf8_lossy(&self.path()))),
+        }
+    }
+
+    /// Takes it away, or what lies under its name.
     pub(super) fn abandon(self) {
         self.directory.remove(&self.name);
     }
@@ -149,7 +165,7 @@ impl Unfinished {
     /// # Errors
     /// Why it has no final name: it keeps the one that it has.
     pub(super) fn finish(&mut self, stem: &str) -> Result<Vec<u8>, String> {
-        self.close()?;
+        self.settle()?;
         named(&self.directory, &self.name, stem)
     }
 }
@@ -262,6 +278,23 @@ mod tests {
         let mut names: Vec<_> = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["x.2.dxt", "x.3.dxt", "x.dxt"]);
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn what_was_put_in_its_place_gets_no_final_name() {
+        let place = scratch("place");
+        let victim = place.join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        let mut file = Unfinished::new(directory(&place), "x", 0o600).unwrap();
+        let path = PathBuf::from(String::from_utf8(file.path()).unwrap());
+        std::fs::rename(&path, place.join("stolen")).unwrap();
+        symlink(&victim, &path).unwrap();
+        file.write_at(b"trace", 0).unwrap();
+        assert!(file.finish("x").unwrap_err().contains("was replaced"));
+        file.abandon();
+        assert!(!path.exists() && !place.join("x.dxt").exists());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
         std::fs::remove_dir_all(place).unwrap();
     }
 

@@ -1,6 +1,7 @@
 //! Real programs under the preloaded library: what the trace says must be exactly what the program did, and the program
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
+mod calls_of_a_flush;
 mod config;
 mod confined;
 mod counters;
@@ -23,6 +24,7 @@ mod mpi_forms;
 mod names;
 mod offsets;
 mod other;
+mod planted;
 mod posix;
 mod ranks;
 mod reach;

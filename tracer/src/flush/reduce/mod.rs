@@ -99,8 +99,8 @@ pub(super) fn shared_files(
     let own = mine.sums(room, notes, node, &shared, world.rank.unsigned_abs());
     let (words, reduced) = tools.to_rank_0(world, &own.put());
     let sums = (world.rank == 0).then(|| Sums::take(&words));
-    // The files before this one are complete.
-    let end = sums.as_ref().map_or(0, Sums::end) as u64;
+    // The files before this one are complete. (Numbers of the highest bit are not sent: an MPI may take them for negative.)
+    let end = sums.as_ref().map_or(0, Sums::end).min(hashes.len()) as u64;
     let (state, again) = greatest(world, &[u64::from(!agreed || !reduced), end]);
     let (&[0, end], true) = (state.as_slice(), again) else { return None };
     let place = |&file: &usize| hashes.get(file).copied().filter(|_| (file as u64) < end);

@@ -1,0 +1,100 @@
+//! What all ranks do together at MPI_Finalize: at most eight collective calls, whatever was recorded; whichever of them fails on one
+//! rank, everybody comes to an end and nothing is lost.
+
+use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
+use std::path::Path;
+
+const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
+
+/// The program with the counting layer behind the tracer.
+fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
+    let shim = workload_with("counting_calls", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+    let program = workload_with("counters_mpi", mpi, &["-O1"]);
+    let launch = Launch::new(scratch, "/bin/sh").arg("-c").arg("LD_PRELOAD=$LD_PRELOAD:$0 exec \"$@\"").arg(shim);
+    let launch = launch.arg(program).arg(scratch.data()).arg(way).ranks(mpi, ranks);
+    launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data())
+}
+
+/// The collective calls that each rank said the tracer made in MPI_Finalize, without the two of MPI_Init.
+fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
+    let lines = outcome.stderr.lines().filter_map(|line| line.strip_prefix("flush "));
+    let words = lines.map(|line| line.split(' ').skip(1).map(str::to_owned).collect::<Vec<_>>());
+    words
+        .map(|words| {
+            assert_eq!(words[..2], ["Barrier", "Bcast"], "{outcome:?}");
+            words[2..].to_vec()
+        })
+        .collect()
+}
+
+fn at_most_eight(outcome: &Outcome, ranks: u32) -> Vec<String> {
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let all = flushes(outcome);
+    assert_eq!(all.len() as u32, ranks, "{outcome:?}");
+    for calls in &all {
+        assert!(calls == &all[0] && calls.len() <= 8, "{outcome:?}");
+    }
+    all[0].clone()
+}
+
+#[test]
+fn a_flush_makes_at_most_eight_collective_calls() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        for (mode, way, sizes) in [
+            ("trace", "mixed", &[1, 2, 4, 8][..]),
+            ("trace", "nothing", &[1, 3]),
+            ("trace", "many", &[2]),
+            ("trace", "some", &[4]),
+            ("counters", "mixed", &[1, 2, 4, 8]),
+            ("counters", "nothing", &[1, 3]),
+            ("counters", "many", &[2, 4]),
+            ("counters", "some", &[4]),
+            ("counters", "own", &[2]),
+        ] {
+            for &ranks in sizes {
+                let scratch = Scratch::new();
+                let launch = program(&scratch, mpi, ranks, way).env("DXT_ENABLE", mode);
+                let outcome = launch.env("DXT_COUNTERS_FILES", "4K").run();
+                let calls = at_most_eight(&outcome, ranks);
+                println!("{mpi:?} {mode} {way} {ranks}: {}", calls.join(" "));
+                let traces = Traces::read(&scratch.traces());
+                assert_eq!(traces.files.len(), 1, "{mpi:?} {mode} {way} {ranks}");
+                if way == "many" {
+                    let wrote = traces.totals(&["POSIX"], "write", &scratch.data());
+                    assert_eq!(wrote, (2000 * u64::from(ranks), 2000 * u64::from(ranks)), "{mpi:?} {mode} {ranks}");
+                    let common = traces.processes.iter().find(|process| process.reduced.0 > 0);
+                    assert_eq!(common.map(|common| common.block.files.len()), (mode == "counters").then_some(2000));
+                }
+            }
+        }
+    }
+}
+
+/// What the program did to its shared file is told once, whether by the trace of all ranks or by one of each.
+fn told_once(traces: &Traces, data: &Path, ranks: u64) {
+    let posix = data.join("posix.0");
+    let writes = 20 * ranks + ranks * (ranks - 1) / 2;
+    assert_eq!(traces.totals(&["POSIX"], "write", &posix), (writes, writes * 100));
+    assert_eq!(traces.totals(&["POSIX"], "read", &posix), (1, 1));
+}
+
+#[test]
+fn whichever_call_fails_on_one_rank_everything_is_told_once() {
+    let (trace, counters) = (
+        ["Exscan:1", "File_open:1", "File_write_at_all:1", "File_write_at_all:2", "File_close:1", "Allreduce:1"],
+        ["Op_create:1", "Type_contiguous:1", "Allreduce:1", "Reduce:1", "Allreduce:2", "Exscan:1"],
+    );
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let failing = trace.map(|call| ("trace", call)).into_iter().chain(counters.map(|call| ("counters", call)));
+        // The first two are those of MPI_Init.
+        for (mode, call) in failing.chain([("trace", "Bcast:2"), ("counters", "Bcast:2")]) {
+            let scratch = Scratch::new();
+            let launch = program(&scratch, mpi, 3, "shared").env("DXT_ENABLE", mode).env("FAILING", call);
+            let outcome = launch.run();
+            at_most_eight(&outcome, 3);
+            let traces = Traces::read(&scratch.traces());
+            println!("{mpi:?} {mode} {call}: {} files", traces.files.len());
+            told_once(&traces, &scratch.data(), 3);
+        }
+    }
+}
