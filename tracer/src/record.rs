@@ -281,34 +281,34 @@ fn next_slot(thread: &Thread, slot: usize) -> usize {
 
 /// As [`next_slot`], behind the gate.
 fn new_slot(thread: &Thread) -> usize {
-        late::switch(thread);
-        let is_late = thread.late.get() != 0;
-        if buffer::counting::is_on() && !is_late {
-            return buffer::counting::next(thread);
+    late::switch(thread);
+    let is_late = thread.late.get() != 0;
+    if buffer::counting::is_on() && !is_late {
+        return buffer::counting::next(thread);
+    }
+    if thread.index.get() == 0 {
+        if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
+            return 0;
         }
-        if thread.index.get() == 0 {
-            if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
-                return 0;
+        // SAFETY: gettid has no preconditions.
+        let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
+        match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
+            Some((index, _)) => {
+                thread.index.set(index as u32 + 1);
+                journal::thread(ThreadDef { index: index as u32, tid });
             }
-            // SAFETY: gettid has no preconditions.
-            let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
-            match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
-                Some((index, _)) => {
-                    thread.index.set(index as u32 + 1);
-                    journal::thread(ThreadDef { index: index as u32, tid });
-                }
-                None => return 0,
-            }
+            None => return 0,
         }
-        spool::note_clock();
-        if !is_late {
-            return buffer::chunk_full(&ARENA, thread);
-        }
-        let slot = buffer::next_plain(late::arena(), thread);
-        if slot == 0 {
-            late::lost();
-        }
-        slot
+    }
+    spool::note_clock();
+    if !is_late {
+        return buffer::chunk_full(&ARENA, thread);
+    }
+    let slot = buffer::next_plain(late::arena(), thread);
+    if slot == 0 {
+        late::lost();
+    }
+    slot
 }
 
 /// Forgets everything recorded: for a forked child, which has one thread.

@@ -142,9 +142,7 @@ pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
 #[inline(always)]
 pub(crate) fn thread() -> Option<&'static Thread> {
     let state = PAGE.state.load(Ordering::Relaxed);
-    if state != State::On as u8
-        && (state == State::Off as u8 || state == State::Muted as u8 || !is_admitted())
-    {
+    if state != State::On as u8 && (state == State::Off as u8 || state == State::Muted as u8 || !is_admitted()) {
         return None;
     }
     let thread = tls::current();

@@ -238,7 +238,13 @@ impl Spool {
             let [max_duration, first_start, last_end, min_offset, max_end_offset] = if under_way && !in_trace {
                 [taken(0), taken(1), taken(2), taken(3), taken(4)]
             } else {
-                [empty.max_duration, empty.first_start, empty.last_end, empty.min_offset as u64, empty.max_end_offset as u64]
+                [
+                    empty.max_duration,
+                    empty.first_start,
+                    empty.last_end,
+                    empty.min_offset as u64,
+                    empty.max_end_offset as u64,
+                ]
             };
             let first_start = u64_at(bytes, folded::FIRST_START).min(first_start);
             let last_end = u64_at(bytes, folded::LAST_END).max(last_end);

@@ -1,8 +1,8 @@
 //! A chunk of the arena: a header and slots for segments, or packed blocks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::marks::{is_filled, is_taken};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_format::{Segment, spool};
 
 /// Header of a chunk; as large as a segment, so that segments stay aligned.

@@ -12,10 +12,10 @@ mod policy;
 mod thin;
 
 pub(crate) use arena::Arena;
+pub(crate) use marks::{is_filled, is_taken, settle, take};
 pub(crate) use packed::{Block, blocks, spilled};
 pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain};
 pub(crate) use thin::least_length;
-pub(crate) use marks::{is_filled, is_taken, settle, take};
 
 /// From now on segments lie in the spool. There may be none yet.
 pub(crate) fn lend(arena: &Arena, parts: &crate::spool::Parts) {

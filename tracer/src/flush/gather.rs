@@ -165,8 +165,7 @@ fn taken_slots(slots: &'static [Segment]) -> Option<Cow<'static, [Segment]>> {
     if slots.iter().all(buffer::is_taken) {
         return (!slots.is_empty()).then_some(Cow::Borrowed(slots));
     }
-    let taken: Vec<Segment> =
-        slots.iter().filter(|slot| buffer::is_taken(slot)).map(Segment::unmarked).collect();
+    let taken: Vec<Segment> = slots.iter().filter(|slot| buffer::is_taken(slot)).map(Segment::unmarked).collect();
     (!taken.is_empty()).then_some(Cow::Owned(taken))
 }
 

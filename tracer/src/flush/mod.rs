@@ -12,11 +12,11 @@ mod reduce;
 mod sift;
 mod unpack;
 
+use crate::buffer::Arena;
 use crate::config::{Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::buffer::Arena;
 use crate::{buffer, describe, late, record, registry, spool};
 use counted::Counted;
 use gather::Gathered;

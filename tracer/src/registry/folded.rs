@@ -105,9 +105,8 @@ impl Folded {
 
     /// What belongs to the trace that is being written.
     pub(super) fn taken(&self) -> Counters {
-        let count = |i: usize| {
-            self.taken[i].load(Ordering::Relaxed).saturating_sub(self.written[i].load(Ordering::Relaxed))
-        };
+        let count =
+            |i: usize| self.taken[i].load(Ordering::Relaxed).saturating_sub(self.written[i].load(Ordering::Relaxed));
         let [segments, bytes, duration, consecutive, sequential] = array::from_fn(count);
         let [max_duration, first_start, last_end, min_offset, max_end_offset] =
             self.taken_extremes.each_ref().map(|taken| taken.load(Ordering::Relaxed));

@@ -23,8 +23,8 @@ pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;
 pub(crate) use records::{File, Identity, Stream};
 pub(crate) use stream::{
-    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, settle_counts, streams, take_counts,
-    taken_counts,
+    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, settle_counts, streams,
+    take_counts, taken_counts,
 };
 
 /// Streams per file for which there is room in counters mode, on the average.

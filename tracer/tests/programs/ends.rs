@@ -111,8 +111,7 @@ impl Case {
             }
         }
         let bytes = std::fs::read(counts).expect("failed to read the counts");
-        let numbers: Vec<u64> =
-            bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let numbers: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
         for (slot, pair) in numbers.chunks(2).enumerate() {
             let &[begun, returned] = pair else { continue };
             let (count, twice) = found.get(&slot).copied().unwrap_or_default();
@@ -200,7 +199,8 @@ fn soak() {
     let mut cases: Vec<Case> = Case::all().collect();
     if let Ok(only) = std::env::var("DXT_SOAK_ONLY") {
         let words: Vec<&str> = only.split(',').collect();
-        cases.retain(|case| words.iter().all(|word| format!("{} {} {}", case.kind, case.mode, case.way).contains(word)));
+        cases
+            .retain(|case| words.iter().all(|word| format!("{} {} {}", case.kind, case.mode, case.way).contains(word)));
     }
     let first = seed();
     eprintln!("seeds from {first} on");

@@ -4,8 +4,8 @@ use crate::columns::TickScale;
 use crate::frame::{BlockHead, FrameHeader};
 use crate::read::{BlockRef, Decoder};
 use crate::segment::{MARKS, Segment, WRITTEN};
-use crate::spool::parts::{i64_at, u32_at, u64_at};
 use crate::spool::block::mark;
+use crate::spool::parts::{i64_at, u32_at, u64_at};
 use crate::spool::{blocks, chunk, landing, scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -220,7 +220,10 @@ mod tests {
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
         let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(arena, landed, &[], Gone::Written).values().flat_map(|pieces| pieces.0.keys().copied()).collect()
+            Pieces::of_chunks(arena, landed, &[], Gone::Written)
+                .values()
+                .flat_map(|pieces| pieces.0.keys().copied())
+                .collect()
         };
         assert_eq!(count(&packing, &[]), [4]);
         let both = [packing.clone(), chunk_of(chunk::HOLDS_BLOCKS, 0, &packed)].concat();
