@@ -39,8 +39,18 @@ static WRITING: AtomicBool = AtomicBool::new(false);
 /// but not for a file system that hangs.
 const MOST_WAITS: u32 = 2_000;
 
+/// Everything has been written, and the next thing to happen is exec(3).
+static BECOMING: AtomicBool = AtomicBool::new(false);
+
+/// Whether everything has been written and others wait until the process has become another program, or has not: a signal that ends
+/// it now has nothing to wait for.
+pub(crate) fn is_becoming() -> bool {
+    BECOMING.load(Ordering::Acquire)
+}
+
 /// In a forked child, which writes nothing yet.
 pub(crate) fn in_child() {
+    BECOMING.store(false, Ordering::Relaxed);
     WRITING.store(false, Ordering::Relaxed);
 }
 
@@ -64,8 +74,11 @@ fn recording() -> State {
 pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     let alone = begin_writing();
     // Whoever cannot take anything takes part all the same, and writes what it has when it ends.
-    let _ = alone && gate::alone(flush::take).is_some();
-    flush::settle(flush::all_ranks(world, config));
+    let took = alone && gate::alone(flush::take).is_some();
+    let written = flush::all_ranks(world, config);
+    if took {
+        flush::settle(written);
+    }
     if alone {
         WRITING.store(false, Ordering::Release);
     }
@@ -156,6 +169,7 @@ pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
         return None;
     }
     spool::spill::remove();
+    BECOMING.store(true, Ordering::Release);
     Some(Stay { state, set_aside: spool::set_aside() })
 }
 
@@ -171,6 +185,7 @@ pub(crate) fn take_back(stay: &Stay) {
     if stay.set_aside {
         spool::take_back();
     }
+    BECOMING.store(false, Ordering::Release);
     state::release(stay.state);
     WRITING.store(false, Ordering::Release);
 }

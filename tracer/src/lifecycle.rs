@@ -10,8 +10,12 @@ use crate::{
     spool, stack, state, sys, threads, tls,
 };
 use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use ends::{Next, Stay};
+
+/// A thread is about to end the process.
+static GOING: AtomicBool = AtomicBool::new(false);
 
 /// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
@@ -199,18 +203,30 @@ pub(crate) fn ending(by: &'static str, next: Next) {
     let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
     // A signal handler that has interrupted a flush on this thread must not begin another. Nothing can be written by a program
     // that has confined itself: then it is in the spool.
-    if sys::is_shut() || !tls::current().is_interrupted() {
+    if sys::is_shut() || ends::is_becoming() || !tls::current().is_interrupted() {
         return;
     }
     let errno = errno::save();
-    signals::held_while(|| tls::current().while_away(|| ends::end(config, by, next)));
+    let thread = tls::current();
+    signals::held_while(|| {
+        thread.while_away(|| {
+            ends::end(config, by, next);
+            if next == Next::Gone {
+                GOING.store(true, Ordering::Release);
+                thread.go_away();
+            }
+        });
+    });
     errno.restore();
 }
 
 /// The process did not end, though it was certain to: the first process of a container is not killed by its own signal.
 pub(crate) fn survived() {
-    if state::is_parked() && process::is_own() {
-        ends::go_on_late();
+    if GOING.swap(false, Ordering::AcqRel) && process::is_own() {
+        if state::is_parked() {
+            ends::go_on_late();
+        }
+        tls::current().come_back();
     }
 }
 
@@ -221,7 +237,16 @@ pub(crate) fn becoming_another() -> Option<Stay> {
         return None;
     }
     let errno = errno::save();
-    let stay = signals::held_while(|| tls::current().while_away(|| ends::set_aside(config)));
+    let thread = tls::current();
+    let stay = signals::held_while(|| {
+        thread.while_away(|| {
+            let stay = ends::set_aside(config);
+            if stay.is_some() {
+                thread.go_away();
+            }
+            stay
+        })
+    });
     errno.restore();
     stay
 }
@@ -237,7 +262,8 @@ pub(crate) fn write_so_far(by: &'static str) {
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
-        tls::current().while_away(|| ends::take_back(&stay));
+        ends::take_back(&stay);
+        tls::current().come_back();
         errno.restore();
     }
 }

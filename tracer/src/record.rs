@@ -258,15 +258,16 @@ fn append(mut thread: &'static Thread, segment: Segment) {
     // Only then the state: whoever changed it and made a barrier either sees the segment, or is seen here (`gate::barrier`).
     compiler_fence(Ordering::SeqCst);
     if !state::is_plain() {
-        once_more(thread, slot);
+        once_more(slot);
     }
 }
 
 /// See [`late::is_left_behind`].
 #[cold]
 #[inline(never)]
-fn once_more(thread: &'static Thread, slot: usize) {
+fn once_more(slot: usize) {
     if late::is_left_behind(slot) {
+        let thread = tls::current();
         // SAFETY: as in `append`; the rest of the slot is as it was stored.
         let place = unsafe { &*(slot as *const Place) };
         let (offset, word) = (place.offset.load(Ordering::Relaxed), place.word.load(Ordering::Relaxed));

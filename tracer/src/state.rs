@@ -167,7 +167,8 @@ fn is_admitted() -> bool {
         state if state == State::Unset as u8 => taken_over(),
         state if state == State::Parked as u8 => {
             let admitted = park();
-            if !admitted && tls::current().is_interrupted() && crate::process::is_own() {
+            // On a thread that ends the process, a call can only be a signal handler's.
+            if !admitted && crate::process::is_own() {
                 Note::DuringTracer.count();
             }
             admitted

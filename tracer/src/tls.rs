@@ -110,6 +110,17 @@ impl Thread {
         self.busy_by(AWAY, work)
     }
 
+    /// From now on calls of this thread are none of the program's: it is about to end the process, while all others wait. A signal handler
+    /// that comes in between must not wait for it.
+    pub(crate) fn go_away(&self) {
+        self.busy.set(self.busy.get() + AWAY);
+    }
+
+    /// It did not end the process after all.
+    pub(crate) fn come_back(&self) {
+        self.busy.set(self.busy.get().saturating_sub(AWAY));
+    }
+
     fn busy_by<T>(&self, how: u32, work: impl FnOnce() -> T) -> T {
         self.busy.set(self.busy.get() + how);
         let result = work();

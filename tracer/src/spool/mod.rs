@@ -181,14 +181,18 @@ pub(crate) fn path() -> Option<&'static [u8]> {
 
 /// In a forked child: the parent's spool is the parent's. The child gets its own once it records something.
 pub(crate) fn in_child() {
+    // First, so that nothing is told to the parent's.
+    header::forget();
     spill::forget();
     if STAGE.load(Ordering::Relaxed) != Stage::None as u8 {
-        header::forget();
         journal::forget();
         notes::keep_in(std::ptr::null_mut());
         file::forget();
     }
-    // In counters mode only late calls have one.
+    // In counters mode only late calls have one. Where none could be made before, none is tried again.
+    if STAGE.load(Ordering::Relaxed) == Stage::None as u8 && !crate::late::has_begun() {
+        return;
+    }
     let wanted = MAY_BE.load(Ordering::Relaxed)
         && config::current().is_some_and(|config| config.spool != Spool::Off && config.mode == Mode::Trace);
     let stage = if wanted { Stage::Wanted } else { Stage::None };
