@@ -16,9 +16,10 @@ use crate::config::{Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, clock, describe, registry, spool, stack};
+use crate::{buffer, clock, describe, job, registry, spool, stack};
 use counted::Counted;
 use gather::Gathered;
+use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::write::{self, Encoder};
 
 /// At MPI_Finalize. Every rank comes here and takes part in every collective call, whatever its own part's fate.
@@ -27,20 +28,23 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) {
     let until = clock::now();
     let counted = stack::at_end(Counted::take).flatten();
     let together = config.flush != FlushMode::Process && gather::can_be_collective();
-    if together {
+    let done = if together {
         match collective::write(world, config, by, counted.as_ref()) {
-            Ok(()) => {}
+            Ok(()) => true,
             Err(why) => {
                 if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
                     say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
                 }
-                written_elsewhere(|| alone(config, by, counted.as_ref()));
+                written_elsewhere(|| alone(config, by, counted.as_ref()))
             }
         }
     } else {
-        written_elsewhere(|| alone(config, by, counted.as_ref()));
+        written_elsewhere(|| alone(config, by, counted.as_ref()))
+    };
+    // Else it is still to be written, when the process ends or by whoever recovers its spool.
+    if done {
+        written(until);
     }
-    written(until);
 }
 
 /// What ended before `until` is in a trace. What was counted in counters mode was taken, and is not there any more.
@@ -64,8 +68,14 @@ fn written_elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
-/// Says that there is no trace, and what to do.
+/// Says that there is no trace, and what to do; once, though at the end it may be tried again.
 fn say_failed(why: &[u8]) {
+    /// The process that has said it: a forked child says so for itself.
+    static SAID_BY: AtomicU32 = AtomicU32::new(0);
+    let process = job::process_ids().0;
+    if SAID_BY.swap(process, Ordering::Relaxed) == process {
+        return;
+    }
     match spool::path() {
         None => say(&[b"failed to write the trace: ", why]),
         Some(path) => say(&[b"failed to write the trace: ", why, b"; dxt-analyze recover can, from ", path]),

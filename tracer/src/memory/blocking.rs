@@ -17,7 +17,8 @@ const fn one(signal: libc::c_int) -> Set {
 
 /// Signals are held back until this is dropped.
 pub(crate) struct Blocked {
-    before: Set,
+    /// The thread's mask, if it was changed.
+    before: Option<Set>,
 }
 
 impl Blocked {
@@ -33,21 +34,23 @@ impl Blocked {
 
     fn set(set: Set) -> Self {
         let mut before: Set = 0;
-        change(libc::SIG_BLOCK, &set, &raw mut before);
-        Self { before }
+        let changed = change(libc::SIG_BLOCK, &set, &raw mut before);
+        Self { before: changed.then_some(before) }
     }
 }
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        change(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
+        if let Some(before) = &self.before {
+            change(libc::SIG_SETMASK, before, std::ptr::null_mut());
+        }
     }
 }
 
-fn change(how: libc::c_int, set: &Set, before: *mut Set) {
+fn change(how: libc::c_int, set: &Set, before: *mut Set) -> bool {
     // SAFETY: both sets are ours, of the size given. The raw system call: the C library's leaves its own signals out, and
     // sets are 128 bytes there.
-    unsafe { crate::sys::syscall!(libc::SYS_rt_sigprocmask, how, std::ptr::from_ref(set), before, size_of::<Set>()) };
+    unsafe { crate::sys::syscall!(libc::SYS_rt_sigprocmask, how, std::ptr::from_ref(set), before, size_of::<Set>()) == 0 }
 }
 
 /// Whether this thread runs on its alternate signal stack.

@@ -188,3 +188,25 @@ fn forks_while_other_threads_pack() {
         assert_eq!(made, number(children) * number(calls), "{overflow}, {mode}");
     }
 }
+
+/// A rank that cannot take part must neither end nor keep the others.
+#[test]
+fn a_rank_without_memory_for_its_trace() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi] {
+        if !mpi.available() {
+            continue;
+        }
+        let program = workload_with("scarce_mpi", mpi, &["-O1", "-ldl"]);
+        for (rank, failing) in [("0", "-1"), ("1", "-1"), ("2", "-7"), ("1", "1"), ("0", "4"), ("2", "30"), ("1", "90")] {
+            for mode in ["trace", "counters"] {
+                let scratch = Scratch::new();
+                let launch = Launch::new(&scratch, &program).ranks(mpi, 3).env("DXT_ENABLE", mode);
+                let outcome = launch.arg(scratch.data()).arg(rank).arg(failing).run();
+                assert_eq!(outcome.code, 5, "{mode}, rank {rank}, {failing}: {outcome:?}");
+                if mode == "trace" {
+                    assert_eq!(writes(&scratch, &outcome), 9000, "rank {rank}, {failing}: {outcome:?}");
+                }
+            }
+        }
+    }
+}
