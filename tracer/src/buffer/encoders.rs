@@ -3,8 +3,8 @@
 //! memory, or that another thread was using when this child was forked, is in no state to be used again: it is left for good.
 #![expect(unsafe_code, reason = "cells guarded by a flag")]
 
-use std::cell::UnsafeCell;
 use crate::{stack, tls};
+use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::write::Encoder;
 

@@ -53,7 +53,8 @@ impl Part {
 /// Why there is none; the same decision on all ranks.
 pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), String> {
     let muted = record::is_muted();
-    let shared = if world.rank == 0 && !muted { stack::at_end(names::of_rank_0).unwrap_or_default() } else { Vec::new() };
+    let shared =
+        if world.rank == 0 && !muted { stack::at_end(names::of_rank_0).unwrap_or_default() } else { Vec::new() };
     let hashes = names::broadcast(world, &shared)?;
     // Ranks may have been started with different settings; all must make the same calls.
     let [tracing, _] = reduce(world, world.abi.max, [u64::from(counted.is_none()), 0])?;

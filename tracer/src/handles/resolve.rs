@@ -15,9 +15,7 @@ pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 /// Looks at a descriptor that was just opened by the program with `flags` of open(2), and books it.
 pub(crate) fn opened(number: libc::c_int, append: bool) -> Option<&'static Description> {
     let found = identify(number);
-    let file = found
-        .as_ref()
-        .and_then(|(identity, path, length)| file_of(&path[..*length], *identity));
+    let file = found.as_ref().and_then(|(identity, path, length)| file_of(&path[..*length], *identity));
     let position = found.as_ref().map_or(Position::None, |(identity, ..)| position_kind(identity.kind));
     let description = descriptors::open(number, file, position, append, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);

@@ -212,7 +212,8 @@ impl Area {
         }
         let lent = self.is_lent();
         let step = if lent { LEAST_STEP } else { PAGE_BYTES };
-        for to in [end.max(from * 2).next_multiple_of(LEAST_STEP).min(capacity), end.next_multiple_of(step).min(capacity)]
+        for to in
+            [end.max(from * 2).next_multiple_of(LEAST_STEP).min(capacity), end.next_multiple_of(step).min(capacity)]
         {
             if to <= from {
                 return true;
@@ -268,7 +269,7 @@ impl Area {
 
 /// A size of which at least what is `backed` is left.
 fn smaller(capacity: usize, backed: usize, divisor: usize) -> usize {
-    (capacity / divisor).next_multiple_of(LEAST_STEP).max(backed).min(capacity)
+    (capacity / divisor).next_multiple_of(PAGE_BYTES).max(backed).min(capacity)
 }
 
 /// Gives up what lies between two sizes of a mapping.

@@ -3,8 +3,7 @@
 #![expect(unsafe_code, reason = "rt_sigprocmask(2), sigaltstack(2)")]
 
 /// Signals that the thread's own instructions raise: to hold those back would end the process.
-const RAISED: [libc::c_int; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+const RAISED: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 /// The C library's signal for pthread_cancel(3) (nptl: SIGCANCEL).
 const CANCEL: libc::c_int = 32;
 
@@ -50,7 +49,9 @@ impl Drop for Blocked {
 fn change(how: libc::c_int, set: &Set, before: *mut Set) -> bool {
     // SAFETY: both sets are ours, of the size given. The raw system call: the C library's leaves its own signals out, and
     // sets are 128 bytes there.
-    unsafe { crate::sys::syscall!(libc::SYS_rt_sigprocmask, how, std::ptr::from_ref(set), before, size_of::<Set>()) == 0 }
+    unsafe {
+        crate::sys::syscall!(libc::SYS_rt_sigprocmask, how, std::ptr::from_ref(set), before, size_of::<Set>()) == 0
+    }
 }
 
 /// Whether this thread runs on its alternate signal stack.

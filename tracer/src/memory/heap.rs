@@ -90,7 +90,8 @@ pub(super) fn prepare() {
 
 /// Gives up address space that heaps have not used.
 pub(super) fn shrink(divisor: usize) {
-    let (start, span, room) = (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed), ROOM.load(Ordering::Relaxed));
+    let (start, span, room) =
+        (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed), ROOM.load(Ordering::Relaxed));
     let less = (room / divisor).next_multiple_of(STEP).max(LEAST_HEAP_BYTES).min(room);
     if start.is_null() || less >= room {
         return;

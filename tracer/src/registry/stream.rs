@@ -164,7 +164,7 @@ fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> O
             counters: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
         })?;
-            // Before anyone can find it: see `file::find_or_add`.
+        // Before anyone can find it: see `file::find_or_add`.
         note(stream);
         let new = std::ptr::from_ref(stream).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.

@@ -9,12 +9,7 @@ unsafe extern "C" {
     /// Calls `function(argument)` on the stack that ends at `top`, or on this one for 0, and writes to `saved` what [`leave`]
     /// takes. Returns 0, or 1 after `leave`.
     #[link_name = "dxt_stack_enter"]
-    pub(super) fn enter(
-        function: extern "C" fn(*mut u8),
-        argument: *mut u8,
-        top: usize,
-        saved: *mut usize,
-    ) -> usize;
+    pub(super) fn enter(function: extern "C" fn(*mut u8), argument: *mut u8, top: usize, saved: *mut usize) -> usize;
     /// Returns from the `enter` that has saved this.
     #[link_name = "dxt_stack_leave"]
     pub(super) fn leave(saved: usize) -> !;

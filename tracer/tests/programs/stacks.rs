@@ -18,7 +18,8 @@ fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
 /// Bytes of stack by what was called.
 fn depths(outcome: &Outcome) -> BTreeMap<String, i64> {
     assert_eq!(outcome.code, 8, "{outcome:?}");
-    let pair = |line: &str| line.split_once(' ').map(|(name, bytes)| (name.to_owned(), bytes.parse().expect("a number")));
+    let pair =
+        |line: &str| line.split_once(' ').map(|(name, bytes)| (name.to_owned(), bytes.parse().expect("a number")));
     outcome.stdout.lines().filter_map(pair).collect()
 }
 
