@@ -19,7 +19,8 @@ fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
 /// Writes in the traces, those of a spool among them; a spool is there only if that was said.
 fn writes(scratch: &Scratch, outcome: &Outcome) -> u64 {
     let left = !spools(scratch).is_empty();
-    assert_eq!(left, outcome.stderr.contains("recover"), "{outcome:?}");
+    // It may have been said before a later attempt was made, and did: where exec(3) fails.
+    assert!(!left || outcome.stderr.contains("recover"), "{outcome:?}");
     if left {
         recover(scratch);
     }
