@@ -1,5 +1,5 @@
 /* Memory that is scarce, locked or copied. Usage: scarce DIRECTORY WAY [NUMBER].
- * All ways but lock print nothing and end by exit(5).
+ * Ways print nothing unless said, and end by exit(5).
  * used_up: writes, then limits the address space to what is mapped, uses up what malloc(3) has, and ends.
  * data_limit: the same with RLIMIT_DATA.
  * limited: limits the address space to 300 MiB and takes 200 MiB of it.
@@ -8,7 +8,7 @@
  *   argument; a fifth says how it ends: exit, _exit, exec (a failing one, then exit), fork (the child exits so as well).
  * lock: prints kB of VmLck and of VmRSS after mlockall(MCL_CURRENT) (current), of MCL_FUTURE (future), or both (both), each
  *   followed by some writes and an allocation of 1 MiB, and "refused" if any of it fails.
- * forks: with 100 MiB in memory forks children for ever, which end at once; somebody else ends it.
+ * forks: with 100 MiB in memory says "ready" and forks children for ever, which end at once; somebody else ends it.
  * packs: NUMBER threads write for ever while the process forks 60 children that write, of which it prints the calls.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -124,6 +124,8 @@ int main(int argc, char **argv) {
         char *much = malloc(100 << 20);
         memset(much, 1, 100 << 20);
         writes(100000);
+        puts("ready");
+        fflush(stdout);
         for (;;) {
             pid_t child = fork();
             if (child == 0)

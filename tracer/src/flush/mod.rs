@@ -21,9 +21,10 @@ use crate::config::{Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, describe, late, record, registry, spool, stack};
+use crate::{buffer, describe, job, late, record, registry, spool, stack};
 use counted::Counted;
 use gather::Gathered;
+use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::write::{self, Encoder};
 
 /// Where segments may be: those of the process, and those that come after its trace.
@@ -105,13 +106,20 @@ const NO_MEMORY: &[u8] = b"not enough memory";
 /// Runs `write` on a stack of the tracer's own; false if it fails, also for want of memory.
 fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     stack::at_end(write).unwrap_or_else(|| {
+        unfinished::in_work::given_up();
         say_failed(NO_MEMORY);
         false
     })
 }
 
-/// Says that there is no trace, and what to do.
+/// Says that there is no trace, and what to do; once, though at the end it may be tried again.
 fn say_failed(why: &[u8]) {
+    /// The process that has said it: a forked child says so for itself.
+    static SAID_BY: AtomicU32 = AtomicU32::new(0);
+    let process = job::process_ids().0;
+    if SAID_BY.swap(process, Ordering::Relaxed) == process {
+        return;
+    }
     match spool::path() {
         None => say(&[b"failed to write the trace: ", why]),
         Some(path) => say(&[b"failed to write the trace: ", why, b"; dxt-analyze recover can, from ", path]),

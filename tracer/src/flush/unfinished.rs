@@ -33,7 +33,9 @@ impl Unfinished {
                     // A file system without permissions refuses; the file then is as open as all that lie there.
                     // SAFETY: the descriptor is ours.
                     unsafe { crate::sys::syscall!(libc::SYS_fchmod, file.number(), mode) };
-                    return Ok(Self { directory, file: Some(file), name });
+                    let made = Self { directory, file: Some(file), name };
+                    in_work::begin(&made);
+                    return Ok(made);
                 }
                 Err(errno) => last = (directory.path_of(&name), errno),
             }
@@ -157,6 +159,7 @@ impl Unfinished {
 
     /// Takes it away, or what lies under its name.
     pub(super) fn abandon(self) {
+        in_work::end();
         self.directory.remove(&self.name);
     }
 
@@ -166,7 +169,49 @@ impl Unfinished {
     /// Why it has no final name: it keeps the one that it has.
     pub(super) fn finish(&mut self, stem: &str) -> Result<Vec<u8>, String> {
         self.settle()?;
-        named(&self.directory, &self.name, stem)
+        let named = named(&self.directory, &self.name, stem);
+        in_work::end();
+        named
+    }
+}
+
+/// The file that this process is making now: for who has to take it away when the work on it was given up in the middle, for want of
+/// memory (`stack::abandon`). One trace is written at a time.
+pub(super) mod in_work {
+    use super::Unfinished;
+    use std::ffi::{CStr, c_char};
+    use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
+    static DIRECTORY: AtomicI32 = AtomicI32::new(-1);
+    static FILE: AtomicI32 = AtomicI32::new(-1);
+    /// Null while there is none.
+    static NAME: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+    pub(super) fn begin(file: &Unfinished) {
+        DIRECTORY.store(file.directory.number(), Ordering::Relaxed);
+        FILE.store(file.number(), Ordering::Relaxed);
+        NAME.store(file.name.as_ptr().cast_mut(), Ordering::Release);
+    }
+
+    pub(super) fn end() {
+        NAME.store(std::ptr::null_mut(), Ordering::Release);
+    }
+
+    /// The work on it was given up: takes it away.
+    pub(in super::super) fn given_up() {
+        let name = NAME.swap(std::ptr::null_mut(), Ordering::Acquire);
+        if name.is_null() {
+            return;
+        }
+        // SAFETY: the name of a file whose owner was left as it was, and is never dropped.
+        let name = unsafe { CStr::from_ptr(name) };
+        let directory = DIRECTORY.load(Ordering::Relaxed);
+        // SAFETY: the name ends in NUL; the descriptor is the tracer's own, which nobody has closed.
+        unsafe { crate::sys::syscall!(libc::SYS_unlinkat, directory, name.as_ptr(), 0) };
+        for number in [FILE.load(Ordering::Relaxed), directory] {
+            // SAFETY: as above.
+            unsafe { crate::sys::syscall!(libc::SYS_close, number) };
+        }
     }
 }
 
@@ -174,8 +219,10 @@ fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, Stri
     for number in 1..=TRIES {
         let number = if number == 1 { String::new() } else { format!(".{number}") };
         let target = c_string(format!("{stem}{number}.dxt"))?;
+        // Whatever takes memory comes before the file has its name: who is given up behind that has not failed.
+        let path = directory.path_of(&target);
         match WAYS.iter().find_map(|way| way(directory.number(), name, &target)) {
-            Some(Ok(())) => return Ok(directory.path_of(&target)),
+            Some(Ok(())) => return Ok(path),
             Some(Err(libc::EEXIST)) => {}
             Some(Err(errno)) => return Err(failed("rename", &directory.path_of(name), errno)),
             None => return Err(failed("rename", &directory.path_of(name), libc::EOPNOTSUPP)),

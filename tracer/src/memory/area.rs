@@ -277,7 +277,7 @@ impl Area {
 
 /// A size of which at least what is `backed` is left.
 fn smaller(capacity: usize, backed: usize, divisor: usize) -> usize {
-    (capacity / divisor).next_multiple_of(LEAST_STEP).max(backed).min(capacity)
+    (capacity / divisor).next_multiple_of(PAGE_BYTES).max(backed).min(capacity)
 }
 
 /// Gives up what lies between two sizes of a mapping.

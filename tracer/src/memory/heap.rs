@@ -218,7 +218,9 @@ fn heap_of(piece: *mut u8) -> Option<(&'static Heap, usize)> {
     let offset = piece.addr().checked_sub(START.load(Ordering::Relaxed).addr())?;
     let span = SPAN.load(Ordering::Relaxed);
     let number = offset.checked_div(span)?;
-    Some((ALL.get(number)?, offset % span))
+    // What lies behind may have been given up, and be anybody's by now, even a piece with a mapping of its own.
+    let used = USED.get(number)?.load(Ordering::Relaxed);
+    Some((ALL.get(number)?, offset % span)).filter(|(_, at)| *at < used)
 }
 
 /// The allocator.

@@ -52,8 +52,7 @@ pub(crate) fn make_room_for(limit: u64) {
 pub(crate) fn keep_out_of_locks() {
     area::each(|area| area.ranges().into_iter().for_each(|(start, bytes)| unlock(start, bytes)));
     heap::ranges().for_each(|(start, bytes)| unlock(start, bytes));
-    let (start, bytes) = stack::range();
-    unlock(start, bytes);
+    stack::ranges().for_each(|(start, bytes)| unlock(start, bytes));
 }
 
 /// The same for a piece that was mapped since.

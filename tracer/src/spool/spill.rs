@@ -102,7 +102,7 @@ pub(crate) fn taken() -> &'static [u8] {
 fn blocks(length: usize) -> &'static [u8] {
     // SAFETY: null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
-    let Ok(opened) = IDENTITY.reopen(path) else { return &[] };
+    let Ok(opened) = IDENTITY.reopen(path) else { return unreadable() };
     let flags = libc::MAP_SHARED;
     // SAFETY: a new mapping touches nothing that exists.
     let address = unsafe {
@@ -110,10 +110,16 @@ fn blocks(length: usize) -> &'static [u8] {
     };
     file::close(opened);
     if address == -1 {
-        return &[];
+        return unreadable();
     }
     // SAFETY: mapped for good, at least this long, and only added to behind it.
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
+}
+
+/// There are blocks, and they cannot be had: no trace may be made that does not have them.
+fn unreadable() -> &'static [u8] {
+    crate::stack::abandon();
+    &[]
 }
 
 /// All that is in it is in a trace: takes the file away.

@@ -55,8 +55,16 @@ pub(crate) fn prepare() {
 }
 
 /// Where they lie.
-pub(crate) fn range() -> (*mut u8, usize) {
+fn range() -> (*mut u8, usize) {
     (START.load(Ordering::Relaxed), COUNT.load(Ordering::Acquire) * BYTES.load(Ordering::Relaxed))
+}
+
+/// Those of them that have not been given up.
+pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
+    let (start, each) = (START.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
+    let kept = PLACES.iter().take(COUNT.load(Ordering::Acquire)).enumerate();
+    let kept = kept.filter(|(_, place)| place.holder.load(Ordering::Relaxed) != GONE);
+    kept.map(move |(number, _)| (start.wrapping_add(number * each), each))
 }
 
 /// Gives up the stacks that are not in use, but for a few.
@@ -125,8 +133,10 @@ impl Drop for Own {
 fn has_room() -> bool {
     let (start, bytes) = range();
     let here = std::ptr::from_ref(&bytes).addr();
-    let at = here.wrapping_sub(start.addr());
-    at < bytes && at % BYTES.load(Ordering::Relaxed) > ENOUGH_BYTES.min(BYTES.load(Ordering::Relaxed) / 2)
+    let (at, each) = (here.wrapping_sub(start.addr()), BYTES.load(Ordering::Relaxed));
+    // One that was given up may be a stack of the program's by now.
+    let is_ours = || PLACES.get(at / each).is_some_and(|place| place.holder.load(Ordering::Relaxed) == tls::number());
+    at < bytes && is_ours() && at % each > ENOUGH_BYTES.min(each / 2)
 }
 
 /// Runs `work` where it is; `None` if it was abandoned for want of memory.

@@ -2,6 +2,7 @@
 //! a spool of which that is said.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, is_root, recover, skip, spools, workload_with};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -18,7 +19,8 @@ fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
 /// Writes in the traces, those of a spool among them; a spool is there only if that was said.
 fn writes(scratch: &Scratch, outcome: &Outcome) -> u64 {
     let left = !spools(scratch).is_empty();
-    assert_eq!(left, outcome.stderr.contains("recover"), "{outcome:?}");
+    // It may have been said before a later attempt was made, and did: where exec(3) fails.
+    assert!(!left || outcome.stderr.contains("recover"), "{outcome:?}");
     if left {
         recover(scratch);
     }
@@ -115,7 +117,8 @@ fn who_may_lock_little_still_may() {
     if !is_root() || !have("setpriv") || !have("prlimit") {
         return skip("needs root, setpriv(1) and prlimit(1)");
     }
-    for what in ["current", "future", "both"] {
+    // MCL_CURRENT compares the limit with all address space, the library's code and data among it: docs/configuration.md.
+    for what in ["future"] {
         for traced in [false, true] {
             let scratch = Scratch::new();
             let open = std::env::temp_dir().join(format!("dxt-lock-{}-{what}-{traced}", std::process::id()));
@@ -123,7 +126,7 @@ fn who_may_lock_little_still_may() {
             std::fs::create_dir_all(&open).and_then(|()| std::fs::set_permissions(&open, shared)).expect("a directory");
             let preload = if traced { format!("LD_PRELOAD={}/library", open.display()) } else { "NOTHING=".to_owned() };
             let script = format!(
-                "cp {1} {0}/program && cp {2} {0}/library && chmod 755 {0}/* && cd {0} && prlimit --memlock=16777216 \
+                "cp {1} {0}/program && cp {2} {0}/library && chmod 755 {0}/* && cd {0} && prlimit --memlock=8388608:8388608 \
                  setpriv --reuid=65534 --regid=65534 --clear-groups env DXT_SPOOL={0}/s DXT_OUTPUT_DIR={0}/o {preload} \
                  ./program {0} lock {what}; ls {0}/o 2>/dev/null; rm -r {0}",
                 open.display(),
@@ -146,9 +149,13 @@ fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32
         .env("LD_PRELOAD", crate::harness::library())
         .env("DXT_OUTPUT_DIR", scratch.traces())
         .env("DXT_SPOOL", scratch.spools())
+        .env("DXT_ENABLE", "trace")
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .spawn()
         .expect("the program runs");
+    let mut ready = [0; 6];
+    child.stdout.as_mut().expect("a pipe").read_exact(&mut ready).expect("it says so");
     std::thread::sleep(after);
     let pid = child.id().to_string();
     assert!(Command::new("kill").arg("-TERM").arg(&pid).status().is_ok_and(|status| status.success()));
@@ -165,9 +172,9 @@ fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32
 
 #[test]
 fn sigterm_while_forking() {
-    for turn in 0..20 {
+    for turn in 0..12 {
         let scratch = Scratch::new();
-        let ended = ended_by_sigterm(&scratch, "forks", Duration::from_millis(400 + 37 * turn));
+        let ended = ended_by_sigterm(&scratch, "forks", Duration::from_millis(10 + 7 * turn));
         assert_eq!(ended, Some(15), "turn {turn}");
         let traces = Traces::read(&scratch.traces());
         assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 100_000, "turn {turn}");
@@ -185,5 +192,28 @@ fn forks_while_other_threads_pack() {
         let number = |text: &str| text.parse::<u64>().expect("a number");
         let (made, _) = Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data().join("child"));
         assert_eq!(made, number(children) * number(calls), "{overflow}, {mode}");
+    }
+}
+
+/// A rank that cannot take part must neither end nor keep the others.
+#[test]
+fn a_rank_without_memory_for_its_trace() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi] {
+        if !mpi.available() {
+            continue;
+        }
+        let program = workload_with("scarce_mpi", mpi, &["-O1", "-ldl"]);
+        for (rank, failing) in [("0", "-1"), ("1", "-1"), ("2", "-7"), ("1", "1"), ("0", "4"), ("2", "30"), ("1", "90")]
+        {
+            for mode in ["trace", "counters"] {
+                let scratch = Scratch::new();
+                let launch = Launch::new(&scratch, &program).ranks(mpi, 3).env("DXT_ENABLE", mode);
+                let outcome = launch.arg(scratch.data()).arg(rank).arg(failing).run();
+                assert_eq!(outcome.code, 5, "{mode}, rank {rank}, {failing}: {outcome:?}");
+                if mode == "trace" {
+                    assert_eq!(writes(&scratch, &outcome), 9000, "rank {rank}, {failing}: {outcome:?}");
+                }
+            }
+        }
     }
 }
