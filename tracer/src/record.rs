@@ -274,7 +274,8 @@ fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
 fn next_slot(thread: &Thread, slot: usize) -> usize {
     // The call that was interrupted comes, when the thread has another chunk already, or begins anew with this one. If it has come
     // before and was given another place, this is the call that finds the chunk full next.
-    if slot != 0 && slot == thread.awaited.replace(0) {
+    if slot != 0 && slot == thread.awaited.get() {
+        thread.awaited.set(0);
         // SAFETY: awaited is a slot of a chunk that this thread has or had; chunks are never unmapped while it knows them.
         let place = unsafe { &*(slot as *const Place) };
         if place.end.load(Ordering::Relaxed) == 0 {
