@@ -66,8 +66,10 @@ pub(crate) fn marks_memory() -> bool {
 }
 
 /// A call that is being recorded.
+///
+/// It is recorded by the thread that it ends on, which is asked for anew: a user-level thread may have been moved to another one
+/// meanwhile, and the first may have ended.
 pub(crate) struct Call {
-    thread: &'static Thread,
     /// Clock before the call.
     start: u64,
 }
@@ -75,13 +77,13 @@ pub(crate) struct Call {
 impl Call {
     /// Starts the clock of a call.
     #[inline(always)]
-    pub(crate) fn begin(thread: &'static Thread) -> Self {
-        Self { thread, start: clock::now() }
+    pub(crate) fn begin(_thread: &'static Thread) -> Self {
+        Self { start: clock::now() }
     }
 
     /// A call that was submitted at `start` and is seen to be done on `thread`.
-    pub(crate) fn since(thread: &'static Thread, start: u64) -> Self {
-        Self { thread, start }
+    pub(crate) fn since(_thread: &'static Thread, start: u64) -> Self {
+        Self { start }
     }
 
     /// Notes the address of the memory that is read into or written from; of several, all of them or'ed.
@@ -89,17 +91,17 @@ impl Call {
     pub(crate) fn with_memory(self, address: usize) -> Self {
         let unaligned = address & (trace_format::profile::MEMORY_ALIGNMENT - 1) != 0;
         let marks = MEMORY_KNOWN | if unaligned { MEMORY_UNALIGNED } else { 0 };
-        Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed), ..self }
+        Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed) }
     }
 
     /// The same call once more: for one that concerns several files.
     pub(crate) fn again(&self) -> Self {
-        Self { thread: self.thread, start: self.start }
+        Self { start: self.start }
     }
 
     /// An operation that another call began at `start`, maybe on another thread.
-    pub(crate) const fn begun_at(thread: &'static Thread, start: u64) -> Self {
-        Self { thread, start }
+    pub(crate) const fn begun_at(_thread: &'static Thread, start: u64) -> Self {
+        Self { start }
     }
 
     /// Clock before the call.
@@ -117,13 +119,14 @@ impl Call {
     /// As [`Self::end`], for a call that returned at `end`.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        if self.thread.mpi.raw() | self.thread.hdf5.raw() != 0 {
+        let thread = tls::current_now();
+        if thread.mpi.raw() | thread.hdf5.raw() != 0 {
             return self.end_inside(end, file, op, offset, length);
         }
         let Some(stream) = registry::stream_of(file, op, Within::NOTHING) else {
             return count_without_stream(op);
         };
-        append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+        append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
     }
 
     /// As [`Self::end_at`], for a call whose offset may be no more than an estimate.
@@ -154,13 +157,14 @@ impl Call {
     /// The same for a call that was made inside one of MPI or HDF5.
     #[inline(never)]
     fn end_inside(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        let within = within(self.thread);
+        let thread = tls::current_now();
+        let within = within(thread);
         let Some(stream) = registry::stream_of(file, op, within) else {
-            return without_stream(self.thread, file, op, offset);
+            return without_stream(thread, file, op, offset);
         };
-        append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+        append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
         if within.mpi() {
-            note_nested(self.thread, file, op, offset);
+            note_nested(thread, file, op, offset);
         }
     }
 
@@ -176,24 +180,26 @@ impl Call {
     pub(crate) fn failed_with(self, error: i32, file: &'static File, op: &'static Op, offset: i64) {
         let end = clock::now();
         let errno = errno::save();
-        let within = within(self.thread);
+        let thread = tls::current_now();
+        let within = within(thread);
         let offset = offset.max(NO_OFFSET);
         match registry::failed_stream_of(file, op, within, u16::try_from(error).unwrap_or(u16::MAX)) {
-            Some(stream) => append(self.thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
-            None => without_stream(self.thread, file, op, NO_OFFSET),
+            Some(stream) => append(thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
+            None => without_stream(thread, file, op, NO_OFFSET),
         }
         errno.restore();
     }
 
     /// Records the call as `op` on a data set, which returned at `end` and moved what `transfer` says, if anything.
     pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
-        let within = within(self.thread);
+        let thread = tls::current_now();
+        let within = within(thread);
         let Some(stream) = set.stream_of(op, within, transfer) else {
             return count_without_stream(op);
         };
         let length = transfer.map_or(0, |transfer| transfer.bytes);
         let word = pack(stream, length);
-        append(self.thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
+        append(thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
     }
 
     /// As [`Self::end`], for an operation without offset and length.
@@ -234,13 +240,7 @@ fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i6
 }
 
 #[inline(always)]
-fn append(mut thread: &'static Thread, segment: Segment) {
-    if !tls::is_of_this_thread(std::ptr::from_ref(thread).addr()) {
-        match moved_over() {
-            Some(now) => thread = now,
-            None => return,
-        }
-    }
+fn append(thread: &Thread, segment: Segment) {
     let mut slot = tls::advance(thread, size_of::<Segment>());
     if !is_in_chunk(slot, thread.limit.get()) {
         slot = next_slot(thread, slot);
@@ -277,18 +277,6 @@ fn once_more(slot: usize) {
     }
 }
 
-/// The call began on another thread: a user-level thread was moved meanwhile. It is recorded by the one that it is on now.
-#[cold]
-#[inline(never)]
-fn moved_over() -> Option<&'static Thread> {
-    let now = tls::current_now();
-    if now.busy.get() == 0 {
-        return Some(now);
-    }
-    Note::DuringTracer.count();
-    None
-}
-
 /// A segment's place in the buffer, as it is written: others may look at it meanwhile.
 #[repr(C, align(32))]
 struct Place {
@@ -323,10 +311,15 @@ fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, slot: usize) -> usize {
-    // The call that was interrupted comes, when the thread has another chunk already.
+    // The call that was interrupted comes, when the thread has another chunk already, or begins anew with this one. If it has come
+    // before and was given another place, this is the call that finds the chunk full next.
     if slot != 0 && slot == thread.awaited.get() {
         thread.awaited.set(0);
-        return slot;
+        // SAFETY: awaited is a slot of a chunk that this thread has or had; chunks are never unmapped while it knows them.
+        let place = unsafe { &*(slot as *const Place) };
+        if place.end.load(Ordering::Relaxed) == 0 {
+            return slot;
+        }
     }
     let errno = errno::save();
     let slot = thread.while_busy(|| {
