@@ -139,12 +139,16 @@ impl Call {
         }
     }
 
-    /// As [`Self::end_at`], for a call whose offset is an estimate: such calls have a stream of their own.
+    /// As [`Self::end_at`], for a call whose offset is an estimate: such calls have a stream of their own. Where calls are only
+    /// counted, how many they are is enough.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_estimated(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        let within = within(self.thread);
         Note::Estimated.count();
+        if buffer::counting::is_on() {
+            return self.end_at(end, file, op, offset, length);
+        }
+        let within = within(self.thread);
         let Some(stream) = registry::estimated_stream_of(file, op, within) else {
             return without_stream(self.thread, file, op, offset);
         };

@@ -137,6 +137,7 @@ impl Unfinished {
     /// # Errors
     /// What was written is not there.
     pub(super) fn close(&mut self) -> Result<(), String> {
+        in_work::closed(self.number());
         let closed = self.file.take().map_or(Ok(()), Handle::close);
         closed.map_err(|errno| failed("close", &self.path(), errno))
     }
@@ -193,6 +194,11 @@ pub(super) mod in_work {
         NAME.store(file.name.as_ptr().cast_mut(), Ordering::Release);
     }
 
+    /// The file with this descriptor is about to be closed.
+    pub(super) fn closed(number: i32) {
+        let _ = FILE.compare_exchange(number, -1, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     pub(super) fn end() {
         NAME.store(std::ptr::null_mut(), Ordering::Release);
     }
@@ -208,7 +214,7 @@ pub(super) mod in_work {
         let directory = DIRECTORY.load(Ordering::Relaxed);
         // SAFETY: the name ends in NUL; the descriptor is the tracer's own, which nobody has closed.
         unsafe { crate::sys::syscall!(libc::SYS_unlinkat, directory, name.as_ptr(), 0) };
-        for number in [FILE.load(Ordering::Relaxed), directory] {
+        for number in [FILE.load(Ordering::Relaxed), directory].into_iter().filter(|number| *number >= 0) {
             // SAFETY: as above.
             unsafe { crate::sys::syscall!(libc::SYS_close, number) };
         }

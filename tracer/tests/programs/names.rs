@@ -50,10 +50,13 @@ fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<B
 /// What the tracer itself adds to an open and a close, of `calls` pairs: by name, and all together.
 fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u64>, u64)> {
     let scratch = Scratch::new();
-    let (count, file) = (calls.to_string(), scratch.data().join(file).display().to_string());
-    let arguments = [operation, &count, &file];
-    let plain = system_calls(&scratch, false, &arguments)?;
-    let mut traced = system_calls(&scratch, true, &arguments)?;
+    let count = calls.to_string();
+    // A file of its own for each, of a name of the same length.
+    let of = |traced: bool| {
+        let file = scratch.data().join(format!("{file}.{}", u8::from(traced))).display().to_string();
+        system_calls(&scratch, traced, &[operation, &count, &file])
+    };
+    let (plain, mut traced) = (of(false)?, of(true)?);
     for (name, more) in &mut traced {
         *more = more.saturating_sub(plain.get(name).copied().unwrap_or(0));
     }
