@@ -47,9 +47,9 @@ pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T
     clock::stop();
     let result = call();
     if succeeded(&result) {
-        Note::StoppedClock.count()
+        Note::StoppedClock.count();
     } else {
-        clock::go_on()
+        clock::go_on();
     }
     result
 }

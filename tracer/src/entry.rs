@@ -67,7 +67,9 @@ pub(crate) fn start_early() {
 
 fn is_first_thread() -> bool {
     // SAFETY: no preconditions.
-    let (process, thread) = unsafe { (sys::syscall!(libc::SYS_getpid), sys::syscall!(libc::SYS_gettid)) };
+    let process = unsafe { sys::syscall!(libc::SYS_getpid) };
+    // SAFETY: as above.
+    let thread = unsafe { sys::syscall!(libc::SYS_gettid) };
     process == thread
 }
 

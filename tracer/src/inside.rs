@@ -87,9 +87,9 @@ mod tests {
     fn nested(deep: u32, work: &mut dyn FnMut()) {
         let room = std::hint::black_box([0_u8; 200]);
         if deep == 0 {
-            work()
+            work();
         } else {
-            nested(deep - 1, work)
+            nested(deep - 1, work);
         }
         std::hint::black_box(&room);
     }

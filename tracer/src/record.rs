@@ -148,13 +148,14 @@ impl Call {
         if buffer::counting::is_on() {
             return self.end_at(end, file, op, offset, length);
         }
-        let within = within(self.thread);
+        let thread = tls::current_now();
+        let within = within(thread);
         let Some(stream) = registry::estimated_stream_of(file, op, within) else {
-            return without_stream(self.thread, file, op, offset);
+            return without_stream(thread, file, op, offset);
         };
-        append(self.thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+        append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
         if within.mpi() {
-            note_nested(self.thread, file, op, offset);
+            note_nested(thread, file, op, offset);
         }
     }
 

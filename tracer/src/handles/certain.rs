@@ -240,7 +240,7 @@ impl Plain {
 }
 
 /// Names that are not plain, and the files that they led to; by hash, and the latest wins.
-static LINKED: [Linked; 512] = [const { Linked::NOTHING }; 512];
+static LINKED: [Linked; 512] = [const { Linked::nothing() }; 512];
 
 /// A name that is not plain. All must be as it was: two names with the same hash would have to lead to the same inode.
 struct Linked {
@@ -251,8 +251,9 @@ struct Linked {
 }
 
 impl Linked {
-    const NOTHING: Self =
-        Self { sum: AtomicU64::new(0), moment: AtomicU64::new(0), file: AtomicPtr::new(std::ptr::null_mut()) };
+    const fn nothing() -> Self {
+        Self { sum: AtomicU64::new(0), moment: AtomicU64::new(0), file: AtomicPtr::new(std::ptr::null_mut()) }
+    }
 
     fn of(hash: u64) -> &'static Self {
         &LINKED[(hash ^ hash >> 32) as usize % LINKED.len()]

@@ -132,7 +132,8 @@ impl Directory {
         let turn = self.turn.load(Ordering::Acquire);
         let same = self.identity.iter().zip(identity).all(|(known, is)| known.load(Ordering::Relaxed) == is);
         let length = self.length.load(Ordering::Relaxed);
-        if turn % 2 != 0 || !same || !now.believes(self.moment.load(Ordering::Relaxed)) || length >= out.len() {
+        if !turn.is_multiple_of(2) || !same || !now.believes(self.moment.load(Ordering::Relaxed)) || length >= out.len()
+        {
             return None;
         }
         for (piece, word) in out[..length].chunks_mut(8).zip(&self.path) {
@@ -145,7 +146,7 @@ impl Directory {
 
     fn keep(&self, identity: [u64; 3], now: Moment, path: &[u8]) {
         let turn = self.turn.load(Ordering::Relaxed);
-        let free = turn % 2 == 0 && path.len() <= WORDS * 8;
+        let free = turn.is_multiple_of(2) && path.len() <= WORDS * 8;
         let next = turn.wrapping_add(1);
         // Whoever finds it taken, by another thread or by what this signal handler interrupted, does without.
         if !free || self.turn.compare_exchange(turn, next, Ordering::Acquire, Ordering::Relaxed).is_err() {

@@ -312,12 +312,14 @@ mod tests {
         assert!(area.prepare(64 << 20));
         assert_eq!(area.take(|_| Some(100_000)), Some(0));
         // SAFETY: handed out above.
-        unsafe { area.start().add(99_999).write(7) };
+        let last = unsafe { area.start().add(99_999) };
+        // SAFETY: as above.
+        unsafe { last.write(7) };
         area.shrink(64);
-        assert_eq!(area.take(|left| Some(left)), Some(100_000));
+        assert_eq!(area.take(Some), Some(100_000));
         assert_eq!(area.used(), 1 << 20);
         // SAFETY: handed out above.
-        assert_eq!(unsafe { area.start().add(99_999).read() }, 7);
+        assert_eq!(unsafe { last.read() }, 7);
         area.shrink(64);
         assert_eq!((area.used(), area.take(|_| Some(1))), (1 << 20, None));
         area.forget();

@@ -69,7 +69,7 @@ pub(in crate::hooks) fn by_seccomp(
 
 hooks! { CONFINES, missing = -1;
     /// prctl(2), variadic in C: what the caller did not pass is whatever lies in the registers, as for the C library.
-    [prctl](option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int
+    unlike "variadic; what it takes is in registers all the same" [prctl](option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int
         = |real| prctl_with(option, a, b, || real(option, a, b, c, d));
 }
 

@@ -51,9 +51,9 @@ hooks! { LIMITS, missing = { errno::set(libc::ENOSYS); -1 };
     [mlockall](flags: c_int) -> c_int
         = |real| locking(flags, || real(flags));
     /// setrlimit(2).
-    [setrlimit, setrlimit64](resource: c_uint, new: *const rlimit) -> c_int
+    unlike "two structures of one layout" [setrlimit, setrlimit64](resource: c_uint, new: *const rlimit) -> c_int
         = |real| limited(resource, new, real(resource, new));
     /// prlimit(2).
-    [prlimit, prlimit64](process: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int
+    unlike "two structures of one layout" [prlimit, prlimit64](process: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int
         = |real| limited_in(process, resource, new, real(process, resource, new, old));
 }

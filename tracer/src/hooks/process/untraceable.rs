@@ -60,7 +60,9 @@ fn takes_another_user(file: c_int) -> bool {
         return false;
     }
     // SAFETY: no preconditions.
-    let (user, group) = unsafe { (sys::syscall!(libc::SYS_getuid), sys::syscall!(libc::SYS_getgid)) };
+    let user = unsafe { sys::syscall!(libc::SYS_getuid) };
+    // SAFETY: as above.
+    let group = unsafe { sys::syscall!(libc::SYS_getgid) };
     stat.st_mode & libc::S_ISUID != 0 && i64::from(stat.st_uid) != user
         || stat.st_mode & libc::S_ISGID != 0 && i64::from(stat.st_gid) != group
 }
