@@ -58,7 +58,7 @@ impl Inside {
 
 /// Whether a frame at `frame` can be one that the code at `here` was called from.
 fn is_alive(frame: usize, here: usize) -> bool {
-    here < frame || here - frame > LARGEST_STACK
+    here <= frame || here - frame > LARGEST_STACK
 }
 
 /// Where the stack is, at least as low as in the calling function.
@@ -131,6 +131,6 @@ mod tests {
     #[test]
     fn frames_far_away_are_of_another_stack() {
         assert!(is_alive(1 << 40, 1 << 30) && is_alive(1 << 30, 1 << 40));
-        assert!(!is_alive(1 << 30, 1 << 30) && !is_alive(1 << 30, (1 << 30) + 4096));
+        assert!(is_alive(1 << 30, 1 << 30) && !is_alive(1 << 30, (1 << 30) + 16));
     }
 }

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_another_thread_was_using_at_the_fork_is_left() {
-        stack::prepare();
+        stack::prepare_once();
         assert_eq!(with(|_, out, number| (out.push(7), number).1), Some(0));
         assert_eq!(with(|_, out, _| out.len()), Some(1));
         ENCODERS[0].taken.store(1, Ordering::Relaxed);

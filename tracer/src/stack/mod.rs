@@ -54,6 +54,13 @@ pub(crate) fn prepare() {
     }
 }
 
+/// For tests, which run side by side.
+#[cfg(test)]
+pub(crate) fn prepare_once() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(prepare);
+}
+
 /// Where they lie.
 fn range() -> (*mut u8, usize) {
     (START.load(Ordering::Relaxed), COUNT.load(Ordering::Acquire) * BYTES.load(Ordering::Relaxed))
@@ -207,7 +214,7 @@ mod tests {
 
     #[test]
     fn work_runs_elsewhere_and_can_be_abandoned() {
-        prepare();
+        prepare_once();
         let (start, bytes) = range();
         let inside = |address: usize| (start.addr()..start.addr() + bytes).contains(&address);
         let here = 0_u8;
@@ -234,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_finds_no_stack_does_without() {
-        prepare();
+        prepare_once();
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..64).map(|i| scope.spawn(move || in_hook(|| i))).collect();
             for (i, thread) in threads.into_iter().enumerate() {
