@@ -122,9 +122,31 @@ pub(crate) fn keep_in(place: *mut Counts) {
     KEPT.store(place, Ordering::Release);
 }
 
-/// How often each was seen.
-pub(crate) fn all() -> impl Iterator<Item = (&'static str, u64)> {
-    TEXTS.iter().zip(counts()).map(|(text, count)| (*text, count.load(Ordering::Relaxed)))
+/// What belongs to the trace that is being written.
+static TAKEN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
+
+/// What was counted since the last trace belongs to the one that is about to be written.
+pub(crate) fn take() {
+    for (taken, count) in TAKEN.iter().zip(counts()) {
+        // Less than nothing: what was counted beforehand, and is in the last trace, did not happen.
+        let count = count.load(Ordering::Relaxed).cast_signed().max(0);
+        taken.store(count.cast_unsigned(), Ordering::Relaxed);
+    }
+}
+
+/// How often each was seen, of what was taken.
+pub(crate) fn taken() -> impl Iterator<Item = (&'static str, u64)> {
+    TEXTS.iter().zip(&TAKEN).map(|(text, count)| (*text, count.load(Ordering::Relaxed)))
+}
+
+/// What was taken is in a trace now, or (`written` is false) is not.
+pub(crate) fn settle(written: bool) {
+    for (taken, count) in TAKEN.iter().zip(counts()) {
+        let taken = taken.swap(0, Ordering::Relaxed);
+        if written && taken != 0 {
+            count.fetch_sub(taken, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Forgets all counts: for a forked child.
@@ -138,9 +160,24 @@ mod tests {
 
     #[test]
     fn every_note_has_its_text() {
+        let of_it = || taken().last().unwrap();
         Note::DuringTracer.count_many(2);
-        assert_eq!(all().last(), Some((TEXTS[Note::DuringTracer as usize], 2)));
+        take();
+        assert_eq!(of_it(), (TEXTS[Note::DuringTracer as usize], 2));
+        // Each trace has what came since the last one, and one that could not be written leaves it to the next.
+        settle(false);
+        Note::DuringTracer.count();
+        take();
+        assert_eq!(of_it().1, 3);
+        settle(true);
+        take();
+        assert_eq!(of_it().1, 0);
+        // What did not happen after all is less by as much next time.
+        Note::DuringTracer.take_back();
+        take();
+        assert_eq!(of_it().1, 0);
         forget();
-        assert!(all().all(|(_, count)| count == 0));
+        take();
+        assert!(taken().all(|(_, count)| count == 0));
     }
 }

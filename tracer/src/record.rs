@@ -303,7 +303,7 @@ const LOWEST_ADDRESS: usize = 64 << 10;
 /// a signal handler may have come in between and got the thread a chunk, its first or a new one. The last slot of a chunk is spare for that.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
-    slot.wrapping_sub(LOWEST_ADDRESS) < limit.wrapping_sub(LOWEST_ADDRESS)
+    slot < limit && slot >= LOWEST_ADDRESS
 }
 
 /// Whether a call that a signal handler has interrupted has been given the spare slot of the thread's chunk, and has yet to come for

@@ -200,7 +200,7 @@ fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine:
     let calibration = clock::calibrate();
     let (notes, info) = (all_notes(), describe::process(by, &calibration));
     let reduce = || reduce::shared_files(world, counted, plan, &notes, &calibration, &info);
-    let mut reduced = plan.counting.then(reduce).flatten();
+    let mut reduced = plan.counting.then(reduce).and_then(|reduced| mine.note(reduced)).flatten();
     let Some(counted) = counted else { return traced(mine) };
     let own = here(|| Gathered::counted(by, &calibration, Some(&plan.hashes), counted, reduced.as_ref()));
     let own = mine.note(own);

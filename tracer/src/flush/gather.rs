@@ -237,7 +237,7 @@ pub(super) fn all_notes() -> Vec<(String, u64)> {
         (notes::Note::Asynchronous.text(), handles::pending::waiting()),
         (notes::Note::RingOperation.text(), hooks::unseen_by_rings()),
     ];
-    let mut counts: Vec<(&str, u64)> = notes::all().collect();
+    let mut counts: Vec<(&str, u64)> = notes::taken().collect();
     for (what, more) in until_now {
         counts.iter_mut().filter(|(text, _)| *text == what).for_each(|(_, count)| *count += more);
     }

@@ -21,7 +21,7 @@ use crate::config::{Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, describe, job, late, record, registry, spool, stack};
+use crate::{buffer, describe, job, late, notes, record, registry, spool, stack};
 use counted::Counted;
 use gather::Gathered;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,6 +41,7 @@ pub(crate) fn take() {
     }
     buffer::take(arenas());
     registry::take_counts();
+    notes::take();
 }
 
 /// What was taken is in a trace now, or (`written` is false) is not.
@@ -50,6 +51,7 @@ pub(crate) fn settle(written: bool) {
     }
     buffer::settle(arenas(), written);
     registry::settle_counts(written);
+    notes::settle(written);
     spool::cut_is_over();
     if written && !buffer::counting::is_on() {
         registry::forget_counts();

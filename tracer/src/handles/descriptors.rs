@@ -80,10 +80,13 @@ pub(super) enum Known {
 /// What is known of `number`.
 #[inline(always)]
 pub(super) fn known(number: libc::c_int) -> Known {
-    let Some(slot) = slot(number) else {
-        return if (number as usize) < CAPACITY { Known::Nothing } else { Known::NotRecorded };
-    };
-    let state = slot.state.load(Ordering::Acquire);
+    if number as usize >= LENGTH.load(Ordering::Relaxed) {
+        return beyond(number);
+    }
+    // SAFETY: inside what has been taken of the area.
+    let slot = unsafe { START.load(Ordering::Relaxed).add(number as usize) };
+    // SAFETY: mapped; all-zero records are valid (null) and only shared.
+    let state = unsafe { &*slot }.state.load(Ordering::Acquire);
     if state.is_null() {
         Known::Nothing
     } else if state == NOT_TRACED {
@@ -92,6 +95,12 @@ pub(super) fn known(number: libc::c_int) -> Known {
         // SAFETY: neither null nor the mark: a record of the table of descriptions.
         Known::Recorded(unsafe { &*state })
     }
+}
+
+/// The same, for a number that the array does not reach.
+#[cold]
+const fn beyond(number: libc::c_int) -> Known {
+    if (number as usize) < CAPACITY { Known::Nothing } else { Known::NotRecorded }
 }
 
 /// The description behind `number`, if it is known and recorded; looks at nothing.

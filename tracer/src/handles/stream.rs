@@ -25,21 +25,21 @@ pub(crate) enum Trust {
 /// Position of the stream on a description.
 pub(crate) struct StreamPosition {
     trust: AtomicU8,
-    /// Or -1.
+    /// Where it was left; -1: nobody knows; [`NOT_LEFT`]: something else has moved it since.
     at: AtomicI64,
-    /// Valid if `marked`: where the stream was left, whether or not its position is known.
+    /// Valid unless that is [`NOT_LEFT`].
     marks: [AtomicUsize; 4],
-    marked: AtomicU8,
 }
+
+const NOT_LEFT: i64 = i64::MIN;
 
 impl StreamPosition {
     /// Nothing known, nobody trusted.
     pub(super) const fn new() -> Self {
         Self {
             trust: AtomicU8::new(Trust::Others as u8),
-            at: AtomicI64::new(-1),
+            at: AtomicI64::new(NOT_LEFT),
             marks: [const { AtomicUsize::new(0) }; 4],
-            marked: AtomicU8::new(0),
         }
     }
 
@@ -52,28 +52,39 @@ impl StreamPosition {
     /// Something has moved the position.
     #[inline(always)]
     pub(crate) fn forget(&self) {
-        self.marked.store(0, Ordering::Relaxed);
-        self.at.store(-1, Ordering::Relaxed);
+        self.at.store(NOT_LEFT, Ordering::Relaxed);
     }
 
     /// The position, if the stream is still in the buffer in which it was left; forgets it, since a call is about to move it.
     /// `waiting` says that the buffer holds bytes.
     #[inline(always)]
     pub(crate) fn take(&self, marks: Marks, waiting: bool) -> Option<i64> {
-        let (at, marked) = (self.at.load(Ordering::Relaxed), self.marked.load(Ordering::Relaxed));
+        let at = self.at.load(Ordering::Relaxed);
         self.forget();
-        let left = |mark: usize| self.marks[mark].load(Ordering::Relaxed);
-        // Code of the headers, compiled into the program, moves on in the buffer; what it calls at the end makes us forget.
-        let read = marks[0].wrapping_sub(left(0)) as i64;
-        let written = marks[3].wrapping_sub(left(3)) as i64;
-        let same =
-            marks[1] == left(1) && marks[2] == left(2) && read >= 0 && written >= 0 && (read == 0 || written == 0);
-        // Code of the headers has moved them; the marks of a buffer that was left to others say nothing.
-        if read | written != 0 && same && marked != 0 {
-            Note::Unlocked.count_many((read + written) as u64);
-        }
         let trusted = waiting || self.trust.load(Ordering::Relaxed) == Trust::Alone as u8;
-        (at >= 0 && same && trusted).then_some(at + read + written)
+        let [read, input_end, output, written] = marks;
+        let left = |mark: usize| self.marks[mark].load(Ordering::Relaxed);
+        let same = left(0) == read && left(1) == input_end && left(2) == output && left(3) == written;
+        // Not the array: it would have to lie in memory for that.
+        let at = if same { at } else { self.moved_on(at, read, input_end, output, written) };
+        (at >= 0 && trusted).then_some(at)
+    }
+
+    /// Where the stream is by now that was left at `at`, elsewhere in its buffer. Code of the headers, compiled into the program,
+    /// moves on in the buffer; what it calls at the end makes us forget.
+    #[cold]
+    #[inline(never)]
+    fn moved_on(&self, at: i64, read: usize, input_end: usize, output: usize, written: usize) -> i64 {
+        let left = |mark: usize| self.marks[mark].load(Ordering::Relaxed);
+        let (read, written) = (read.wrapping_sub(left(0)) as i64, written.wrapping_sub(left(3)) as i64);
+        let same =
+            input_end == left(1) && output == left(2) && read >= 0 && written >= 0 && (read == 0 || written == 0);
+        // The marks of a buffer that was left to others say nothing.
+        if !same || at == NOT_LEFT {
+            return NOT_LEFT;
+        }
+        Note::Unlocked.count_many((read + written) as u64);
+        if at >= 0 { at + read + written } else { at }
     }
 
     /// The stream was left at `at` (-1: unknown) with these marks.
@@ -82,7 +93,6 @@ impl StreamPosition {
         for (mark, now) in self.marks.iter().zip(marks) {
             mark.store(now, Ordering::Relaxed);
         }
-        self.marked.store(1, Ordering::Relaxed);
         self.at.store(at, Ordering::Relaxed);
     }
 }

