@@ -165,12 +165,12 @@ pub(crate) fn remove() {
 
 /// The process may become another program now: see `file::set_aside`. Returns whether there is something to take back.
 pub(crate) fn set_aside() -> bool {
-    is_there() && stack::attempt(file::set_aside).unwrap_or(false)
+    is_there() && stack::at_end(file::set_aside).unwrap_or(false)
 }
 
 /// It did not.
 pub(crate) fn take_back() {
-    stack::attempt(file::take_back);
+    stack::at_end(file::take_back);
 }
 
 /// Path of the spool, for messages.
