@@ -74,14 +74,18 @@ impl Spool {
         let io = |offset: u64, length: u64| move |source| Error::Io { offset, length, source };
         let size = source.size().map_err(io(0, 0))?;
         let what = "a spool";
+        // Its owner was killed while it made it, before it had recorded anything.
+        let unfinished = |header| Self { header, parts: std::array::from_fn(|_| Vec::new()) };
+        if size == 0 {
+            return Ok(unfinished(vec![0; HEADER_BYTES]));
+        }
         if size < HEADER_BYTES as u64 {
             return Err(Error::Truncated { what, offset: 0, needed: HEADER_BYTES as u64, available: size });
         }
         let mut head = vec![0; HEADER_BYTES];
         source.read_exact_at(0, &mut head).map_err(io(0, HEADER_BYTES as u64))?;
         if u64_at(&head, header::MAGIC) == 0 {
-            // Its owner was killed while it made it, before it had recorded anything.
-            return Ok(Self { header: head, parts: std::array::from_fn(|_| Vec::new()) });
+            return Ok(unfinished(head));
         }
         if u64_at(&head, header::MAGIC) != MAGIC {
             return Err(Error::Malformed { what, offset: 0, why: "it does not begin like one".into() });
