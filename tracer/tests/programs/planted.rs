@@ -2,8 +2,8 @@
 //! them, no file of the user's is overwritten, the program does not notice, and what it did is on record.
 
 use crate::harness::{
-    Compiler, Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, library, read_log, recover, skip,
-    spools, workload, workload_with,
+    Compiler, Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, library, read_log, recover, spools,
+    workload, workload_with,
 };
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ fn a_spool_is_made_beside_what_was_planted() {
 #[test]
 fn another_user_in_a_directory_of_everybody() {
     if !is_root() || !have("setpriv") {
-        return skip("needs root and setpriv(1)");
+        return crate::harness::skip_here("needs root and setpriv(1)");
     }
     for mode in ["777", "1777"] {
         let scratch = Scratch::new();

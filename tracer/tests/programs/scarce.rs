@@ -1,7 +1,7 @@
 //! Memory that is used up, locked, limited or copied: the program ends as it would have, and what it did is in its trace, or in
 //! a spool of which that is said.
 
-use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, is_root, recover, skip, spools, workload_with};
+use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, is_root, recover, spools, workload_with};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -98,7 +98,7 @@ fn locked(outcome: &Outcome) -> Option<(i64, i64)> {
 #[test]
 fn locked_memory_is_the_programs() {
     if !is_root() {
-        return skip("only root may lock as much as it wants");
+        return crate::harness::skip_here("only root may lock as much as it wants");
     }
     for what in ["current", "future", "both"] {
         let before = locked(&launch(&Scratch::new(), "lock").arg(what).untraced().run()).expect("it may");
@@ -116,7 +116,7 @@ fn locked_memory_is_the_programs() {
 #[test]
 fn who_may_lock_little_still_may() {
     if !is_root() || !have("setpriv") || !have("prlimit") {
-        return skip("needs root, setpriv(1) and prlimit(1)");
+        return crate::harness::skip_here("needs root, setpriv(1) and prlimit(1)");
     }
     // MCL_CURRENT compares the limit with all address space, the library's code and data among it: docs/configuration.md.
     for what in ["future"] {

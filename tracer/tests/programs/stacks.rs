@@ -45,7 +45,7 @@ fn no_hook_takes_much_stack() {
 #[test]
 fn threads_and_signal_stacks_may_be_small() {
     if !library().parent().is_some_and(|dir| dir.ends_with("release")) {
-        return crate::harness::skip("frames are larger without optimization");
+        return crate::harness::skip_here("frames are larger without optimization");
     }
     for (way, code) in [("thread", 5), ("thread_exit", 5), ("signal", 5), ("signal_exec", 0), ("signal_term", 143)] {
         for (mode, overflow) in [("trace", "compact"), ("trace", "fold"), ("trace", "spill"), ("counters", "compact")] {
