@@ -179,6 +179,7 @@ fn kinds(module: Module) -> Kinds {
             ("open", &["INDEP_OPENS"], PLAIN),
             ("open", &["COLL_OPENS"], OpMode::Collective),
             ("sync", &["SYNCS"], PLAIN),
+            ("set_view", &["VIEWS"], PLAIN),
         ],
         Module::PnetcdfFile => {
             &[("open", &["CREATES", "OPENS"], PLAIN), ("redef", &["REDEFS"], PLAIN), ("sync", &["SYNCS"], PLAIN)]
