@@ -68,7 +68,10 @@ fn a_section_without_entries_takes_no_room() {
         tags
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
-    assert!([10, 11, 12, 13, 14].iter().all(|tag| with.contains(tag) && !without.contains(tag)), "{with:?} {without:?}");
+    assert!(
+        [10, 11, 12, 13, 14].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        "{with:?} {without:?}"
+    );
 }
 
 /// As FORMAT.md says, byte by byte.

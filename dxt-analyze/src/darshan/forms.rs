@@ -67,7 +67,9 @@ impl Forms {
     /// Keeps segments until all of the rank are there.
     pub(super) fn hold(&mut self, record: &DxtRecord, operation: Operation, segments: &[Segment]) {
         match self.held.last_mut() {
-            Some((last, known, held)) if last.id == record.id && *known == operation => held.extend_from_slice(segments),
+            Some((last, known, held)) if last.id == record.id && *known == operation => {
+                held.extend_from_slice(segments)
+            }
             _ => self.held.push((record.clone(), operation, segments.to_vec())),
         }
     }
@@ -124,14 +126,16 @@ mod tests {
     fn the_longest_calls_are_the_collective_ones() {
         let mut forms = Forms::default();
         forms.counts.insert((7, true), [2, 1, 0, 0]);
-        let record =
-            DxtRecord { id: 7, rank: 0, hostname: "n".into(), write_count: 3, read_count: 0 };
+        let record = DxtRecord { id: 7, rank: 0, hostname: "n".into(), write_count: 3, read_count: 0 };
         let segment = |start: f64, took: f64| Segment { offset: 0, length: 1, start, end: start + took, thread: None };
         assert_eq!(forms.of_all(7, Operation::Write), None);
         forms.hold(&record, Operation::Write, &[segment(0.0, 0.1), segment(1.0, 0.5)]);
         forms.hold(&record, Operation::Write, &[segment(2.0, 0.2)]);
-        let held: Vec<(OpMode, Vec<f64>)> =
-            forms.held().into_iter().map(|held| (held.form, held.segments.iter().map(|one| one.start).collect())).collect();
+        let held: Vec<(OpMode, Vec<f64>)> = forms
+            .held()
+            .into_iter()
+            .map(|held| (held.form, held.segments.iter().map(|one| one.start).collect()))
+            .collect();
         assert_eq!(held, [(OpMode::Collective, vec![1.0]), (OpMode::Plain, vec![2.0, 0.0])]);
     }
 }

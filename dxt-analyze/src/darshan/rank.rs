@@ -2,10 +2,10 @@
 
 use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
+use super::forms::Forms;
 use super::heat;
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
-use super::forms::Forms;
 use super::named::{Named, ns};
 use super::nested::{Above, MpiFiles};
 use super::ops::code;

@@ -109,7 +109,8 @@ fn spread(named: Named<'_>, ranks: u32) -> Option<Spread> {
     let time = named.number("READ_TIME") + named.number("WRITE_TIME") + named.number("META_TIME");
     let bytes = named.count("BYTES_READ").saturating_add(named.count("BYTES_WRITTEN")) as f64;
     let count = f64::from(ranks);
-    let variance = |name: &str| Some(named.number(name)).filter(|value| value.is_finite() && *value > 0.0).unwrap_or(0.0);
+    let variance =
+        |name: &str| Some(named.number(name)).filter(|value| value.is_finite() && *value > 0.0).unwrap_or(0.0);
     Some(Spread {
         ranks,
         fastest: share("FASTEST")?,

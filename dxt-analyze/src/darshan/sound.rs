@@ -64,7 +64,8 @@ impl Bounds {
         if self.start_unix_ns == 0 && job.start_sec != 0 {
             wrong.push(format!("a start {} s after 1970", job.start_sec));
         }
-        let what = format!("the job record makes no sense ({}): ranks and times are those of the records", wrong.join(", "));
+        let what =
+            format!("the job record makes no sense ({}): ranks and times are those of the records", wrong.join(", "));
         (!wrong.is_empty()).then_some(what)
     }
 
@@ -330,7 +331,8 @@ mod tests {
     fn segments_lie_within_the_run() {
         let segment = |length, start, end| Segment { offset: 0, length, start, end, thread: None };
         assert!(bounds().segment(&segment(0, 0.0, 10.2)));
-        for one in [segment(-1, 0.0, 1.0), segment(1 << 40, 0.0, 1.0), segment(1, 0.0, 12.0), segment(1, f64::NAN, 1.0)] {
+        for one in [segment(-1, 0.0, 1.0), segment(1 << 40, 0.0, 1.0), segment(1, 0.0, 12.0), segment(1, f64::NAN, 1.0)]
+        {
             assert!(!bounds().segment(&one), "{one:?}");
         }
     }

@@ -41,8 +41,7 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     }
     let nodes = node_table(&reads);
     let mut tables = Tables::new(&inputs);
-    let node_of =
-        |name: &str| nodes.binary_search_by(|node| node.as_str().cmp(name)).unwrap_or(nodes.len()) as u32;
+    let node_of = |name: &str| nodes.binary_search_by(|node| node.as_str().cmp(name)).unwrap_or(nodes.len()) as u32;
     let moments: Vec<Moment> = reads
         .iter()
         .map(|read| {

@@ -30,9 +30,7 @@ pub(super) fn extremes(
     whose: Option<&[Layer]>,
     of: &dyn Fn(&Times) -> u64,
 ) -> Option<Extremes> {
-    let is_one = |number: u32| {
-        run.processes.get(number as usize).is_some_and(|process| process.reduction.is_none())
-    };
+    let is_one = |number: u32| run.processes.get(number as usize).is_some_and(|process| process.reduction.is_none());
     let (alone, together): (Vec<_>, Vec<_>) = times.iter().partition(|(number, _)| is_one(*number));
     if together.iter().all(|(_, times)| of(times) == 0) {
         let alone = || alone.iter().map(|(number, times)| (*number, of(times)));

@@ -159,8 +159,7 @@ impl Sums {
             if let (Some(layer), true, false) = (op.layer, op.is_data(), stream.failed)
                 && !told.get(&(stream.file, layer)).is_some_and(|told| told[usize::from(writes)])
             {
-                let order =
-                    Order { known, consecutive: counters.consecutive, sequential: counters.sequential };
+                let order = Order { known, consecutive: counters.consecutive, sequential: counters.sequential };
                 self.orders.entry((stream.file, layer, writes, stream.within())).or_default().merge(&order);
             }
             let time = &mut times.layers[layer_place(op.layer)][kind_of(op.class, stream.failed)];
