@@ -106,7 +106,7 @@ fn no_number_exceeds_what_the_log_can_hold() {
         let (found, name) = (counters(&path), path.display());
         let ranks = Log::open(&path).expect("a log").job().nprocs as u64;
         let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
-        assert_eq!(number(&found, "processes"), ranks.max(1), "{name}");
+        assert!(number(&found, "processes") <= ranks.max(1), "{name}");
         for row in rows(&found, "files") {
             assert!(number(row, "processes") <= ranks.max(1), "{name} {row}");
             assert!(number(row, "sequential") <= number(row, "ordered"), "{name} {row}");

@@ -25,6 +25,8 @@ pub(super) struct Held {
 pub(super) struct Forms {
     /// By file and whether it is of writes: calls by [`FORMS`].
     counts: FxHashMap<(u64, bool), [u64; 4]>,
+    /// Calls on a file by records of the rank alone.
+    own: FxHashMap<u64, u64>,
     /// Segments of several forms, in the order of the log.
     held: Vec<(DxtRecord, Operation, Vec<Segment>)>,
 }
@@ -44,6 +46,10 @@ impl Forms {
         };
         add(&shared.records, ranks);
         add(counters, 1);
+        for (module, record) in counters.iter().filter(|(module, _)| *module == Module::MpiIo) {
+            let calls = |writes| total(Named { module: *module, record }.forms(writes));
+            out.own.insert(record.id, calls(false).saturating_add(calls(true)));
+        }
         out
     }
 
@@ -51,9 +57,9 @@ impl Forms {
         self.counts.get(&(id, operation == Operation::Write)).copied().unwrap_or_default()
     }
 
-    /// Calls of the rank on a file, as far as records say; of records of all ranks at least its part.
+    /// Calls of the rank on a file, as far as its own records say: of records of all ranks nobody knows its part.
     pub(super) fn calls(&self, id: u64) -> u64 {
-        total(self.counts(id, Operation::Read)).saturating_add(total(self.counts(id, Operation::Write)))
+        self.own.get(&id).copied().unwrap_or(0)
     }
 
     /// The form of all calls, if there is one.
