@@ -81,6 +81,9 @@ pub(super) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     if has(Module::DxtPosix) || has(Module::DxtMpiIo) {
         out.push("DXT has no segments of C streams and metadata calls, and none of calls that failed.".into());
     }
+    if has(Module::DxtMpiIo) {
+        out.push("Where a rank's MPI-IO calls on a file had several forms, the longest were taken to be the collective ones.".into());
+    }
     if has(Module::DxtPosix) && has(Module::DxtMpiIo) {
         out.push(
             "POSIX calls were taken to be inside an MPI-IO call of their rank if one on the same file was under way all the time.".into(),
