@@ -2,6 +2,7 @@
 
 use super::Logs;
 use super::libraries::LIBRARIES;
+use super::sound::{Aside, Bounds};
 use darshan_log::counters::Counters;
 use darshan_log::dxt::Dxt;
 use darshan_log::heatmap::Heatmaps;
@@ -24,6 +25,9 @@ pub(super) struct Cursors<'a> {
     counters: Vec<(Module, Peekable<Counters<'a, File>>)>,
     dxt: Vec<(Api, DxtCursor<'a>)>,
     heat: Option<Peekable<Heatmaps<'a, File>>>,
+    bounds: Bounds,
+    /// Of segments and heat maps; counter records have been counted before.
+    aside: Aside,
 }
 
 struct DxtCursor<'a> {
@@ -31,8 +35,18 @@ struct DxtCursor<'a> {
     next: Option<DxtRecord>,
 }
 
+impl DxtCursor<'_> {
+    /// Passes over records that cannot be.
+    fn pass_over(&mut self, bounds: &Bounds, api: Api, aside: &mut Aside) {
+        while let Some(why) = self.next.as_ref().and_then(|record| bounds.segment_rank(record.rank).err()) {
+            aside.passes(module_of(api), Err(why));
+            self.next = self.dxt.next_record();
+        }
+    }
+}
+
 impl<'a> Cursors<'a> {
-    pub(super) fn new(logs: &'a mut Logs) -> Self {
+    pub(super) fn new(logs: &'a mut Logs, bounds: Bounds) -> Self {
         let mut logs = logs.0.iter_mut();
         let counters = COUNTED.iter().zip(logs.by_ref());
         let counters =
@@ -43,14 +57,23 @@ impl<'a> Cursors<'a> {
             Some((*api, DxtCursor { dxt, next }))
         });
         let dxt = dxt.collect();
-        Self { counters, dxt, heat: logs.next().and_then(Log::heatmaps).map(Iterator::peekable) }
+        let heat = logs.next().and_then(Log::heatmaps).map(Iterator::peekable);
+        Self { counters, dxt, heat, bounds, aside: Aside::default() }
+    }
+
+    /// What was set aside, once all has been read.
+    pub(super) fn aside(self) -> Aside {
+        self.aside
     }
 
     /// The lowest rank of what comes next. Records that stand for all ranks are passed over.
     pub(super) fn next_rank(&mut self) -> Option<i64> {
-        let counted = self.counters.iter_mut().filter_map(|(_, records)| {
-            while records.next_if(|record| record.rank < 0).is_some() {}
-            records.peek().map(|record| record.rank)
+        self.dxt.iter_mut().for_each(|(api, cursor)| cursor.pass_over(&self.bounds, *api, &mut self.aside));
+        self.pass_over_heat();
+        let bounds = self.bounds;
+        let counted = self.counters.iter_mut().filter_map(|(module, records)| {
+            while records.next_if(|record| rank_of(&bounds, *module, record).is_none()).is_some() {}
+            records.peek().and_then(|record| rank_of(&bounds, *module, record))
         });
         let traced = self.dxt.iter().filter_map(|(_, cursor)| cursor.next.as_ref().map(|record| record.rank));
         let heat = self.heat.as_mut().and_then(|heat| heat.peek()).map(|record| record.rank);
@@ -61,8 +84,11 @@ impl<'a> Cursors<'a> {
     pub(super) fn counters(&mut self, rank: i64) -> Vec<(Module, CounterRecord)> {
         let mut out = Vec::new();
         for (module, records) in &mut self.counters {
-            while let Some(record) = records.next_if(|record| record.rank == rank || record.rank < 0) {
-                if record.rank >= 0 {
+            let bounds = self.bounds;
+            let of = |record: &CounterRecord| rank_of(&bounds, *module, record);
+            while let Some(mut record) = records.next_if(|record| of(record).is_none_or(|known| known == rank)) {
+                if of(&record).is_some() {
+                    record.rank = rank;
                     out.push((*module, record));
                 }
             }
@@ -75,18 +101,52 @@ impl<'a> Cursors<'a> {
         let mut out = Vec::new();
         while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
             out.push(record);
+            self.pass_over_heat();
         }
         out
+    }
+
+    /// Passes over heat maps that cannot be.
+    fn pass_over_heat(&mut self) {
+        let Some(heat) = &mut self.heat else { return };
+        while let Some(why) = heat.peek().and_then(|record| self.bounds.heat(record).err()) {
+            self.aside.passes(Module::Heatmap, Err(why));
+            heat.next();
+        }
     }
 
     /// The segments of a rank that come next: `each` gets its records' heads with their pieces.
     pub(super) fn segments(&mut self, rank: i64, api: Api, mut each: impl FnMut(&DxtRecord, Operation, &[Segment])) {
         let Some((_, cursor)) = self.dxt.iter_mut().find(|(known, _)| *known == api) else { return };
         while let Some(record) = cursor.next.take_if(|record| record.rank == rank) {
+            let (mut sound, mut damaged): (Vec<Segment>, u64) = (Vec::new(), 0);
             while let Some(piece) = cursor.dxt.next_piece() {
-                each(&record, piece.operation, piece.segments);
+                let bounds = self.bounds;
+                if piece.segments.iter().all(|segment| bounds.segment(segment)) {
+                    each(&record, piece.operation, piece.segments);
+                    continue;
+                }
+                sound.clear();
+                sound.extend(piece.segments.iter().filter(|segment| bounds.segment(segment)));
+                damaged += (piece.segments.len() - sound.len()) as u64;
+                each(&record, piece.operation, &sound);
             }
+            self.aside.segments(module_of(api), damaged);
             cursor.next = cursor.dxt.next_record();
+            cursor.pass_over(&self.bounds, api, &mut self.aside);
         }
+    }
+}
+
+/// The rank that a counter record is of; `None` of one that stands for all ranks, and of one that cannot be.
+fn rank_of(bounds: &Bounds, module: Module, record: &CounterRecord) -> Option<i64> {
+    let rank = if bounds.nprocs == Some(1) { record.rank.max(0) } else { record.rank };
+    (rank >= 0 && bounds.counters(module, record).is_ok()).then_some(rank)
+}
+
+fn module_of(api: Api) -> Module {
+    match api {
+        Api::Posix => Module::DxtPosix,
+        Api::MpiIo => Module::DxtMpiIo,
     }
 }

@@ -5,14 +5,17 @@
 
 mod counted;
 mod cursor;
+mod forms;
 mod heat;
 mod layouts;
 mod libraries;
 mod made_of;
 mod named;
+mod nested;
 mod ops;
 mod rank;
 mod shared;
+mod sound;
 mod tables;
 mod write;
 
@@ -25,6 +28,7 @@ use darshan_log::{Log, Module};
 use made_of::{job, remarks};
 use rank::{Gathered, Ranks};
 use shared::Shared;
+use sound::{Aside, Bounds};
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -78,9 +82,12 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     out.write_all(&head)?;
 
     let mut logs = Logs::open(&open)?;
-    let mut cursors = Cursors::new(&mut logs);
+    let info = log.info();
+    let bounds = Bounds::of(&info);
+    let mut aside = Aside::default();
+    let mut cursors = Cursors::new(&mut logs, bounds);
     let mut ranks = Ranks::new(&log, layouts)?;
-    let mut shared = Shared::read(&mut log);
+    let mut shared = Shared::read(&mut log, &bounds, &mut aside);
     let mut notes: Vec<Note> = made_of::notes(&log);
     let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
     // One thread unpacks the log, another packs the trace: each takes about as long.
@@ -107,7 +114,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     });
     packed.map_err(|_| anyhow!("failed to convert {}: a thread ended early", path.display()))??;
     unpacked?;
-    drop(cursors);
+    let mut damaged = cursors.aside().problems(path, &info);
     if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
         written.add(region, &mut out)?;
     }
@@ -124,6 +131,14 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
         what: problem.error.to_string(),
     };
     let mut problems: Vec<Problem> = problems.map(problem).collect();
+    damaged.extend(aside.problems(path, &info));
+    let of_job = bounds.job_problem(&info).filter(|_| info.header.job.length > 0);
+    damaged.extend(of_job.map(|what| Problem {
+        file: path.display().to_string(),
+        offset: info.header.job.offset,
+        what,
+    }));
+    problems.append(&mut damaged);
     problems.sort();
     problems.dedup();
     Ok(Converted { problems, remarks: remarks(&log) })

@@ -2,16 +2,19 @@
 
 use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
+use super::forms::Forms;
 use super::heat;
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
 use super::named::{Named, ns};
+use super::nested::{Above, MpiFiles};
 use super::ops::code;
 use super::shared::Shared;
+use super::sound::Bounds;
 use super::tables::Tables;
 use anyhow::Result;
-use darshan_log::{Api, CounterRecord, DxtRecord, Info, Log, Module, Operation};
-use rustc_hash::{FxHashMap, FxHashSet};
+use darshan_log::{Api, DxtRecord, Info, Log, Module, Operation};
+use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
 use std::sync::{Arc, Mutex};
 use trace_format::columns::TickScale;
@@ -51,6 +54,8 @@ pub(super) struct Ranks {
     layouts: Layouts,
     heat: heat::Wanted,
     spare: Spare,
+    /// Whether DXT had room for all calls of MPI-IO.
+    all_mpi_calls: bool,
     /// For ranks with too many segments to hold.
     encoder: Encoder,
 }
@@ -113,6 +118,10 @@ impl Ranks {
             layouts,
             heat: heat::Wanted::of(log),
             spare: Spare::default(),
+            all_mpi_calls: log
+                .header()
+                .module(Module::DxtMpiIo)
+                .is_some_and(|entry| entry.region.length > 0 && !entry.partial),
             encoder: Encoder::new()?,
         })
     }
@@ -143,33 +152,48 @@ impl Ranks {
         };
         // What MPI-IO did comes first: it tells which POSIX calls are nested.
         let mut calls: FxHashMap<u64, Calls> = FxHashMap::default();
-        let forms = Forms::of(&counters, shared);
+        let mut forms = Forms::of(&counters, shared, Bounds::of(&info).nprocs);
+        let layouts = &mut self.layouts;
         cursors.segments(rank, Api::MpiIo, |record, operation, segments| {
             let of_file = calls.entry(record.id).or_default();
             of_file.0.extend(segments.iter().map(span));
-            let form = forms.get(record.id, operation);
-            gather.add(record, Layer::Mpiio, operation, form, segments, &mut self.layouts, |_, _| false);
+            let Some(form) = forms.of_all(record.id, operation) else {
+                return forms.hold(record, operation, segments);
+            };
+            gather.add(record, Layer::Mpiio, operation, form, segments, layouts, |_, _| false);
         });
+        for held in forms.held() {
+            gather.add(&held.record, Layer::Mpiio, held.operation, held.form, &held.segments, layouts, |_, _| false);
+        }
         calls.values_mut().for_each(Calls::settle);
+        let mpi = MpiFiles::of(&counters);
+        let all_mpi_calls = self.all_mpi_calls;
         cursors.segments(rank, Api::Posix, |record, operation, segments| {
             let of_file = calls.get(&record.id);
-            let nested = |start, end| of_file.is_some_and(|calls| calls.hold(start, end));
-            gather.add(record, Layer::Posix, operation, OpMode::Plain, segments, &mut self.layouts, nested);
+            let known = of_file.map_or(0, |calls| calls.0.len() as u64);
+            // Where calls of MPI-IO have no segments, times cannot tell.
+            let above = if all_mpi_calls && known >= forms.calls(record.id) {
+                Above::default()
+            } else {
+                mpi.above_with(&shared.mpi, record.id)
+            };
+            let writes = operation == Operation::Write;
+            let nested = |start, end| above.data(writes) || of_file.is_some_and(|calls| calls.hold(start, end));
+            gather.add(record, Layer::Posix, operation, OpMode::Plain, segments, layouts, nested);
         });
         if let Some(error) = gather.failed {
             return Err(error);
         }
         let Gather { mut tables, threads, used, .. } = gather;
         shared.used.merge(&used, &shared.ids);
-        let in_mpi: FxHashSet<u64> =
-            counters.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
         for (module, record) in &counters {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
                 libraries::add(named, &mut tables, &mut self.layouts);
             } else {
-                let nested = *module == Module::Posix && in_mpi.contains(&record.id);
-                counted::add(named, nested, &used, &mut tables, &mut self.layouts);
+                let posix = *module == Module::Posix;
+                let above = if posix { mpi.above_with(&shared.mpi, record.id) } else { Above::default() };
+                counted::add(named, above, &used, &mut tables, &mut self.layouts);
             }
         }
         tables.process.heat = cursors.heat(rank).iter().flat_map(|record| self.heat.read(record)).collect();
@@ -245,7 +269,7 @@ impl Gather<'_> {
         for segment in segments {
             let (start, end) = span(segment);
             let length = u64::try_from(segment.length).unwrap_or(0);
-            used.add(length, end - start);
+            used.add(form, length, end - start);
             let inside = nested(start, end);
             let flags = if inside { stream_flags::NESTED } else { 0 };
             let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));
@@ -273,36 +297,16 @@ fn span(segment: &darshan_log::Segment) -> (u64, u64) {
     (start, ns(segment.end).max(start))
 }
 
-/// The form of MPI-IO's calls by file: DXT does not tell it, the counters do as far as all calls have one.
-struct Forms(FxHashMap<(u64, bool), OpMode>);
-
-impl Forms {
-    fn of(counters: &[(Module, CounterRecord)], shared: &Shared) -> Self {
-        let own = counters.iter().map(|(module, record)| (*module, record));
-        let all = shared.records.iter().map(|(module, record)| (*module, record)).chain(own);
-        let mut out = FxHashMap::default();
-        for (module, record) in all.filter(|(module, _)| *module == Module::MpiIo) {
-            for writes in [false, true] {
-                out.insert((record.id, writes), Named { module, record }.form(writes));
-            }
-        }
-        Self(out)
-    }
-
-    fn get(&self, id: u64, operation: Operation) -> OpMode {
-        self.0.get(&(id, operation == Operation::Write)).copied().unwrap_or(OpMode::Plain)
-    }
-}
-
 /// What a log says of a process.
 pub(super) fn process_info(info: &Info, rank: i64) -> ProcessInfo {
+    let bounds = Bounds::of(info);
     ProcessInfo {
         rank: i32::try_from(rank).unwrap_or(-1),
         exe: super::made_of::exe(info),
-        epoch_unix_ns: super::made_of::start_unix_ns(info),
+        epoch_unix_ns: bounds.start_unix_ns,
         clock: ClockSource::Monotonic,
         clock_hz: 1_000_000_000,
-        end_ns: ns(info.job.run_time),
+        end_ns: bounds.end_ns(info),
         ended_by: "Darshan".into(),
         ..ProcessInfo::default()
     }

@@ -41,7 +41,7 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     }
     let nodes = node_table(&reads);
     let mut tables = Tables::new(&inputs);
-    let node_of = |name: &str| nodes.binary_search_by(|node| node.as_str().cmp(name)).unwrap_or_default() as u32;
+    let node_of = |name: &str| nodes.binary_search_by(|node| node.as_str().cmp(name)).unwrap_or(nodes.len()) as u32;
     let moments: Vec<Moment> = reads
         .iter()
         .map(|read| {
@@ -187,6 +187,7 @@ fn node_table(reads: &[Read]) -> Vec<String> {
     let mut nodes: Vec<String> = reads.iter().map(|read| read.process.info.node.clone()).collect();
     nodes.sort();
     nodes.dedup();
+    nodes.retain(|node| !node.is_empty());
     nodes
 }
 
@@ -317,6 +318,7 @@ impl Tables {
             streams,
             missing: process.missing,
             profiles: of_files(process.profiles, &files, |def| &mut def.file),
+            whole: of_files(process.whole, &files, |def| &mut def.file),
             reduction: Reduction {
                 spreads: of_files(process.reduction.spreads, &files, |def| &mut def.file),
                 ..process.reduction
@@ -408,6 +410,7 @@ impl Tables {
         }
         for process in processes {
             process.profiles.iter_mut().for_each(|def| def.file = place[def.file as usize]);
+            process.whole.iter_mut().for_each(|def| def.file = place[def.file as usize]);
             process.reduction.spreads.iter_mut().for_each(|def| def.file = place[def.file as usize]);
         }
         (order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect(), place)

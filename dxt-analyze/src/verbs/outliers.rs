@@ -210,6 +210,7 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
             "files that all ranks share were reduced to sums over the ranks and are left out here: `summary` shows the \
              fastest and the slowest rank of each"
         }
+        UnitKind::Node if run.nodes.is_empty() => "the nodes of the ranks are not known",
         _ if empty => "there are no reads or writes to compare",
         _ => return None,
     };

@@ -6,6 +6,7 @@ mod data_sets;
 mod job;
 mod mpi_io;
 mod process;
+mod whole;
 
 pub use data_sets::{DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
@@ -14,6 +15,7 @@ pub use process::{
     ClockSource, FileDef, FileKind, HeatDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process,
     ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
 };
+pub use whole::{Order, WholeDef};
 
 /// The id of a file: FNV-1a, 64 bits, of its path's bytes. The same file has the same id in every process of a job.
 #[must_use]

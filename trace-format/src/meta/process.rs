@@ -3,6 +3,7 @@
 use super::codec;
 use super::data_sets::DataSetDef;
 use super::mpi_io::{DatatypeUse, HintDef};
+use super::whole::WholeDef;
 use crate::coded::coded;
 use crate::counters::Counters;
 use crate::op::Layer;
@@ -25,6 +26,7 @@ mod tag {
     pub(super) const DATATYPES: u16 = 11;
     pub(super) const DATA_SETS: u16 = 12;
     pub(super) const HEAT: u16 = 13;
+    pub(super) const WHOLE: u16 = 14;
 }
 
 /// The clock behind the segments.
@@ -291,6 +293,9 @@ pub struct Process {
     /// Bytes over time, as far as no segments say so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heat: Vec<HeatDef>,
+    /// What another tool counted of all accesses, instead of what segments tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub whole: Vec<WholeDef>,
 }
 
 impl Reduction {
@@ -323,6 +328,7 @@ impl Process {
         codec::list_section(tag::DATATYPES, &self.datatypes, &mut out);
         codec::list_section(tag::DATA_SETS, &self.data_sets, &mut out);
         codec::list_section(tag::HEAT, &self.heat, &mut out);
+        codec::list_section(tag::WHOLE, &self.whole, &mut out);
         out
     }
 
@@ -353,6 +359,7 @@ impl Process {
                 tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset)?,
+                tag::WHOLE => process.whole = codec::value("what was counted of all accesses", bytes, offset)?,
                 _ => {}
             }
         }

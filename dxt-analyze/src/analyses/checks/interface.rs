@@ -139,7 +139,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, least, why);
     }
-    let nodes = m.run.node_count();
+    let Some(nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
     let used = |processes: &[u32]| {
         let nodes = processes.iter().filter_map(|process| m.run.processes.get(*process as usize));
         nodes.map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64
