@@ -1,5 +1,22 @@
-//! Bounds on the analyzer's memory. None of them makes a result wrong: where one is met, the report says what was left out.
+//! Bounds on the analyzer's memory: together at most 512 MiB, whatever an input holds or claims. None of them makes a result wrong: where one is met, the report says what was left out.
 
+/// Bytes that the stripe layouts of a Darshan log may take. As with the other bounds of logs, what is beyond is left out, and the
+/// run has a problem that says so.
+pub const LOG_LAYOUTS: u64 = 24 << 20;
+/// Bytes that the records of all ranks may take.
+pub const LOG_SHARED: u64 = 48 << 20;
+/// Bytes that the records of one rank may take while they become a process of the trace.
+pub const LOG_RANK: u64 = 64 << 20;
+/// Bytes that the processes may take that ranks have become, all together.
+pub const LOG_PROCESSES: u64 = 128 << 20;
+/// Segments of a rank that are held to be put in order; more are encoded part by part.
+pub const LOG_SEGMENTS: usize = 1 << 21;
+/// Bytes of a rank's encoded segments.
+pub const LOG_FRAMES: u64 = 64 << 20;
+/// Threads of a rank that are told apart; further ones are together.
+pub const LOG_THREADS: usize = 1 << 10;
+/// MPI-IO calls of a rank that are held to find the POSIX calls inside them.
+pub const LOG_CALLS: usize = 1 << 21;
 /// Partly written stripes that are followed per thread. Beyond it a sample by hash is followed, see
 /// [`crate::analyses::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 17;

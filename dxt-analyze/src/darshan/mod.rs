@@ -1,8 +1,10 @@
 //! Darshan logs as traces: every verb reads a `.darshan` log as it reads a trace, because it becomes one first, in a temporary
 //! file without a name, and `convert` writes the same to a file with one. `docs/interop.md` says what becomes of what.
 //!
-//! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job.
+//! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job, and has bounds whatever the
+//! log holds (`budget`).
 
+mod budget;
 mod counted;
 mod cursor;
 mod heat;
@@ -18,8 +20,10 @@ mod write;
 
 pub use write::write;
 
+use crate::limits::{LOG_LAYOUTS, LOG_SHARED};
 use crate::load::Problem;
 use anyhow::{Context, Result, anyhow};
+use budget::Budget;
 use cursor::Cursors;
 use darshan_log::{Log, Module};
 use made_of::{job, remarks};
@@ -39,7 +43,7 @@ pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and wri
 pub const SOURCE: &str = "source";
 
 /// Ranks that may wait to be packed.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// What a conversion found.
 #[derive(Clone, Debug, Default)]
@@ -65,10 +69,10 @@ pub fn is_log(head: &[u8]) -> bool {
 /// If `path` is no log that can be read, or `out` cannot be written.
 pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let place = || format!("failed to read {}", path.display());
-    let open = || Log::open(path).with_context(place);
-    let mut log = open()?;
+    let mut log = Log::open(path).with_context(place)?;
     let mut encoder = Encoder::new()?;
-    let layouts = layouts::read(&mut log);
+    let mut of_layouts = Budget::new("stripe layouts", LOG_LAYOUTS);
+    let layouts = layouts::read(&mut log, &mut of_layouts);
     let counters_only = log.header().module(Module::DxtPosix).is_none_or(|entry| entry.region.length == 0)
         && log.header().module(Module::DxtMpiIo).is_none_or(|entry| entry.region.length == 0);
     let job = job(&log, counters_only);
@@ -77,10 +81,11 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let head = preamble(&mut encoder, &job, 0)?;
     out.write_all(&head)?;
 
-    let mut logs = Logs::open(&open)?;
-    let mut cursors = Cursors::new(&mut logs);
+    let mut logs = Logs::open(&log, path).with_context(place)?;
+    let mut cursors = Cursors::new(&mut logs, log.info());
     let mut ranks = Ranks::new(&log, layouts)?;
-    let mut shared = Shared::read(&mut log);
+    let mut of_shared = Budget::new("records of all ranks", LOG_SHARED);
+    let mut shared = Shared::read(&mut log, &mut of_shared);
     let mut notes: Vec<Note> = made_of::notes(&log);
     let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
     // One thread unpacks the log, another packs the trace: each takes about as long.
@@ -91,7 +96,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
         });
         let mut unpack = || -> Result<()> {
             let mut number = 0;
-            while let Some(rank) = cursors.next_rank() {
+            while let Some(rank) = cursors.next_rank().filter(|_| !cursors.is_full()) {
                 let gathered = ranks.gather(rank, &mut cursors, &mut shared, number, std::mem::take(&mut notes))?;
                 if sender.send(gathered).is_err() {
                     // The other thread has failed and says why.
@@ -107,6 +112,8 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     });
     packed.map_err(|_| anyhow!("failed to convert {}: a thread ended early", path.display()))??;
     unpacked?;
+    let budgets = [&of_layouts, &of_shared].into_iter().chain(cursors.budgets());
+    let mut problems: Vec<Problem> = budgets.filter_map(|budget| budget.problem(path)).collect();
     drop(cursors);
     if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
         written.add(region, &mut out)?;
@@ -117,13 +124,13 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     file.write_all(&preamble(&mut encoder, &job, written.regions)?)?;
     file.seek(SeekFrom::End(0))?;
 
-    let problems = log.problems().iter().chain(logs.problems());
+    let of_log = log.problems().iter().chain(logs.problems());
     let problem = |problem: &darshan_log::Problem| Problem {
         file: path.display().to_string(),
         offset: problem.offset,
         what: problem.error.to_string(),
     };
-    let mut problems: Vec<Problem> = problems.map(problem).collect();
+    problems.extend(of_log.map(problem));
     problems.sort();
     problems.dedup();
     Ok(Converted { problems, remarks: remarks(&log) })
@@ -134,8 +141,10 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
 struct Logs(Vec<Log<File>>);
 
 impl Logs {
-    fn open(open: &impl Fn() -> Result<Log<File>>) -> Result<Self> {
-        Ok(Self((0..cursor::MODULES).map(|_| open()).collect::<Result<_>>()?))
+    fn open(log: &Log<File>, path: &Path) -> std::io::Result<Self> {
+        // What the small parts say, names above all, is there once.
+        let logs = (0..cursor::MODULES).map(|_| Ok(log.another(File::open(path)?)));
+        Ok(Self(logs.collect::<std::io::Result<_>>()?))
     }
 
     fn problems(&self) -> impl Iterator<Item = &darshan_log::Problem> {

@@ -9,6 +9,7 @@ use super::named::{Named, ns};
 use super::ops::code;
 use super::shared::Shared;
 use super::tables::Tables;
+use crate::limits::{LOG_CALLS, LOG_FRAMES, LOG_SEGMENTS, LOG_THREADS};
 use anyhow::Result;
 use darshan_log::{Api, CounterRecord, DxtRecord, Info, Log, Module, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,8 +21,8 @@ use trace_format::op::{Layer, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// Segments of a thread that are put in order at once; more are encoded part by part.
-const SORTED_AT_ONCE: usize = 1 << 21;
+/// Stands for the threads that are not told apart.
+const OTHERS: u64 = u64::MAX;
 
 /// Room for segments that is used again: the kernel clears every page that it gives out.
 #[derive(Clone, Default)]
@@ -39,6 +40,7 @@ impl Spare {
         slots.clear();
         if let Ok(mut spare) = self.0.lock()
             && spare.len() < Self::MOST
+            && spare.iter().map(Vec::capacity).sum::<usize>() + slots.capacity() <= LOG_SEGMENTS
         {
             spare.push(slots);
         }
@@ -75,6 +77,11 @@ impl Thread {
         }
         self.slots.clear();
         Ok(())
+    }
+
+    /// Bytes of what is encoded.
+    fn encoded(&self) -> u64 {
+        self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
 
     /// By return. A call inside another returns no later than it, and of two that look the same it is the POSIX one.
@@ -131,10 +138,13 @@ impl Ranks {
         notes: Vec<Note>,
     ) -> Result<Gathered> {
         let info = Arc::clone(&self.info);
+        cursors.begin_rank();
         let counters = cursors.counters(rank);
         let mut gather = Gather {
             tables: Tables::new(Process { info: process_info(&info, rank), notes, ..Process::default() }, &info.names),
             threads: FxHashMap::default(),
+            held: 0,
+            encoded: 0,
             used: AllUsed::default(),
             spare: &self.spare,
             encoder: &mut self.encoder,
@@ -144,9 +154,11 @@ impl Ranks {
         // What MPI-IO did comes first: it tells which POSIX calls are nested.
         let mut calls: FxHashMap<u64, Calls> = FxHashMap::default();
         let forms = Forms::of(&counters, shared);
+        let mut room = LOG_CALLS;
         cursors.segments(rank, Api::MpiIo, |record, operation, segments| {
             let of_file = calls.entry(record.id).or_default();
-            of_file.0.extend(segments.iter().map(span));
+            of_file.0.extend(segments.iter().map(span).take(room));
+            room = room.saturating_sub(segments.len());
             let form = forms.get(record.id, operation);
             gather.add(record, Layer::Mpiio, operation, form, segments, &mut self.layouts, |_, _| false);
         });
@@ -175,6 +187,7 @@ impl Ranks {
         tables.process.heat = cursors.heat(rank).iter().flat_map(|record| self.heat.read(record)).collect();
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);
+        cursors.made(tables.process.held_bytes());
         Ok(Gathered { process: tables.process, threads, number, spare: self.spare.clone() })
     }
 }
@@ -215,6 +228,10 @@ struct Gather<'a> {
     tables: Tables<'a>,
     /// By Darshan's number of the thread.
     threads: FxHashMap<u64, (u32, Thread)>,
+    /// Segments of all threads that wait to be put in order.
+    held: usize,
+    /// Bytes of all threads' encoded segments.
+    encoded: u64,
     used: AllUsed,
     spare: &'a Spare,
     encoder: &'a mut Encoder,
@@ -240,6 +257,10 @@ impl Gather<'_> {
         let writes = operation == Operation::Write;
         let op = code(layer, if writes { "write" } else { "read" }, form);
         let file = self.tables.file(record.id, layouts);
+        if self.encoded > LOG_FRAMES {
+            // Counted, and without segments, as calls are that DXT itself had no room for.
+            return;
+        }
         let used = self.used.of(layer, record.id, writes);
         let mut streams = [None; 2];
         for segment in segments {
@@ -250,20 +271,32 @@ impl Gather<'_> {
             let flags = if inside { stream_flags::NESTED } else { 0 };
             let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));
             let next = self.threads.len() as u32;
-            let (index, thread) = self
+            let known = segment.thread.unwrap_or(0);
+            let number = if self.threads.len() < LOG_THREADS || self.threads.contains_key(&known) { known } else { OTHERS };
+            let (_, thread) = self
                 .threads
-                .entry(segment.thread.unwrap_or(0))
+                .entry(number)
                 .or_insert_with(|| (next, Thread { slots: self.spare.take(), ..Thread::default() }));
             thread.slots.push(Segment::new(StreamId(stream), segment.offset.max(-1), length, start, end));
             if layer == Layer::Mpiio {
                 thread.outer = thread.slots.len();
             }
-            if thread.slots.len() >= SORTED_AT_ONCE
-                && let Err(error) = thread.pack(self.number, *index, self.encoder)
-            {
+            self.held += 1;
+            if self.held >= LOG_SEGMENTS {
+                self.pack();
+            }
+        }
+    }
+
+    /// Encodes what all threads hold, to make room.
+    fn pack(&mut self) {
+        for (index, thread) in self.threads.values_mut() {
+            if let Err(error) = thread.pack(self.number, *index, self.encoder) {
                 self.failed = Some(error);
             }
         }
+        self.held = 0;
+        self.encoded = self.threads.values().map(|(_, thread)| thread.encoded()).sum();
     }
 }
 

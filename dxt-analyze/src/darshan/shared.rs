@@ -1,7 +1,8 @@
 //! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened.
 
+use super::budget::Budget;
 use super::counted::{self, AllUsed};
-use super::cursor::COUNTED;
+use super::cursor::{COUNTED, cost};
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
 use super::named::Named;
@@ -27,11 +28,13 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Those of a log.
-    pub(super) fn read<R: Read + Seek>(log: &mut Log<R>) -> Self {
+    pub(super) fn read<R: Read + Seek>(log: &mut Log<R>, budget: &mut Budget) -> Self {
         let mut out = Self::default();
+        let info = log.info();
         for module in COUNTED {
             let records = log.counters(module).into_iter().flatten();
-            out.records.extend(records.filter(|record| record.rank < 0).map(|record| (module, record)));
+            let of_all = records.filter(|record| record.rank < 0);
+            out.records.extend(of_all.take_while(|record| budget.take(cost(record, &info))).map(|record| (module, record)));
         }
         out.ids = out.records.iter().map(|(_, record)| record.id).collect();
         out
