@@ -138,7 +138,8 @@ fn work_is_in_proportion_to_the_length_of_a_log_whatever_it_unpacks_to() {
     for (place, version, least) in [(0, 0, 9), (2, 4, 600), (3, 3, 500), (9, 2, 32), (10, 2, 100), (11, 1, 104), (16, 1, 48)] {
         let bytes = packed_log(place, version, 1, &region);
         let (records, problems) = bounded_by(BZIP2_BOUND, || count(&bytes));
-        assert!(records * least <= most, "place {place}: {records} records");
+        // What one step unpacks may be above the limit.
+        assert!(records * least <= most + (128 << 10), "place {place}: {records} records");
         assert!(problems.iter().all(|problem| problem.contains("unpacked length")), "place {place}: {problems:?}");
         assert!(!problems.is_empty(), "place {place}");
     }

@@ -18,6 +18,7 @@ mod shared;
 mod tables;
 mod write;
 
+pub(crate) use heat::ENDS_EARLY;
 pub use write::write;
 
 use crate::limits::{LOG_LAYOUTS, LOG_SHARED};
@@ -25,6 +26,7 @@ use crate::load::Problem;
 use anyhow::{Context, Result, anyhow};
 use budget::Budget;
 use cursor::Cursors;
+use darshan_log::packed::{compression, refuse_packed};
 use darshan_log::{Log, Module};
 use made_of::{job, remarks};
 use rank::{Gathered, Ranks};
@@ -54,13 +56,18 @@ pub struct Converted {
     pub remarks: Vec<String>,
 }
 
-/// Whether a file that begins with `head` (16 bytes are enough) is a Darshan log of any version, or was one of 2.x.
+/// Whether the file at `path` that begins with `head` (16 bytes are enough) is a Darshan log of any version, one inside a compressed
+/// stream, as all of 2.x are, or at least named as one.
 #[must_use]
-pub fn is_log(head: &[u8]) -> bool {
+pub fn is_log(path: &Path, head: &[u8]) -> bool {
     const MAGIC: i64 = 6_567_223;
     let magic = head.get(8..16).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
     let is_magic = magic.is_some_and(|bytes| [i64::from_le_bytes(bytes), i64::from_be_bytes(bytes)].contains(&MAGIC));
-    is_magic || head.starts_with(&[0x1f, 0x8b]) || head.starts_with(b"BZh")
+    let named = || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".darshan"));
+    let packed = || {
+        compression(head).is_some() && File::open(path).is_ok_and(|mut file| refuse_packed(&mut file).is_err())
+    };
+    is_magic || named() || packed()
 }
 
 /// Writes the log at `path` to `out`, from its present position on, as a trace.

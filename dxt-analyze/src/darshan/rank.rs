@@ -51,7 +51,6 @@ impl Spare {
 pub(super) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
-    heat: heat::Wanted,
     spare: Spare,
     /// For ranks with too many segments to hold.
     encoder: Encoder,
@@ -118,7 +117,6 @@ impl Ranks {
         Ok(Self {
             info: log.info(),
             layouts,
-            heat: heat::Wanted::of(log),
             spare: Spare::default(),
             encoder: Encoder::new()?,
         })
@@ -143,6 +141,7 @@ impl Ranks {
         let mut gather = Gather {
             tables: Tables::new(Process { info: process_info(&info, rank), notes, ..Process::default() }, &info.names),
             threads: FxHashMap::default(),
+            ends: heat::Ends::default(),
             held: 0,
             encoded: 0,
             used: AllUsed::default(),
@@ -171,7 +170,7 @@ impl Ranks {
         if let Some(error) = gather.failed {
             return Err(error);
         }
-        let Gather { mut tables, threads, used, .. } = gather;
+        let Gather { mut tables, threads, used, ends, .. } = gather;
         shared.used.merge(&used, &shared.ids);
         let in_mpi: FxHashSet<u64> =
             counters.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
@@ -184,7 +183,11 @@ impl Ranks {
                 counted::add(named, nested, &used, &mut tables, &mut self.layouts);
             }
         }
-        tables.process.heat = cursors.heat(rank).iter().flat_map(|record| self.heat.read(record)).collect();
+        let heat = heat::read(&cursors.heat(rank), ends);
+        tables.process.heat = heat.defs;
+        if heat.ends_early {
+            tables.process.notes.push(Note { what: heat::ENDS_EARLY.into(), count: 1 });
+        }
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);
         cursors.made(tables.process.held_bytes());
@@ -228,6 +231,7 @@ struct Gather<'a> {
     tables: Tables<'a>,
     /// By Darshan's number of the thread.
     threads: FxHashMap<u64, (u32, Thread)>,
+    ends: heat::Ends,
     /// Segments of all threads that wait to be put in order.
     held: usize,
     /// Bytes of all threads' encoded segments.
@@ -265,6 +269,7 @@ impl Gather<'_> {
         let mut streams = [None; 2];
         for segment in segments {
             let (start, end) = span(segment);
+            self.ends.see(layer, end);
             let length = u64::try_from(segment.length).unwrap_or(0);
             used.add(length, end - start);
             let inside = nested(start, end);

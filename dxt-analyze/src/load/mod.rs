@@ -9,10 +9,12 @@ pub mod find;
 pub mod layouts;
 mod merge;
 pub mod model;
+pub mod origin;
 pub mod select;
 
 pub use details::{DataSet, DatatypeSum, Hint, Selected};
 pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};
+pub use origin::Origin;
 
 use crate::darshan::{self, Converted};
 use crate::exit::UsageError;
@@ -22,7 +24,7 @@ use model::Input;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trace_format::read::{Source as _, Trace};
+use trace_format::read::{Room, Source as _, Trace};
 
 /// An input before it is opened.
 #[derive(Debug)]
@@ -94,6 +96,8 @@ pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
 }
 
 fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failure>) {
+    // One room for the tables of all files of a job.
+    let room = Arc::new(Room::default());
     let opened: Vec<std::result::Result<Input, Failure>> = sources
         .into_par_iter()
         .map(|source| {
@@ -104,7 +108,7 @@ fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failu
                 }
                 Source::Memory(path, bytes) => (path, Ok(Content::Memory(bytes))),
             };
-            open(&path, content)
+            open(&path, content, &room)
                 .map(|(trace, converted)| Input { path: path.clone(), trace, converted })
                 .map_err(|error| (path, error))
         })
@@ -119,24 +123,26 @@ fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failu
     (inputs, failures)
 }
 
-fn open(path: &Path, content: std::io::Result<Content>) -> Result<(Trace<Content>, Option<Converted>)> {
+fn open(path: &Path, content: std::io::Result<Content>, room: &Arc<Room>) -> Result<(Trace<Content>, Option<Converted>)> {
     let content = content.with_context(|| format!("failed to open {}", path.display()))?;
     let (content, converted) = match content {
-        Content::File { .. } if is_darshan(&content) => {
+        Content::File { .. } if is_darshan(path, &content) => {
             let (content, converted) = from_darshan(path)?;
             (content, Some(converted))
         }
         other => (other, None),
     };
-    let trace = Trace::open(content).with_context(|| format!("failed to read {}", path.display()))?;
+    let trace = Trace::open_within(content, Arc::clone(room)).with_context(|| format!("failed to read {}", path.display()))?;
     Ok((trace, converted))
 }
 
-fn is_darshan(content: &Content) -> bool {
+/// Whether a file is to be read as a Darshan log: it begins as one, or is none of ours and named or packed as one, so that errors speak
+/// of logs.
+fn is_darshan(path: &Path, content: &Content) -> bool {
     let mut head = [0; 16];
     let length = content.size().unwrap_or(0).min(16) as usize;
     let Some(head) = head.get_mut(..length) else { return false };
-    content.read_exact_at(0, head).is_ok() && darshan::is_log(head)
+    content.read_exact_at(0, head).is_ok() && !head.starts_with(&trace_format::frame::MAGIC) && darshan::is_log(path, head)
 }
 
 /// A Darshan log as a trace, in a file without a name.
