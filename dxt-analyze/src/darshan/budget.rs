@@ -3,43 +3,38 @@
 use crate::load::Problem;
 use std::path::Path;
 
-/// Bytes that may still be taken. What comes after a refusal is refused too, so that what is kept is the beginning.
+/// Bytes that may still be taken. What comes after a refusal is refused too, so that what is kept is the beginning, until it is
+/// filled again.
 #[derive(Debug)]
 pub(super) struct Budget {
     what: &'static str,
     limit: u64,
-    left: u64,
-    refused: u64,
+    /// `None` after a refusal.
+    left: Option<u64>,
+    refused: bool,
 }
 
 impl Budget {
     /// Of `limit` bytes for `what`.
     pub(super) fn new(what: &'static str, limit: u64) -> Self {
-        Self { what, limit, left: limit, refused: 0 }
+        Self { what, limit, left: Some(limit), refused: false }
     }
 
     /// Takes `bytes`; whether there was room.
     pub(super) fn take(&mut self, bytes: u64) -> bool {
-        match self.left.checked_sub(bytes) {
-            Some(left) if self.refused == 0 => {
-                self.left = left;
-                true
-            }
-            _ => {
-                self.refused = self.refused.saturating_add(1);
-                false
-            }
-        }
+        self.left = self.left.and_then(|left| left.checked_sub(bytes));
+        self.refused |= self.left.is_none();
+        self.left.is_some()
     }
 
-    /// Gives all room back; what was refused stays refused.
+    /// Gives all room back, to something else; that something was refused stays known.
     pub(super) fn refill(&mut self) {
-        self.left = self.limit;
+        self.left = Some(self.limit);
     }
 
     /// Whether something was refused.
     pub(super) fn is_spent(&self) -> bool {
-        self.refused > 0
+        self.refused
     }
 
     /// What is left out, if anything is.
@@ -67,7 +62,7 @@ mod tests {
         budget.refill();
         assert!(budget.take(5 << 20) && !budget.take(1) && !budget.take(0));
         budget.refill();
-        assert!(!budget.take(1) && budget.is_spent());
+        assert!(budget.take(1) && budget.is_spent());
         let problem = budget.problem(Path::new("x")).unwrap();
         assert!(problem.what.starts_with("the records would take more than 5 MiB"), "{}", problem.what);
     }

@@ -287,9 +287,9 @@ impl Gather<'_> {
                 thread.outer = thread.slots.len();
             }
             self.held += 1;
-            if self.held >= LOG_SEGMENTS {
-                self.pack();
-            }
+        }
+        if self.held >= LOG_SEGMENTS {
+            self.pack();
         }
     }
 

@@ -14,7 +14,7 @@ use crate::cli::StripesArgs;
 use crate::exit::UsageError;
 use crate::findings;
 use crate::limits::TRIAL_FILES;
-use crate::load::{FileLayout, LayoutOrigin, Run};
+use crate::load::{FileLayout, LayoutOrigin, Origin, Run};
 use crate::progress::Bar;
 use crate::render::{Part, Report, View, units};
 use crate::scan::{Lost, scan};
