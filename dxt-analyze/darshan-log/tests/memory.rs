@@ -135,7 +135,9 @@ fn work_is_in_proportion_to_the_length_of_a_log_whatever_it_unpacks_to() {
     let most = darshan_log::limits::unpacked(region.len() as u64);
     assert!((region.len() / stream.len()) as u64 * (45 << 20) > most * 10, "{} bytes are no bomb", region.len());
     // Names, POSIX, MPI-IO, Lustre, STDIO, DXT, heat maps: place and version. Bytes of a record, of which none fits less.
-    for (place, version, least) in [(0, 0, 9), (2, 4, 600), (3, 3, 500), (9, 2, 32), (10, 2, 100), (11, 1, 104), (16, 1, 48)] {
+    for (place, version, least) in
+        [(0, 0, 9), (2, 4, 600), (3, 3, 500), (9, 2, 32), (10, 2, 100), (11, 1, 104), (16, 1, 48)]
+    {
         let bytes = packed_log(place, version, 1, &region);
         let (records, problems) = bounded_by(BZIP2_BOUND, || count(&bytes));
         // What one step unpacks may be above the limit.

@@ -90,12 +90,16 @@ mod tests {
 
     #[test]
     fn bins_behind_the_last_segment_fill_in_for_it() {
-        let records = [record("heatmap:POSIX", vec![3, 3, 5, 0, 9, 0]), record("heatmap:STDIO", vec![1, 0, 0, 0, 0, 1])];
+        let records =
+            [record("heatmap:POSIX", vec![3, 3, 5, 0, 9, 0]), record("heatmap:STDIO", vec![1, 0, 0, 0, 0, 1])];
         let all_of_stdio = def(Layer::Stdio, 0, &[1, 0, 0, 0, 0, 1]);
         // Within the third bin; at its beginning; behind all; at the very start.
-        for (end_ns, first, bytes) in
-            [(250_000_000, 4, vec![9]), (200_000_000, 2, vec![5, 0, 9]), (600_000_000, 0, vec![]), (0, 0, vec![3, 3, 5, 0, 9])]
-        {
+        for (end_ns, first, bytes) in [
+            (250_000_000, 4, vec![9]),
+            (200_000_000, 2, vec![5, 0, 9]),
+            (600_000_000, 0, vec![]),
+            (0, 0, vec![3, 3, 5, 0, 9]),
+        ] {
             let mut ends = Ends::default();
             [0, end_ns, end_ns / 2].into_iter().for_each(|end| ends.see(Layer::Posix, end));
             ends.see(Layer::Stdio, u64::MAX);

@@ -64,9 +64,8 @@ pub fn is_log(path: &Path, head: &[u8]) -> bool {
     let magic = head.get(8..16).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
     let is_magic = magic.is_some_and(|bytes| [i64::from_le_bytes(bytes), i64::from_be_bytes(bytes)].contains(&MAGIC));
     let named = || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".darshan"));
-    let packed = || {
-        compression(head).is_some() && File::open(path).is_ok_and(|mut file| refuse_packed(&mut file).is_err())
-    };
+    let packed =
+        || compression(head).is_some() && File::open(path).is_ok_and(|mut file| refuse_packed(&mut file).is_err());
     is_magic || named() || packed()
 }
 

@@ -114,12 +114,7 @@ impl Calls {
 
 impl Ranks {
     pub(super) fn new<R: Read + Seek>(log: &Log<R>, layouts: Layouts) -> Result<Self> {
-        Ok(Self {
-            info: log.info(),
-            layouts,
-            spare: Spare::default(),
-            encoder: Encoder::new()?,
-        })
+        Ok(Self { info: log.info(), layouts, spare: Spare::default(), encoder: Encoder::new()? })
     }
 
     pub(super) fn into_layouts(self) -> Layouts {
@@ -277,7 +272,8 @@ impl Gather<'_> {
             let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));
             let next = self.threads.len() as u32;
             let known = segment.thread.unwrap_or(0);
-            let number = if self.threads.len() < LOG_THREADS || self.threads.contains_key(&known) { known } else { OTHERS };
+            let number =
+                if self.threads.len() < LOG_THREADS || self.threads.contains_key(&known) { known } else { OTHERS };
             let (_, thread) = self
                 .threads
                 .entry(number)

@@ -34,7 +34,8 @@ impl Shared {
         for module in COUNTED {
             let records = log.counters(module).into_iter().flatten();
             let of_all = records.filter(|record| record.rank < 0);
-            out.records.extend(of_all.take_while(|record| budget.take(cost(record, &info))).map(|record| (module, record)));
+            out.records
+                .extend(of_all.take_while(|record| budget.take(cost(record, &info))).map(|record| (module, record)));
         }
         out.ids = out.records.iter().map(|(_, record)| record.id).collect();
         out

@@ -123,7 +123,11 @@ fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failu
     (inputs, failures)
 }
 
-fn open(path: &Path, content: std::io::Result<Content>, room: &Arc<Room>) -> Result<(Trace<Content>, Option<Converted>)> {
+fn open(
+    path: &Path,
+    content: std::io::Result<Content>,
+    room: &Arc<Room>,
+) -> Result<(Trace<Content>, Option<Converted>)> {
     let content = content.with_context(|| format!("failed to open {}", path.display()))?;
     let (content, converted) = match content {
         Content::File { .. } if is_darshan(path, &content) => {
@@ -132,7 +136,8 @@ fn open(path: &Path, content: std::io::Result<Content>, room: &Arc<Room>) -> Res
         }
         other => (other, None),
     };
-    let trace = Trace::open_within(content, Arc::clone(room)).with_context(|| format!("failed to read {}", path.display()))?;
+    let trace =
+        Trace::open_within(content, Arc::clone(room)).with_context(|| format!("failed to read {}", path.display()))?;
     Ok((trace, converted))
 }
 
@@ -142,7 +147,9 @@ fn is_darshan(path: &Path, content: &Content) -> bool {
     let mut head = [0; 16];
     let length = content.size().unwrap_or(0).min(16) as usize;
     let Some(head) = head.get_mut(..length) else { return false };
-    content.read_exact_at(0, head).is_ok() && !head.starts_with(&trace_format::frame::MAGIC) && darshan::is_log(path, head)
+    content.read_exact_at(0, head).is_ok()
+        && !head.starts_with(&trace_format::frame::MAGIC)
+        && darshan::is_log(path, head)
 }
 
 /// A Darshan log as a trace, in a file without a name.

@@ -116,16 +116,14 @@ impl Kept {
     /// As the settings of a file say.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
-        let is_set =
-            |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);
+        let is_set = |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);
         Self { counters_only: is_set(("DXT_ENABLE", "counters")), data_only: is_set(darshan::DATA_ONLY) }
     }
 
     /// Whether operations of a layer and class have segments; `None`: of no known one.
     #[must_use]
     pub fn has_segments(self, op: Option<(Layer, OpClass)>) -> bool {
-        let is_data =
-            op.is_some_and(|(layer, class)| class.is_data() && matches!(layer, Layer::Posix | Layer::Mpiio));
+        let is_data = op.is_some_and(|(layer, class)| class.is_data() && matches!(layer, Layer::Posix | Layer::Mpiio));
         !self.counters_only && (!self.data_only || is_data)
     }
 

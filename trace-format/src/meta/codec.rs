@@ -29,7 +29,12 @@ pub(super) fn list_section<T: Serialize>(tag: u16, list: &[T], out: &mut Vec<u8>
 
 /// Decodes one section's bytes, counting what they become; bytes after the value are a newer writer's and are ignored.
 #[cfg(feature = "read")]
-pub(super) fn value<T: DeserializeOwned>(what: &'static str, bytes: &[u8], offset: u64, meter: &Meter<'_>) -> Result<T> {
+pub(super) fn value<T: DeserializeOwned>(
+    what: &'static str,
+    bytes: &[u8],
+    offset: u64,
+    meter: &Meter<'_>,
+) -> Result<T> {
     let config = bincode::config::standard().with_limit::<{ METADATA_BYTES as usize }>();
     let mut decoder = BorrowedSerdeDecoder::from_slice(bytes, config, ());
     let decoded = T::deserialize(Metered { inner: decoder.as_deserializer(), meter });

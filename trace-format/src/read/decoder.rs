@@ -1,12 +1,12 @@
 //! Decodes payloads; keeps its working memory between them. One per thread.
 
 use super::frames::BlockRef;
+use super::room::{Meter, Room};
 use super::source::{Source, fill};
 use crate::columns::{self, Columns};
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, FRAME_HEADER_BYTES, FrameHeader, codec, crc, kind};
 use crate::limits;
-use super::room::{Meter, Room};
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 

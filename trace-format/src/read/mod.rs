@@ -10,7 +10,7 @@ mod trace;
 pub use crate::columns::Columns;
 pub use decoder::Decoder;
 pub use frames::BlockRef;
-pub use room::Room;
 pub(crate) use room::Meter;
+pub use room::Room;
 pub use source::Source;
 pub use trace::{Problem, Region, RegionRef, Trace};

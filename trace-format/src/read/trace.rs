@@ -2,8 +2,8 @@
 //! that is missing or damaged, a walk over all frames.
 
 use super::decoder::Decoder;
-use super::room::{Meter, Room};
 use super::frames::{BlockRef, Frames, Step};
+use super::room::{Meter, Room};
 use super::source::{Source, fill};
 use crate::error::{Error, Result};
 use crate::frame::{FILE_HEADER_BYTES, FileHeader, INDEX_ENTRY_BYTES, IndexEntry, TRAILER_BYTES, Trailer, kind};

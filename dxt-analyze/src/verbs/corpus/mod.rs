@@ -223,7 +223,8 @@ mod tests {
         let here: Result<()> = guarded(|| panic!("at {}", 7));
         assert!(here.unwrap_err().to_string().contains("at 7"));
         // Also in a thread of the pool, which goes on.
-        let pool = || (0..100_u32).into_par_iter().map(|number| if number == 50 { panic!("in the pool") } else { number });
+        let pool =
+            || (0..100_u32).into_par_iter().map(|number| if number == 50 { panic!("in the pool") } else { number });
         let there: Result<u32> = guarded(|| Ok(pool().sum()));
         assert!(there.unwrap_err().to_string().contains("in the pool"));
         assert_eq!(guarded(|| Ok((0..100_u32).into_par_iter().sum::<u32>())).unwrap(), 4950);
