@@ -26,6 +26,12 @@ pub const HELD_WRITES: u64 = 1 << 21;
 pub const SHARING_PASSES: usize = 2;
 /// Processes named per stripe.
 pub const NAMED_PROCESSES: usize = 16;
+/// Bytes of a text that the user names: layouts, thresholds.
+pub const TEXT_BYTES: u64 = 16 << 20;
+/// Bytes of a line of a layout in YAML, and so how deep what is in it can be nested.
+pub const YAML_LINE_BYTES: usize = 4096;
+/// Brackets that are open at a time in a layout in YAML.
+pub const YAML_BRACKETS: usize = 16;
 /// Components that a layout may have.
 pub const LAYOUT_COMPONENTS: usize = 1024;
 /// Collective calls that are followed per thread. Beyond it a sample by hash is followed, see
