@@ -52,7 +52,7 @@ pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
 /// # Errors
 /// [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise if nothing can be read.
 pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
-    let (inputs, failures) = some(open_all(sources))?;
+    let (inputs, failures) = some(open_all_in(sources, &Arc::default(), &one_room()))?;
     let inputs = choose_job(inputs, job)?;
     Ok(merge::merge(inputs, problems(failures)))
 }
@@ -63,7 +63,7 @@ pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
 /// If nothing can be read.
 pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
     let sources = paths.iter().cloned().map(Source::Path).collect();
-    let (inputs, failures) = some(open_all_in(sources, pool))?;
+    let (inputs, failures) = some(open_all_in(sources, pool, &one_room()))?;
     Ok(merge::merge(inputs, problems(failures)))
 }
 
@@ -89,15 +89,23 @@ fn problems(failures: Vec<Failure>) -> Vec<Problem> {
 /// An input that could not be opened, and why.
 pub type Failure = (PathBuf, anyhow::Error);
 
-/// Opens every source; keeps the order.
+/// Opens every source, each with room for its own tables; keeps the order.
 #[must_use]
 pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
-    open_all_in(sources, &Arc::new(Pool::default()))
+    open_all_in(sources, &Arc::default(), &Arc::default)
 }
 
-fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failure>) {
-    // One room for the tables of all files of a job.
+/// One room for the tables of all files of a job.
+fn one_room() -> impl Fn() -> Arc<Room> + Sync {
     let room = Arc::new(Room::default());
+    move || Arc::clone(&room)
+}
+
+fn open_all_in(
+    sources: Vec<Source>,
+    pool: &Arc<Pool>,
+    room: &(impl Fn() -> Arc<Room> + Sync),
+) -> (Vec<Input>, Vec<Failure>) {
     let opened: Vec<std::result::Result<Input, Failure>> = sources
         .into_par_iter()
         .map(|source| {
@@ -108,7 +116,7 @@ fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failu
                 }
                 Source::Memory(path, bytes) => (path, Ok(Content::Memory(bytes))),
             };
-            open(&path, content, &room)
+            open(&path, content, room())
                 .map(|(trace, converted)| Input { path: path.clone(), trace, converted })
                 .map_err(|error| (path, error))
         })
@@ -126,7 +134,7 @@ fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failu
 fn open(
     path: &Path,
     content: std::io::Result<Content>,
-    room: &Arc<Room>,
+    room: Arc<Room>,
 ) -> Result<(Trace<Content>, Option<Converted>)> {
     let content = content.with_context(|| format!("failed to open {}", path.display()))?;
     let (content, converted) = match content {
@@ -136,8 +144,7 @@ fn open(
         }
         other => (other, None),
     };
-    let trace =
-        Trace::open_within(content, Arc::clone(room)).with_context(|| format!("failed to read {}", path.display()))?;
+    let trace = Trace::open_within(content, room).with_context(|| format!("failed to read {}", path.display()))?;
     Ok((trace, converted))
 }
 

@@ -50,6 +50,10 @@ pub struct Region {
 const BLOCK_REF_BYTES: u64 = 2 * size_of::<BlockRef>() as u64;
 const REGION_REF_BYTES: u64 = 2 * size_of::<RegionRef>() as u64;
 
+/// Largest job block that is small, and what its tables may take.
+const SMALL_JOB: u32 = 64 << 10;
+const SMALL_JOB_BYTES: u64 = 4 << 20;
+
 /// An open trace.
 #[derive(Debug)]
 pub struct Trace<S> {
@@ -181,7 +185,10 @@ impl<S: Source> Trace<S> {
                 Step::Other(offset, frame) if frame.kind == kind::JOB => {
                     let mut decoder = Decoder::default();
                     let decode = |raw: &[u8], meter: &Meter<'_>| Job::decode_within(raw, offset, meter);
-                    match decoder.metadata(&self.source, offset, &frame, &self.room, decode) {
+                    // Small ones, of which a job may have thousands, do not take the room of other tables.
+                    let own = Room::new(SMALL_JOB_BYTES);
+                    let room = if frame.raw <= SMALL_JOB { &own } else { self.room.as_ref() };
+                    match decoder.metadata(&self.source, offset, &frame, room, decode) {
                         Ok(job) => self.job = job,
                         Err(error) => self.problems.push(Problem { offset, error }),
                     }
