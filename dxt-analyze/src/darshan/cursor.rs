@@ -1,14 +1,17 @@
 //! The modules of a log side by side, rank by rank: a log has each module's records in the order of ranks.
 
 use super::Logs;
+use super::budget::Budget;
 use super::libraries::LIBRARIES;
 use super::sound::{Aside, Bounds};
+use crate::limits::{LOG_PROCESSES, LOG_RANK};
 use darshan_log::counters::Counters;
 use darshan_log::dxt::Dxt;
 use darshan_log::heatmap::Heatmaps;
-use darshan_log::{Api, CounterRecord, DxtRecord, HeatmapRecord, Log, Module, Operation, Segment};
+use darshan_log::{Api, CounterRecord, DxtRecord, HeatmapRecord, Info, Log, Module, Operation, Segment};
 use std::fs::File;
 use std::iter::Peekable;
+use std::sync::Arc;
 
 /// Modules with counters that are read.
 pub(super) const COUNTED: [Module; 7] = {
@@ -28,6 +31,25 @@ pub(super) struct Cursors<'a> {
     bounds: Bounds,
     /// Of segments and heat maps; counter records have been counted before.
     aside: Aside,
+    info: Arc<Info>,
+    /// For the records of a rank.
+    of_rank: Budget,
+    /// For what ranks have become.
+    of_all: Budget,
+}
+
+/// Bytes that a record's tables take, about: some streams with their counters, a file, a profile.
+const TABLES_BYTES: u64 = 2048;
+/// Bytes that the tables of a DXT record take.
+const FILE_BYTES: u64 = 512;
+
+fn name_bytes(id: u64, info: &Info) -> u64 {
+    info.names.get(id).map_or(0, |name| name.as_bytes().len() as u64)
+}
+
+/// Bytes that a record takes, and what it becomes.
+pub(super) fn cost(record: &CounterRecord, info: &Info) -> u64 {
+    TABLES_BYTES + name_bytes(record.id, info) + 8 * (record.ints.len() + record.floats.len()) as u64
 }
 
 struct DxtCursor<'a> {
@@ -46,7 +68,7 @@ impl DxtCursor<'_> {
 }
 
 impl<'a> Cursors<'a> {
-    pub(super) fn new(logs: &'a mut Logs, bounds: Bounds) -> Self {
+    pub(super) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds) -> Self {
         let mut logs = logs.0.iter_mut();
         let counters = COUNTED.iter().zip(logs.by_ref());
         let counters =
@@ -58,12 +80,34 @@ impl<'a> Cursors<'a> {
         });
         let dxt = dxt.collect();
         let heat = logs.next().and_then(Log::heatmaps).map(Iterator::peekable);
-        Self { counters, dxt, heat, bounds, aside: Aside::default() }
+        let of_rank = Budget::new("records of a rank", LOG_RANK);
+        let of_all = Budget::new("what all ranks did", LOG_PROCESSES);
+        Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
     }
 
     /// What was set aside, once all has been read.
     pub(super) fn aside(self) -> Aside {
         self.aside
+    }
+
+    /// Begins a rank, which may take as much as each.
+    pub(super) fn begin_rank(&mut self) {
+        self.of_rank.refill();
+    }
+
+    /// Takes the room that a process takes once it is made; without it no more ranks are read.
+    pub(super) fn made(&mut self, bytes: u64) {
+        self.of_all.take(bytes);
+    }
+
+    /// Whether there is no room for more ranks.
+    pub(super) fn is_full(&self) -> bool {
+        self.of_all.is_spent()
+    }
+
+    /// What limits it.
+    pub(super) fn budgets(&self) -> [&Budget; 2] {
+        [&self.of_rank, &self.of_all]
     }
 
     /// The lowest rank of what comes next. Records that stand for all ranks are passed over.
@@ -87,7 +131,7 @@ impl<'a> Cursors<'a> {
             let bounds = self.bounds;
             let of = |record: &CounterRecord| rank_of(&bounds, *module, record);
             while let Some(mut record) = records.next_if(|record| of(record).is_none_or(|known| known == rank)) {
-                if of(&record).is_some() {
+                if of(&record).is_some() && self.of_rank.take(cost(&record, &self.info)) {
                     record.rank = rank;
                     out.push((*module, record));
                 }
@@ -100,7 +144,9 @@ impl<'a> Cursors<'a> {
     pub(super) fn heat(&mut self, rank: i64) -> Vec<HeatmapRecord> {
         let mut out = Vec::new();
         while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
-            out.push(record);
+            if self.of_rank.take(16 * (record.read_bytes.len() + record.write_bytes.len()) as u64) {
+                out.push(record);
+            }
             self.pass_over_heat();
         }
         out
@@ -119,8 +165,10 @@ impl<'a> Cursors<'a> {
     pub(super) fn segments(&mut self, rank: i64, api: Api, mut each: impl FnMut(&DxtRecord, Operation, &[Segment])) {
         let Some((_, cursor)) = self.dxt.iter_mut().find(|(known, _)| *known == api) else { return };
         while let Some(record) = cursor.next.take_if(|record| record.rank == rank) {
+            // The segments of what there is no room for are passed over.
+            let room = self.of_rank.take(FILE_BYTES + name_bytes(record.id, &self.info));
             let (mut sound, mut damaged): (Vec<Segment>, u64) = (Vec::new(), 0);
-            while let Some(piece) = cursor.dxt.next_piece() {
+            while let Some(piece) = cursor.dxt.next_piece().filter(|_| room) {
                 let bounds = self.bounds;
                 if piece.segments.iter().all(|segment| bounds.segment(segment)) {
                     each(&record, piece.operation, piece.segments);

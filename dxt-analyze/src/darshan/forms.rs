@@ -5,20 +5,13 @@
 use super::named::{Named, total};
 use super::ops::FORMS;
 use super::shared::Shared;
+use crate::limits::LOG_HELD;
 use darshan_log::{CounterRecord, DxtRecord, Module, Operation, Segment};
 use rustc_hash::FxHashMap;
 use trace_format::op::OpMode;
 
 /// The order in which forms are given out, the longest calls first.
 const LONGEST_FIRST: [usize; 4] = [1, 2, 0, 3];
-
-/// Segments of one form.
-pub(super) struct Held {
-    pub(super) record: DxtRecord,
-    pub(super) operation: Operation,
-    pub(super) form: OpMode,
-    pub(super) segments: Vec<Segment>,
-}
 
 /// The forms of a rank's calls.
 #[derive(Default)]
@@ -29,6 +22,7 @@ pub(super) struct Forms {
     own: FxHashMap<u64, u64>,
     /// Segments of several forms, in the order of the log.
     held: Vec<(DxtRecord, Operation, Vec<Segment>)>,
+    held_segments: usize,
 }
 
 impl Forms {
@@ -62,41 +56,44 @@ impl Forms {
         self.own.get(&id).copied().unwrap_or(0)
     }
 
-    /// The form of all calls, if there is one.
-    pub(super) fn of_all(&self, id: u64, operation: Operation) -> Option<OpMode> {
-        let counts = self.counts(id, operation);
-        let mut used = FORMS.into_iter().zip(counts).filter(|(_, count)| *count > 0).map(|(form, _)| form);
-        let first = used.next().unwrap_or(OpMode::Plain);
-        used.next().is_none().then_some(first)
-    }
-
-    /// Keeps segments until all of the rank are there.
-    pub(super) fn hold(&mut self, record: &DxtRecord, operation: Operation, segments: &[Segment]) {
+    /// The form of these calls, if it is known at once; else they are kept until [`Self::give_out`], as far as there is room. Calls
+    /// without room get the form that most have.
+    pub(super) fn form(&mut self, record: &DxtRecord, operation: Operation, segments: &[Segment]) -> Option<OpMode> {
+        let counts = self.counts(record.id, operation);
+        let used = counts.iter().filter(|count| **count > 0).count();
+        let fits = self.held_segments + segments.len() <= LOG_HELD;
+        if used < 2 || !fits {
+            let most = counts.into_iter().max().unwrap_or(0);
+            return Some(
+                FORMS.into_iter().zip(counts).find(|(_, count)| *count == most).map_or(OpMode::Plain, |(form, _)| form),
+            );
+        }
+        self.held_segments += segments.len();
         match self.held.last_mut() {
             Some((last, known, held)) if last.id == record.id && *known == operation => {
-                held.extend_from_slice(segments)
+                held.extend_from_slice(segments);
             }
             _ => self.held.push((record.clone(), operation, segments.to_vec())),
         }
+        None
     }
 
-    /// What was kept, by form.
-    pub(super) fn held(&mut self) -> Vec<Held> {
-        let mut out = Vec::new();
+    /// Gives what was kept to `each`, by form.
+    pub(super) fn give_out(&mut self, mut each: impl FnMut(&DxtRecord, Operation, OpMode, &[Segment])) {
+        self.held_segments = 0;
         for (record, operation, mut segments) in std::mem::take(&mut self.held) {
             let counts = self.counts(record.id, operation);
             // The longest first; of equals the one that began first, which is the order of the log.
             segments.sort_by(|a, b| (b.end - b.start).total_cmp(&(a.end - a.start)));
-            let mut rest = segments.as_slice();
+            let mut rest = segments.as_mut_slice();
             for (place, count) in parts(counts, rest.len() as u64) {
-                let (now, later) = rest.split_at(rest.len().min(count as usize));
+                let (now, later) = rest.split_at_mut(rest.len().min(count as usize));
                 rest = later;
                 if let (Some(form), false) = (FORMS.get(place), now.is_empty()) {
-                    out.push(Held { record: record.clone(), operation, form: *form, segments: now.to_vec() });
+                    each(&record, operation, *form, now);
                 }
             }
         }
-        out
     }
 }
 
@@ -134,14 +131,23 @@ mod tests {
         forms.counts.insert((7, true), [2, 1, 0, 0]);
         let record = DxtRecord { id: 7, rank: 0, hostname: "n".into(), write_count: 3, read_count: 0 };
         let segment = |start: f64, took: f64| Segment { offset: 0, length: 1, start, end: start + took, thread: None };
-        assert_eq!(forms.of_all(7, Operation::Write), None);
-        forms.hold(&record, Operation::Write, &[segment(0.0, 0.1), segment(1.0, 0.5)]);
-        forms.hold(&record, Operation::Write, &[segment(2.0, 0.2)]);
-        let held: Vec<(OpMode, Vec<f64>)> = forms
-            .held()
-            .into_iter()
-            .map(|held| (held.form, held.segments.iter().map(|one| one.start).collect()))
-            .collect();
-        assert_eq!(held, [(OpMode::Collective, vec![1.0]), (OpMode::Plain, vec![2.0, 0.0])]);
+        assert_eq!(forms.form(&record, Operation::Write, &[segment(0.0, 0.1), segment(1.0, 0.5)]), None);
+        assert_eq!(forms.form(&record, Operation::Write, &[segment(2.0, 0.2)]), None);
+        assert_eq!(forms.form(&record, Operation::Read, &[segment(2.0, 0.2)]), Some(OpMode::Plain));
+        let mut given: Vec<(OpMode, Vec<f64>)> = Vec::new();
+        forms.give_out(|_, _, form, segments| given.push((form, segments.iter().map(|one| one.start).collect())));
+        assert_eq!(given, [(OpMode::Collective, vec![1.0]), (OpMode::Plain, vec![2.0, 0.0])]);
+    }
+
+    #[test]
+    fn calls_without_room_get_the_form_that_most_have() {
+        let mut forms = Forms::default();
+        forms.counts.insert((7, true), [2, 0, 5, 0]);
+        let record = DxtRecord { id: 7, rank: 0, hostname: "n".into(), write_count: 3, read_count: 0 };
+        let segment = Segment { offset: 0, length: 1, start: 0.0, end: 1.0, thread: None };
+        let many = vec![segment; LOG_HELD + 1];
+        assert_eq!(forms.form(&record, Operation::Write, &many), FORMS.get(2).copied());
+        assert_eq!(forms.form(&record, Operation::Write, many.get(1..).unwrap()), None);
+        assert_eq!(forms.form(&record, Operation::Write, many.get(..1).unwrap()), FORMS.get(2).copied());
     }
 }

@@ -51,6 +51,11 @@ impl MpiFiles {
         *known = known.merge(above);
     }
 
+    /// Whether there is a record of a file.
+    pub(super) fn has(&self, id: u64) -> bool {
+        self.0.contains_key(&id)
+    }
+
     pub(super) fn above(&self, id: u64) -> Above {
         self.0.get(&id).copied().unwrap_or_default()
     }

@@ -12,6 +12,7 @@ use super::ops::code;
 use super::shared::Shared;
 use super::sound::Bounds;
 use super::tables::Tables;
+use crate::limits::{LOG_CALLS, LOG_FRAMES, LOG_SEGMENTS, LOG_THREADS};
 use anyhow::Result;
 use darshan_log::{Api, DxtRecord, Info, Log, Module, Operation};
 use rustc_hash::FxHashMap;
@@ -23,8 +24,8 @@ use trace_format::op::{Layer, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// Segments of a thread that are put in order at once; more are encoded part by part.
-const SORTED_AT_ONCE: usize = 1 << 21;
+/// Stands for the threads that are not told apart.
+const OTHERS: u64 = u64::MAX;
 
 /// Room for segments that is used again: the kernel clears every page that it gives out.
 #[derive(Clone, Default)]
@@ -42,6 +43,7 @@ impl Spare {
         slots.clear();
         if let Ok(mut spare) = self.0.lock()
             && spare.len() < Self::MOST
+            && spare.iter().map(Vec::capacity).sum::<usize>() + slots.capacity() <= LOG_SEGMENTS
         {
             spare.push(slots);
         }
@@ -52,7 +54,6 @@ impl Spare {
 pub(super) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
-    heat: heat::Wanted,
     spare: Spare,
     /// Whether DXT had room for all calls of MPI-IO.
     all_mpi_calls: bool,
@@ -80,6 +81,11 @@ impl Thread {
         }
         self.slots.clear();
         Ok(())
+    }
+
+    /// Bytes of what is encoded.
+    fn encoded(&self) -> u64 {
+        self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
 
     /// By return. A call inside another returns no later than it, and of two that look the same it is the POSIX one.
@@ -116,7 +122,6 @@ impl Ranks {
         Ok(Self {
             info: log.info(),
             layouts,
-            heat: heat::Wanted::of(log),
             spare: Spare::default(),
             all_mpi_calls: log
                 .header()
@@ -140,10 +145,14 @@ impl Ranks {
         notes: Vec<Note>,
     ) -> Result<Gathered> {
         let info = Arc::clone(&self.info);
+        cursors.begin_rank();
         let counters = cursors.counters(rank);
         let mut gather = Gather {
             tables: Tables::new(Process { info: process_info(&info, rank), notes, ..Process::default() }, &info.names),
             threads: FxHashMap::default(),
+            ends: heat::Ends::default(),
+            held: 0,
+            encoded: 0,
             used: AllUsed::default(),
             spare: &self.spare,
             encoder: &mut self.encoder,
@@ -153,18 +162,19 @@ impl Ranks {
         // What MPI-IO did comes first: it tells which POSIX calls are nested.
         let mut calls: FxHashMap<u64, Calls> = FxHashMap::default();
         let mut forms = Forms::of(&counters, shared, Bounds::of(&info).nprocs);
+        let mut room = LOG_CALLS;
         let layouts = &mut self.layouts;
         cursors.segments(rank, Api::MpiIo, |record, operation, segments| {
             let of_file = calls.entry(record.id).or_default();
-            of_file.0.extend(segments.iter().map(span));
-            let Some(form) = forms.of_all(record.id, operation) else {
-                return forms.hold(record, operation, segments);
-            };
+            of_file.0.extend(segments.iter().map(span).take(room));
+            room = room.saturating_sub(segments.len());
+            if let Some(form) = forms.form(record, operation, segments) {
+                gather.add(record, Layer::Mpiio, operation, form, segments, layouts, |_, _| false);
+            }
+        });
+        forms.give_out(|record, operation, form, segments| {
             gather.add(record, Layer::Mpiio, operation, form, segments, layouts, |_, _| false);
         });
-        for held in forms.held() {
-            gather.add(&held.record, Layer::Mpiio, held.operation, held.form, &held.segments, layouts, |_, _| false);
-        }
         calls.values_mut().for_each(Calls::settle);
         let mpi = MpiFiles::of(&counters);
         let all_mpi_calls = self.all_mpi_calls;
@@ -184,7 +194,7 @@ impl Ranks {
         if let Some(error) = gather.failed {
             return Err(error);
         }
-        let Gather { mut tables, threads, used, .. } = gather;
+        let Gather { mut tables, threads, used, ends, .. } = gather;
         shared.used.merge(&used, &shared.ids);
         for (module, record) in &counters {
             let named = Named { module: *module, record };
@@ -196,9 +206,14 @@ impl Ranks {
                 counted::add(named, above, &used, &mut tables, &mut self.layouts);
             }
         }
-        tables.process.heat = cursors.heat(rank).iter().flat_map(|record| self.heat.read(record)).collect();
+        let heat = heat::read(&cursors.heat(rank), ends);
+        tables.process.heat = heat.defs;
+        if heat.ends_early {
+            tables.process.notes.push(Note { what: heat::ENDS_EARLY.into(), count: 1 });
+        }
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);
+        cursors.made(tables.process.held_bytes());
         Ok(Gathered { process: tables.process, threads, number, spare: self.spare.clone() })
     }
 }
@@ -239,6 +254,11 @@ struct Gather<'a> {
     tables: Tables<'a>,
     /// By Darshan's number of the thread.
     threads: FxHashMap<u64, (u32, Thread)>,
+    ends: heat::Ends,
+    /// Segments of all threads that wait to be put in order.
+    held: usize,
+    /// Bytes of all threads' encoded segments.
+    encoded: u64,
     used: AllUsed,
     spare: &'a Spare,
     encoder: &'a mut Encoder,
@@ -264,30 +284,48 @@ impl Gather<'_> {
         let writes = operation == Operation::Write;
         let op = code(layer, if writes { "write" } else { "read" }, form);
         let file = self.tables.file(record.id, layouts);
+        if self.encoded > LOG_FRAMES {
+            // Counted, and without segments, as calls are that DXT itself had no room for.
+            return;
+        }
         let used = self.used.of(layer, record.id, writes);
         let mut streams = [None; 2];
         for segment in segments {
             let (start, end) = span(segment);
+            self.ends.see(layer, end);
             let length = u64::try_from(segment.length).unwrap_or(0);
             used.add(form, length, end - start);
             let inside = nested(start, end);
             let flags = if inside { stream_flags::NESTED } else { 0 };
             let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));
             let next = self.threads.len() as u32;
-            let (index, thread) = self
+            let known = segment.thread.unwrap_or(0);
+            let number =
+                if self.threads.len() < LOG_THREADS || self.threads.contains_key(&known) { known } else { OTHERS };
+            let (_, thread) = self
                 .threads
-                .entry(segment.thread.unwrap_or(0))
+                .entry(number)
                 .or_insert_with(|| (next, Thread { slots: self.spare.take(), ..Thread::default() }));
             thread.slots.push(Segment::new(StreamId(stream), segment.offset.max(-1), length, start, end));
             if layer == Layer::Mpiio {
                 thread.outer = thread.slots.len();
             }
-            if thread.slots.len() >= SORTED_AT_ONCE
-                && let Err(error) = thread.pack(self.number, *index, self.encoder)
-            {
+            self.held += 1;
+        }
+        if self.held >= LOG_SEGMENTS {
+            self.pack();
+        }
+    }
+
+    /// Encodes what all threads hold, to make room.
+    fn pack(&mut self) {
+        for (index, thread) in self.threads.values_mut() {
+            if let Err(error) = thread.pack(self.number, *index, self.encoder) {
                 self.failed = Some(error);
             }
         }
+        self.held = 0;
+        self.encoded = self.threads.values().map(|(_, thread)| thread.encoded()).sum();
     }
 }
 

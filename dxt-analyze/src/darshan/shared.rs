@@ -1,8 +1,9 @@
 //! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened. What such a record of a
 //! job of one rank says, that rank did.
 
+use super::budget::Budget;
 use super::counted::{self, AllUsed};
-use super::cursor::COUNTED;
+use super::cursor::{COUNTED, cost};
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
 use super::named::Named;
@@ -32,23 +33,32 @@ pub(super) struct Shared {
     any_mpi: MpiFiles,
 }
 
+/// Bytes that knowing a file that MPI-IO opened takes, at most.
+const ID_BYTES: u64 = 64;
+
 impl Shared {
     /// Those of a log; counts records of any rank that cannot be.
-    pub(super) fn read<R: Read + Seek>(log: &mut Log<R>, bounds: &Bounds, aside: &mut Aside) -> Self {
+    pub(super) fn read<R: Read + Seek>(
+        log: &mut Log<R>,
+        bounds: &Bounds,
+        aside: &mut Aside,
+        budget: &mut Budget,
+    ) -> Self {
         let mut out = Self::default();
+        let info = log.info();
         for module in COUNTED {
             for record in log.counters(module).into_iter().flatten() {
                 if !aside.passes(module, bounds.counters(module, &record)) {
                     continue;
                 }
                 let of_all = record.rank < 0 && bounds.nprocs != Some(1);
-                if module == Module::MpiIo {
+                if module == Module::MpiIo && (out.any_mpi.has(record.id) || budget.take(ID_BYTES)) {
                     out.any_mpi.add(&record);
-                    if of_all {
+                }
+                if of_all && budget.take(cost(&record, &info)) {
+                    if module == Module::MpiIo {
                         out.mpi.add(&record);
                     }
-                }
-                if of_all {
                     out.records.push((module, record));
                 }
             }

@@ -6,7 +6,7 @@ use super::details::Details;
 use super::filters;
 use super::layouts::Choice;
 use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
-use crate::darshan;
+use super::origin::{Kept, Origin};
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -201,12 +201,8 @@ fn absent_ranks(info: &JobInfo, processes: &[Process], filters: &filters::Filter
     })
 }
 
-fn is_set(settings: &[(String, String)], (name, value): (&str, &str)) -> bool {
-    settings.iter().any(|(variable, setting)| variable == name && setting == value)
-}
-
 fn was_log(settings: &[(String, String)]) -> bool {
-    settings.iter().any(|(name, _)| name == darshan::SOURCE)
+    Origin::of(settings) == Origin::Darshan
 }
 
 /// Whether calls of a layer say nothing of where bytes go in a file.
@@ -228,7 +224,7 @@ struct Tables {
     layers: Vec<u8>,
     details: Details,
     /// Per input: whether it has no segments by design, and whether it has those of reads and writes only.
-    by_design: Vec<(bool, bool)>,
+    by_design: Vec<Kept>,
     /// Per input: whether it was a Darshan log.
     of_logs: Vec<bool>,
 }
@@ -285,7 +281,7 @@ impl Tables {
             by_design: inputs
                 .iter()
                 .map(|input| &input.trace.job.settings)
-                .map(|settings| (is_set(settings, ("DXT_ENABLE", "counters")), is_set(settings, darshan::DATA_ONLY)))
+                .map(|settings| Kept::of(settings))
                 .collect(),
         }
     }
@@ -324,8 +320,8 @@ impl Tables {
                 ..process.reduction
             },
             heat: process.heat,
-            counters_only: self.by_design.get(input).is_some_and(|design| design.0),
-            data_only: self.by_design.get(input).is_some_and(|design| design.1),
+            counters_only: self.by_design.get(input).is_some_and(|design| design.counters_only),
+            data_only: self.by_design.get(input).is_some_and(|design| design.data_only),
             input: input as u32,
             blocks,
         }

@@ -4,6 +4,7 @@
 use super::content::Content;
 use super::details::{DataSet, DatatypeSum, Hint};
 use super::filters::Filters;
+use super::origin::{Kept, Origin};
 use crate::darshan::Converted;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
@@ -306,6 +307,12 @@ impl Run {
         &self.ops[usize::from(stream.op)]
     }
 
+    /// Who recorded it.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        Origin::of(&self.settings)
+    }
+
     /// Segments on record in all blocks that were found.
     #[must_use]
     pub fn segments(&self) -> u64 {
@@ -334,13 +341,10 @@ impl Run {
 
     /// Whether no segments were to be kept of what `missing` counts.
     fn is_by_design(&self, process: &Process, missing: &Missing) -> bool {
-        let kept = || {
-            let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
-            stream
-                .map(|stream| self.op(stream))
-                .is_some_and(|op| op.is_data() && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)))
-        };
-        process.counters_only || process.data_only && !kept()
+        let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+        let op = stream.map(|stream| self.op(stream));
+        let kept = Kept { counters_only: process.counters_only, data_only: process.data_only };
+        !kept.has_segments(op.and_then(|op| Some((op.layer?, op.class?))))
     }
 
     /// Where a file lies: mount point and type of its file system. Without mounts, the first directory of its path.

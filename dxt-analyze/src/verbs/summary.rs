@@ -108,12 +108,17 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     match (summary.counted_operations, summary.segments) {
         (0, segments) => out.push(("segments", format!("{}{missing}", units::count(segments)))),
         (_, 0) => {
-            out.push(("segments", format!("none, as asked for (DXT_ENABLE=counters): {counted} calls are counted")));
+            let none = summary.missing.origin.without_segments();
+            out.push(("segments", format!("{none}: {counted} calls are counted")));
         }
         (_, some) => {
             out.push((
                 "segments",
-                format!("{}{missing}; {counted} calls counted without, as asked for or by design", units::count(some)),
+                format!(
+                    "{}{missing}; {counted} calls counted without, {}",
+                    units::count(some),
+                    summary.missing.origin.some_without_segments()
+                ),
             ));
         }
     }

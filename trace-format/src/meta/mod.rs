@@ -4,6 +4,8 @@
 mod codec;
 mod data_sets;
 mod job;
+#[cfg(feature = "read")]
+mod metered;
 mod mpi_io;
 mod process;
 mod whole;

@@ -176,7 +176,12 @@ fn memory(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("alignment in memory", Code::MemoryUnaligned, m.least.memory_unaligned_share);
     let (known, unaligned) = m.memory;
     if known == 0 {
-        return out.skip(check, code, Amount::Ratio(least), "only DXT_ENABLE=counters records it");
+        return out.skip(
+            check,
+            code,
+            Amount::Ratio(least),
+            "only counters record it: DXT_ENABLE=counters, or a Darshan log",
+        );
     }
     let part = share(unaligned, known);
     let said = (part > least).then(|| Said {
