@@ -115,8 +115,8 @@ fn analyze(path: &Path) -> (u64, bool) {
     outliers_of(&run, &outliers).unwrap();
     let Verb::Checks(checks) = Cli::parse_from(["dxt-analyze", "checks", "t.dxt"]).verb else { unreachable!() };
     let _ = checks_of(&run, &checks);
-    layers_of(&run, 10);
-    timeline_of(&run, 100);
+    let _ = layers_of(&run, 10);
+    let _ = timeline_of(&run, 100);
     drop(run);
     let check = check_sources(source());
     assert_eq!(check[0].state == State::Complete, summary.missing.complete, "check and report disagree");
