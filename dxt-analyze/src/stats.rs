@@ -193,7 +193,7 @@ pub struct BoxPlot {
 pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     // What is no number is the lowest quantile.
-    let place = q.max(0.0).min(1.0) * last as f64;
+    let place = if q.is_nan() { 0.0 } else { q.clamp(0.0, 1.0) } * last as f64;
     let (low, part) = (place.floor() as usize, place.fract());
     let at = |index: usize| sorted.get(index.min(last)).map_or(0.0, |&value| value as f64);
     at(low) + part * (at(low + 1) - at(low))
@@ -277,7 +277,7 @@ impl Robust {
     pub fn z_with(&self, value: f64, error: f64) -> f64 {
         let scale = self.sigma.max(error);
         let z = if scale > 0.0 { (value - self.median) / scale } else { 0.0 };
-        if z.is_nan() { 0.0 } else { z.max(f64::MIN).min(f64::MAX) }
+        if z.is_nan() { 0.0 } else { z.clamp(f64::MIN, f64::MAX) }
     }
 }
 
@@ -295,7 +295,7 @@ pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
     // The square of a large number may be none; then x is 0.
     let x = freedom / (freedom + t * t);
     let beyond = match checked_beta_reg(freedom / 2.0, 0.5, x) {
-        Ok(both) if freedom < NORMAL_FREEDOM && both.is_finite() => (both / 2.0).max(0.0).min(0.5),
+        Ok(both) if freedom < NORMAL_FREEDOM && both.is_finite() => (both / 2.0).clamp(0.0, 0.5),
         _ => normal,
     };
     if t < 0.0 { 1.0 - beyond } else { beyond }

@@ -308,6 +308,49 @@ fn a_job_of_one_rank_has_one_process() {
     assert_eq!(found["files"][0]["posix_writes"]["bytes"], 8000);
 }
 
+/// Nobody is told to do together what one rank does alone.
+#[test]
+fn a_job_of_one_rank_gets_no_advice_on_collective_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.darshan");
+    let advice = |ranks: i64| {
+        let mut posix = records(Module::Posix, Records::PerRank);
+        let mut mpi = records(Module::MpiIo, Records::PerRank);
+        for record in &mut mpi {
+            for (name, value) in int_names(Module::MpiIo).iter().zip(&mut record.ints) {
+                *value = if name.contains("COLL_") { 0 } else { *value };
+            }
+        }
+        posix.truncate(ranks as usize);
+        mpi.truncate(ranks as usize);
+        for record in &mut mpi {
+            let at = |name: &str| int_names(Module::MpiIo).iter().position(|known| *known == name).expect("known");
+            record.ints[at("MPIIO_INDEP_WRITES")] = 200_000;
+        }
+        written(&path, &job(ranks), &posix, &mpi, false);
+        let output = run(&["checks", "--all", text(&path)]);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(advice(3).contains("MPI_File_write_at_all"));
+    let alone = advice(1);
+    assert!(!alone.contains("MPI_File_write_at_all") && !alone.contains("cb_buffer_size"), "{alone}");
+}
+
+/// They are no damage.
+#[test]
+fn old_runtimes_add_up_what_no_rank_monitored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    let mut posix = records(Module::Posix, Records::Reduced);
+    let at = int_names(Module::Posix).iter().position(|name| *name == "POSIX_MMAPS").expect("known");
+    for (value, code) in [(-1, 0), (-RANKS, 0), (-2, 3), (-RANKS - 1, 3)] {
+        posix[0].ints[at] = value;
+        written(&path, &job(RANKS), &posix, &[], false);
+        let found = json(&["summary", "--format", "json", text(&path)], code);
+        assert_eq!(found["bytes_written"], if code == 0 { 24_000 } else { 0 }, "{value}");
+    }
+}
+
 /// A record with one number that cannot be is set aside and counted; the others are in the sums.
 #[test]
 fn what_cannot_be_is_set_aside_and_said() {
@@ -340,7 +383,7 @@ fn what_cannot_be_is_set_aside_and_said() {
         assert_eq!(found["bytes_written"], 16_000, "{counter} {value}");
         assert_eq!(found["ranks"], 2, "{counter} {value}");
         let said = found["missing"]["problems"][0]["what"].to_string();
-        assert!(said.contains("1 POSIX records cannot be"), "{counter} {value}: {said}");
+        assert!(said.contains("1 POSIX record cannot be"), "{counter} {value}: {said}");
     }
     // A job record alone: nothing of the records is lost.
     let mut damaged = job(RANKS);

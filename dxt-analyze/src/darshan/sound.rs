@@ -40,7 +40,7 @@ impl Bounds {
         let nanoseconds = job.start_nsec.clamp(0, 999_999_999);
         Self {
             nprocs: Some(job.nprocs).filter(|ranks| (1..=MOST_RANKS).contains(ranks)),
-            latest_s: (run > 0.0 && run <= LONGEST_S).then(|| run * 1.01 + SLACK_S),
+            latest_s: (run > 0.0 && run <= LONGEST_S).then_some(run * 1.01 + SLACK_S),
             start_unix_ns: if starts { job.start_sec * 1_000_000_000 + nanoseconds } else { 0 },
         }
     }
@@ -84,6 +84,12 @@ impl Bounds {
         seconds.is_finite() && seconds >= -SLACK_S && seconds <= latest
     }
 
+    /// Whether a count below -1 is that of a record of all ranks, of which each counted -1 for what it did not monitor: old runtimes
+    /// added that up.
+    fn is_unknown(&self, rank: i64, value: i64) -> bool {
+        rank < 0 && self.nprocs.map_or(-MOST_RANKS <= value, |ranks| value == -ranks)
+    }
+
     /// Why a counter record cannot be.
     pub(super) fn counters(&self, module: Module, record: &CounterRecord) -> Result<(), String> {
         self.rank(record.rank)?;
@@ -98,7 +104,7 @@ impl Bounds {
             match kind {
                 Int::Rank => self.rank(value)?,
                 Int::Free => {}
-                _ if value < -1 => return Err(format!("{name} is {value}")),
+                _ if value < -1 && !self.is_unknown(record.rank, value) => return Err(format!("{name} is {value}")),
                 Int::Amount => {}
                 Int::Bytes(side) => moved[*side].0 = amount,
                 Int::Calls(side) => {
@@ -242,7 +248,7 @@ impl Aside {
         match checked {
             Ok(()) => true,
             Err(why) => {
-                self.add(module, "records", 1, why);
+                self.add(module, "record", 1, why);
                 false
             }
         }
@@ -250,7 +256,7 @@ impl Aside {
 
     /// Counts segments that cannot be.
     pub(super) fn segments(&mut self, module: Module, count: u64) {
-        self.add(module, "segments", count, "a length or a time that cannot be".into());
+        self.add(module, "segment", count, "a length or a time that cannot be".into());
     }
 
     fn add(&mut self, module: Module, what: &'static str, count: u64, why: String) {
@@ -265,7 +271,10 @@ impl Aside {
         let one = |(&(module, what), (count, why)): (&(Module, &'static str), &(u64, String))| Problem {
             file: path.display().to_string(),
             offset: info.header.module(module).map_or(0, |entry| entry.region.offset),
-            what: format!("{count} {module} {what} cannot be and are set aside, the first for {why}"),
+            what: match count {
+                1 => format!("1 {module} {what} cannot be and is set aside, for {why}"),
+                _ => format!("{count} {module} {what}s cannot be and are set aside, the first for {why}"),
+            },
         };
         self.0.iter().map(one).collect()
     }
@@ -297,6 +306,7 @@ mod tests {
             posix(-1, "POSIX_FASTEST_RANK", 3.0),
             posix(0, "POSIX_FASTEST_RANK", -1.0),
             posix(0, "POSIX_DUPS", -1.0),
+            posix(-1, "POSIX_MMAPS", -4.0),
             posix(0, "POSIX_RENAMED_FROM", -5e18),
             posix(0, "POSIX_STRIDE1_STRIDE", -4096.0),
             posix(0, "POSIX_F_OPEN_END_TIMESTAMP", -1.0),
@@ -314,6 +324,9 @@ mod tests {
             posix(-2, "POSIX_READS", 5.0),
             posix(-1, "POSIX_SLOWEST_RANK", 4.0),
             posix(0, "POSIX_READS", -2.0),
+            posix(0, "POSIX_MMAPS", -4.0),
+            posix(-1, "POSIX_MMAPS", -3.0),
+            posix(-1, "POSIX_MMAPS", -5.0),
             posix(0, "POSIX_READS", 9e18),
             posix(0, "POSIX_SIZE_READ_0_100", 9e18),
             posix(0, "POSIX_BYTES_READ", -7.0),

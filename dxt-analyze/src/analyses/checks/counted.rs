@@ -30,7 +30,10 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thr
             let share = |sum: u64, part: u64| {
                 (u128::from(sum) * u128::from(part) / u128::from(counters.segments.max(1))) as u64
             };
-            direction.small.merge(&Calls { count: small, bytes: 0, time_ns: share(counters.duration, small) });
+            let sized = small == counters.segments;
+            let bytes = if sized { counters.bytes } else { 0 };
+            direction.small.merge(&Calls { count: small, bytes, time_ns: share(counters.duration, small) });
+            direction.small_unsized = direction.small_unsized.saturating_add(if sized { 0 } else { small });
             // The first has none before it, though it may count as sequential.
             let placed = counters.ordered().saturating_sub(1);
             let random = placed.saturating_sub(counters.sequential);

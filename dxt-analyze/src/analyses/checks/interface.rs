@@ -90,6 +90,9 @@ fn collective(
     if all == 0 {
         return out.skip(check, code, least, "no such MPI-IO calls");
     }
+    if m.single_rank() {
+        return out.skip(check, code, least, "the program has one rank");
+    }
     let part = share(forms.collective.count, all);
     let said = (part < m.least.collective_share && all > m.least.collective_min).then(|| Said {
         severity: m.severity(forms.independent.time_ns),
