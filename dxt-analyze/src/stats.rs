@@ -193,7 +193,8 @@ pub struct BoxPlot {
 pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     // What is no number is the lowest quantile.
-    let place = if q.is_nan() { 0.0 } else { q.clamp(0.0, 1.0) } * last as f64;
+    let q = if q.is_nan() { 0.0 } else { q.clamp(0.0, 1.0) };
+    let place = q * last as f64;
     let (low, part) = (place.floor() as usize, place.fract());
     let at = |index: usize| sorted.get(index.min(last)).map_or(0.0, |&value| value as f64);
     at(low) + part * (at(low + 1) - at(low))
