@@ -334,6 +334,9 @@ fn a_job_of_one_rank_gets_no_advice_on_collective_calls() {
     assert!(advice(3).contains("MPI_File_write_at_all"));
     let alone = advice(1);
     assert!(!alone.contains("MPI_File_write_at_all") && !alone.contains("cb_buffer_size"), "{alone}");
+    // Neither by what is said of any of its requests, but for the names of rows that do not apply.
+    let advice: Vec<&str> = alone.lines().filter(|line| line.contains("->")).collect();
+    assert!(!advice.is_empty() && !advice.iter().any(|line| line.contains("collective")), "{advice:?}");
 }
 
 /// They are no damage.

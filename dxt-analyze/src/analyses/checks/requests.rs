@@ -156,7 +156,11 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
             .collect(),
         cost_ns: None,
-        hint: "sort requests by offset before they are made, or let collective MPI-IO do so".into(),
+        hint: if m.single_rank() {
+            "sort requests by offset before they are made".into()
+        } else {
+            "sort requests by offset before they are made, or let collective MPI-IO do so".into()
+        },
     });
     let looked = format!("{} {}, {} random", units::count(all.placed), which.word, units::count(all.random.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
