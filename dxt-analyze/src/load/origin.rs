@@ -32,12 +32,12 @@ impl Origin {
         }
     }
 
-    /// Why there are counters and no single operations.
+    /// Why there are counters and nothing of `what`: single operations, offsets.
     #[must_use]
-    pub const fn counters_only(self) -> &'static str {
+    pub fn counters_and_no(self, what: &str) -> String {
         match self {
-            Self::Trace => "the trace holds counters and no single operations (DXT_ENABLE=counters)",
-            Self::Darshan => "the log holds counters and no single operations (it has no DXT)",
+            Self::Trace => format!("the trace holds counters and no {what} (DXT_ENABLE=counters)"),
+            Self::Darshan => format!("the log holds counters and no {what} (it has no DXT)"),
         }
     }
 

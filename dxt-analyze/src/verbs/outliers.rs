@@ -136,7 +136,7 @@ fn operations(
         operation_findings(&result.operations, args.metric, io_ns, &populations(run, layouts, groups), &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
-            format!("{}: --by rank, node or file compares sums", run.origin().counters_only())
+            format!("{}: --by rank, node or file compares sums", run.origin().counters_and_no("single operations"))
         } else {
             "there are no reads or writes to compare".into()
         });
@@ -202,8 +202,8 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
     let text = match kind {
         UnitKind::Target if !empty => return None,
         UnitKind::Target if run.counters_only() => {
-            let why = run.origin().counters_only();
-            return Some(format!("{why}, so no offsets: bytes cannot be assigned to storage targets"));
+            let why = run.origin().counters_and_no("offsets");
+            return Some(format!("{why}: bytes cannot be assigned to storage targets"));
         }
         UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
         UnitKind::Rank | UnitKind::Node if run.reduced_ranks() > 0 => {
