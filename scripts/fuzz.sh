@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with the stable compiler and runs each for some seconds (default 10) from a corpus of real files:
-# scripts/fuzz.sh [SECONDS [TARGET...]]. Ends with 1 if one found an input that panics, hangs for 10 s or takes 512 MB; the input is kept
+# scripts/fuzz.sh [SECONDS [TARGET...]]. Ends with 1 if one found an input that panics, hangs for 10 s or takes 512 MB, as bombs of each module may; the input is kept
 # and named. What libFuzzer finds new is kept in target/fuzz/corpus for the next run.
 set -euo pipefail
 # shellcheck source=common.sh
@@ -22,6 +22,17 @@ for crate in trace-format dxt-analyze/darshan-log; do
     RUSTFLAGS=$flags cargo build --quiet --release --target "$triple" --manifest-path $crate/fuzz/Cargo.toml --target-dir "$place"
 done
 
+# bomb PLACE VERSION HOW: an input of the target `log` that unpacks to thousands of times its length.
+bomb() {
+    local byte
+    for byte in "$1" $(($3 * 8 + $2)); do
+        # shellcheck disable=SC2059
+        printf "\\x$(printf %x "$byte")"
+    done
+    head -c 512 /dev/zero
+    printf '\1\0\0\0\0\0\0\0%.0s' {1..64}
+}
+
 # seeds TARGET: fills its directory of seeds. Those of `log` have two bytes of its own before the log.
 seeds() {
     local dir=$place/seeds/$1
@@ -32,6 +43,16 @@ seeds() {
     log)
         for log in testdata/darshan/*.darshan; do
             { printf '\0\1' && cat "$log"; } >"$dir/$(basename "$log")"
+        done
+        # Bombs: each module (POSIX 1, heat maps 15 and so on), its version 1 to 4, repeated in zlib (30) and in bzip2 (31), of zeros
+        # and of small numbers.
+        local module version how
+        for module in {0..15}; do
+            for version in {1..4}; do
+                for how in 30 31; do
+                    bomb "$module" "$version" "$how" >"$dir/bomb-$module-$version-$how"
+                done
+            done
         done
         ;;
     esac

@@ -1,5 +1,24 @@
-//! Bounds on the analyzer's memory. None of them makes a result wrong: where one is met, the report says what was left out.
+//! Bounds on the analyzer's memory: together at most 512 MiB, whatever an input holds or claims. None of them makes a result wrong: where one is met, the report says what was left out.
 
+/// Bytes that the stripe layouts of a Darshan log may take. As with the other bounds of logs, what is beyond is left out, and the
+/// run has a problem that says so.
+pub const LOG_LAYOUTS: u64 = 24 << 20;
+/// Bytes that the records of all ranks may take.
+pub const LOG_SHARED: u64 = 48 << 20;
+/// Bytes that the records of one rank may take while they become a process of the trace.
+pub const LOG_RANK: u64 = 64 << 20;
+/// Bytes that the processes may take that ranks have become, all together.
+pub const LOG_PROCESSES: u64 = 128 << 20;
+/// Segments of a rank that are held to be put in order; more are encoded part by part.
+pub const LOG_SEGMENTS: usize = 1 << 21;
+/// Bytes of a rank's encoded segments.
+pub const LOG_FRAMES: u64 = 64 << 20;
+/// Threads of a rank that are told apart; further ones are together.
+pub const LOG_THREADS: usize = 1 << 10;
+/// MPI-IO calls of a rank that are held to find the POSIX calls inside them.
+pub const LOG_CALLS: usize = 1 << 21;
+/// MPI-IO segments of a rank that are held to find out their forms; others have the form that most calls of the file have.
+pub const LOG_HELD: usize = 1 << 19;
 /// Partly written stripes that are followed per thread. Beyond it a sample by hash is followed, see
 /// [`crate::analyses::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 17;
@@ -9,6 +28,12 @@ pub const HELD_WRITES: u64 = 1 << 21;
 pub const SHARING_PASSES: usize = 2;
 /// Processes named per stripe.
 pub const NAMED_PROCESSES: usize = 16;
+/// Bytes of a text that the user names: layouts, thresholds.
+pub const TEXT_BYTES: u64 = 16 << 20;
+/// Bytes of a line of a layout in YAML, and so how deep what is in it can be nested.
+pub const YAML_LINE_BYTES: usize = 4096;
+/// Brackets that are open at a time in a layout in YAML.
+pub const YAML_BRACKETS: usize = 16;
 /// Components that a layout may have.
 pub const LAYOUT_COMPONENTS: usize = 1024;
 /// Collective calls that are followed per thread. Beyond it a sample by hash is followed, see

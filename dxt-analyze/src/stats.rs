@@ -6,10 +6,13 @@
 //! * Quartiles by linear interpolation between order statistics: definition 7 of Hyndman & Fan, "Sample quantiles in
 //!   statistical packages", The American Statistician 50, 1996 (the default of R and NumPy).
 //! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
+//!
+//! Every function here is total: whatever floats it is given, it returns, and what it returns is no NaN. This is the only file that
+//! calls the crate of special functions, whose own functions panic outside their domains.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::function::beta::checked_beta_reg;
 
 /// Largest sample whose quantiles are exact.
 pub const EXACT_VALUES: usize = 1 << 16;
@@ -189,23 +192,35 @@ pub struct BoxPlot {
 #[must_use]
 pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let place = q.clamp(0.0, 1.0) * last as f64;
+    // What is no number is the lowest quantile.
+    let q = if q.is_nan() { 0.0 } else { q.clamp(0.0, 1.0) };
+    let place = q * last as f64;
     let (low, part) = (place.floor() as usize, place.fract());
     let at = |index: usize| sorted.get(index.min(last)).map_or(0.0, |&value| value as f64);
     at(low) + part * (at(low + 1) - at(low))
 }
 
-/// Median of `values`, which are put in order; `None` of none.
+/// Median of the finite ones of `values`, which are put in order; `None` of none.
 #[must_use]
 pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
+    // In this order infinities and what is no number stand at both ends.
+    let values = finite(values);
     let middle = values.len() / 2;
     let high = *values.get(middle)?;
     if values.len() % 2 == 1 {
         return Some(high);
     }
     let low = *values.get(middle.checked_sub(1)?)?;
-    Some(low + (high - low) / 2.0)
+    // Halves first: the difference of two finite numbers need not be one.
+    Some(if (high - low).is_finite() { low + (high - low) / 2.0 } else { low / 2.0 + high / 2.0 })
+}
+
+/// The finite values of a list in total order.
+fn finite(sorted: &[f64]) -> &[f64] {
+    let from = sorted.iter().position(|value| value.is_finite()).unwrap_or(sorted.len());
+    let until = sorted.iter().rposition(|value| value.is_finite()).map_or(from, |last| last + 1);
+    sorted.get(from..until).unwrap_or_default()
 }
 
 /// Median of `values`, the lower one of two; `None` of none.
@@ -237,31 +252,54 @@ pub enum Scale {
 }
 
 impl Robust {
-    /// Of `values`; `None` of none.
+    /// Of the finite ones of `values`; `None` of none. All that it says is finite.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
-        let mut work = values.to_vec();
+        let mut work: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let median_value = median(&mut work)?;
-        work.iter_mut().for_each(|value| *value = (*value - median_value).abs());
+        work.iter_mut().for_each(|value| *value = (*value - median_value).abs().min(f64::MAX));
         let mad = median(&mut work)?;
+        let of = |sigma: f64, scale| Some(Self { median: median_value, sigma: sigma.min(f64::MAX), scale });
         if mad > 0.0 {
-            return Some(Self { median: median_value, sigma: MAD_TO_SIGMA * mad, scale: Scale::MedianDeviation });
+            return of(MAD_TO_SIGMA * mad, Scale::MedianDeviation);
         }
-        let mean_deviation = work.iter().sum::<f64>() / work.len() as f64;
-        Some(Self { median: median_value, sigma: MEAN_AD_TO_SIGMA * mean_deviation, scale: Scale::MeanDeviation })
+        let count = work.len() as f64;
+        of(MEAN_AD_TO_SIGMA * work.iter().map(|value| value / count).sum::<f64>(), Scale::MeanDeviation)
     }
 
-    /// Modified z-score of `value`: how many robust standard deviations it is above the median.
+    /// Modified z-score of `value`: how many robust standard deviations it is above the median; 0 if it is no number.
     #[must_use]
     pub fn z(&self, value: f64) -> f64 {
-        if self.sigma > 0.0 { (value - self.median) / self.sigma } else { 0.0 }
+        self.z_with(value, 0.0)
+    }
+
+    /// As [`Self::z`], in units of `error` if that is larger than the standard deviation.
+    #[must_use]
+    pub fn z_with(&self, value: f64, error: f64) -> f64 {
+        let scale = self.sigma.max(error);
+        let z = if scale > 0.0 { (value - self.median) / scale } else { 0.0 };
+        if z.is_nan() { 0.0 } else { z.clamp(f64::MIN, f64::MAX) }
     }
 }
 
-/// Probability that Student's t with `freedom` degrees of freedom is at least `t`.
+/// Freedom from which Student's t is taken as normal: they differ by less than 1e-7.
+const NORMAL_FREEDOM: f64 = 1e7;
+
+/// Probability that Student's t with `freedom` degrees of freedom is at least `t`; 1 where there is no such distribution or
+/// `t` is no number. Abramowitz & Stegun, Handbook of Mathematical Functions, 26.7.1.
 #[must_use]
 pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |distribution| distribution.sf(t))
+    if t.is_nan() || freedom.is_nan() || freedom <= 0.0 {
+        return 1.0;
+    }
+    let normal = libm::erfc(t.abs() / std::f64::consts::SQRT_2) / 2.0;
+    // The square of a large number may be none; then x is 0.
+    let x = freedom / (freedom + t * t);
+    let beyond = match checked_beta_reg(freedom / 2.0, 0.5, x) {
+        Ok(both) if freedom < NORMAL_FREEDOM && both.is_finite() => (both / 2.0).clamp(0.0, 0.5),
+        _ => normal,
+    };
+    if t < 0.0 { 1.0 - beyond } else { beyond }
 }
 
 /// The largest probability among `all` that counts as a discovery, at a false discovery rate of `rate`; negative if none
@@ -278,6 +316,7 @@ pub fn benjamini_hochberg(all: &[f64], rate: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn quartiles_are_those_of_numpy() {
@@ -347,6 +386,83 @@ mod tests {
     fn tails_of_t_are_those_of_tables() {
         assert!((upper_tail_t(2.015, 5.0) - 0.05).abs() < 1e-4);
         assert!((upper_tail_t(3.29, 1e6) - 0.0005).abs() < 1e-5);
+    }
+
+    /// Every kind of float there is, and the numbers at which formulas turn.
+    fn every_float() -> impl Strategy<Value = f64> {
+        const EDGES: [f64; 14] = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            f64::MIN_POSITIVE,
+            5e-324,
+            f64::EPSILON,
+            f64::MAX,
+            f64::MIN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            1e7,
+        ];
+        prop_oneof![proptest::sample::select(EDGES.to_vec()), any::<u64>().prop_map(f64::from_bits), -1e3..1e3_f64]
+    }
+
+    proptest! {
+        #[test]
+        fn a_tail_is_a_probability_whatever_is_asked(t in every_float(), freedom in every_float()) {
+            let p = upper_tail_t(t, freedom);
+            prop_assert!((0.0..=1.0).contains(&p), "{p}");
+            if !t.is_nan() {
+                prop_assert!(upper_tail_t(f64::INFINITY, freedom) <= p && p <= upper_tail_t(f64::NEG_INFINITY, freedom));
+            }
+        }
+
+        #[test]
+        fn medians_and_scales_are_finite_whatever_the_values(
+            values in proptest::collection::vec(every_float(), 0..40),
+            value in every_float(),
+            error in every_float(),
+        ) {
+            let any_finite = values.iter().any(|value| value.is_finite());
+            let found = median(&mut values.clone());
+            prop_assert_eq!(found.is_some(), any_finite);
+            prop_assert!(found.is_none_or(f64::is_finite));
+            let robust = Robust::of(&values);
+            prop_assert_eq!(robust.is_some(), any_finite);
+            if let Some(robust) = robust {
+                prop_assert!(robust.median.is_finite() && robust.sigma.is_finite() && robust.sigma >= 0.0, "{:?}", robust);
+                prop_assert!(robust.z(value).is_finite() && robust.z_with(value, error).is_finite());
+            }
+            let limit = benjamini_hochberg(&values, value);
+            prop_assert!(!limit.is_nan(), "{}", limit);
+        }
+
+        #[test]
+        fn samples_say_only_numbers(
+            values in proptest::collection::vec(any::<u64>(), 0..40),
+            q in every_float(),
+            fence in 0.0..1e300_f64,
+        ) {
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            prop_assert!(quantile_of_sorted(&sorted, q).is_finite());
+            let mut sample = Sample::default();
+            values.iter().for_each(|value| sample.add(*value));
+            let plot = sample.box_plot(fence);
+            prop_assert!(plot.is_none_or(|plot| !plot.low_fence.is_nan() && plot.median.is_finite()));
+        }
+    }
+
+    #[test]
+    fn a_time_of_nothing_among_many_is_no_panic() {
+        // Once: the usual time is 0, the logarithm of the slowest infinite, its score no number.
+        let logs = [708.0, 708.0, 708.0, 708.0, 708.0, f64::INFINITY, 708.0, 708.0];
+        let robust = Robust::of(&logs).unwrap();
+        assert_eq!((robust.median, robust.sigma), (708.0, 0.0));
+        assert!(upper_tail_t(robust.z_with(f64::INFINITY, 0.5), 4.0) < 1e-9);
+        assert_eq!(upper_tail_t(f64::NAN, 4.0), 1.0);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Files that exist where results shall go: what commands made for the same purpose is replaced, all else stays without `--force`.
 //! What decides is tested beside it (`src/written`); here is that every command asks it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod common;
 
 use common::{put, run, small, stdout, trace};

@@ -261,3 +261,38 @@ fn hundreds_of_files_are_one_job() {
         assert_eq!(found[key], expected, "{key}");
     }
 }
+
+/// Most units have no time in an operation, as counters of calls that are cheap have it: what is usual is nothing, and no statistic of it
+/// may end a run. Every number of units around the smallest sample, and every number of those that have time.
+#[test]
+fn units_without_time_end_no_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
+    for (count, with_time) in [(7, 1), (8, 0), (8, 1), (8, 3), (8, 4), (9, 4), (9, 8), (40, 1)] {
+        let some = |rank: i32| {
+            let mut process = process(rank, &format!("node{rank}"));
+            let duration = if rank < with_time { 1_000_000_000 } else { 0 };
+            for file in 0..9 {
+                process.write(&format!("/d/{file}"), i64::from(rank) * 10, 10, 5_000, 5_000 + duration);
+            }
+            process
+        };
+        let key = format!("{count}-{with_time}");
+        let all = (0..count).map(some).collect();
+        files.push(put(folder.path(), &format!("{key}.dxt"), &trace(&job(&key, count as u32), all)));
+    }
+    for file in &files {
+        for by in ["rank", "node", "file"] {
+            for metric in ["bandwidth", "duration"] {
+                let found = json(&["outliers", "--format", "json", "--by", by, "--metric", metric, file], 0);
+                assert!(found["units"].is_array(), "{file} {by}");
+            }
+        }
+        stdout(&["report", "-o", &folder.path().join("page.html").display().to_string(), file], 0);
+    }
+    // One of 40 that takes a second for what costs the others nothing is found.
+    let (outliers, _) = units(&["--by", "rank", "--metric", "duration"], &files[7]);
+    assert_eq!(outliers, ["0"]);
+    let corpus = json(&["corpus", "--format", "json", &folder.path().display().to_string()], 0);
+    assert_eq!(corpus["jobs"].as_array().map(Vec::len), Some(files.len()));
+}

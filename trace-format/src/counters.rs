@@ -38,7 +38,8 @@ pub struct Counters {
     pub max_end_offset: i64,
     /// Segments that begin exactly where the stream's previous one ended.
     pub consecutive: u64,
-    /// Segments that begin at or after the end of the stream's previous one (consecutive ones included).
+    /// Segments that begin at or after the end of the stream's previous one (consecutive ones included). The first is compared
+    /// with [`FIRST_END`].
     pub sequential: u64,
     /// Segments by length, see [`SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
@@ -62,6 +63,10 @@ impl Default for Counters {
     }
 }
 
+/// Where the previous access of the first one is taken to have ended, as Darshan does, whose records begin with byte 0 as the last
+/// byte touched: a first access at offset 0 goes back, one that begins behind byte 0 is sequential.
+pub const FIRST_END: i64 = 1;
+
 /// Where the stream's previous segment ended: the state that consecutive and sequential need between two folds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Previous(Option<i64>);
@@ -83,6 +88,19 @@ impl Previous {
 impl Counters {
     /// Adds one segment: `offset` and `length` in bytes, `start` and `end` in one unit.
     pub fn fold(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
+        self.fold_alone(offset, length, start, end);
+        if offset >= 0 {
+            let last = previous.0.unwrap_or(FIRST_END);
+            self.consecutive += u64::from(offset == last);
+            self.sequential += u64::from(offset >= last);
+            self.min_offset = self.min_offset.min(offset);
+            previous.0 = Some(offset.saturating_add_unsigned(length));
+        }
+    }
+
+    /// Adds one segment that is compared with no other: it counts in neither `consecutive` nor `sequential`, and a record of such
+    /// segments alone has no `min_offset`, which tells that their order is not known.
+    pub fn fold_alone(&mut self, offset: i64, length: u64, start: u64, end: u64) {
         let duration = end.saturating_sub(start);
         self.segments += 1;
         self.bytes = self.bytes.saturating_add(length);
@@ -92,15 +110,14 @@ impl Counters {
         self.last_end = self.last_end.max(end);
         self.sizes[size_bin(length)] += 1;
         if offset >= 0 {
-            let end_offset = offset.saturating_add_unsigned(length);
-            self.min_offset = self.min_offset.min(offset);
-            self.max_end_offset = self.max_end_offset.max(end_offset);
-            if let Some(last) = previous.0 {
-                self.consecutive += u64::from(offset == last);
-                self.sequential += u64::from(offset >= last);
-            }
-            previous.0 = Some(end_offset);
+            self.max_end_offset = self.max_end_offset.max(offset.saturating_add_unsigned(length));
         }
+    }
+
+    /// Segments whose order is known: all, if any was compared with the one before.
+    #[must_use]
+    pub const fn ordered(&self) -> u64 {
+        if self.min_offset == i64::MAX { 0 } else { self.segments }
     }
 
     /// Adds what `other` counted.
@@ -143,6 +160,31 @@ mod tests {
         assert_eq!((counters.segments, counters.bytes, counters.duration), (6, 41, 180));
         assert_eq!((counters.consecutive, counters.sequential), (2, 3));
         assert_eq!((counters.min_offset, counters.max_end_offset), (0, 50));
+    }
+
+    /// As Darshan counts: its records begin with byte 0 as the last byte touched.
+    #[test]
+    fn a_first_access_is_compared_with_byte_0() {
+        let first = |offset| {
+            let (mut counters, mut previous) = (Counters::default(), Previous::default());
+            counters.fold(&mut previous, offset, 10, 0, 1);
+            (counters.consecutive, counters.sequential, counters.ordered())
+        };
+        assert_eq!([0, 1, 2, 4096, -1].map(first), [(0, 0, 1), (1, 1, 1), (0, 1, 1), (0, 1, 1), (0, 0, 0)]);
+        // A read of nothing at the end of an empty file, and the next at the same place.
+        let (mut counters, mut previous) = (Counters::default(), Previous::default());
+        counters.fold(&mut previous, 0, 0, 0, 1);
+        counters.fold(&mut previous, 0, 7, 1, 2);
+        assert_eq!((counters.consecutive, counters.sequential), (1, 1));
+    }
+
+    #[test]
+    fn segments_that_are_compared_with_none_have_no_order() {
+        let mut counters = Counters::default();
+        counters.fold_alone(100, 50, 0, 5);
+        counters.fold_alone(150, 50, 5, 9);
+        assert_eq!((counters.consecutive, counters.sequential, counters.ordered()), (0, 0, 0));
+        assert_eq!((counters.segments, counters.bytes, counters.max_end_offset), (2, 100, 200));
     }
 
     #[test]

@@ -14,6 +14,12 @@ pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40
 /// Largest zstd window, as a power of two of bytes: what RFC 8878 asks every decoder to support.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted windows"))]
 pub(crate) const WINDOW_LOG: u32 = 23;
+/// Memory that all tables of the traces of a run may take, in bytes as `meta::metered` counts them: each list element about twice. It
+/// leaves room for as much again within 512 MiB.
+pub const TABLE_BYTES: u64 = 320 << 20;
+/// Problems that are kept of a file and of each of its regions.
+#[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers have problems"))]
+pub(crate) const PROBLEMS: usize = 1000;
 /// Most process regions in one file.
 pub const REGIONS: u32 = 1 << 24;
 

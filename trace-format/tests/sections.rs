@@ -1,10 +1,11 @@
 //! Sections that a block has only where there is something to say: hints, datatypes, data sets, mounts.
 
 use trace_format::meta::{
-    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job, Mount, Process,
-    Selection,
+    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job, Mount, Order,
+    Process, Selection, WholeDef,
 };
 use trace_format::op::Layer;
+use trace_format::profile::Profile;
 
 fn sample() -> Process {
     let hint = |origin, key: &str, value: &str| HintDef { file: 3, origin, key: key.into(), value: value.into() };
@@ -38,6 +39,14 @@ fn sample() -> Process {
             first_bin: 3,
             bytes: vec![0, 1 << 40],
         }],
+        whole: vec![WholeDef {
+            file: 2,
+            layer: Layer::Posix,
+            reads: Order { known: 9, consecutive: 4, sequential: 8 },
+            writes: Order::default(),
+            memory_alignment: 64,
+            profile: Profile { accesses: 12, alignment: 1 << 20, file_unaligned: 3, ..Profile::default() },
+        }],
         ..Process::default()
     }
 }
@@ -59,7 +68,10 @@ fn a_section_without_entries_takes_no_room() {
         tags
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
-    assert!([10, 11, 12, 13].iter().all(|tag| with.contains(tag) && !without.contains(tag)), "{with:?} {without:?}");
+    assert!(
+        [10, 11, 12, 13, 14].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        "{with:?} {without:?}"
+    );
 }
 
 /// As FORMAT.md says, byte by byte.
@@ -71,6 +83,7 @@ fn bytes_are_those_of_the_specification() {
         section(11, &[1, 3, 3, 3, 250]),
         section(12, &[1, 0, 2, b'/', b'x', 8, 2, 5, 251, 0, 1, 1, 9, 0, 1, 2, 0, 0, 0, 200]),
         section(13, &[1, 2, 1, 100, 7, 2, 0, 251, 0, 1]),
+        section(14, &[1, 2, 0, 9, 4, 8, 0, 0, 0, 64, 12, 250, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
     let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
@@ -83,6 +96,17 @@ fn bytes_are_those_of_the_specification() {
     assert_eq!(process.data_sets, [set]);
     let heat = HeatDef { layer: Layer::Mpiio, writes: true, width_ns: 100, first_bin: 7, bytes: vec![0, 256] };
     assert_eq!(process.heat, [heat]);
+    let order = Order { known: 9, consecutive: 4, sequential: 8 };
+    let profile = Profile { accesses: 12, alignment: 250, file_unaligned: 3, ..Profile::default() };
+    let whole = WholeDef {
+        file: 2,
+        layer: Layer::Posix,
+        reads: order,
+        writes: Order::default(),
+        memory_alignment: 64,
+        profile,
+    };
+    assert_eq!(process.whole, [whole]);
 }
 
 #[test]

@@ -27,6 +27,12 @@ pub enum Error {
         /// `gzip` or `bzip2`.
         compression: &'static str,
     },
+    /// A log of a format that this reader knows, inside a stream that Darshan does not make.
+    #[error("the file is a Darshan log inside one {compression} stream: decompress it first")]
+    Packed {
+        /// `gzip` or `bzip2`.
+        compression: &'static str,
+    },
     /// A log format version whose layout this reader does not know.
     #[error(
         "log format version {found:?} is not one of {supported}: read it with the darshan-util of the release that wrote it"

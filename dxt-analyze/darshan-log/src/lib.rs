@@ -48,6 +48,7 @@ pub mod lustre;
 mod module;
 mod mounts;
 mod names;
+pub mod packed;
 mod stream;
 pub mod text;
 pub mod write;

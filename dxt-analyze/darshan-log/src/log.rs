@@ -12,6 +12,7 @@ use crate::lustre::Layouts;
 use crate::module::Module;
 use crate::mounts::Mounts;
 use crate::names::Names;
+use crate::packed::refuse_packed;
 use crate::stream::Stream;
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -92,10 +93,11 @@ impl<R: Read + Seek> Log<R> {
     /// No buffering of `source` is needed.
     ///
     /// # Errors
-    /// [`Error::NotALog`], [`Error::Darshan2`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`] if not even
+    /// [`Error::NotALog`], [`Error::Darshan2`], [`Error::Packed`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`] if not even
     /// the header is whole, [`Error::Io`].
     pub fn new(mut source: R) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
+        refuse_packed(&mut source)?;
         let size = source.seek(SeekFrom::End(0)).map_err(io)?;
         source.seek(SeekFrom::Start(0)).map_err(io)?;
         let mut bytes = Vec::new();
@@ -105,6 +107,11 @@ impl<R: Read + Seek> Log<R> {
         let (job, mounts) = read_job(&mut source, &header, &mut problems).unwrap_or_default();
         let names = read_names(&mut source, &header, &mut problems);
         Ok(Self { source, info: Arc::new(Info { header, job, mounts, names }), problems })
+    }
+
+    /// The same log once more, read from `source`: header, job, mounts and names are shared and not read again.
+    pub fn another<S: Read + Seek>(&self, source: S) -> Log<S> {
+        Log { source, info: Arc::clone(&self.info), problems: Vec::new() }
     }
 
     /// Header, job, mounts and names, to be kept while a reader borrows the log: cloning it is cheap.

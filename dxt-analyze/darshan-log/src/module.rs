@@ -58,7 +58,7 @@ const TABLE: [(Module, &str, u32); 18] = [
     (Module::H5D, "H5D", 2),
     (Module::PnetcdfFile, "PNETCDF_FILE", 3),
     (Module::PnetcdfVar, "PNETCDF_VAR", 1),
-    (Module::BgQ, "BG/Q", 0),
+    (Module::BgQ, "BG/Q", 2),
     (Module::Lustre, "LUSTRE", 2),
     (Module::Stdio, "STDIO", 2),
     (Module::DxtPosix, "DXT_POSIX", 2),

@@ -1,7 +1,7 @@
 //! The names region: which path, or other name, a record id stands for.
 
 use crate::bytes::{Endian, Text};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::hash::record_id;
 use crate::header::Version;
 use crate::limits;
@@ -71,8 +71,9 @@ impl Names {
             if text.is_empty() || names.by_id.contains_key(&id) {
                 continue;
             }
-            kept += text.len() as u64;
-            if let Err(error) = within_limits(kept, names.len() as u64, stream.offset()) {
+            kept += text.len() as u64 + limits::NAME_COST;
+            let offset = stream.offset();
+            if let Err(error) = limits::check("memory for all names", kept, limits::NAMES_BYTES, offset) {
                 stream.problem(error);
                 return names;
             }
@@ -80,11 +81,6 @@ impl Names {
             names.order.push(id);
         }
     }
-}
-
-fn within_limits(bytes: u64, names: u64, offset: u64) -> Result<()> {
-    limits::check("bytes of all names", bytes, limits::NAMES_BYTES, offset)?;
-    limits::check("number of names", names, limits::NAMES, offset)
 }
 
 /// Since 3.10: id, then a C string.

@@ -1,11 +1,12 @@
 //! A region as one sequence of bytes: it is a concatenation of compressed streams, one per rank that had data.
 //!
-//! Memory is two fixed buffers, whatever a region claims or unpacks to. What precedes damage is delivered; the damage is told
+//! Memory is two fixed buffers, whatever a region claims or unpacks to, and it may unpack to so many bytes only. What precedes damage is delivered; the damage is told
 //! when the bytes before it are used up.
 
 use crate::decoder::Decoder;
 use crate::error::{Error, Problem};
 use crate::header::{Compression, Region};
+use crate::limits;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 /// Bytes read from the file at once.
@@ -23,11 +24,14 @@ pub(crate) struct Stream<'a, R> {
     input_end: usize,
     /// Where the next byte comes from that is not yet in `input`.
     file_offset: u64,
+    file_begin: u64,
     file_end: u64,
     output: Box<[u8]>,
     output_begin: usize,
     output_end: usize,
     decoder: Decoder,
+    /// Bytes that may still be unpacked.
+    unpacked_left: u64,
     /// Why no more bytes come; taken when it is told.
     failure: Option<Error>,
     ended: bool,
@@ -56,11 +60,13 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
             input_begin: 0,
             input_end: 0,
             file_offset: region.offset,
+            file_begin: region.offset,
             file_end: region.end(),
             output: vec![0; OUTPUT_BYTES].into_boxed_slice(),
             output_begin: 0,
             output_end: 0,
             decoder: Decoder::new(compression),
+            unpacked_left: limits::unpacked(region.length),
             ended: failure.is_some(),
             closed: false,
             failure,
@@ -221,6 +227,13 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
             self.decoder.step(input, &mut self.output[self.output_end..]).map_err(|why| damaged(&why))?;
         self.input_begin += consumed;
         self.output_end += produced;
+        match self.unpacked_left.checked_sub(produced as u64) {
+            Some(left) => self.unpacked_left = left,
+            None => {
+                let limit = limits::unpacked(self.file_end - self.file_begin);
+                return Err(Error::Limit { what: "the unpacked length of a region", value: limit + 1, limit, offset });
+            }
+        }
         if (consumed, produced) == (0, 0) {
             return Err(damaged("the decompressor makes no progress"));
         }

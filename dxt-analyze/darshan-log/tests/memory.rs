@@ -16,9 +16,16 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// What all buffers of a reader or writer need, and as much again.
 const BOUND: usize = 2 << 20;
 
+/// The same with bzip2's tables and its block of 900,000 bytes.
+const BZIP2_BOUND: usize = 8 << 20;
+
 /// Runs with [`BOUND`] bytes more than are held now; an allocation beyond that ends the process and says its size.
 fn bounded<T>(run: impl FnOnce() -> T) -> T {
-    ALLOCATOR.set_limit(ALLOCATOR.allocated() + BOUND).expect("more than is held");
+    bounded_by(BOUND, run)
+}
+
+fn bounded_by<T>(most: usize, run: impl FnOnce() -> T) -> T {
+    ALLOCATOR.set_limit(ALLOCATOR.allocated() + most).expect("more than is held");
     let result = run();
     ALLOCATOR.set_limit(usize::MAX).expect("more than is held");
     result
@@ -78,25 +85,110 @@ fn a_log_of_a_million_segments_is_written_and_read_in_small_buffers() {
 
 /// A log with one region, uncompressed or one zlib stream.
 fn log(place: usize, version: u32, region: &[u8], zlib: bool) -> Vec<u8> {
-    let region = if zlib {
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    if zlib {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(region).expect("writing to memory");
-        encoder.finish().expect("writing to memory")
+        packed_log(place, version, 0, &encoder.finish().expect("writing to memory"))
     } else {
-        region.to_vec()
-    };
+        packed_log(place, version, 2, region)
+    }
+}
+
+/// A log with one region, which is already compressed.
+fn packed_log(place: usize, version: u32, compression: u8, region: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 1328];
     bytes[..4].copy_from_slice(b"3.41");
     bytes[8..16].copy_from_slice(&6_567_223u64.to_le_bytes());
-    bytes[16] = if zlib { 0 } else { 2 };
+    bytes[16] = compression;
     let map = 32 + 16 * place;
     bytes[map..map + 8].copy_from_slice(&1328u64.to_le_bytes());
     bytes[map + 8..map + 16].copy_from_slice(&(region.len() as u64).to_le_bytes());
     if let Some(module) = place.checked_sub(1) {
         bytes[1072 + 4 * module..][..4].copy_from_slice(&version.to_le_bytes());
     }
-    bytes.extend_from_slice(&region);
+    bytes.extend_from_slice(region);
     bytes
+}
+
+/// Counts what is printed of a log: how much work it was.
+struct Counting(u64);
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn work_is_in_proportion_to_the_length_of_a_log_whatever_it_unpacks_to() {
+    let _alone = ONE_AT_A_TIME.lock();
+    // bzip2 makes 60 bytes of 45 MB of zeros: streams of it, one behind another, are terabytes in a file of megabytes.
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    (0..45).for_each(|_| encoder.write_all(&vec![0; 1 << 20]).expect("writing to memory"));
+    let stream = encoder.finish().expect("writing to memory");
+    let region = stream.repeat(5_000 / stream.len());
+    let most = darshan_log::limits::unpacked(region.len() as u64);
+    assert!((region.len() / stream.len()) as u64 * (45 << 20) > most * 10, "{} bytes are no bomb", region.len());
+    // Names, POSIX, MPI-IO, Lustre, STDIO, DXT, heat maps: place and version. Bytes of a record, of which none fits less.
+    for (place, version, least) in
+        [(0, 0, 9), (2, 4, 600), (3, 3, 500), (9, 2, 32), (10, 2, 100), (11, 1, 104), (16, 1, 48)]
+    {
+        let bytes = packed_log(place, version, 1, &region);
+        let (records, problems) = bounded_by(BZIP2_BOUND, || count(&bytes));
+        // What one step unpacks may be above the limit.
+        assert!(records * least <= most + (128 << 10), "place {place}: {records} records");
+        assert!(problems.iter().all(|problem| problem.contains("unpacked length")), "place {place}: {problems:?}");
+        assert!(!problems.is_empty(), "place {place}");
+    }
+}
+
+/// Records of every module, and what is said of the log.
+fn count(bytes: &[u8]) -> (u64, Vec<String>) {
+    let mut log = Log::new(Cursor::new(bytes)).expect("a log");
+    let mut records = 0;
+    for api in [Api::Posix, Api::MpiIo] {
+        let Some(mut dxt) = log.dxt(api) else { continue };
+        while dxt.next_record().is_some() {
+            records += 1;
+        }
+    }
+    for module in [Module::Posix, Module::MpiIo, Module::Stdio] {
+        records += log.counters(module).into_iter().flatten().count() as u64;
+    }
+    records += log.lustre().into_iter().flatten().count() as u64;
+    records += log.heatmaps().into_iter().flatten().count() as u64;
+    (records, log.problems().iter().map(|problem| problem.error.to_string()).collect())
+}
+
+#[test]
+fn names_and_layouts_that_are_kept_are_counted_with_what_they_cost() {
+    let _alone = ONE_AT_A_TIME.lock();
+    // A name of one byte takes a hundred times its length.
+    let names: Vec<u8> = (1..1_500_000_u64).flat_map(|id| [id.to_le_bytes().as_slice(), b"x\0"].concat()).collect();
+    let bytes = log(0, 0, &names, true);
+    drop(names);
+    let kept = bounded_by(160 << 20, || Log::new(Cursor::new(&bytes)).expect("a log").names().len());
+    assert!((900_000..1_100_000).contains(&kept), "{kept}");
+    // Layouts without components, and segments, so that they are kept.
+    let layouts: Vec<u8> = (1..1_500_000_u64).flat_map(|id| [id, 0, 0, 0]).flat_map(u64::to_le_bytes).collect();
+    let mut bytes = log(9, 2, &layouts, true);
+    let end = bytes.len() as u64;
+    let map = 32 + 16 * 11;
+    bytes[map..map + 8].copy_from_slice(&(end - 1).to_le_bytes());
+    bytes[map + 8..map + 16].copy_from_slice(&1u64.to_le_bytes());
+    bytes[1072 + 4 * 10..][..4].copy_from_slice(&1u32.to_le_bytes());
+    drop(layouts);
+    bounded_by(160 << 20, || {
+        let mut log = Log::new(Cursor::new(&bytes)).expect("a log");
+        let mut out = Counting(0);
+        dxt_parser(&mut log, &mut out, DxtLayout::Main).expect("it takes all");
+        assert!(out.0 < 1 << 16, "{}", out.0);
+    });
 }
 
 /// Reads all, prints all, and says how many problems there were.

@@ -2,7 +2,7 @@
 
 use crate::findings::{Code, Finding, Severity};
 use crate::load::filters::{self, Filters};
-use crate::load::{Problem, Run};
+use crate::load::{Origin, Problem, Run};
 use crate::render::{Part, units};
 use crate::scan::Lost;
 use serde::Serialize;
@@ -51,6 +51,22 @@ pub struct Completeness {
     pub filters: Filters,
     /// What of the job is looked at, as the user wrote it: option and value; empty for everything.
     pub selection: BTreeMap<String, String>,
+    /// When the first process that goes on reading or writing has its last segment, ns since the job's start: from there on timelines
+    /// have bytes of heat maps and no calls.
+    pub segments_end_ns: Option<u64>,
+    /// In whose words it is told.
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// See [`Completeness::segments_end_ns`].
+fn segments_end(run: &Run) -> Option<u64> {
+    let early = run.notes.iter().any(|(what, _)| what == crate::darshan::ENDS_EARLY);
+    let goes_on = run.processes.iter().filter(|process| early && process.data_only && !process.heat.is_empty());
+    let last = |process: &crate::load::Process| {
+        process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns)).max()
+    };
+    goes_on.filter_map(last).min()
 }
 
 impl Completeness {
@@ -77,6 +93,8 @@ impl Completeness {
             remarks: run.remarks.clone(),
             filters: run.filters.clone(),
             selection: run.selection.iter().map(|(option, value)| ((*option).into(), value.clone())).collect(),
+            segments_end_ns: segments_end(run),
+            origin: run.origin(),
         };
         out.complete = out.missing_segments == 0 && !out.damaged();
         out
@@ -91,16 +109,31 @@ impl Completeness {
             || self.problem_count > 0
     }
 
+    /// What is lost, in a line: each thing that is, and only what is.
+    fn damage(&self) -> String {
+        let lost = [
+            (self.lost_segments, "segment", "lost"),
+            (self.lost_processes, "process", "lost"),
+            (self.absent_ranks, "rank", "absent"),
+            (self.segments_without_stream, "segment", "of no known file"),
+        ];
+        let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
+            let things = if what == "process" { units::processes(count) } else { units::counted(count, what) };
+            format!("{things} {} {how}", if count == 1 { "is" } else { "are" })
+        });
+        let lost: Vec<String> = lost.collect();
+        let noun = self.origin.noun();
+        if !lost.is_empty() {
+            return format!("the {noun} is incomplete: {}", lost.join(", "));
+        }
+        let places = units::counted(self.problem_count.max(self.lost_blocks), "place");
+        format!("the {noun} is damaged in {places}; no segment is known to be lost")
+    }
+
     /// What is missing, in sentences.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        let folded = if filters::count_operations(&self.filters) {
-            "operations have no segment (folded into counters, as a filter says or because a buffer was full): their counts, \
-             bytes and times are in the sums, they are in no distribution or list."
-        } else {
-            "operations have no segment (folded into counters when a buffer was full): their counts, bytes and times are in \
-             the sums, they are in no distribution or list. A larger DXT_BUFFER_MAX keeps them."
-        };
+        let folded = self.origin.missing(filters::count_operations(&self.filters));
         let mut out = Vec::new();
         let mut say = |count: u64, text: &str| {
             if count > 0 {
@@ -114,6 +147,12 @@ impl Completeness {
         say(self.segments_without_stream, "segments belong to no known file or operation and are left out.");
         for note in &self.notes {
             out.push(format!("{}: {}", note.what, units::count(note.count)));
+        }
+        if let Some(end) = self.segments_end_ns {
+            out.push(format!(
+                "Segments end {} s after the start: timelines behind that are of heat maps, which have bytes and no calls.",
+                units::seconds(end)
+            ));
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));
@@ -151,7 +190,7 @@ impl Completeness {
         if lines.is_empty() {
             return Vec::new();
         }
-        let mut all = vec!["Missing from the trace:".to_owned()];
+        let mut all = vec![format!("Missing from the {}:", self.origin.noun())];
         all.extend(lines.into_iter().map(|line| format!("  {line}")));
         vec![Part::Lines(all)]
     }
@@ -164,7 +203,7 @@ impl Completeness {
             out.push(Finding {
                 code: Code::Damaged,
                 severity: Severity::High,
-                title: format!("the trace is incomplete: {} segments are lost", units::count(self.lost_segments)),
+                title: self.damage(),
                 evidence: self
                     .problems
                     .iter()
@@ -179,14 +218,10 @@ impl Completeness {
             out.push(Finding {
                 code: Code::Folded,
                 severity: Severity::Info,
-                title: format!("{} operations were folded into counters", units::count(self.missing_segments)),
+                title: format!("{} {}", units::count(self.missing_segments), self.origin.missing_title()),
                 evidence: Vec::new(),
                 cost_ns: None,
-                hint: if filters::count_operations(&self.filters) {
-                    "leave the filter out, and set DXT_BUFFER_MAX higher if need be, to keep every operation".into()
-                } else {
-                    "set DXT_BUFFER_MAX higher to keep every operation".into()
-                },
+                hint: self.origin.missing_hint(filters::count_operations(&self.filters)).into(),
             });
         }
         out

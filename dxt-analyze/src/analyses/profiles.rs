@@ -76,11 +76,14 @@ impl From<&Spread> for RankSpread {
     }
 }
 
-/// What the tracer counted.
+/// What the tracer, or another tool, counted.
 #[must_use]
 pub fn counted(run: &Run) -> Profiles {
     let mut all = Profiles::new();
     for def in run.processes.iter().flat_map(|process| &process.profiles) {
+        all.entry((def.file, def.layer)).or_default().merge(&def.profile);
+    }
+    for def in run.processes.iter().flat_map(|process| &process.whole) {
         all.entry((def.file, def.layer)).or_default().merge(&def.profile);
     }
     all

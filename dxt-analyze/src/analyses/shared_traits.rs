@@ -34,7 +34,9 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
                 continue;
             };
             ranks.insert(number as u32);
-            nodes.insert(process.node);
+            if (process.node as usize) < run.nodes.len() {
+                nodes.insert(process.node);
+            }
             files.insert(stream.file);
         }
     }
@@ -44,7 +46,7 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
         let components = layouts.flat_map(|layout| &layout.layout.components);
         let targets: FxHashSet<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
         Population {
-            ranks: ranks.len() as u64,
+            ranks: run.count_of(ranks),
             nodes: nodes.len() as u64,
             targets: targets.len() as u64,
             files: files.len() as u64,

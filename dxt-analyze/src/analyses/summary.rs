@@ -104,8 +104,8 @@ pub struct Summary {
     pub ranks: u64,
     /// Processes seen, with and without a rank.
     pub processes: u64,
-    /// Nodes seen.
-    pub nodes: u64,
+    /// Nodes seen; `None` if none is known.
+    pub nodes: Option<u64>,
     /// Files used.
     pub files: u64,
     /// Segments on record and readable.

@@ -76,10 +76,10 @@ impl Sums {
         }
     }
 
-    /// Processes that made calls; of a reduced record the ranks that it stands for.
+    /// Processes that made calls. Ranks with a record of their own are among those that a reduced record stands for.
     #[must_use]
     pub fn processes(&self) -> u64 {
-        self.processes.len() as u64 + self.reduced_ranks
+        (self.processes.len() as u64).max(self.reduced_ranks)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::load::Run;
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
-use trace_format::counters::{Counters, Previous};
+use trace_format::counters::Counters;
 
 /// Sums per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are not
 /// counted here: blocks come in any order.
@@ -25,7 +25,7 @@ impl Analysis for Totals {
         let counters = partial.entry(block.number).or_insert_with(|| vec![Counters::default(); streams]);
         for row in block.rows() {
             if let Some(counters) = counters.get_mut(row.stream as usize) {
-                counters.fold(&mut Previous::default(), row.offset, row.length, row.start, row.end);
+                counters.fold_alone(row.offset, row.length, row.start, row.end);
             }
         }
     }

@@ -2,14 +2,15 @@
 //! libraries did is in `libraries`.
 
 use super::layouts::Layouts;
-use super::named::Named;
+use super::named::{Named, total};
+use super::nested::Above;
 use super::ops::{Code, FORMS, code};
 use super::tables::Tables;
 use darshan_log::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::common_values::{CommonValue, CommonValues};
 use trace_format::counters::{Counters, SIZE_BINS, size_bin};
-use trace_format::meta::ProfileDef;
+use trace_format::meta::WholeDef;
 use trace_format::op::{Layer, OpMode};
 use trace_format::profile::{Profile, Slowest};
 
@@ -20,11 +21,15 @@ pub(super) struct Used {
     bytes: u64,
     time_ns: u64,
     sizes: [u64; SIZE_BINS],
+    /// By [`FORMS`].
+    forms: [u64; 4],
 }
 
 impl Used {
-    pub(super) fn add(&mut self, bytes: u64, time_ns: u64) {
+    pub(super) fn add(&mut self, form: OpMode, bytes: u64, time_ns: u64) {
         self.count += 1;
+        let form = FORMS.iter().zip(&mut self.forms).find(|(known, _)| **known == form);
+        form.into_iter().for_each(|(_, count)| *count += 1);
         self.bytes = self.bytes.saturating_add(bytes);
         self.time_ns = self.time_ns.saturating_add(time_ns);
         self.sizes[size_bin(bytes)] += 1;
@@ -35,6 +40,7 @@ impl Used {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.sizes.iter_mut().zip(other.sizes).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+        self.forms.iter_mut().zip(other.forms).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
     }
 }
 
@@ -59,28 +65,34 @@ impl AllUsed {
     }
 }
 
-/// Adds what `named` counts to `tables`, less what has segments.
-pub(super) fn add(named: Named<'_>, nested: bool, used: &AllUsed, tables: &mut Tables<'_>, layouts: &mut Layouts) {
+/// Adds what `named` counts to `tables`, less what has segments. `above` is what MPI-IO did to the file.
+pub(super) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     let (layer, id) = (named.layer(), named.record.id);
     let file = tables.file(id, layouts);
-    let mut traced = false;
+    let mut on_record = 0_u64;
     for writes in [false, true] {
         let used = used.get(layer, id, writes);
-        traced |= used.count > 0;
+        on_record = on_record.saturating_add(used.count);
         let name = if writes { "write" } else { "read" };
-        let all = named.data(writes);
-        if named.module == Module::MpiIo && used.count == 0 {
-            for (form, counters) in by_form(&all, named.forms(writes)) {
+        let left = rest(named.data(writes), &used);
+        if named.module == Module::MpiIo {
+            let mut forms = named.forms(writes);
+            forms.iter_mut().zip(used.forms).for_each(|(all, used)| *all = all.saturating_sub(used));
+            for (form, counters) in by_form(&left, forms) {
                 tables.missing(file, code(layer, name, form), counters, false);
             }
         } else {
-            tables.missing(file, code(layer, name, named.form(writes)), rest(all, &used), nested);
+            tables.missing(file, code(layer, name, OpMode::Plain), left, above.data(writes));
         }
     }
-    metadata(named, |code, counters| tables.missing(file, code, counters, nested));
-    if layer != Layer::Stdio {
-        let profile = profile(named, traced);
-        tables.process.profiles.extend((profile != Profile::default()).then_some(ProfileDef { file, layer, profile }));
+    metadata(named, |code, counters| tables.missing(file, code, counters, above.metadata()));
+    // A record of fewer calls than there are segments of does not tell of all.
+    let accesses = named.data(false).segments.saturating_add(named.data(true).segments);
+    if layer != Layer::Stdio && accesses > 0 && accesses >= on_record {
+        let memory_alignment = if named.module == Module::Posix { named.count("MEM_ALIGNMENT") } else { 0 };
+        let (reads, writes) = (named.order(false), named.order(true));
+        let profile = profile(named, accesses, memory_alignment > 0);
+        tables.process.whole.push(WholeDef { file, layer, reads, writes, memory_alignment, profile });
     }
 }
 
@@ -97,35 +109,37 @@ fn rest(all: Counters, used: &Used) -> Counters {
         bytes: all.bytes.saturating_sub(used.bytes),
         duration,
         max_duration: all.max_duration.min(duration),
-        // Which of them followed another is not known.
-        consecutive: 0,
-        sequential: 0,
         sizes,
         ..all
     }
 }
 
-/// Bytes and time shared out by the numbers of calls, as the log has them for all forms together; the sizes with the most frequent.
+/// Bytes, time and sizes shared out by the numbers of calls, as the log has them for all forms together. Sums over the forms are exact:
+/// each part begins where the one before ended.
 pub(super) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters)> {
-    let most = counts.iter().copied().max().unwrap_or(0);
-    let mut sizes_given = false;
-    let share = |count: u64| {
-        let part = |whole: u64| {
-            u64::try_from(u128::from(whole) * u128::from(count) / u128::from(all.segments.max(1))).unwrap_or(u64::MAX)
+    let calls = total(counts);
+    let only = counts.iter().filter(|count| **count > 0).count() == 1;
+    let mut before = 0_u64;
+    let mut out = Vec::with_capacity(FORMS.len());
+    for (form, count) in FORMS.into_iter().zip(counts) {
+        let (from, until) = (before, before.saturating_add(count));
+        before = until;
+        let up_to = |whole: u64, number: u64| {
+            u64::try_from(u128::from(whole) * u128::from(number) / u128::from(calls.max(1))).unwrap_or(u64::MAX)
         };
-        let with_sizes = count == most && !sizes_given;
-        sizes_given |= with_sizes;
-        Counters {
+        let part = |whole: u64| up_to(whole, until).saturating_sub(up_to(whole, from));
+        let counters = Counters {
             segments: count,
             bytes: part(all.bytes),
             duration: part(all.duration),
-            max_duration: if with_sizes { all.max_duration } else { 0 },
-            sizes: if with_sizes { all.sizes } else { [0; SIZE_BINS] },
+            // Whose the longest is, is not known of several.
+            max_duration: if only { all.max_duration } else { 0 },
+            sizes: all.sizes.map(part),
             ..all.clone()
-        }
-    };
-    let shares = counts.map(share);
-    FORMS.into_iter().zip(shares).collect()
+        };
+        out.push((form, counters));
+    }
+    out
 }
 
 /// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is.
@@ -165,6 +179,7 @@ fn kinds(module: Module) -> Kinds {
             ("open", &["INDEP_OPENS"], PLAIN),
             ("open", &["COLL_OPENS"], OpMode::Collective),
             ("sync", &["SYNCS"], PLAIN),
+            ("set_view", &["VIEWS"], PLAIN),
         ],
         Module::PnetcdfFile => {
             &[("open", &["CREATES", "OPENS"], PLAIN), ("redef", &["REDEFS"], PLAIN), ("sync", &["SYNCS"], PLAIN)]
@@ -174,14 +189,11 @@ fn kinds(module: Module) -> Kinds {
     }
 }
 
-/// How the file was accessed. Of accesses that have segments only what these do not tell: how they lie in memory.
-fn profile(named: Named<'_>, traced: bool) -> Profile {
+/// How the file was accessed, by all calls on it.
+fn profile(named: Named<'_>, accesses: u64, memory_known: bool) -> Profile {
     let posix = named.module == Module::Posix;
-    let accesses = named.data(false).segments.saturating_add(named.data(true).segments);
-    let (memory_known, memory_unaligned) = if posix { (accesses, named.count("MEM_NOT_ALIGNED")) } else { (0, 0) };
-    if traced {
-        return Profile { memory_known, memory_unaligned, ..Profile::default() };
-    }
+    let (memory_known, memory_unaligned) =
+        if memory_known { (accesses, named.count("MEM_NOT_ALIGNED").min(accesses)) } else { (0, 0) };
     let common = |value: &str, count: &str| {
         let entries = (1..=4).map(|number| CommonValue {
             value: named.value(&value.replace('#', &number.to_string())),
@@ -198,7 +210,7 @@ fn profile(named: Named<'_>, traced: bool) -> Profile {
     Profile {
         accesses,
         alignment: if posix { named.count("FILE_ALIGNMENT") } else { 0 },
-        file_unaligned: if posix { named.count("FILE_NOT_ALIGNED") } else { 0 },
+        file_unaligned: if posix { named.count("FILE_NOT_ALIGNED").min(accesses) } else { 0 },
         memory_known,
         memory_unaligned,
         switches: named.count("RW_SWITCHES"),
@@ -206,5 +218,33 @@ fn profile(named: Named<'_>, traced: bool) -> Profile {
         slowest_write: slowest("WRITE"),
         sizes: common("ACCESS#_ACCESS", "ACCESS#_COUNT"),
         strides: if posix { common("STRIDE#_STRIDE", "STRIDE#_COUNT") } else { CommonValues::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_by_form_add_up_to_the_whole() {
+        for calls in [[1, 1, 1, 0], [7, 0, 0, 0], [3, 5, 0, 11], [1, 1_000_003, 2, 3]] {
+            for bytes in [0, 1, 2, 1_000_000_007, u64::MAX / 3] {
+                let all = Counters {
+                    segments: total(calls),
+                    bytes,
+                    duration: bytes / 7,
+                    max_duration: 5,
+                    sizes: [bytes % 101; SIZE_BINS],
+                    ..Counters::default()
+                };
+                let parts = by_form(&all, calls);
+                let sum = |of: &dyn Fn(&Counters) -> u64| parts.iter().map(|(_, part)| of(part)).sum::<u64>();
+                assert_eq!(sum(&|part| part.bytes), all.bytes, "{calls:?} {bytes}");
+                assert_eq!(sum(&|part| part.duration), all.duration, "{calls:?} {bytes}");
+                assert_eq!(sum(&|part| part.sizes[3]), all.sizes[3], "{calls:?} {bytes}");
+                assert_eq!(parts.iter().map(|(_, part)| part.segments).collect::<Vec<_>>(), calls);
+                assert!(parts.iter().all(|(_, part)| part.segments > 0 || part.bytes == 0));
+            }
+        }
     }
 }

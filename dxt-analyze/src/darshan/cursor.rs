@@ -1,13 +1,17 @@
 //! The modules of a log side by side, rank by rank: a log has each module's records in the order of ranks.
 
 use super::Logs;
+use super::budget::Budget;
 use super::libraries::LIBRARIES;
+use super::sound::{Aside, Bounds};
+use crate::limits::{LOG_PROCESSES, LOG_RANK};
 use darshan_log::counters::Counters;
 use darshan_log::dxt::Dxt;
 use darshan_log::heatmap::Heatmaps;
-use darshan_log::{Api, CounterRecord, DxtRecord, HeatmapRecord, Log, Module, Operation, Segment};
+use darshan_log::{Api, CounterRecord, DxtRecord, HeatmapRecord, Info, Log, Module, Operation, Segment};
 use std::fs::File;
 use std::iter::Peekable;
+use std::sync::Arc;
 
 /// Modules with counters that are read.
 pub(super) const COUNTED: [Module; 7] = {
@@ -24,6 +28,28 @@ pub(super) struct Cursors<'a> {
     counters: Vec<(Module, Peekable<Counters<'a, File>>)>,
     dxt: Vec<(Api, DxtCursor<'a>)>,
     heat: Option<Peekable<Heatmaps<'a, File>>>,
+    bounds: Bounds,
+    /// Of segments and heat maps; counter records have been counted before.
+    aside: Aside,
+    info: Arc<Info>,
+    /// For the records of a rank.
+    of_rank: Budget,
+    /// For what ranks have become.
+    of_all: Budget,
+}
+
+/// Bytes that a record's tables take, about: some streams with their counters, a file, a profile.
+const TABLES_BYTES: u64 = 2048;
+/// Bytes that the tables of a DXT record take.
+const FILE_BYTES: u64 = 512;
+
+fn name_bytes(id: u64, info: &Info) -> u64 {
+    info.names.get(id).map_or(0, |name| name.as_bytes().len() as u64)
+}
+
+/// Bytes that a record takes, and what it becomes.
+pub(super) fn cost(record: &CounterRecord, info: &Info) -> u64 {
+    TABLES_BYTES + name_bytes(record.id, info) + 8 * (record.ints.len() + record.floats.len()) as u64
 }
 
 struct DxtCursor<'a> {
@@ -31,8 +57,18 @@ struct DxtCursor<'a> {
     next: Option<DxtRecord>,
 }
 
+impl DxtCursor<'_> {
+    /// Passes over records that cannot be.
+    fn pass_over(&mut self, bounds: &Bounds, api: Api, aside: &mut Aside) {
+        while let Some(why) = self.next.as_ref().and_then(|record| bounds.segment_rank(record.rank).err()) {
+            aside.passes(module_of(api), Err(why));
+            self.next = self.dxt.next_record();
+        }
+    }
+}
+
 impl<'a> Cursors<'a> {
-    pub(super) fn new(logs: &'a mut Logs) -> Self {
+    pub(super) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds) -> Self {
         let mut logs = logs.0.iter_mut();
         let counters = COUNTED.iter().zip(logs.by_ref());
         let counters =
@@ -43,14 +79,45 @@ impl<'a> Cursors<'a> {
             Some((*api, DxtCursor { dxt, next }))
         });
         let dxt = dxt.collect();
-        Self { counters, dxt, heat: logs.next().and_then(Log::heatmaps).map(Iterator::peekable) }
+        let heat = logs.next().and_then(Log::heatmaps).map(Iterator::peekable);
+        let of_rank = Budget::new("records of a rank", LOG_RANK);
+        let of_all = Budget::new("what all ranks did", LOG_PROCESSES);
+        Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
+    }
+
+    /// What was set aside, once all has been read.
+    pub(super) fn aside(self) -> Aside {
+        self.aside
+    }
+
+    /// Begins a rank, which may take as much as each.
+    pub(super) fn begin_rank(&mut self) {
+        self.of_rank.refill();
+    }
+
+    /// Takes the room that a process takes once it is made; without it no more ranks are read.
+    pub(super) fn made(&mut self, bytes: u64) {
+        self.of_all.take(bytes);
+    }
+
+    /// Whether there is no room for more ranks.
+    pub(super) fn is_full(&self) -> bool {
+        self.of_all.is_spent()
+    }
+
+    /// What limits it.
+    pub(super) fn budgets(&self) -> [&Budget; 2] {
+        [&self.of_rank, &self.of_all]
     }
 
     /// The lowest rank of what comes next. Records that stand for all ranks are passed over.
     pub(super) fn next_rank(&mut self) -> Option<i64> {
-        let counted = self.counters.iter_mut().filter_map(|(_, records)| {
-            while records.next_if(|record| record.rank < 0).is_some() {}
-            records.peek().map(|record| record.rank)
+        self.dxt.iter_mut().for_each(|(api, cursor)| cursor.pass_over(&self.bounds, *api, &mut self.aside));
+        self.pass_over_heat();
+        let bounds = self.bounds;
+        let counted = self.counters.iter_mut().filter_map(|(module, records)| {
+            while records.next_if(|record| rank_of(&bounds, *module, record).is_none()).is_some() {}
+            records.peek().and_then(|record| rank_of(&bounds, *module, record))
         });
         let traced = self.dxt.iter().filter_map(|(_, cursor)| cursor.next.as_ref().map(|record| record.rank));
         let heat = self.heat.as_mut().and_then(|heat| heat.peek()).map(|record| record.rank);
@@ -61,8 +128,11 @@ impl<'a> Cursors<'a> {
     pub(super) fn counters(&mut self, rank: i64) -> Vec<(Module, CounterRecord)> {
         let mut out = Vec::new();
         for (module, records) in &mut self.counters {
-            while let Some(record) = records.next_if(|record| record.rank == rank || record.rank < 0) {
-                if record.rank >= 0 {
+            let bounds = self.bounds;
+            let of = |record: &CounterRecord| rank_of(&bounds, *module, record);
+            while let Some(mut record) = records.next_if(|record| of(record).is_none_or(|known| known == rank)) {
+                if of(&record).is_some() && self.of_rank.take(cost(&record, &self.info)) {
+                    record.rank = rank;
                     out.push((*module, record));
                 }
             }
@@ -74,19 +144,57 @@ impl<'a> Cursors<'a> {
     pub(super) fn heat(&mut self, rank: i64) -> Vec<HeatmapRecord> {
         let mut out = Vec::new();
         while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
-            out.push(record);
+            if self.of_rank.take(16 * (record.read_bytes.len() + record.write_bytes.len()) as u64) {
+                out.push(record);
+            }
+            self.pass_over_heat();
         }
         out
+    }
+
+    /// Passes over heat maps that cannot be.
+    fn pass_over_heat(&mut self) {
+        let Some(heat) = &mut self.heat else { return };
+        while let Some(why) = heat.peek().and_then(|record| self.bounds.heat(record).err()) {
+            self.aside.passes(Module::Heatmap, Err(why));
+            heat.next();
+        }
     }
 
     /// The segments of a rank that come next: `each` gets its records' heads with their pieces.
     pub(super) fn segments(&mut self, rank: i64, api: Api, mut each: impl FnMut(&DxtRecord, Operation, &[Segment])) {
         let Some((_, cursor)) = self.dxt.iter_mut().find(|(known, _)| *known == api) else { return };
         while let Some(record) = cursor.next.take_if(|record| record.rank == rank) {
-            while let Some(piece) = cursor.dxt.next_piece() {
-                each(&record, piece.operation, piece.segments);
+            // The segments of what there is no room for are passed over.
+            let room = self.of_rank.take(FILE_BYTES + name_bytes(record.id, &self.info));
+            let (mut sound, mut damaged): (Vec<Segment>, u64) = (Vec::new(), 0);
+            while let Some(piece) = cursor.dxt.next_piece().filter(|_| room) {
+                let bounds = self.bounds;
+                if piece.segments.iter().all(|segment| bounds.segment(segment)) {
+                    each(&record, piece.operation, piece.segments);
+                    continue;
+                }
+                sound.clear();
+                sound.extend(piece.segments.iter().filter(|segment| bounds.segment(segment)));
+                damaged += (piece.segments.len() - sound.len()) as u64;
+                each(&record, piece.operation, &sound);
             }
+            self.aside.segments(module_of(api), damaged);
             cursor.next = cursor.dxt.next_record();
+            cursor.pass_over(&self.bounds, api, &mut self.aside);
         }
+    }
+}
+
+/// The rank that a counter record is of; `None` of one that stands for all ranks, and of one that cannot be.
+fn rank_of(bounds: &Bounds, module: Module, record: &CounterRecord) -> Option<i64> {
+    let rank = if bounds.nprocs == Some(1) { record.rank.max(0) } else { record.rank };
+    (rank >= 0 && bounds.counters(module, record).is_ok()).then_some(rank)
+}
+
+fn module_of(api: Api) -> Module {
+    match api {
+        Api::Posix => Module::DxtPosix,
+        Api::MpiIo => Module::DxtMpiIo,
     }
 }

@@ -1,10 +1,14 @@
 //! Stripe layouts of a log, as the bytes that Lustre itself would give: `struct lov_user_md` and `lov_comp_md_v1`.
 
+use super::budget::Budget;
 use darshan_log::lustre::Component;
 use darshan_log::{Log, LustreRecord};
 use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
 use trace_format::layout::pattern;
+
+/// Bytes that a layout takes besides its own.
+const ENTRY_BYTES: u64 = 128;
 
 /// Layouts by record id that no process has been given yet.
 #[derive(Debug, Default)]
@@ -17,10 +21,11 @@ impl Layouts {
 }
 
 /// Reads them all: one for each file.
-pub(super) fn read<R: Read + Seek>(log: &mut Log<R>) -> Layouts {
+pub(super) fn read<R: Read + Seek>(log: &mut Log<R>, budget: &mut Budget) -> Layouts {
     let mut out = Layouts::default();
     for record in log.lustre().into_iter().flatten() {
-        if let Some(bytes) = bytes(&record) {
+        let bytes = bytes(&record);
+        if let Some(bytes) = bytes.filter(|bytes| budget.take(ENTRY_BYTES + bytes.len() as u64)) {
             out.0.insert(record.id, bytes);
         }
     }

@@ -1,14 +1,10 @@
 //! What a log says of its job, and what a reader should know of a trace that was a log.
 
+use super::sound::Bounds;
 use super::{DATA_ONLY, ops};
 use darshan_log::{Info, Log, Module};
 use std::io::{Read, Seek};
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, Note};
-
-/// Start of the job, ns since 1970.
-pub(super) fn start_unix_ns(info: &Info) -> i64 {
-    info.job.start_sec.saturating_mul(1_000_000_000).saturating_add(info.job.start_nsec.clamp(0, 999_999_999))
-}
 
 /// The command line's words.
 fn words(info: &Info) -> Vec<Vec<u8>> {
@@ -33,9 +29,10 @@ where
 pub(super) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
     let info = log.info();
     let has = |module| log.header().module(module).is_some_and(|entry| entry.region.length > 0);
-    let is_mpi = info.job.nprocs > 1 || has(Module::MpiIo) || has(Module::DxtMpiIo);
-    let ranks = u32::try_from(info.job.nprocs).unwrap_or(0);
-    let start = start_unix_ns(&info);
+    let bounds = Bounds::of(&info);
+    let is_mpi = bounds.nprocs.is_some_and(|ranks| ranks > 1) || has(Module::MpiIo) || has(Module::DxtMpiIo);
+    let ranks = bounds.nprocs.and_then(|ranks| u32::try_from(ranks).ok()).unwrap_or(0);
+    let start = bounds.start_unix_ns;
     let (variable, value) = if counters_only { ("DXT_ENABLE", "counters") } else { DATA_ONLY };
     let hints = info.job.metadata("h").map(|hints| ("hints".to_owned(), hints.to_str().into_owned()));
     let settings = [(super::SOURCE.to_owned(), version(log)), (variable.to_owned(), value.to_owned())];
@@ -83,6 +80,9 @@ pub(super) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     )];
     if has(Module::DxtPosix) || has(Module::DxtMpiIo) {
         out.push("DXT has no segments of C streams and metadata calls, and none of calls that failed.".into());
+    }
+    if has(Module::DxtMpiIo) {
+        out.push("Where a rank's MPI-IO calls on a file had several forms, the longest were taken to be the collective ones.".into());
     }
     if has(Module::DxtPosix) && has(Module::DxtMpiIo) {
         out.push(

@@ -1,30 +1,40 @@
 //! Darshan logs as traces: every verb reads a `.darshan` log as it reads a trace, because it becomes one first, in a temporary
 //! file without a name, and `convert` writes the same to a file with one. `docs/interop.md` says what becomes of what.
 //!
-//! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job.
+//! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job, and has bounds whatever the
+//! log holds (`budget`).
 
+mod budget;
 mod counted;
 mod cursor;
+mod forms;
 mod heat;
 mod layouts;
 mod libraries;
 mod made_of;
 mod named;
+mod nested;
 mod ops;
 mod rank;
 mod shared;
+mod sound;
 mod tables;
 mod write;
 
+pub(crate) use heat::ENDS_EARLY;
 pub use write::write;
 
+use crate::limits::{LOG_LAYOUTS, LOG_SHARED};
 use crate::load::Problem;
 use anyhow::{Context, Result, anyhow};
+use budget::Budget;
 use cursor::Cursors;
+use darshan_log::packed::{compression, refuse_packed};
 use darshan_log::{Log, Module};
 use made_of::{job, remarks};
 use rank::{Gathered, Ranks};
 use shared::Shared;
+use sound::{Aside, Bounds};
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -39,7 +49,7 @@ pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and wri
 pub const SOURCE: &str = "source";
 
 /// Ranks that may wait to be packed.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// What a conversion found.
 #[derive(Clone, Debug, Default)]
@@ -50,13 +60,17 @@ pub struct Converted {
     pub remarks: Vec<String>,
 }
 
-/// Whether a file that begins with `head` (16 bytes are enough) is a Darshan log of any version, or was one of 2.x.
+/// Whether the file at `path` that begins with `head` (16 bytes are enough) is a Darshan log of any version, one inside a compressed
+/// stream, as all of 2.x are, or at least named as one.
 #[must_use]
-pub fn is_log(head: &[u8]) -> bool {
+pub fn is_log(path: &Path, head: &[u8]) -> bool {
     const MAGIC: i64 = 6_567_223;
     let magic = head.get(8..16).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
     let is_magic = magic.is_some_and(|bytes| [i64::from_le_bytes(bytes), i64::from_be_bytes(bytes)].contains(&MAGIC));
-    is_magic || head.starts_with(&[0x1f, 0x8b]) || head.starts_with(b"BZh")
+    let named = || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".darshan"));
+    let packed =
+        || compression(head).is_some() && File::open(path).is_ok_and(|mut file| refuse_packed(&mut file).is_err());
+    is_magic || named() || packed()
 }
 
 /// Writes the log at `path` to `out`, from its present position on, as a trace.
@@ -65,10 +79,10 @@ pub fn is_log(head: &[u8]) -> bool {
 /// If `path` is no log that can be read, or `out` cannot be written.
 pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let place = || format!("failed to read {}", path.display());
-    let open = || Log::open(path).with_context(place);
-    let mut log = open()?;
+    let mut log = Log::open(path).with_context(place)?;
     let mut encoder = Encoder::new()?;
-    let layouts = layouts::read(&mut log);
+    let mut of_layouts = Budget::new("stripe layouts", LOG_LAYOUTS);
+    let layouts = layouts::read(&mut log, &mut of_layouts);
     let counters_only = log.header().module(Module::DxtPosix).is_none_or(|entry| entry.region.length == 0)
         && log.header().module(Module::DxtMpiIo).is_none_or(|entry| entry.region.length == 0);
     let job = job(&log, counters_only);
@@ -77,10 +91,14 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let head = preamble(&mut encoder, &job, 0)?;
     out.write_all(&head)?;
 
-    let mut logs = Logs::open(&open)?;
-    let mut cursors = Cursors::new(&mut logs);
+    let mut logs = Logs::open(&log, path).with_context(place)?;
+    let info = log.info();
+    let bounds = Bounds::of(&info);
+    let mut aside = Aside::default();
+    let mut cursors = Cursors::new(&mut logs, log.info(), bounds);
     let mut ranks = Ranks::new(&log, layouts)?;
-    let mut shared = Shared::read(&mut log);
+    let mut of_shared = Budget::new("records of all ranks", LOG_SHARED);
+    let mut shared = Shared::read(&mut log, &bounds, &mut aside, &mut of_shared);
     let mut notes: Vec<Note> = made_of::notes(&log);
     let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
     // One thread unpacks the log, another packs the trace: each takes about as long.
@@ -91,7 +109,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
         });
         let mut unpack = || -> Result<()> {
             let mut number = 0;
-            while let Some(rank) = cursors.next_rank() {
+            while let Some(rank) = cursors.next_rank().filter(|_| !cursors.is_full()) {
                 let gathered = ranks.gather(rank, &mut cursors, &mut shared, number, std::mem::take(&mut notes))?;
                 if sender.send(gathered).is_err() {
                     // The other thread has failed and says why.
@@ -107,7 +125,16 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     });
     packed.map_err(|_| anyhow!("failed to convert {}: a thread ended early", path.display()))??;
     unpacked?;
-    drop(cursors);
+    let budgets = [&of_layouts, &of_shared].into_iter().chain(cursors.budgets());
+    let mut problems: Vec<Problem> = budgets.filter_map(|budget| budget.problem(path)).collect();
+    problems.extend(cursors.aside().problems(path, &info));
+    problems.extend(aside.problems(path, &info));
+    let of_job = bounds.job_problem(&info).filter(|_| info.header.job.length > 0);
+    problems.extend(of_job.map(|what| Problem {
+        file: path.display().to_string(),
+        offset: info.header.job.offset,
+        what,
+    }));
     if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
         written.add(region, &mut out)?;
     }
@@ -117,13 +144,13 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     file.write_all(&preamble(&mut encoder, &job, written.regions)?)?;
     file.seek(SeekFrom::End(0))?;
 
-    let problems = log.problems().iter().chain(logs.problems());
+    let of_log = log.problems().iter().chain(logs.problems());
     let problem = |problem: &darshan_log::Problem| Problem {
         file: path.display().to_string(),
         offset: problem.offset,
         what: problem.error.to_string(),
     };
-    let mut problems: Vec<Problem> = problems.map(problem).collect();
+    problems.extend(of_log.map(problem));
     problems.sort();
     problems.dedup();
     Ok(Converted { problems, remarks: remarks(&log) })
@@ -134,8 +161,10 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
 struct Logs(Vec<Log<File>>);
 
 impl Logs {
-    fn open(open: &impl Fn() -> Result<Log<File>>) -> Result<Self> {
-        Ok(Self((0..cursor::MODULES).map(|_| open()).collect::<Result<_>>()?))
+    fn open(log: &Log<File>, path: &Path) -> std::io::Result<Self> {
+        // What the small parts say, names above all, is there once.
+        let logs = (0..cursor::MODULES).map(|_| Ok(log.another(File::open(path)?)));
+        Ok(Self(logs.collect::<std::io::Result<_>>()?))
     }
 
     fn problems(&self) -> impl Iterator<Item = &darshan_log::Problem> {

@@ -1,10 +1,10 @@
 //! A record's counters by name, and what they say of reads and writes.
 
-use super::ops::FORMS;
 use darshan_log::counters::SIZE_NAMES;
 use darshan_log::{CounterRecord, Module};
 use trace_format::counters::Counters;
-use trace_format::op::{Layer, OpMode};
+use trace_format::meta::Order;
+use trace_format::op::Layer;
 
 /// A record's counters by name, without the module's.
 #[derive(Clone, Copy)]
@@ -60,18 +60,21 @@ impl Named<'_> {
         matches!(self.module, Module::MpiIo | Module::PnetcdfVar)
     }
 
-    /// How many reads or writes had each of [`FORMS`].
+    /// How many reads or writes had each of [`super::ops::FORMS`].
     pub(super) fn forms(self, writes: bool) -> [u64; 4] {
         let what = if writes { "WRITES" } else { "READS" };
         ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
     }
 
-    /// The form of most of its reads or writes.
-    pub(super) fn form(self, writes: bool) -> OpMode {
-        let forms = self.forms(writes);
-        let most = forms.iter().copied().max().unwrap_or(0);
-        let place = forms.iter().position(|count| *count == most).unwrap_or(0);
-        if self.has_forms() { FORMS[place] } else { OpMode::Plain }
+    /// How its reads or writes followed each other, where it says so.
+    pub(super) fn order(self, writes: bool) -> Order {
+        if self.module != Module::Posix {
+            return Order::default();
+        }
+        let what = if writes { "WRITES" } else { "READS" };
+        let known = self.count(what);
+        let part = |name: &str| self.count(&format!("{name}_{what}")).min(known);
+        Order { known, consecutive: part("CONSEC"), sequential: part("SEQ") }
     }
 
     /// All reads or writes, whatever their form.
@@ -81,7 +84,7 @@ impl Named<'_> {
         let done = if writes { "WRITTEN" } else { "READ" };
         let aggregate = !matches!(self.layer(), Layer::Posix | Layer::Stdio);
         let group = if aggregate { format!("SIZE_{what}_AGG") } else { format!("SIZE_{what}") };
-        let segments = if self.has_forms() { self.forms(writes).iter().sum() } else { self.count(all) };
+        let segments = if self.has_forms() { total(self.forms(writes)) } else { self.count(all) };
         let start = self.ns(&format!("{what}_START_TIMESTAMP"));
         let duration = self.ns(&format!("{what}_TIME"));
         let highest = self.count(&format!("MAX_BYTE_{done}"));
@@ -92,13 +95,19 @@ impl Named<'_> {
             max_duration: self.ns(&format!("MAX_{what}_TIME")).min(duration),
             first_start: start,
             last_end: self.ns(&format!("{what}_END_TIMESTAMP")).max(start),
-            min_offset: if highest > 0 { 0 } else { i64::MAX },
+            // Which byte was the lowest is not known, and order is in a definition of its own.
+            min_offset: i64::MAX,
             max_end_offset: if highest > 0 { highest.saturating_add(1).min(i64::MAX as u64) as i64 } else { 0 },
-            consecutive: self.count(&format!("CONSEC_{all}")),
-            sequential: self.count(&format!("SEQ_{all}")),
+            consecutive: 0,
+            sequential: 0,
             sizes: SIZE_NAMES.map(|size| self.count(&format!("{group}_{size}"))),
         }
     }
+}
+
+/// Calls of all forms.
+pub(super) fn total(forms: [u64; 4]) -> u64 {
+    forms.iter().fold(0, |sum, count| sum.saturating_add(*count))
 }
 
 /// Seconds as ns; what is no time is 0.

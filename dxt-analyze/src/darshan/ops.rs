@@ -10,7 +10,7 @@ pub(super) struct Code(pub(super) u16);
 pub(super) const FORMS: [OpMode; 4] = [OpMode::Plain, OpMode::Collective, OpMode::Split, OpMode::Nonblocking];
 
 const LAYERS: [Layer; 5] = [Layer::Posix, Layer::Mpiio, Layer::Stdio, Layer::Hdf5, Layer::Pnetcdf];
-const KINDS: [(OpClass, &str); 9] = [
+const KINDS: [(OpClass, &str); 10] = [
     (OpClass::Read, "read"),
     (OpClass::Write, "write"),
     (OpClass::Open, "open"),
@@ -20,6 +20,7 @@ const KINDS: [(OpClass, &str); 9] = [
     (OpClass::Map, "mmap"),
     (OpClass::Metadata, "redef"),
     (OpClass::Metadata, "wait"),
+    (OpClass::Metadata, "set_view"),
 ];
 
 /// The code of a kind of call by name, in a layer and a form; 0 if there is none.
@@ -39,6 +40,7 @@ pub(super) fn table() -> Vec<OpDef> {
             for mode in FORMS {
                 let data = matches!(class, OpClass::Read | OpClass::Write);
                 let in_use = match (layer, mode) {
+                    _ if name == "set_view" && layer != Layer::Mpiio => false,
                     (_, OpMode::Plain) => true,
                     (Layer::Mpiio, OpMode::Collective) => data || class == OpClass::Open,
                     (Layer::Pnetcdf, OpMode::Collective) => data || name == "wait",

@@ -2,16 +2,20 @@
 
 use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
+use super::forms::Forms;
 use super::heat;
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
 use super::named::{Named, ns};
+use super::nested::{Above, MpiFiles};
 use super::ops::code;
 use super::shared::Shared;
+use super::sound::Bounds;
 use super::tables::Tables;
+use crate::limits::{LOG_CALLS, LOG_FRAMES, LOG_SEGMENTS, LOG_THREADS};
 use anyhow::Result;
-use darshan_log::{Api, CounterRecord, DxtRecord, Info, Log, Module, Operation};
-use rustc_hash::{FxHashMap, FxHashSet};
+use darshan_log::{Api, DxtRecord, Info, Log, Module, Operation};
+use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
 use std::sync::{Arc, Mutex};
 use trace_format::columns::TickScale;
@@ -20,8 +24,8 @@ use trace_format::op::{Layer, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// Segments of a thread that are put in order at once; more are encoded part by part.
-const SORTED_AT_ONCE: usize = 1 << 21;
+/// Stands for the threads that are not told apart.
+const OTHERS: u64 = u64::MAX;
 
 /// Room for segments that is used again: the kernel clears every page that it gives out.
 #[derive(Clone, Default)]
@@ -39,6 +43,7 @@ impl Spare {
         slots.clear();
         if let Ok(mut spare) = self.0.lock()
             && spare.len() < Self::MOST
+            && spare.iter().map(Vec::capacity).sum::<usize>() + slots.capacity() <= LOG_SEGMENTS
         {
             spare.push(slots);
         }
@@ -49,8 +54,9 @@ impl Spare {
 pub(super) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
-    heat: heat::Wanted,
     spare: Spare,
+    /// Whether DXT had room for all calls of MPI-IO.
+    all_mpi_calls: bool,
     /// For ranks with too many segments to hold.
     encoder: Encoder,
 }
@@ -75,6 +81,11 @@ impl Thread {
         }
         self.slots.clear();
         Ok(())
+    }
+
+    /// Bytes of what is encoded.
+    fn encoded(&self) -> u64 {
+        self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
 
     /// By return. A call inside another returns no later than it, and of two that look the same it is the POSIX one.
@@ -111,8 +122,11 @@ impl Ranks {
         Ok(Self {
             info: log.info(),
             layouts,
-            heat: heat::Wanted::of(log),
             spare: Spare::default(),
+            all_mpi_calls: log
+                .header()
+                .module(Module::DxtMpiIo)
+                .is_some_and(|entry| entry.region.length > 0 && !entry.partial),
             encoder: Encoder::new()?,
         })
     }
@@ -131,10 +145,14 @@ impl Ranks {
         notes: Vec<Note>,
     ) -> Result<Gathered> {
         let info = Arc::clone(&self.info);
+        cursors.begin_rank();
         let counters = cursors.counters(rank);
         let mut gather = Gather {
             tables: Tables::new(Process { info: process_info(&info, rank), notes, ..Process::default() }, &info.names),
             threads: FxHashMap::default(),
+            ends: heat::Ends::default(),
+            held: 0,
+            encoded: 0,
             used: AllUsed::default(),
             spare: &self.spare,
             encoder: &mut self.encoder,
@@ -143,38 +161,59 @@ impl Ranks {
         };
         // What MPI-IO did comes first: it tells which POSIX calls are nested.
         let mut calls: FxHashMap<u64, Calls> = FxHashMap::default();
-        let forms = Forms::of(&counters, shared);
+        let mut forms = Forms::of(&counters, shared, Bounds::of(&info).nprocs);
+        let mut room = LOG_CALLS;
+        let layouts = &mut self.layouts;
         cursors.segments(rank, Api::MpiIo, |record, operation, segments| {
             let of_file = calls.entry(record.id).or_default();
-            of_file.0.extend(segments.iter().map(span));
-            let form = forms.get(record.id, operation);
-            gather.add(record, Layer::Mpiio, operation, form, segments, &mut self.layouts, |_, _| false);
+            of_file.0.extend(segments.iter().map(span).take(room));
+            room = room.saturating_sub(segments.len());
+            if let Some(form) = forms.form(record, operation, segments) {
+                gather.add(record, Layer::Mpiio, operation, form, segments, layouts, |_, _| false);
+            }
+        });
+        forms.give_out(|record, operation, form, segments| {
+            gather.add(record, Layer::Mpiio, operation, form, segments, layouts, |_, _| false);
         });
         calls.values_mut().for_each(Calls::settle);
+        let mpi = MpiFiles::of(&counters);
+        let all_mpi_calls = self.all_mpi_calls;
         cursors.segments(rank, Api::Posix, |record, operation, segments| {
             let of_file = calls.get(&record.id);
-            let nested = |start, end| of_file.is_some_and(|calls| calls.hold(start, end));
-            gather.add(record, Layer::Posix, operation, OpMode::Plain, segments, &mut self.layouts, nested);
+            let known = of_file.map_or(0, |calls| calls.0.len() as u64);
+            // Where calls of MPI-IO have no segments, times cannot tell.
+            let above = if all_mpi_calls && known >= forms.calls(record.id) {
+                Above::default()
+            } else {
+                mpi.above_with(&shared.mpi, record.id)
+            };
+            let writes = operation == Operation::Write;
+            let nested = |start, end| above.data(writes) || of_file.is_some_and(|calls| calls.hold(start, end));
+            gather.add(record, Layer::Posix, operation, OpMode::Plain, segments, layouts, nested);
         });
         if let Some(error) = gather.failed {
             return Err(error);
         }
-        let Gather { mut tables, threads, used, .. } = gather;
+        let Gather { mut tables, threads, used, ends, .. } = gather;
         shared.used.merge(&used, &shared.ids);
-        let in_mpi: FxHashSet<u64> =
-            counters.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
         for (module, record) in &counters {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
                 libraries::add(named, &mut tables, &mut self.layouts);
             } else {
-                let nested = *module == Module::Posix && in_mpi.contains(&record.id);
-                counted::add(named, nested, &used, &mut tables, &mut self.layouts);
+                let posix = *module == Module::Posix;
+                let above = if posix { mpi.above_with(&shared.mpi, record.id) } else { Above::default() };
+                counted::add(named, above, &used, &mut tables, &mut self.layouts);
             }
         }
-        tables.process.heat = cursors.heat(rank).iter().flat_map(|record| self.heat.read(record)).collect();
+        let heat = heat::read(&cursors.heat(rank), ends);
+        tables.process.heat = heat.defs;
+        if heat.ends_early {
+            tables.process.notes.push(Note { what: heat::ENDS_EARLY.into(), count: 1 });
+        }
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);
+        cursors.made(tables.process.held_bytes());
         Ok(Gathered { process: tables.process, threads, number, spare: self.spare.clone() })
     }
 }
@@ -215,6 +254,11 @@ struct Gather<'a> {
     tables: Tables<'a>,
     /// By Darshan's number of the thread.
     threads: FxHashMap<u64, (u32, Thread)>,
+    ends: heat::Ends,
+    /// Segments of all threads that wait to be put in order.
+    held: usize,
+    /// Bytes of all threads' encoded segments.
+    encoded: u64,
     used: AllUsed,
     spare: &'a Spare,
     encoder: &'a mut Encoder,
@@ -240,30 +284,48 @@ impl Gather<'_> {
         let writes = operation == Operation::Write;
         let op = code(layer, if writes { "write" } else { "read" }, form);
         let file = self.tables.file(record.id, layouts);
+        if self.encoded > LOG_FRAMES {
+            // Counted, and without segments, as calls are that DXT itself had no room for.
+            return;
+        }
         let used = self.used.of(layer, record.id, writes);
         let mut streams = [None; 2];
         for segment in segments {
             let (start, end) = span(segment);
+            self.ends.see(layer, end);
             let length = u64::try_from(segment.length).unwrap_or(0);
-            used.add(length, end - start);
+            used.add(form, length, end - start);
             let inside = nested(start, end);
             let flags = if inside { stream_flags::NESTED } else { 0 };
             let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));
             let next = self.threads.len() as u32;
-            let (index, thread) = self
+            let known = segment.thread.unwrap_or(0);
+            let number =
+                if self.threads.len() < LOG_THREADS || self.threads.contains_key(&known) { known } else { OTHERS };
+            let (_, thread) = self
                 .threads
-                .entry(segment.thread.unwrap_or(0))
+                .entry(number)
                 .or_insert_with(|| (next, Thread { slots: self.spare.take(), ..Thread::default() }));
             thread.slots.push(Segment::new(StreamId(stream), segment.offset.max(-1), length, start, end));
             if layer == Layer::Mpiio {
                 thread.outer = thread.slots.len();
             }
-            if thread.slots.len() >= SORTED_AT_ONCE
-                && let Err(error) = thread.pack(self.number, *index, self.encoder)
-            {
+            self.held += 1;
+        }
+        if self.held >= LOG_SEGMENTS {
+            self.pack();
+        }
+    }
+
+    /// Encodes what all threads hold, to make room.
+    fn pack(&mut self) {
+        for (index, thread) in self.threads.values_mut() {
+            if let Err(error) = thread.pack(self.number, *index, self.encoder) {
                 self.failed = Some(error);
             }
         }
+        self.held = 0;
+        self.encoded = self.threads.values().map(|(_, thread)| thread.encoded()).sum();
     }
 }
 
@@ -273,36 +335,16 @@ fn span(segment: &darshan_log::Segment) -> (u64, u64) {
     (start, ns(segment.end).max(start))
 }
 
-/// The form of MPI-IO's calls by file: DXT does not tell it, the counters do as far as all calls have one.
-struct Forms(FxHashMap<(u64, bool), OpMode>);
-
-impl Forms {
-    fn of(counters: &[(Module, CounterRecord)], shared: &Shared) -> Self {
-        let own = counters.iter().map(|(module, record)| (*module, record));
-        let all = shared.records.iter().map(|(module, record)| (*module, record)).chain(own);
-        let mut out = FxHashMap::default();
-        for (module, record) in all.filter(|(module, _)| *module == Module::MpiIo) {
-            for writes in [false, true] {
-                out.insert((record.id, writes), Named { module, record }.form(writes));
-            }
-        }
-        Self(out)
-    }
-
-    fn get(&self, id: u64, operation: Operation) -> OpMode {
-        self.0.get(&(id, operation == Operation::Write)).copied().unwrap_or(OpMode::Plain)
-    }
-}
-
 /// What a log says of a process.
 pub(super) fn process_info(info: &Info, rank: i64) -> ProcessInfo {
+    let bounds = Bounds::of(info);
     ProcessInfo {
         rank: i32::try_from(rank).unwrap_or(-1),
         exe: super::made_of::exe(info),
-        epoch_unix_ns: super::made_of::start_unix_ns(info),
+        epoch_unix_ns: bounds.start_unix_ns,
         clock: ClockSource::Monotonic,
         clock_hz: 1_000_000_000,
-        end_ns: ns(info.job.run_time),
+        end_ns: bounds.end_ns(info),
         ended_by: "Darshan".into(),
         ..ProcessInfo::default()
     }

@@ -1,11 +1,15 @@
-//! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened.
+//! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened. What such a record of a
+//! job of one rank says, that rank did.
 
+use super::budget::Budget;
 use super::counted::{self, AllUsed};
-use super::cursor::COUNTED;
+use super::cursor::{COUNTED, cost};
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
 use super::named::Named;
+use super::nested::{Above, MpiFiles};
 use super::rank::process_info;
+use super::sound::{Aside, Bounds};
 use super::tables::Tables;
 use anyhow::Result;
 use darshan_log::{CounterRecord, Log, Module};
@@ -23,15 +27,41 @@ pub(super) struct Shared {
     pub(super) used: AllUsed,
     /// Of these files.
     pub(super) ids: FxHashSet<u64>,
+    /// Files that MPI-IO records of all ranks are of.
+    pub(super) mpi: MpiFiles,
+    /// Files that MPI-IO records are of, whosever.
+    any_mpi: MpiFiles,
 }
 
+/// Bytes that knowing a file that MPI-IO opened takes, at most.
+const ID_BYTES: u64 = 64;
+
 impl Shared {
-    /// Those of a log.
-    pub(super) fn read<R: Read + Seek>(log: &mut Log<R>) -> Self {
+    /// Those of a log; counts records of any rank that cannot be.
+    pub(super) fn read<R: Read + Seek>(
+        log: &mut Log<R>,
+        bounds: &Bounds,
+        aside: &mut Aside,
+        budget: &mut Budget,
+    ) -> Self {
         let mut out = Self::default();
+        let info = log.info();
         for module in COUNTED {
-            let records = log.counters(module).into_iter().flatten();
-            out.records.extend(records.filter(|record| record.rank < 0).map(|record| (module, record)));
+            for record in log.counters(module).into_iter().flatten() {
+                if !aside.passes(module, bounds.counters(module, &record)) {
+                    continue;
+                }
+                let of_all = record.rank < 0 && bounds.nprocs != Some(1);
+                if module == Module::MpiIo && (out.any_mpi.has(record.id) || budget.take(ID_BYTES)) {
+                    out.any_mpi.add(&record);
+                }
+                if of_all && budget.take(cost(&record, &info)) {
+                    if module == Module::MpiIo {
+                        out.mpi.add(&record);
+                    }
+                    out.records.push((module, record));
+                }
+            }
         }
         out.ids = out.records.iter().map(|(_, record)| record.id).collect();
         out
@@ -50,7 +80,8 @@ impl Shared {
             return Ok(None);
         }
         let info = log.info();
-        let ranks = u32::try_from(log.job().nprocs).unwrap_or(0).max(1);
+        let bounds = Bounds::of(&info);
+        let ranks = bounds.nprocs.and_then(|ranks| u32::try_from(ranks).ok()).unwrap_or(number).max(1);
         let process = Process {
             info: process_info(&info, -1),
             notes,
@@ -58,8 +89,6 @@ impl Shared {
             ..Process::default()
         };
         let mut tables = Tables::new(process, &info.names);
-        let in_mpi: FxHashSet<u64> =
-            self.records.iter().filter(|(module, _)| *module == Module::MpiIo).map(|(_, record)| record.id).collect();
         for (module, record) in &self.records {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
@@ -67,34 +96,36 @@ impl Shared {
                 libraries::add(named, &mut tables, &mut layouts);
                 continue;
             }
-            let nested = *module == Module::Posix && in_mpi.contains(&record.id);
-            counted::add(named, nested, &self.used, &mut tables, &mut layouts);
+            let above = if *module == Module::Posix { self.any_mpi.above(record.id) } else { Above::default() };
+            counted::add(named, above, &self.used, &mut tables, &mut layouts);
             let file = tables.file(record.id, &mut layouts);
-            tables.process.reduction.spreads.push(SpreadDef {
-                file,
-                layer: named.layer(),
-                spread: spread(named, ranks),
-            });
+            if let Some(spread) = spread(named, ranks) {
+                tables.process.reduction.spreads.push(SpreadDef { file, layer: named.layer(), spread });
+            }
         }
         Ok(Some(encoder.region(number, &mut tables.process, &[], &TickScale::IDENTITY)?))
     }
 }
 
-/// The fastest and the slowest rank, and how far ranks lie from the mean.
-fn spread(named: Named<'_>, ranks: u32) -> Spread {
-    let share = |which: &str| RankShare {
-        rank: u32::try_from(named.count(&format!("{which}_RANK"))).unwrap_or(u32::MAX),
-        time_ns: named.ns(&format!("{which}_RANK_TIME")),
-        bytes: named.count(&format!("{which}_RANK_BYTES")),
+/// The fastest and the slowest rank, and how far ranks lie from the mean; `None` if the log does not say who they are.
+fn spread(named: Named<'_>, ranks: u32) -> Option<Spread> {
+    let share = |which: &str| {
+        Some(RankShare {
+            rank: u32::try_from(named.value(&format!("{which}_RANK"))).ok()?,
+            time_ns: named.ns(&format!("{which}_RANK_TIME")),
+            bytes: named.count(&format!("{which}_RANK_BYTES")),
+        })
     };
     let time = named.number("READ_TIME") + named.number("WRITE_TIME") + named.number("META_TIME");
     let bytes = named.count("BYTES_READ").saturating_add(named.count("BYTES_WRITTEN")) as f64;
     let count = f64::from(ranks);
-    Spread {
+    let variance =
+        |name: &str| Some(named.number(name)).filter(|value| value.is_finite() && *value > 0.0).unwrap_or(0.0);
+    Some(Spread {
         ranks,
-        fastest: share("FASTEST"),
-        slowest: share("SLOWEST"),
-        time_ns: Moments { mean: time * 1e9 / count, squares: named.number("VARIANCE_RANK_TIME") * 1e18 * count },
-        bytes: Moments { mean: bytes / count, squares: named.number("VARIANCE_RANK_BYTES") * count },
-    }
+        fastest: share("FASTEST")?,
+        slowest: share("SLOWEST")?,
+        time_ns: Moments { mean: time * 1e9 / count, squares: variance("VARIANCE_RANK_TIME") * 1e18 * count },
+        bytes: Moments { mean: bytes / count, squares: variance("VARIANCE_RANK_BYTES") * count },
+    })
 }

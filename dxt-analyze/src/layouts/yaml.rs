@@ -2,7 +2,7 @@
 //! or several, each then under a line with its path.
 
 use super::{Rule, Target};
-use crate::limits::LAYOUT_COMPONENTS;
+use crate::limits::{LAYOUT_COMPONENTS, YAML_BRACKETS, YAML_LINE_BYTES};
 use anyhow::{Context, Result, bail, ensure};
 use saphyr::{LoadableYamlNode, Yaml};
 use trace_format::layout::{Component, Layout, Standing, flag, pattern};
@@ -15,6 +15,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
             Some(path) => format!("layout of {path}, line {}", part.line),
             None => format!("layout at line {}", part.line),
         };
+        plausible(&part.yaml).with_context(about)?;
         let documents =
             Yaml::load_from_str(&part.yaml).map_err(|error| anyhow::anyhow!("{error}")).with_context(about)?;
         for document in documents {
@@ -24,6 +25,19 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
         }
     }
     Ok(rules)
+}
+
+/// Refuses what no `lfs getstripe` prints and a YAML reader would pay for: references, which unfold to any size, and deep nesting.
+fn plausible(yaml: &str) -> Result<()> {
+    let mut open = 0_usize;
+    for line in yaml.lines() {
+        ensure!(line.len() <= YAML_LINE_BYTES, "a line is longer than {YAML_LINE_BYTES} bytes");
+        ensure!(!line.contains(['&', '*']), "it has references, as in {:?}", line.trim());
+        open = open.saturating_add(line.matches(['[', '{']).count());
+        ensure!(open <= YAML_BRACKETS, "its brackets are nested too deep");
+        open = open.saturating_sub(line.matches([']', '}']).count());
+    }
+    Ok(())
 }
 
 /// One file's text.
@@ -257,5 +271,16 @@ lmm_objects:
         assert!(error.contains("/lus/a") && error.contains("lmm_stripe_size"), "{error}");
         assert!(parse("lcm_entry_count: 0\n").is_err());
         assert!(parse("lmm_stripe_size: [\n").is_err());
+    }
+
+    #[test]
+    fn what_would_unfold_or_nest_without_end_is_refused() {
+        let laughs = "lmm_stripe_size: &a [x, x]\nlmm_pattern: [*a, *a]\n";
+        let nested = format!("lmm_stripe_size: {}\n", "[".repeat(100_000));
+        let many_lines = "lmm_stripe_size:\n".to_owned() + &"  [\n".repeat(100_000);
+        let dashes = format!("lmm_objects:\n {}\n", "- ".repeat(100_000));
+        for text in [laughs, nested.as_str(), many_lines.as_str(), dashes.as_str()] {
+            assert!(parse(text).is_err(), "{}", &text[..40]);
+        }
     }
 }

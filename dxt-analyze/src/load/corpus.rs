@@ -99,7 +99,7 @@ fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<String>> {
     // Opening a pipe would wait for who writes to it.
     ensure!(std::fs::metadata(path)?.is_file(), "it is no regular file");
     let content = Content::file(path, pool)?;
-    if is_darshan(&content) {
+    if is_darshan(path, &content) {
         return Ok(None);
     }
     let key = Trace::open(content)?.job.info.key;

@@ -6,7 +6,7 @@ use super::details::Details;
 use super::filters;
 use super::layouts::Choice;
 use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
-use crate::darshan;
+use super::origin::{Kept, Origin};
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,7 +41,7 @@ pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     }
     let nodes = node_table(&reads);
     let mut tables = Tables::new(&inputs);
-    let node_of = |name: &str| nodes.binary_search_by(|node| node.as_str().cmp(name)).unwrap_or_default() as u32;
+    let node_of = |name: &str| nodes.binary_search_by(|node| node.as_str().cmp(name)).unwrap_or(nodes.len()) as u32;
     let moments: Vec<Moment> = reads
         .iter()
         .map(|read| {
@@ -187,6 +187,7 @@ fn node_table(reads: &[Read]) -> Vec<String> {
     let mut nodes: Vec<String> = reads.iter().map(|read| read.process.info.node.clone()).collect();
     nodes.sort();
     nodes.dedup();
+    nodes.retain(|node| !node.is_empty());
     nodes
 }
 
@@ -200,12 +201,8 @@ fn absent_ranks(info: &JobInfo, processes: &[Process], filters: &filters::Filter
     })
 }
 
-fn is_set(settings: &[(String, String)], (name, value): (&str, &str)) -> bool {
-    settings.iter().any(|(variable, setting)| variable == name && setting == value)
-}
-
 fn was_log(settings: &[(String, String)]) -> bool {
-    settings.iter().any(|(name, _)| name == darshan::SOURCE)
+    Origin::of(settings) == Origin::Darshan
 }
 
 /// Whether calls of a layer say nothing of where bytes go in a file.
@@ -227,7 +224,7 @@ struct Tables {
     layers: Vec<u8>,
     details: Details,
     /// Per input: whether it has no segments by design, and whether it has those of reads and writes only.
-    by_design: Vec<(bool, bool)>,
+    by_design: Vec<Kept>,
     /// Per input: whether it was a Darshan log.
     of_logs: Vec<bool>,
 }
@@ -284,7 +281,7 @@ impl Tables {
             by_design: inputs
                 .iter()
                 .map(|input| &input.trace.job.settings)
-                .map(|settings| (is_set(settings, ("DXT_ENABLE", "counters")), is_set(settings, darshan::DATA_ONLY)))
+                .map(|settings| Kept::of(settings))
                 .collect(),
         }
     }
@@ -317,13 +314,14 @@ impl Tables {
             streams,
             missing: process.missing,
             profiles: of_files(process.profiles, &files, |def| &mut def.file),
+            whole: of_files(process.whole, &files, |def| &mut def.file),
             reduction: Reduction {
                 spreads: of_files(process.reduction.spreads, &files, |def| &mut def.file),
                 ..process.reduction
             },
             heat: process.heat,
-            counters_only: self.by_design.get(input).is_some_and(|design| design.0),
-            data_only: self.by_design.get(input).is_some_and(|design| design.1),
+            counters_only: self.by_design.get(input).is_some_and(|design| design.counters_only),
+            data_only: self.by_design.get(input).is_some_and(|design| design.data_only),
             input: input as u32,
             blocks,
         }
@@ -408,6 +406,7 @@ impl Tables {
         }
         for process in processes {
             process.profiles.iter_mut().for_each(|def| def.file = place[def.file as usize]);
+            process.whole.iter_mut().for_each(|def| def.file = place[def.file as usize]);
             process.reduction.spreads.iter_mut().for_each(|def| def.file = place[def.file as usize]);
         }
         (order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect(), place)

@@ -9,10 +9,12 @@ pub mod find;
 pub mod layouts;
 mod merge;
 pub mod model;
+pub mod origin;
 pub mod select;
 
 pub use details::{DataSet, DatatypeSum, Hint, Selected};
 pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};
+pub use origin::Origin;
 
 use crate::darshan::{self, Converted};
 use crate::exit::UsageError;
@@ -22,7 +24,7 @@ use model::Input;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trace_format::read::{Source as _, Trace};
+use trace_format::read::{Room, Source as _, Trace};
 
 /// An input before it is opened.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
 /// # Errors
 /// [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise if nothing can be read.
 pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
-    let (inputs, failures) = some(open_all(sources))?;
+    let (inputs, failures) = some(open_all_in(sources, &Arc::default(), &one_room()))?;
     let inputs = choose_job(inputs, job)?;
     Ok(merge::merge(inputs, problems(failures)))
 }
@@ -61,7 +63,7 @@ pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
 /// If nothing can be read.
 pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
     let sources = paths.iter().cloned().map(Source::Path).collect();
-    let (inputs, failures) = some(open_all_in(sources, pool))?;
+    let (inputs, failures) = some(open_all_in(sources, pool, &one_room()))?;
     Ok(merge::merge(inputs, problems(failures)))
 }
 
@@ -87,13 +89,23 @@ fn problems(failures: Vec<Failure>) -> Vec<Problem> {
 /// An input that could not be opened, and why.
 pub type Failure = (PathBuf, anyhow::Error);
 
-/// Opens every source; keeps the order.
+/// Opens every source, each with room for its own tables; keeps the order.
 #[must_use]
 pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
-    open_all_in(sources, &Arc::new(Pool::default()))
+    open_all_in(sources, &Arc::default(), &Arc::default)
 }
 
-fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failure>) {
+/// One room for the tables of all files of a job.
+fn one_room() -> impl Fn() -> Arc<Room> + Sync {
+    let room = Arc::new(Room::default());
+    move || Arc::clone(&room)
+}
+
+fn open_all_in(
+    sources: Vec<Source>,
+    pool: &Arc<Pool>,
+    room: &(impl Fn() -> Arc<Room> + Sync),
+) -> (Vec<Input>, Vec<Failure>) {
     let opened: Vec<std::result::Result<Input, Failure>> = sources
         .into_par_iter()
         .map(|source| {
@@ -104,7 +116,7 @@ fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failu
                 }
                 Source::Memory(path, bytes) => (path, Ok(Content::Memory(bytes))),
             };
-            open(&path, content)
+            open(&path, content, room())
                 .map(|(trace, converted)| Input { path: path.clone(), trace, converted })
                 .map_err(|error| (path, error))
         })
@@ -119,24 +131,32 @@ fn open_all_in(sources: Vec<Source>, pool: &Arc<Pool>) -> (Vec<Input>, Vec<Failu
     (inputs, failures)
 }
 
-fn open(path: &Path, content: std::io::Result<Content>) -> Result<(Trace<Content>, Option<Converted>)> {
+fn open(
+    path: &Path,
+    content: std::io::Result<Content>,
+    room: Arc<Room>,
+) -> Result<(Trace<Content>, Option<Converted>)> {
     let content = content.with_context(|| format!("failed to open {}", path.display()))?;
     let (content, converted) = match content {
-        Content::File { .. } if is_darshan(&content) => {
+        Content::File { .. } if is_darshan(path, &content) => {
             let (content, converted) = from_darshan(path)?;
             (content, Some(converted))
         }
         other => (other, None),
     };
-    let trace = Trace::open(content).with_context(|| format!("failed to read {}", path.display()))?;
+    let trace = Trace::open_within(content, room).with_context(|| format!("failed to read {}", path.display()))?;
     Ok((trace, converted))
 }
 
-fn is_darshan(content: &Content) -> bool {
+/// Whether a file is to be read as a Darshan log: it begins as one, or is none of ours and named or packed as one, so that errors speak
+/// of logs.
+fn is_darshan(path: &Path, content: &Content) -> bool {
     let mut head = [0; 16];
     let length = content.size().unwrap_or(0).min(16) as usize;
     let Some(head) = head.get_mut(..length) else { return false };
-    content.read_exact_at(0, head).is_ok() && darshan::is_log(head)
+    content.read_exact_at(0, head).is_ok()
+        && !head.starts_with(&trace_format::frame::MAGIC)
+        && darshan::is_log(path, head)
 }
 
 /// A Darshan log as a trace, in a file without a name.

@@ -4,12 +4,13 @@
 use super::content::Content;
 use super::details::{DataSet, DatatypeSum, Hint};
 use super::filters::Filters;
+use super::origin::{Kept, Origin};
 use crate::darshan::Converted;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::path::PathBuf;
 use trace_format::layout::Layout;
-use trace_format::meta::{HeatDef, JobInfo, Missing, ProfileDef, Reduction, ThreadDef};
+use trace_format::meta::{HeatDef, JobInfo, Missing, ProfileDef, Reduction, ThreadDef, WholeDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::read::{BlockRef, Trace};
 
@@ -115,7 +116,7 @@ impl Stream {
 pub struct Process {
     /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
     pub rank: i32,
-    /// Index into [`Run::nodes`].
+    /// Index into [`Run::nodes`], behind its end if the node is not known.
     pub node: u32,
     /// Process id.
     pub pid: u32,
@@ -137,6 +138,8 @@ pub struct Process {
     pub missing: Vec<Missing>,
     /// How files were accessed, as far as no segments say so; `file` is an index into [`Run::files`].
     pub profiles: Vec<ProfileDef>,
+    /// What another tool counted of all accesses, instead of what segments tell; `file` as above.
+    pub whole: Vec<WholeDef>,
     /// What is only there if this stands for several ranks; `file` as above.
     pub reduction: Reduction,
     /// Bytes over time of what has no segments.
@@ -304,6 +307,12 @@ impl Run {
         &self.ops[usize::from(stream.op)]
     }
 
+    /// Who recorded it.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        Origin::of(&self.settings)
+    }
+
     /// Segments on record in all blocks that were found.
     #[must_use]
     pub fn segments(&self) -> u64 {
@@ -332,13 +341,10 @@ impl Run {
 
     /// Whether no segments were to be kept of what `missing` counts.
     fn is_by_design(&self, process: &Process, missing: &Missing) -> bool {
-        let kept = || {
-            let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
-            stream
-                .map(|stream| self.op(stream))
-                .is_some_and(|op| op.is_data() && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)))
-        };
-        process.counters_only || process.data_only && !kept()
+        let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+        let op = stream.map(|stream| self.op(stream));
+        let kept = Kept { counters_only: process.counters_only, data_only: process.data_only };
+        !kept.has_segments(op.and_then(|op| Some((op.layer?, op.class?))))
     }
 
     /// Where a file lies: mount point and type of its file system. Without mounts, the first directory of its path.
@@ -393,17 +399,44 @@ impl Run {
         without_rank.count() as u64 + with_rank.max(self.reduced_ranks())
     }
 
-    /// Number of nodes, with those that a reduced record stands for.
+    /// Number of nodes, with those that a reduced record stands for; those of ranks whose node is not known are not in it. `None` if
+    /// no node is known.
     #[must_use]
-    pub fn node_count(&self) -> u64 {
+    pub fn node_count(&self) -> Option<u64> {
         let reduced = self.processes.iter().map(|process| u64::from(process.reduction.nodes)).max();
-        reduced.unwrap_or_default().max(self.nodes.len() as u64)
+        Some(reduced.unwrap_or_default().max(self.nodes.len() as u64)).filter(|count| *count > 0)
+    }
+
+    /// How many processes some are, by their numbers. One that stands for all ranks together and single ranks beside it are
+    /// the same ranks, since what a record of all ranks is of, all of them did.
+    #[must_use]
+    pub fn count_of(&self, numbers: impl IntoIterator<Item = u32>) -> u64 {
+        let (mut single, mut together) = (0_u64, 0_u64);
+        for process in numbers.into_iter().filter_map(|number| self.processes.get(number as usize)) {
+            match u64::from(process.reduction.ranks) {
+                0 => single += 1,
+                ranks => together = together.max(ranks),
+            }
+        }
+        single.max(together)
+    }
+
+    /// What another tool counted of all of a process's accesses, its part of what it counted of all ranks among them.
+    pub fn whole<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a WholeDef> {
+        let of_all = self.processes.iter().filter(|other| !other.reduction.is_none() && process.reduction.is_none());
+        process.whole.iter().chain(of_all.flat_map(|other| &other.whole))
     }
 
     /// Ranks that the largest reduced record stands for; 0 without one.
     #[must_use]
     pub fn reduced_ranks(&self) -> u64 {
         self.processes.iter().map(|process| u64::from(process.reduction.ranks)).max().unwrap_or_default()
+    }
+
+    /// Whether it was made of another tool's log, which does not tell everything.
+    #[must_use]
+    pub fn was_log(&self) -> bool {
+        self.settings.iter().any(|(name, _)| name == crate::darshan::SOURCE)
     }
 
     /// Number of different ranks.

@@ -110,6 +110,7 @@ impl Run {
                 stream.storage &= stream.chosen;
             }
             process.profiles.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
+            process.whole.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
             process.reduction.spreads.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
             // Bytes over time are of all files together.
             process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
@@ -147,6 +148,7 @@ fn cut_to(process: &mut Process, window: (u64, u64)) -> u64 {
         overlaps(start, end, window)
     });
     process.profiles.clear();
+    process.whole.clear();
     process.reduction.spreads.clear();
     let mut unsure = 0_u64;
     process.missing.retain(|missing| {

@@ -66,6 +66,12 @@ pub fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// `1 node`, `2 nodes`, `unknown nodes`.
+#[must_use]
+pub fn nodes(count: Option<u64>) -> String {
+    count.map_or_else(|| "unknown nodes".into(), |count| counted(count, "node"))
+}
+
 /// `1 process`, `2 processes`.
 #[must_use]
 pub fn processes(value: u64) -> String {

@@ -4,6 +4,7 @@
 use crate::cli::CheckArgs;
 use crate::exit::Exit;
 use crate::load::filters::{self, Filters};
+use crate::load::origin::{Kept, Origin};
 use crate::load::{self, Problem, Source, find, model::Input};
 use crate::render::{Cell, Part, Report, Table, View, units};
 use anyhow::Result;
@@ -17,6 +18,8 @@ use trace_format::read::{BlockRef, Columns, Decoder, RegionRef};
 pub enum State {
     /// Every checksum is right and the file ends as a finished one does.
     Complete,
+    /// As complete, but operations that should have segments have none: those of `missing_segments`.
+    Folded,
     /// The end is missing; what is there is right.
     Cut,
     /// Something inside is wrong.
@@ -40,7 +43,7 @@ pub struct FileCheck {
     pub blocks: u64,
     /// Segments that were decoded.
     pub segments: u64,
-    /// Segments that were folded into counters by the tracer.
+    /// Operations that should have segments and were folded into counters.
     pub missing_segments: u64,
     /// Segments that should be there and cannot be read.
     pub lost_segments: u64,
@@ -148,16 +151,22 @@ fn one(input: &Input) -> FileCheck {
         sums.processes += region.processes;
         sums.problems.extend(region.problems);
     }
+    sums.problems.extend(input.converted.iter().flat_map(|converted| converted.problems.iter().cloned()));
     sums.problems.sort();
     sums.problems.dedup();
     let state = match (sums.problems.len(), input.trace.complete) {
-        (0, true) => State::Complete,
+        (0, true) if sums.missing == 0 => State::Complete,
+        (0, true) => State::Folded,
         // One problem, that of the missing end, and perhaps the frame that the cut went through.
         (_, false) if sums.problems.iter().all(is_cut) => State::Cut,
         _ => State::Damaged,
     };
     let advice = match state {
         State::Complete => None,
+        State::Folded => {
+            let filters = filters::active(input.trace.job.settings.iter());
+            Some(Origin::of(&input.trace.job.settings).missing_hint(filters::count_operations(&filters)).to_owned())
+        }
         State::Cut => Some(
             "every verb reads what is there; was the disk full, or the program killed while it wrote the trace?"
                 .to_owned(),
@@ -213,7 +222,7 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
         say(place.offset, format!("the index speaks of {indexed} blocks, {blocks} are there"));
     }
     match &region.process {
-        Some(process) => sums.missing = process.info.missing,
+        Some(process) => sums.missing = Kept::missing(&input.trace.job, process),
         None => say(place.offset, "the region has no readable process block".into()),
     }
     if decoded > expected {
@@ -266,8 +275,12 @@ impl Report for CheckReport {
             parts.push(Part::Lines(problems));
         }
         let count = |state| self.files.iter().filter(|file| file.state == state).count();
+        let folded = match count(State::Folded) {
+            0 => String::new(),
+            some => format!(" {some} whole with operations that have no segments,"),
+        };
         parts.push(Part::Lines(vec![format!(
-            "{} files: {} complete, {} cut, {} damaged, {} unreadable; {} segments read, {} lost",
+            "{} files: {} complete,{folded} {} cut, {} damaged, {} unreadable; {} segments read, {} lost",
             self.files.len(),
             count(State::Complete),
             count(State::Cut),
@@ -289,6 +302,7 @@ fn files(files: &[FileCheck]) -> Table {
     let rows = other.into_iter().chain(whole).map(|file| {
         let state = match file.state {
             State::Complete => "complete",
+            State::Folded => "folded",
             State::Cut => "cut",
             State::Damaged => "damaged",
             State::Unreadable => "unreadable",

@@ -103,11 +103,11 @@ impl Report for CompareReport {
         let mut parts: Vec<Part> = result.before.missing.scope_part().into_iter().collect();
         let run = |part: &RunPart| {
             format!(
-                "{}: {} ranks, {} processes on {} nodes, {} in calls",
+                "{}: {} ranks, {} processes on {}, {} in calls",
                 part.key,
                 part.ranks,
                 part.processes,
-                part.nodes,
+                units::nodes(part.nodes),
                 units::duration(part.time_ns)
             )
         };

@@ -66,6 +66,11 @@ fn share(part: u64, whole: u64) -> Cell {
     if whole > 0 { Cell::Share(part as f64 / whole as f64) } else { Cell::None }
 }
 
+/// A count that may not be known.
+fn some(known: bool, count: u64) -> Cell {
+    if known { Cell::Count(count) } else { Cell::None }
+}
+
 fn accesses(rows: &[AccessRow]) -> Table {
     let row = |row: &AccessRow| {
         vec![
@@ -75,11 +80,12 @@ fn accesses(rows: &[AccessRow]) -> Table {
             Cell::Count(row.nested),
             Cell::Bytes(row.bytes),
             Cell::Duration(row.time_ns),
-            Cell::Duration(row.max_ns),
-            share(row.consecutive, row.calls),
-            Cell::Count(row.consecutive),
-            share(row.sequential, row.calls),
-            Cell::Count(row.sequential),
+            row.max_ns.map_or(Cell::None, Cell::Duration),
+            share(row.consecutive, row.ordered),
+            some(row.ordered > 0, row.consecutive),
+            share(row.sequential, row.ordered),
+            some(row.ordered > 0, row.sequential),
+            Cell::Count(row.ordered),
         ]
     };
     let columns = vec![
@@ -94,6 +100,7 @@ fn accesses(rows: &[AccessRow]) -> Table {
         ("", "consecutive"),
         ("Sequential", "sequential_share"),
         ("", "sequential"),
+        ("", "ordered"),
     ];
     let title = "Reads and writes, those inside other layers' calls too";
     table("accesses", title, columns, rows.iter().map(row).collect())
@@ -139,10 +146,10 @@ fn patterns(rows: &[PatternRow]) -> Table {
             common(&row.sizes),
             common(&row.strides),
             Cell::Count(row.switches),
-            share(row.file_unaligned, row.accesses),
-            Cell::Count(row.file_unaligned),
+            share(row.file_unaligned, row.file_known),
+            some(row.file_known > 0, row.file_unaligned),
             share(row.memory_unaligned, row.memory_known),
-            Cell::Count(row.memory_unaligned),
+            some(row.memory_known > 0, row.memory_unaligned),
         ]
     };
     let columns = vec![
@@ -166,9 +173,10 @@ fn times(result: &Characterization) -> Table {
             Cell::Text(row.kind.into()),
             Cell::Duration(row.mean_ns as u64),
             Cell::Share(row.of_runtime),
-            Cell::Duration(row.min_ns),
-            Cell::Duration(row.max_ns),
-            Cell::Text(row.slowest.clone()),
+            row.min_ns.map_or(Cell::None, Cell::Duration),
+            row.max_ns.map_or(Cell::None, Cell::Duration),
+            if row.slowest.is_empty() { Cell::None } else { Cell::Text(row.slowest.clone()) },
+            row.deviation_ns.map_or(Cell::None, |deviation| Cell::Duration(deviation as u64)),
         ]
     });
     let columns = vec![
@@ -179,6 +187,7 @@ fn times(result: &Characterization) -> Table {
         ("Least", "min_s"),
         ("Most", "max_s"),
         ("by", "slowest"),
+        ("Deviation", "deviation_s"),
     ];
     table("times", "Time per process; program: all calls that it made itself", columns, rows.collect())
 }
@@ -247,7 +256,6 @@ fn places(result: &Characterization) -> Table {
 
 fn files(result: &Characterization) -> Table {
     let row = |row: &FileUse| {
-        let data = row.reads.saturating_add(row.writes);
         let [read, write, other] = row.time_ns;
         vec![
             Cell::Path(row.file.clone()),
@@ -261,8 +269,8 @@ fn files(result: &Characterization) -> Table {
             Cell::Duration(read),
             Cell::Duration(write),
             Cell::Duration(other),
-            share(row.consecutive, data),
-            share(row.sequential, data),
+            share(row.consecutive, row.ordered),
+            share(row.sequential, row.ordered),
             Cell::Moment(row.first_ns),
             Cell::Moment(row.last_ns),
         ]

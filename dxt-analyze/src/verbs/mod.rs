@@ -49,13 +49,14 @@ use crate::cli::{Cli, Inputs, Output, Verb};
 use crate::exit::{Exit, UsageError};
 use crate::findings::Finding;
 use crate::layouts::Rules;
+use crate::limits::TEXT_BYTES;
 use crate::load::select::{self, Selection};
 use crate::load::{self, FileLayout, Run};
 use crate::pattern::Pattern;
 use crate::render::{self, Format, Report, Style};
 use crate::thresholds::Thresholds;
-use anyhow::{Context, Result};
-use std::io::{BufWriter, IsTerminal, Write};
+use anyhow::{Context, Result, ensure};
+use std::io::{BufWriter, IsTerminal, Read as _, Write};
 use std::path::Path;
 use trace_format::op::Layer;
 
@@ -176,7 +177,15 @@ fn open(inputs: &Inputs) -> Result<Run> {
 fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
     let Some(path) = path else { return Ok(Thresholds::default()) };
     let place = || format!("failed to read the thresholds in {}", path.display());
-    Thresholds::parse(&std::fs::read_to_string(path).with_context(place)?).with_context(place)
+    Thresholds::parse(&text(path).with_context(place)?).with_context(place)
+}
+
+/// The text of a file that the user named, if it is no longer than such a text can be.
+fn text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
+    ensure!(text.len() as u64 <= TEXT_BYTES, "it is longer than {} MiB", TEXT_BYTES >> 20);
+    Ok(text)
 }
 
 fn selection(inputs: &Inputs) -> Result<Selection> {
@@ -203,8 +212,7 @@ fn layouts(run: &Run, path: Option<&Path>) -> Result<Vec<Option<FileLayout>>> {
         match path {
             None => None,
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("failed to read the layouts in {}", path.display()))?;
+                let text = text(path).with_context(|| format!("failed to read the layouts in {}", path.display()))?;
                 let parsed = Rules::parse(&text);
                 Some(parsed.map_err(|error| {
                     UsageError(format!("failed to read the layouts in {}: {error:#}", path.display()))

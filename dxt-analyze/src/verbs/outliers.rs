@@ -136,8 +136,7 @@ fn operations(
         operation_findings(&result.operations, args.metric, io_ns, &populations(run, layouts, groups), &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
-            "the trace holds counters and no single operations (DXT_ENABLE=counters): --by rank, node or file compares sums"
-                .into()
+            format!("{}: --by rank, node or file compares sums", run.origin().counters_and_no("single operations"))
         } else {
             "there are no reads or writes to compare".into()
         });
@@ -203,13 +202,15 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
     let text = match kind {
         UnitKind::Target if !empty => return None,
         UnitKind::Target if run.counters_only() => {
-            "the trace holds counters and no offsets (DXT_ENABLE=counters): bytes cannot be assigned to storage targets"
+            let why = run.origin().counters_and_no("offsets");
+            return Some(format!("{why}: bytes cannot be assigned to storage targets"));
         }
         UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
         UnitKind::Rank | UnitKind::Node if run.reduced_ranks() > 0 => {
             "files that all ranks share were reduced to sums over the ranks and are left out here: `summary` shows the \
              fastest and the slowest rank of each"
         }
+        UnitKind::Node if run.nodes.is_empty() => "the nodes of the ranks are not known",
         _ if empty => "there are no reads or writes to compare",
         _ => return None,
     };

@@ -14,7 +14,7 @@ use crate::cli::StripesArgs;
 use crate::exit::UsageError;
 use crate::findings;
 use crate::limits::TRIAL_FILES;
-use crate::load::{FileLayout, LayoutOrigin, Run};
+use crate::load::{FileLayout, LayoutOrigin, Origin, Run};
 use crate::progress::Bar;
 use crate::render::{Part, Report, View, units};
 use crate::scan::{Lost, scan};
@@ -188,9 +188,13 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     let mut out = Vec::new();
     if result.missing.counted_operations > 0 {
         out.push(format!(
-            "{} operations were counted and have no offsets (DXT_ENABLE=counters): they are not in this audit. `summary` shows \
-             how many accesses begin off a stripe boundary.",
-            units::count(result.missing.counted_operations)
+            "{} operations were counted and have no offsets ({}): they are not in this audit. `summary` shows how many accesses \
+             begin off a stripe boundary.",
+            units::count(result.missing.counted_operations),
+            match result.missing.origin {
+                Origin::Trace => "DXT_ENABLE=counters",
+                Origin::Darshan => "DXT has none of them",
+            }
         ));
     }
     if result.files.iter().any(|file| file.layout.origin == LayoutOrigin::Guess) {

@@ -96,7 +96,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         "{}, {}, {}, {}",
         units::counted(summary.ranks, "rank"),
         units::processes(summary.processes),
-        units::counted(summary.nodes, "node"),
+        units::nodes(summary.nodes),
         units::counted(summary.files, "file")
     );
     out.push(("traced", seen));
@@ -108,12 +108,17 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     match (summary.counted_operations, summary.segments) {
         (0, segments) => out.push(("segments", format!("{}{missing}", units::count(segments)))),
         (_, 0) => {
-            out.push(("segments", format!("none, as asked for (DXT_ENABLE=counters): {counted} calls are counted")));
+            let none = summary.missing.origin.without_segments();
+            out.push(("segments", format!("{none}: {counted} calls are counted")));
         }
         (_, some) => {
             out.push((
                 "segments",
-                format!("{}{missing}; {counted} calls counted without, as asked for or by design", units::count(some)),
+                format!(
+                    "{}{missing}; {counted} calls counted without, {}",
+                    units::count(some),
+                    summary.missing.origin.some_without_segments()
+                ),
             ));
         }
     }
@@ -136,6 +141,9 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
 }
 
 fn operations(summary: &Summary) -> Table {
+    // A log has one time for several kinds of calls, which stands with one of them.
+    let of_log = summary.job.settings.contains_key(crate::darshan::SOURCE);
+    let time = |ns: u64| if ns == 0 && of_log { Cell::None } else { Cell::Duration(ns) };
     let rows = summary.operations.iter().map(|row| {
         let mut label = row.group.op.clone();
         for part in [row.group.mode.as_str(), if row.failed { "(failed)" } else { "" }] {
@@ -163,9 +171,9 @@ fn operations(summary: &Summary) -> Table {
             Cell::Count(row.count),
             Cell::Count(row.missing),
             if data { Cell::Bytes(row.bytes) } else { Cell::None },
-            Cell::Duration(row.time_ns),
+            time(row.time_ns),
             // A Darshan log has the longest only of reads and writes.
-            if row.max_ns == 0 && row.time_ns > 0 { Cell::None } else { Cell::Duration(row.max_ns) },
+            if row.max_ns == 0 && row.time_ns > 0 { Cell::None } else { time(row.max_ns) },
             row.bandwidth.map_or(Cell::None, Cell::Rate),
         ]
     });

@@ -70,7 +70,7 @@ pub(super) fn read_off(run: &Run, activity: &Activity<'_>, grids: &Grids, lost: 
 
 fn nothing(run: &Run) -> String {
     if run.counters_only() {
-        "the trace holds counters and no single operations (DXT_ENABLE=counters): it has no times".into()
+        format!("{}: it has no times", run.origin().counters_and_no("single operations"))
     } else {
         "there are no calls to show".into()
     }

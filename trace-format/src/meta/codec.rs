@@ -1,9 +1,16 @@
 //! The one file that names bincode: how a section's value becomes bytes and back. Configuration: bincode 2 "standard",
 //! that is little-endian, variable-length integers (bincode 2 specification, spec.md).
 
+#[cfg(feature = "read")]
+use super::metered::Metered;
 use crate::error::{Error, Result};
-use crate::limits::METADATA_BYTES;
-use serde::{Serialize, de::DeserializeOwned};
+#[cfg(feature = "read")]
+use crate::{limits::METADATA_BYTES, read::Meter};
+#[cfg(feature = "read")]
+use bincode::serde::BorrowedSerdeDecoder;
+use serde::Serialize;
+#[cfg(feature = "read")]
+use serde::de::DeserializeOwned;
 
 /// Encodes `value` behind its tag and length. Values of this crate's types always encode.
 pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
@@ -20,14 +27,19 @@ pub(super) fn list_section<T: Serialize>(tag: u16, list: &[T], out: &mut Vec<u8>
     }
 }
 
-/// Decodes one section's bytes; bytes after the value are a newer writer's and are ignored.
-#[cfg_attr(not(feature = "read"), expect(dead_code, reason = "the writing half does not decode"))]
-pub(super) fn value<T: DeserializeOwned>(what: &'static str, bytes: &[u8], offset: u64) -> Result<T> {
+/// Decodes one section's bytes, counting what they become; bytes after the value are a newer writer's and are ignored.
+#[cfg(feature = "read")]
+pub(super) fn value<T: DeserializeOwned>(
+    what: &'static str,
+    bytes: &[u8],
+    offset: u64,
+    meter: &Meter<'_>,
+) -> Result<T> {
     let config = bincode::config::standard().with_limit::<{ METADATA_BYTES as usize }>();
-    bincode::serde::decode_from_slice(bytes, config).map(|(value, _)| value).map_err(|error| Error::Malformed {
-        what,
-        offset,
-        why: error.to_string(),
+    let mut decoder = BorrowedSerdeDecoder::from_slice(bytes, config, ());
+    let decoded = T::deserialize(Metered { inner: decoder.as_deserializer(), meter });
+    decoded.map_err(|error| {
+        meter.error(what, offset).unwrap_or_else(|| Error::Malformed { what, offset, why: error.to_string() })
     })
 }
 

@@ -98,18 +98,24 @@ impl Job {
     /// From the decompressed payload of the job frame at file offset `offset`.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if a section makes no sense.
+    /// [`crate::Error::Malformed`] if a section makes no sense, [`crate::Error::Limit`] if it becomes too much.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
+        Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
+    }
+
+    /// As [`Self::decode`]; what is made counts.
+    #[cfg(feature = "read")]
+    pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut job = Self::default();
         for section in codec::sections(block, offset) {
             let (tag, bytes) = section?;
             match tag {
-                tag::INFO => job.info = codec::value("the job's description", bytes, offset)?,
-                tag::OPS => job.ops = codec::value("the operation table", bytes, offset)?,
-                tag::NAMES => job.names = codec::value("the job's names", bytes, offset)?,
-                tag::MOUNTS => job.mounts = codec::value("the job's mounts", bytes, offset)?,
-                tag::SETTINGS => job.settings = codec::value("the job's settings", bytes, offset)?,
+                tag::INFO => job.info = codec::value("the job's description", bytes, offset, meter)?,
+                tag::OPS => job.ops = codec::value("the operation table", bytes, offset, meter)?,
+                tag::NAMES => job.names = codec::value("the job's names", bytes, offset, meter)?,
+                tag::MOUNTS => job.mounts = codec::value("the job's mounts", bytes, offset, meter)?,
+                tag::SETTINGS => job.settings = codec::value("the job's settings", bytes, offset, meter)?,
                 _ => {}
             }
         }

@@ -4,8 +4,11 @@
 mod codec;
 mod data_sets;
 mod job;
+#[cfg(feature = "read")]
+mod metered;
 mod mpi_io;
 mod process;
+mod whole;
 
 pub use data_sets::{DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
@@ -14,6 +17,7 @@ pub use process::{
     ClockSource, FileDef, FileKind, HeatDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process,
     ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
 };
+pub use whole::{Order, WholeDef};
 
 /// The id of a file: FNV-1a, 64 bits, of its path's bytes. The same file has the same id in every process of a job.
 #[must_use]

@@ -3,6 +3,7 @@
 use super::codec;
 use super::data_sets::DataSetDef;
 use super::mpi_io::{DatatypeUse, HintDef};
+use super::whole::WholeDef;
 use crate::coded::coded;
 use crate::counters::Counters;
 use crate::op::Layer;
@@ -25,6 +26,7 @@ mod tag {
     pub(super) const DATATYPES: u16 = 11;
     pub(super) const DATA_SETS: u16 = 12;
     pub(super) const HEAT: u16 = 13;
+    pub(super) const WHOLE: u16 = 14;
 }
 
 /// The clock behind the segments.
@@ -291,6 +293,9 @@ pub struct Process {
     /// Bytes over time, as far as no segments say so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heat: Vec<HeatDef>,
+    /// What another tool counted of all accesses, instead of what segments tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub whole: Vec<WholeDef>,
 }
 
 impl Reduction {
@@ -302,6 +307,33 @@ impl Reduction {
 }
 
 impl Process {
+    /// Bytes of memory that its tables take, without what allocations round up.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        let paths: usize = self.files.iter().flat_map(|file| &file.path).map(Vec::len).sum();
+        let layouts: usize = self.layouts.iter().map(|layout| layout.bytes.len()).sum();
+        let notes: usize = self.notes.iter().map(|note| note.what.len()).sum();
+        let heat: usize = self.heat.iter().map(|def| size_of_val(def.bytes.as_slice())).sum();
+        let sets = |set: &DataSetDef| set.path.len() + size_of_val(set.accesses.as_slice());
+        let sets: usize = self.data_sets.iter().map(sets).sum();
+        let lists = [
+            size_of_val(self.threads.as_slice()),
+            size_of_val(self.files.as_slice()),
+            size_of_val(self.streams.as_slice()),
+            size_of_val(self.layouts.as_slice()),
+            size_of_val(self.missing.as_slice()),
+            size_of_val(self.hints.as_slice()),
+            size_of_val(self.datatypes.as_slice()),
+            size_of_val(self.data_sets.as_slice()),
+            size_of_val(self.profiles.as_slice()),
+            size_of_val(self.reduction.spreads.as_slice()),
+            size_of_val(self.heat.as_slice()),
+            size_of_val(self.whole.as_slice()),
+        ];
+        let info = size_of::<Self>() + self.info.exe.len() + self.info.node.len() + self.info.ended_by.len();
+        (info + lists.into_iter().sum::<usize>() + paths + layouts + notes + heat + sets) as u64
+    }
+
     /// The block's sections as bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -323,36 +355,44 @@ impl Process {
         codec::list_section(tag::DATATYPES, &self.datatypes, &mut out);
         codec::list_section(tag::DATA_SETS, &self.data_sets, &mut out);
         codec::list_section(tag::HEAT, &self.heat, &mut out);
+        codec::list_section(tag::WHOLE, &self.whole, &mut out);
         out
     }
 
     /// From the decompressed payload of the process frame at file offset `offset`.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if a section makes no sense.
+    /// [`crate::Error::Malformed`] if a section makes no sense, [`crate::Error::Limit`] if it becomes too much.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
+        Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
+    }
+
+    /// As [`Self::decode`]; what is made counts.
+    #[cfg(feature = "read")]
+    pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut process = Self::default();
         for section in codec::sections(block, offset) {
             let (tag, bytes) = section?;
             match tag {
-                tag::INFO => process.info = codec::value("a process's description", bytes, offset)?,
-                tag::THREADS => process.threads = codec::value("a thread table", bytes, offset)?,
-                tag::FILES => process.files = codec::value("a file table", bytes, offset)?,
-                tag::STREAMS => process.streams = codec::value("a stream table", bytes, offset)?,
-                tag::LAYOUTS => process.layouts = codec::value("a layout table", bytes, offset)?,
-                tag::MISSING => process.missing = codec::value("counters of missing segments", bytes, offset)?,
-                tag::NOTES => process.notes = codec::value("notes", bytes, offset)?,
-                tag::PROFILES => process.profiles = codec::value("profiles", bytes, offset)?,
+                tag::INFO => process.info = codec::value("a process's description", bytes, offset, meter)?,
+                tag::THREADS => process.threads = codec::value("a thread table", bytes, offset, meter)?,
+                tag::FILES => process.files = codec::value("a file table", bytes, offset, meter)?,
+                tag::STREAMS => process.streams = codec::value("a stream table", bytes, offset, meter)?,
+                tag::LAYOUTS => process.layouts = codec::value("a layout table", bytes, offset, meter)?,
+                tag::MISSING => process.missing = codec::value("counters of missing segments", bytes, offset, meter)?,
+                tag::NOTES => process.notes = codec::value("notes", bytes, offset, meter)?,
+                tag::PROFILES => process.profiles = codec::value("profiles", bytes, offset, meter)?,
                 tag::SPREADS => {
-                    let reduction: Reduction = codec::value("spreads over ranks", bytes, offset)?;
+                    let reduction: Reduction = codec::value("spreads over ranks", bytes, offset, meter)?;
                     // Of no ranks it says nothing.
                     process.reduction = if reduction.is_none() { Reduction::default() } else { reduction };
                 }
-                tag::HINTS => process.hints = codec::value("hints", bytes, offset)?,
-                tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset)?,
-                tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset)?,
-                tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset)?,
+                tag::HINTS => process.hints = codec::value("hints", bytes, offset, meter)?,
+                tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset, meter)?,
+                tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
+                tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
+                tag::WHOLE => process.whole = codec::value("what was counted of all accesses", bytes, offset, meter)?,
                 _ => {}
             }
         }

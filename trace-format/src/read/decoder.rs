@@ -1,15 +1,20 @@
 //! Decodes payloads; keeps its working memory between them. One per thread.
 
 use super::frames::BlockRef;
+use super::room::{Meter, Room};
 use super::source::{Source, fill};
 use crate::columns::{self, Columns};
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, FRAME_HEADER_BYTES, FrameHeader, codec, crc, kind};
 use crate::limits;
 use std::io::Read;
+use std::sync::{Mutex, PoisonError};
 
 /// Metadata of at most so many bytes is unpacked by the decoder that is kept, since making one costs more than that.
 const SMALL: u32 = 1 << 20;
+
+/// Held while metadata beyond that is unpacked and decoded.
+static LARGE: Mutex<()> = Mutex::new(());
 
 /// Decodes frames.
 #[derive(Default)]
@@ -40,30 +45,55 @@ impl Decoder {
         Ok(&self.columns)
     }
 
-    /// The payload of a metadata frame.
+    /// What `decode` makes of the payload of a metadata frame; buffers and what is made take `room`.
     ///
     /// # Errors
-    /// As [`Self::block`].
-    pub(super) fn metadata<S: Source + ?Sized>(
+    /// As [`Self::block`], [`Error::Limit`] if there is not enough room, and those of `decode`.
+    pub(super) fn metadata<S: Source + ?Sized, T>(
         &mut self,
         source: &S,
         offset: u64,
         frame: &FrameHeader,
-    ) -> Result<&[u8]> {
+        room: &Room,
+        decode: impl FnOnce(&[u8], &Meter<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if frame.raw <= SMALL {
+            self.fetch(source, offset, frame)?;
+            if frame.codec != codec::STORED {
+                self.inflate(offset, frame)?;
+            }
+            let raw = if frame.codec == codec::STORED { &self.stored } else { &self.raw };
+            return decode(raw, &Meter::new(room));
+        }
+        // Large ones come one at a time: what fits then does not depend on what other threads do. Their buffers are not kept.
+        let _alone = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        let buffers = u64::from(frame.stored).saturating_add(u64::from(frame.raw));
+        let _lent = room.lend("a metadata block's buffers", buffers, offset)?;
+        let decoded = self.large(source, offset, frame).and_then(|raw| decode(raw, &Meter::new(room)));
+        (self.stored, self.raw) = (Vec::new(), Vec::new());
+        decoded
+    }
+
+    /// The payload of a large metadata frame.
+    fn large<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<&[u8]> {
         self.fetch(source, offset, frame)?;
         if frame.codec == codec::STORED {
             return Ok(&self.stored);
-        }
-        if frame.raw <= SMALL {
-            self.inflate(offset, frame)?;
-            return Ok(&self.raw);
         }
         // Grows with what really comes out, so that a claimed size costs nothing.
         self.raw.clear();
         let limit = u64::from(frame.raw);
         let undone = zstd::stream::read::Decoder::with_buffer(self.stored.as_slice()).and_then(|mut decoder| {
             decoder.window_log_max(limits::WINDOW_LOG)?;
-            decoder.take(limit + 1).read_to_end(&mut self.raw)
+            let mut unpacked = decoder.take(limit + 1);
+            loop {
+                // By doubling, but never beyond what the frame claims.
+                let more = self.raw.len().max(SMALL as usize).min((limit as usize + 1).saturating_sub(self.raw.len()));
+                self.raw.reserve_exact(more);
+                if unpacked.by_ref().take(more as u64).read_to_end(&mut self.raw)? < more || more == 0 {
+                    return Ok(self.raw.len());
+                }
+            }
         });
         Self::same_size(undone, offset, frame)?;
         Ok(&self.raw)

@@ -3,11 +3,14 @@
 
 mod decoder;
 mod frames;
+mod room;
 mod source;
 mod trace;
 
 pub use crate::columns::Columns;
 pub use decoder::Decoder;
 pub use frames::BlockRef;
+pub(crate) use room::Meter;
+pub use room::Room;
 pub use source::Source;
 pub use trace::{Problem, Region, RegionRef, Trace};

@@ -3,11 +3,13 @@
 
 use super::decoder::Decoder;
 use super::frames::{BlockRef, Frames, Step};
+use super::room::{Meter, Room};
 use super::source::{Source, fill};
 use crate::error::{Error, Result};
 use crate::frame::{FILE_HEADER_BYTES, FileHeader, INDEX_ENTRY_BYTES, IndexEntry, TRAILER_BYTES, Trailer, kind};
 use crate::limits;
 use crate::meta::{Job, Process};
+use std::sync::Arc;
 
 /// Something that could not be read.
 #[derive(Debug)]
@@ -44,11 +46,20 @@ pub struct Region {
     pub problems: Vec<Problem>,
 }
 
+/// What a block that was found takes, and a region, in lists that grow by doubling.
+const BLOCK_REF_BYTES: u64 = 2 * size_of::<BlockRef>() as u64;
+const REGION_REF_BYTES: u64 = 2 * size_of::<RegionRef>() as u64;
+
+/// Largest job block that is small, and what its tables may take.
+const SMALL_JOB: u32 = 64 << 10;
+const SMALL_JOB_BYTES: u64 = 4 << 20;
+
 /// An open trace.
 #[derive(Debug)]
 pub struct Trace<S> {
     source: S,
     size: u64,
+    room: Arc<Room>,
     /// The job block; empty if it is lost.
     pub job: Job,
     /// Process regions, in file order.
@@ -67,6 +78,14 @@ impl<S: Source> Trace<S> {
     /// # Errors
     /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] if not even the header is whole, [`Error::Io`].
     pub fn open(source: S) -> Result<Self> {
+        Self::open_within(source, Arc::default())
+    }
+
+    /// As [`Self::open`]; what is read of it takes `room`, which other traces may share.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and [`Error::Limit`].
+    pub fn open_within(source: S, room: Arc<Room>) -> Result<Self> {
         let size = source.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         let mut bytes = [0; FILE_HEADER_BYTES];
         let there = FILE_HEADER_BYTES.min(usize::try_from(size).unwrap_or(FILE_HEADER_BYTES));
@@ -81,7 +100,7 @@ impl<S: Source> Trace<S> {
             Err(error) => return Err(error),
         };
         let (job, regions, complete) = (Job::default(), Vec::new(), false);
-        let mut trace = Self { source, size, job, regions, problems, complete, expected_regions };
+        let mut trace = Self { source, size, room, job, regions, problems, complete, expected_regions };
         let body_end = match trace.read_index() {
             Ok(end) => {
                 trace.complete = true;
@@ -116,6 +135,8 @@ impl<S: Source> Trace<S> {
             let why = format!("it speaks of a file of {needed} bytes, this one has {}", self.size);
             return Err(Error::Malformed { what: "the trailer", offset: at, why });
         }
+        // An entry is on disk about as long as it is in memory.
+        self.room.keep("the index", 3 * length, at)?;
         let mut index = vec![0; length as usize];
         fill(&self.source, trailer.index_offset, &mut index)?;
         let mut regions = Vec::with_capacity(trailer.regions as usize);
@@ -149,6 +170,7 @@ impl<S: Source> Trace<S> {
             let end = offset + frame.frame_bytes();
             match regions.last_mut() {
                 Some(last) if last.number == frame.region => last.length = end - last.offset,
+                _ if self.room.keep("the list of regions", REGION_REF_BYTES, offset).is_err() => break,
                 _ => regions.push(RegionRef { number: frame.region, offset, length: end - offset, entry: None }),
             }
         }
@@ -162,8 +184,11 @@ impl<S: Source> Trace<S> {
             match step {
                 Step::Other(offset, frame) if frame.kind == kind::JOB => {
                     let mut decoder = Decoder::default();
-                    let raw = decoder.metadata(&self.source, offset, &frame);
-                    match raw.and_then(|raw| Job::decode(raw, offset)) {
+                    let decode = |raw: &[u8], meter: &Meter<'_>| Job::decode_within(raw, offset, meter);
+                    // Small ones, of which a job may have thousands, do not take the room of other tables.
+                    let own = Room::new(SMALL_JOB_BYTES);
+                    let room = if frame.raw <= SMALL_JOB { &own } else { self.room.as_ref() };
+                    match decoder.metadata(&self.source, offset, &frame, room, decode) {
                         Ok(job) => self.job = job,
                         Err(error) => self.problems.push(Problem { offset, error }),
                     }
@@ -178,7 +203,10 @@ impl<S: Source> Trace<S> {
                     break;
                 }
                 Step::Other(..) => {}
-                Step::Lost(offset, error) => self.problems.push(Problem { offset, error }),
+                Step::Lost(offset, error) if self.problems.len() < limits::PROBLEMS => {
+                    self.problems.push(Problem { offset, error });
+                }
+                Step::Lost(..) => {}
             }
         }
         let (offset, error) = missing;
@@ -197,10 +225,16 @@ impl<S: Source> Trace<S> {
         let mut out = Region { expected_segments: region.entry.map(|entry| entry.segments), ..Region::default() };
         for step in Frames::new(&self.source, region.offset, region.offset + region.length) {
             match step {
-                Step::Block(block) => out.blocks.push(block),
+                Step::Block(block) => match self.room.keep("the list of blocks", BLOCK_REF_BYTES, block.offset) {
+                    Ok(()) => out.blocks.push(block),
+                    Err(error) => {
+                        out.problems.push(Problem { offset: block.offset, error });
+                        break;
+                    }
+                },
                 Step::Other(offset, frame) if frame.kind == kind::PROCESS && out.process.is_none() => {
-                    let process = decoder.metadata(&self.source, offset, &frame);
-                    match process.and_then(|raw| Process::decode(raw, offset)) {
+                    let decode = |raw: &[u8], meter: &Meter<'_>| Process::decode_within(raw, offset, meter);
+                    match decoder.metadata(&self.source, offset, &frame, &self.room, decode) {
                         Ok(process) => {
                             out.expected_segments = Some(process.info.segments);
                             out.process = Some(process);
@@ -209,7 +243,10 @@ impl<S: Source> Trace<S> {
                     }
                 }
                 Step::Other(..) => {}
-                Step::Lost(offset, error) => out.problems.push(Problem { offset, error }),
+                Step::Lost(offset, error) if out.problems.len() < limits::PROBLEMS => {
+                    out.problems.push(Problem { offset, error });
+                }
+                Step::Lost(..) => {}
             }
         }
         out

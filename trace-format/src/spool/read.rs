@@ -97,13 +97,24 @@ impl Spool {
             return Err(Error::Malformed { what, offset: header::VERSION as u64, why });
         }
         let mut parts: [Vec<u8>; PARTS] = std::array::from_fn(|_| Vec::new());
+        // Parts do not overlap, so together they are no longer than the file.
+        let mut unclaimed = size;
         for (number, bytes) in parts.iter_mut().enumerate() {
             let at = header::PARTS + number * PART_BYTES;
             let (offset, capacity, used) = (u64_at(&head, at), u64_at(&head, at + 8), u64_at(&head, at + 16));
             let there = size.saturating_sub(offset);
             let length = used.min(capacity).min(there);
             limits::check("bytes of a spool's part", length, limits::SPOOL_PART_BYTES, at as u64)?;
-            bytes.resize(usize::try_from(length).unwrap_or(0), 0);
+            unclaimed = unclaimed.checked_sub(length).ok_or_else(|| Error::Malformed {
+                what,
+                offset: at as u64,
+                why: "its parts are longer than the file together".into(),
+            })?;
+            let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+            // A file with holes can be longer than memory.
+            let no_room = |_| io(offset, length)(std::io::ErrorKind::OutOfMemory.into());
+            bytes.try_reserve_exact(wanted).map_err(no_room)?;
+            bytes.resize(wanted, 0);
             source.read_exact_at(offset, bytes).map_err(io(offset, length))?;
         }
         Ok(Self { header: head, parts })

@@ -321,10 +321,11 @@ impl Segments {
         let (mut counters, mut previous) = (Counters::default(), stream.previous());
         let ordered = stream.has_order();
         for (_, segment) in self.those(members) {
-            if !ordered {
-                previous = Previous::default();
+            if ordered {
+                counters.fold(&mut previous, segment.offset, segment.length(), start(segment), segment.end);
+            } else {
+                counters.fold_alone(segment.offset, segment.length(), start(segment), segment.end);
             }
-            counters.fold(&mut previous, segment.offset, segment.length(), start(segment), segment.end);
         }
         if !stream.add(&counters, previous) {
             Note::TablesFull.count_many(counters.segments);

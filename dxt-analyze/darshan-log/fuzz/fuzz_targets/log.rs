@@ -1,10 +1,21 @@
-//! Any bytes as the region of any module, uncompressed so that mutations reach the records; and as a whole log.
+//! Any bytes as the region of any module: uncompressed, so that mutations reach the records, or repeated and compressed, so that few
+//! bytes are many; and as a whole log. The allocator gives no more than a bound, whatever they claim or unpack to.
 #![no_main]
 
+use cap::Cap;
+use darshan_log::Log;
 use darshan_log::header::{HEADER_BYTES, MAGIC};
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
-use darshan_log::Log;
 use libfuzzer_sys::fuzz_target;
+use std::alloc::System;
+use std::io::Write;
+
+/// What names and layouts may take, which are kept, and what buffers do.
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, 320 << 20);
+
+/// Bytes that the input is repeated to, before it is compressed.
+const REPEATED_BYTES: usize = 8 << 20;
 
 fn read(bytes: &[u8]) {
     let Ok(mut log) = Log::from_bytes(bytes) else { return };
@@ -14,21 +25,43 @@ fn read(bytes: &[u8]) {
     darshan_parser(&mut log, &mut std::io::sink()).expect("a sink takes all");
 }
 
+/// One stream of zlib (0) or bzip2 (1), or the bytes as they are (2). Half of all inputs stay as they are: packing takes time.
+fn packed(how: u8, bytes: &[u8]) -> (u8, Vec<u8>) {
+    let repeated = || bytes.iter().copied().cycle().take(REPEATED_BYTES).collect::<Vec<u8>>();
+    match how % 32 {
+        30 if !bytes.is_empty() => {
+            let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+            out.write_all(&repeated()).expect("writing to memory");
+            (0, out.finish().expect("writing to memory"))
+        }
+        31 if !bytes.is_empty() => {
+            let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            out.write_all(&repeated()).expect("writing to memory");
+            (1, out.finish().expect("writing to memory"))
+        }
+        _ => (2, bytes.to_vec()),
+    }
+}
+
 fuzz_target!(|input: (u8, u8, &[u8])| {
     let (place, version, bytes) = input;
     read(bytes);
     let place = usize::from(place % 64);
+    // Half of it are names, half records.
+    let (names, records) = bytes.split_at(bytes.len() / 2);
+    let how = version / 8;
+    let (compression, names) = packed(how, names);
+    let (_, records) = packed(how, records);
     let mut log = vec![0; HEADER_BYTES];
     log[..4].copy_from_slice(b"3.41");
     log[8..16].copy_from_slice(&MAGIC.to_le_bytes());
-    log[16] = 2;
-    // Half of it are names, half records.
-    let half = bytes.len() / 2;
-    for (at, offset, length) in [(32, 0, half), (48 + 16 * place, half, bytes.len() - half)] {
+    log[16] = compression;
+    for (at, offset, length) in [(32, 0, names.len()), (48 + 16 * place, names.len(), records.len())] {
         log[at..at + 8].copy_from_slice(&((HEADER_BYTES + offset) as u64).to_le_bytes());
         log[at + 8..at + 16].copy_from_slice(&(length as u64).to_le_bytes());
     }
-    log[1072 + 4 * place..][..4].copy_from_slice(&u32::from(version % 5).to_le_bytes());
-    log.extend_from_slice(bytes);
+    log[1072 + 4 * place..][..4].copy_from_slice(&u32::from(version % 8).to_le_bytes());
+    log.extend(names);
+    log.extend(records);
     read(&log);
 });

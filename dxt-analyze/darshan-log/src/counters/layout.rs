@@ -40,9 +40,11 @@ impl Layout {
             (Module::PnetcdfFile, 2) => (2, 4),
             (Module::PnetcdfFile, 3) => (9, 8),
             (Module::PnetcdfVar, 1) => (120, 17),
+            (Module::BgQ, 1 | 2) => (11, 1),
             _ => return None,
         };
-        let file_id = matches!((module, version), (Module::H5D, 2) | (Module::PnetcdfVar, 1));
+        // Where BG/Q's version 1 has a number that means nothing.
+        let file_id = matches!((module, version), (Module::H5D, 2) | (Module::PnetcdfVar | Module::BgQ, 1));
         Some(Self { ints, floats, file_id })
     }
 
@@ -62,6 +64,7 @@ pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'stati
         Module::H5D => (&libraries::H5D, &libraries::H5D_F),
         Module::PnetcdfFile => (&libraries::PNETCDF_FILE, &libraries::PNETCDF_FILE_F),
         Module::PnetcdfVar => (&libraries::PNETCDF_VAR, &libraries::PNETCDF_VAR_F),
+        Module::BgQ => (&names::BGQ, &names::BGQ_F),
         _ => (&[], &[]),
     }
 }
@@ -140,6 +143,7 @@ mod tests {
             (Module::H5D, &[904, 912]),
             (Module::PnetcdfFile, &[48, 64, 152]),
             (Module::PnetcdfVar, &[1120]),
+            (Module::BgQ, &[120, 112]),
         ];
         for (module, sizes) in sizes {
             for (version, &size) in (1..).zip(sizes) {

@@ -207,3 +207,21 @@ pub(super) const STDIO_F: [&str; 15] = [
     "STDIO_F_VARIANCE_RANK_TIME",
     "STDIO_F_VARIANCE_RANK_BYTES",
 ];
+
+/// BG/Q, version 2: the machine's part that the job had.
+pub(super) const BGQ: [&str; 11] = [
+    "BGQ_CSJOBID",
+    "BGQ_NNODES",
+    "BGQ_RANKSPERNODE",
+    "BGQ_DDRPERNODE",
+    "BGQ_INODES",
+    "BGQ_ANODES",
+    "BGQ_BNODES",
+    "BGQ_CNODES",
+    "BGQ_DNODES",
+    "BGQ_ENODES",
+    "BGQ_TORUSENABLED",
+];
+
+/// BG/Q, version 2.
+pub(super) const BGQ_F: [&str; 1] = ["BGQ_F_TIMESTAMP"];

@@ -12,13 +12,14 @@ use std::fmt::Display;
 use std::io::{self, Read, Seek, Write};
 
 /// Modules that are printed, in their order in a log.
-const MODULES: [Module; 9] = [
+const MODULES: [Module; 10] = [
     Module::Posix,
     Module::MpiIo,
     Module::H5F,
     Module::H5D,
     Module::PnetcdfFile,
     Module::PnetcdfVar,
+    Module::BgQ,
     Module::Lustre,
     Module::Stdio,
     Module::Heatmap,
@@ -123,8 +124,11 @@ impl<'a> Rows<'a> {
 fn counters(rows: &mut Rows<'_>, record: &CounterRecord) -> io::Result<()> {
     let module = rows.module;
     for (name, &value) in int_names(module).iter().zip(&record.ints) {
-        // An id, but the tools print it signed.
-        rows.row(name, value)?;
+        match *name {
+            // An id.
+            "POSIX_RENAMED_FROM" => rows.row(name, value.cast_unsigned())?,
+            _ => rows.row(name, value)?,
+        }
     }
     for (name, &value) in float_names(module).iter().zip(&record.floats) {
         rows.float(name, value)?;

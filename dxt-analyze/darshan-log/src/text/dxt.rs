@@ -6,7 +6,7 @@ use super::{Advice, BUFFER_BYTES, banner, incomplete, place};
 use crate::dxt::{Api, Dxt};
 use crate::limits;
 use crate::log::Log;
-use crate::lustre::LustreRecord;
+use crate::lustre::{Component, LustreRecord};
 use crate::module::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Read, Seek, Write};
@@ -55,13 +55,16 @@ pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout:
     Ok(())
 }
 
+/// Bytes that a layout takes besides its components.
+const RECORD_BYTES: u64 = 2 * size_of::<LustreRecord>() as u64;
+
 /// Layouts by record id: each rank may tell of a file, and the last one stays.
 fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
     let mut stripes = FxHashMap::default();
     let mut kept = 0;
     for record in log.lustre().into_iter().flatten() {
-        kept += record.stripes + record.components.len() as u64;
-        if kept > limits::JOINED_STRIPES {
+        kept += RECORD_BYTES + 8 * record.stripes + (size_of::<Component>() as u64) * record.components.len() as u64;
+        if kept > limits::JOINED_BYTES {
             break;
         }
         stripes.insert(record.id, record);
@@ -75,7 +78,8 @@ fn threads<R: Read + Seek>(mut dxt: Dxt<'_, R>) -> Vec<u32> {
     while dxt.next_record().is_some() {
         distinct.clear();
         while let Some(piece) = dxt.next_piece() {
-            distinct.extend(piece.segments.iter().filter_map(|segment| segment.thread));
+            let room = limits::THREADS.saturating_sub(distinct.len());
+            distinct.extend(piece.segments.iter().filter_map(|segment| segment.thread).take(room));
         }
         counts.push(u32::try_from(distinct.len()).unwrap_or(u32::MAX).max(1));
     }

@@ -10,6 +10,7 @@ pub use counters::darshan_parser;
 pub use dxt::{DxtLayout, dxt_parser};
 
 use crate::bytes::Text;
+use crate::hash::record_id;
 use crate::log::Info;
 use crate::module::Module;
 use std::io::{self, Write};
@@ -17,10 +18,15 @@ use std::io::{self, Write};
 /// Bytes collected before they are written out.
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// Name that the tools print for BG/Q's only record.
+const BGQ_NAME: &[u8] = b"darshan-bgq-record";
+
 /// Name, mount point and file system type of a record, as the tools print them.
 fn place(info: &Info, id: u64) -> [&[u8]; 3] {
     const UNKNOWN: &[u8] = b"UNKNOWN";
-    let name = info.names.get(id).map(Text::as_bytes);
+    // The runtime gives this record no name, the tools do.
+    let unnamed = || (id == record_id(BGQ_NAME)).then_some(BGQ_NAME);
+    let name = info.names.get(id).map(Text::as_bytes).or_else(unnamed);
     match name.and_then(|name| info.mounts.of(name)) {
         Some(mount) => [name.unwrap_or_default(), mount.point.as_bytes(), mount.fs_type.as_bytes()],
         None => [name.unwrap_or(b"(null)"), UNKNOWN, UNKNOWN],

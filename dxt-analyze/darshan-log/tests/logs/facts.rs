@@ -141,12 +141,13 @@ fn every_record_id_is_the_hash_of_its_name() {
 }
 
 #[test]
-fn modules_without_a_reader_are_named() {
+fn what_a_log_of_bgq_says_of_the_machine_is_read() {
     let samples = crate::samples::own();
     let sample = samples.iter().find(|sample| sample.name() == "ppc64-3.1.5-bigendian").expect("in the repository");
     let mut log = Log::open(&sample.path).expect("a log");
-    let skipped: Vec<_> = log.skipped().iter().map(|skipped| skipped.module).collect();
-    assert_eq!(skipped, [Some(Module::BgQ)]);
-    assert!(log.counters(Module::BgQ).is_none());
+    assert!(log.skipped().is_empty());
+    let records: Vec<_> = log.counters(Module::BgQ).expect("BG/Q's").collect();
+    let nodes: Vec<_> = records.iter().map(|record| record.int(Module::BgQ, "BGQ_NNODES")).collect();
+    assert_eq!(nodes, [Some(128)]);
     assert!(log.heatmaps().is_none());
 }

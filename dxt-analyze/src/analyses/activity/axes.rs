@@ -93,7 +93,8 @@ pub fn nodes(run: &Run) -> Axis {
             Row { label, members: 0 }
         })
         .collect();
-    let row_of: Vec<u32> = run.processes.iter().map(|process| process.node / per_row as u32).collect();
+    let row_of = |node: u32| if (node as usize) < run.nodes.len() { node / per_row as u32 } else { u32::MAX };
+    let row_of: Vec<u32> = run.processes.iter().map(|process| row_of(process.node)).collect();
     for row in &row_of {
         if let Some(row) = rows.get_mut(*row as usize) {
             row.members += 1;

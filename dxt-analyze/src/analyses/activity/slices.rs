@@ -74,8 +74,10 @@ impl Slice {
     }
 
     /// Bytes over time: of POSIX, MPI-IO's calls are among them.
-    fn of_heat(process: &Process, def: &HeatDef) -> Self {
-        let through_mpi = process.heat.iter().any(|other| other.layer == Layer::Mpiio);
+    fn of_heat(run: &Run, process: &Process, def: &HeatDef) -> Self {
+        let of_mpi = |stream: &Stream| run.op(stream).layer == Some(Layer::Mpiio) && run.op(stream).is_data();
+        let through_mpi =
+            process.heat.iter().any(|other| other.layer == Layer::Mpiio) || process.streams.iter().any(of_mpi);
         let kind = if def.writes { Kind::Write } else { Kind::Read };
         let nested = through_mpi && def.layer == Layer::Posix;
         Self { file: None, layer: def.layer.name(), nested, kind, op: kind.name().to_owned() }
@@ -151,7 +153,7 @@ impl Slices {
         let of_heat = run.processes.iter().map(|process| {
             let slice = |def: &HeatDef| {
                 let next = numbers.len() as u16;
-                *numbers.entry(Slice::of_heat(process, def)).or_insert(next)
+                *numbers.entry(Slice::of_heat(run, process, def)).or_insert(next)
             };
             process.heat.iter().map(slice).collect()
         });

@@ -1,10 +1,12 @@
-//! Operations without segments in the sums of the ordered pass, as far as counters tell.
+//! Operations without segments in the sums of the ordered pass, as far as counters tell; and the order of all operations where another
+//! tool has counted it.
 
-use super::sums::{Calls, FileSums};
+use super::sums::{Calls, Direction, FileSums};
 use crate::load::Run;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use trace_format::counters::{Counters, SIZE_BOUNDS};
+use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 
 /// Adds what has no segments to the sums of the ordered pass, as far as counters tell: sizes by bins, places by the
@@ -28,15 +30,37 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thr
             let share = |sum: u64, part: u64| {
                 (u128::from(sum) * u128::from(part) / u128::from(counters.segments.max(1))) as u64
             };
-            direction.small.merge(&Calls { count: small, bytes: 0, time_ns: share(counters.duration, small) });
-            let placed = counters.segments.saturating_sub(1);
+            let sized = small == counters.segments;
+            let bytes = if sized { counters.bytes } else { 0 };
+            direction.small.merge(&Calls { count: small, bytes, time_ns: share(counters.duration, small) });
+            direction.small_unsized = direction.small_unsized.saturating_add(if sized { 0 } else { small });
+            // The first has none before it, though it may count as sequential.
+            let placed = counters.ordered().saturating_sub(1);
             let random = placed.saturating_sub(counters.sequential);
-            if counters.max_end_offset > 0 {
+            if placed > 0 {
                 direction.placed = direction.placed.saturating_add(placed);
                 direction.random.merge(&Calls { count: random, bytes: 0, time_ns: share(counters.duration, random) });
             }
         }
     }
+    for process in &run.processes {
+        let ranks = u64::from(process.reduction.ranks).max(1);
+        for def in process.whole.iter().filter(|def| def.layer == Layer::Posix) {
+            let sums = files.entry(def.file).or_default();
+            add_order(&mut sums.reads, &def.reads, ranks);
+            add_order(&mut sums.writes, &def.writes, ranks);
+        }
+    }
+}
+
+/// What was counted of the order of all accesses. The first of each rank has none before it.
+fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
+    let placed = order.known.saturating_sub(ranks);
+    let random = placed.saturating_sub(order.sequential);
+    direction.placed = direction.placed.saturating_add(placed);
+    let all = direction.all;
+    let time_ns = (u128::from(all.time_ns) * u128::from(random) / u128::from(all.count.max(1))) as u64;
+    direction.random.merge(&Calls { count: random, bytes: 0, time_ns: time_ns.min(all.time_ns) });
 }
 
 /// Calls in bins that end below or at `limit`. The bin that holds `limit` itself counts only if the mean is below it: requests

@@ -90,6 +90,9 @@ fn collective(
     if all == 0 {
         return out.skip(check, code, least, "no such MPI-IO calls");
     }
+    if m.single_rank() {
+        return out.skip(check, code, least, "the program has one rank");
+    }
     let part = share(forms.collective.count, all);
     let said = (part < m.least.collective_share && all > m.least.collective_min).then(|| Said {
         severity: m.severity(forms.independent.time_ns),
@@ -139,7 +142,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, least, why);
     }
-    let nodes = m.run.node_count();
+    let Some(nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
     let used = |processes: &[u32]| {
         let nodes = processes.iter().filter_map(|process| m.run.processes.get(*process as usize));
         nodes.map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64
@@ -176,7 +179,12 @@ fn memory(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("alignment in memory", Code::MemoryUnaligned, m.least.memory_unaligned_share);
     let (known, unaligned) = m.memory;
     if known == 0 {
-        return out.skip(check, code, Amount::Ratio(least), "only DXT_ENABLE=counters records it");
+        return out.skip(
+            check,
+            code,
+            Amount::Ratio(least),
+            "only counters record it: DXT_ENABLE=counters, or a Darshan log",
+        );
     }
     let part = share(unaligned, known);
     let said = (part > least).then(|| Said {

@@ -90,6 +90,11 @@ impl Measured<'_> {
         (self.run.segments() == 0).then_some("the trace has no single operations")
     }
 
+    /// Whether the program is known to have one rank, which has nobody to move bytes together with.
+    fn single_rank(&self) -> bool {
+        self.run.info.mpi.as_ref().is_some_and(|mpi| mpi.ranks == 1)
+    }
+
     /// Why checks that compare ranks cannot look, if they cannot.
     fn no_ranks(&self) -> Option<&'static str> {
         if self.run.reduced_ranks() > 0 {

@@ -117,15 +117,23 @@ fn small_of(
             .into_iter()
             .filter(|(file, _)| only(file))
             .map(|(file, count)| {
-                let small = m.files.get(&file).map(|sums| (which.of)(sums).small).unwrap_or_default();
-                let mean = if small.bytes > 0 { format!(" of {} on average", units::bytes(small.bytes / count)) } else { String::new() };
+                let direction = m.files.get(&file).map(|sums| *(which.of)(sums)).unwrap_or_default();
+                let small = direction.small;
+                let mean = match direction.small_unsized {
+                    0 => format!(" of {} on average", units::bytes(small.bytes / count)),
+                    _ => String::new(),
+                };
                 format!("{}: {} small ones{mean}, {}", m.name(file), units::count(count), units::duration(small.time_ns))
             })
             .collect(),
         cost_ns: None,
-        hint: "gather them: a buffer in the program, collective MPI-IO, larger HDF5 chunks or a chunk cache; below MPI-IO, \
-               raise cb_buffer_size"
-            .into(),
+        hint: if m.single_rank() {
+            "gather them: a buffer in the program, larger HDF5 chunks or a chunk cache".into()
+        } else {
+            "gather them: a buffer in the program, collective MPI-IO, larger HDF5 chunks or a chunk cache; below MPI-IO, \
+             raise cb_buffer_size"
+                .into()
+        },
     });
     let looked = format!("{} {}, {} small", units::count(all.all.count), which.word, units::count(all.small.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
@@ -148,7 +156,11 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
             .collect(),
         cost_ns: None,
-        hint: "sort requests by offset before they are made, or let collective MPI-IO do so".into(),
+        hint: if m.single_rank() {
+            "sort requests by offset before they are made".into()
+        } else {
+            "sort requests by offset before they are made, or let collective MPI-IO do so".into()
+        },
     });
     let looked = format!("{} {}, {} random", units::count(all.placed), which.word, units::count(all.random.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);

@@ -22,6 +22,8 @@ pub(super) enum Role {
         writes: bool,
         requests: bool,
         nested: bool,
+        /// Whether another tool has counted how these followed each other.
+        told: bool,
     },
     Sync,
     /// The file gets another content or another name.
@@ -38,7 +40,7 @@ impl Role {
         match op.class {
             Some(class @ (OpClass::Read | OpClass::Write)) if stream.storage => {
                 let requests = matches!(op.layer, Some(Layer::Posix | Layer::Mpiio));
-                Self::Data { writes: class == OpClass::Write, requests, nested: stream.nested }
+                Self::Data { writes: class == OpClass::Write, requests, nested: stream.nested, told: false }
             }
             Some(class @ (OpClass::Read | OpClass::Write)) if op.layer == Some(Layer::Mpiio) && !stream.nested => {
                 Self::Above(match (op.mode, class) {

@@ -52,8 +52,15 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// One read or write as a request: its size and its place after the last one.
-    pub(super) fn request(&mut self, run: &mut SmallRun, row: &Row, writes: bool, process: u32, least: &Thresholds) {
+    /// One read or write as a request: its size and its place after the last one, unless another tool `told` how they followed.
+    pub(super) fn request(
+        &mut self,
+        run: &mut SmallRun,
+        row: &Row,
+        (writes, told): (bool, bool),
+        process: u32,
+        least: &Thresholds,
+    ) {
         let (offset, time_ns) = (u64::try_from(row.offset).ok(), row.duration_ns());
         let last = self.last.get_mut(usize::from(writes));
         let sums = self.sums.direction(writes);
@@ -71,7 +78,7 @@ impl Slot {
             }
             None => run.finish(sums, process, least.small_request_bytes),
         }
-        if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0), last) {
+        if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0 && !told), last) {
             if let Some(end) = *last {
                 sums.placed += 1;
                 if offset < end {

@@ -54,6 +54,8 @@ pub struct Direction {
     pub all: Calls,
     /// Those below the threshold for small ones, and of at least a byte; C streams, which gather bytes in a buffer, have none.
     pub small: Calls,
+    /// Of these, those whose bytes are not known: counters have them in one sum with larger ones.
+    pub small_unsized: u64,
     /// Those that begin before the end of the thread's previous one: neither consecutive nor sequential.
     pub random: Calls,
     /// Those that have a previous one to compare with.
@@ -77,6 +79,7 @@ impl Direction {
     pub fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.small.merge(&other.small);
+        self.small_unsized = self.small_unsized.saturating_add(other.small_unsized);
         self.random.merge(&other.random);
         self.placed = self.placed.saturating_add(other.placed);
         self.runs = self.runs.saturating_add(other.runs);

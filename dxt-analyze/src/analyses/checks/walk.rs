@@ -12,6 +12,8 @@ use crate::load::{Process, Run};
 use crate::scan::{Analysis, Block, Row};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
+use trace_format::meta::WholeDef;
+use trace_format::op::Layer;
 
 /// The pass.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +54,15 @@ impl Current {
             });
             (Role::of(run, stream), place)
         });
-        let roles: Vec<(Role, u32)> = roles.collect();
+        let mut roles: Vec<(Role, u32)> = roles.collect();
+        let told: FxHashMap<u32, &WholeDef> =
+            run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (def.file, def)).collect();
+        for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !told.is_empty()) {
+            let def = told.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
+            if let (Role::Data { writes, told, .. }, Some(def)) = (role, def) {
+                *told = def.order(*writes).known > 0;
+            }
+        }
         let runs = vec![SmallRun::default(); roles.len()];
         Self { number, thread, roles, runs, slots, ranges: 0 }
     }
@@ -81,11 +91,11 @@ impl Current {
                 slot.written.clear();
             }
             Role::Above(above) => slot.above(above, row),
-            Role::Data { writes, requests, nested } => {
+            Role::Data { writes, requests, nested, told } => {
                 let Some(run) = self.runs.get_mut(row.stream as usize) else { return };
                 let before = slot.read.len() + slot.written.len();
                 if requests {
-                    slot.request(run, row, writes, self.number, least);
+                    slot.request(run, row, (writes, told), self.number, least);
                 }
                 if nested && !writes {
                     slot.beneath(row);

@@ -153,7 +153,7 @@ pub struct RunPart {
     /// Processes.
     pub processes: u64,
     /// Nodes.
-    pub nodes: u64,
+    pub nodes: Option<u64>,
     /// Time in all calls of the program, ns.
     pub time_ns: u64,
     /// What is missing and why.

@@ -24,7 +24,7 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
         of("arguments", &args),
         of("ranks", &|run| run.ranks().to_string()),
         of("processes", &|run| run.process_count().to_string()),
-        of("nodes", &|run| run.node_count().to_string()),
+        of("nodes", &|run| units::nodes(run.node_count())),
         of("MPI", &mpi),
         of("tracer", &|run| run.info.tracer.clone()),
     ]

@@ -158,7 +158,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         runtime_ns: of_job.runtime_ns,
         ranks,
         processes: summary.processes,
-        nodes: (!read.darshan).then_some(summary.nodes),
+        nodes: summary.nodes.filter(|_| !read.darshan),
         files: summary.files,
         called,
         io_ns,

@@ -31,9 +31,11 @@ pub struct FileUse {
     pub extent: u64,
     /// Time in reads, writes and other calls, summed over processes, ns.
     pub time_ns: [u64; KINDS],
-    /// Reads and writes that began where the previous one ended.
+    /// Reads and writes of which it is known how they followed each other.
+    pub ordered: u64,
+    /// Those that began where the previous one ended.
     pub consecutive: u64,
-    /// Reads and writes that began there or behind.
+    /// Those that began there or behind.
     pub sequential: u64,
     /// First call's begin, ns since the job's start.
     pub first_ns: u64,
@@ -71,10 +73,6 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
         file.time_ns[kind] = file.time_ns[kind].saturating_add(counters.duration);
         file.first_ns = file.first_ns.min(counters.first_start);
         file.last_ns = file.last_ns.max(counters.last_end);
-        if kind < 2 {
-            file.consecutive = file.consecutive.saturating_add(counters.consecutive);
-            file.sequential = file.sequential.saturating_add(counters.sequential);
-        }
         let (calls, bytes) = match kind {
             0 => (&mut file.reads, &mut file.bytes_read),
             1 => (&mut file.writes, &mut file.bytes_written),
@@ -83,13 +81,20 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
         *calls = calls.saturating_add(counters.segments);
         *bytes = bytes.saturating_add(counters.bytes);
     }
+    for ((file, .., within), order) in &sums.orders {
+        if let (Some(file), Within::Nothing) = (files.get_mut(file), within) {
+            file.ordered = file.ordered.saturating_add(order.known);
+            file.consecutive = file.consecutive.saturating_add(order.consecutive);
+            file.sequential = file.sequential.saturating_add(order.sequential);
+        }
+    }
     let mut out: Vec<FileUse> = files
         .into_iter()
         .filter_map(|(index, mut file)| {
             let known = run.files.get(index as usize)?;
             file.file.clone_from(&known.name);
             file.place = run.place_of(known);
-            file.processes = sums.users.get(&index).copied().unwrap_or_default();
+            file.processes = run.count_of(sums.users.get(&index).into_iter().flatten().copied());
             file.first_ns = file.first_ns.min(file.last_ns);
             Some(file)
         })

@@ -4,8 +4,9 @@ use crate::analyses::profiles::Profiles;
 use crate::load::{Run, Within};
 use crate::scan::{Analysis, Block, group_of_process};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::{Counters, Previous};
+use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::{Access, Last, Profile};
 
@@ -59,15 +60,20 @@ pub fn layer_place(layer: Option<Layer>) -> usize {
     }
 }
 
+/// Reads or writes of a file through a layer: file, layer, whether they are writes, who made them.
+pub type Place = (u32, Layer, bool, Within);
+
 /// What is known of some processes together.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     /// Per file and operation.
     pub operations: FxHashMap<FileOp, Counters>,
+    /// How reads and writes followed each other.
+    pub orders: BTreeMap<Place, Order>,
     /// Per file and layer.
     pub profiles: Profiles,
-    /// Processes per file.
-    pub users: FxHashMap<u32, u64>,
+    /// Processes by file.
+    pub users: FxHashMap<u32, BTreeSet<u32>>,
     /// Times per process, by its number.
     pub times: Vec<(u32, Times)>,
 }
@@ -82,31 +88,80 @@ impl Sums {
             self.profiles.entry(key).or_default().merge(&profile);
         }
         for (file, users) in other.users {
-            *self.users.entry(file).or_default() += users;
+            self.users.entry(file).or_default().extend(users);
+        }
+        for (place, order) in other.orders {
+            self.orders.entry(place).or_default().merge(&order);
         }
         self.times.extend(other.times);
+    }
+
+    /// Gives orders that were counted of all calls of a file to who made these, if that is one: the program, HDF5 or MPI-IO.
+    fn settle(&mut self, run: &Run) {
+        let mut makers: BTreeMap<(u32, Layer, bool), BTreeSet<Within>> = BTreeMap::new();
+        for key in self.operations.keys().filter(|key| !key.failed) {
+            let op = run.ops.get(usize::from(key.op)).filter(|op| op.is_data());
+            if let Some((layer, class)) = op.and_then(|op| op.layer.zip(op.class)) {
+                makers.entry((key.file, layer, class == OpClass::Write)).or_default().insert(key.within);
+            }
+        }
+        let whole = |place: &Place| place.3 == Within::Overview && place.1 <= Layer::Mpiio;
+        let places: Vec<Place> = self.orders.keys().filter(|place| whole(place)).copied().collect();
+        for place in places {
+            let made_by = makers.get(&(place.0, place.1, place.2)).filter(|made_by| made_by.len() == 1);
+            // Of calls of several makers nobody knows which followed which.
+            let maker = made_by.and_then(|made_by| made_by.first().copied()).unwrap_or(Within::Mpiio);
+            if let Some(order) = self.orders.remove(&place) {
+                self.orders.entry((place.0, place.1, place.2, maker)).or_default().merge(&order);
+            }
+        }
     }
 
     /// Adds one process: what was folded of its segments, and what the tracer counted.
     fn process(&mut self, run: &Run, current: Current) {
         let Some(process) = run.processes.get(current.number as usize) else { return };
-        let mut streams: Vec<Counters> = current.streams.into_iter().map(|(counters, _)| counters).collect();
-        streams.resize(process.streams.len(), Counters::default());
+        // What another tool counted of all accesses stands for what segments tell.
+        let told: BTreeMap<(u32, Layer), [bool; 2]> = run
+            .whole(process)
+            .map(|def| ((def.file, def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
+            .collect();
+        let mut streams: Vec<(Counters, u64)> =
+            current.streams.into_iter().map(|(counters, _, known)| (counters, known)).collect();
+        streams.resize(process.streams.len(), Default::default());
         for missing in &process.missing {
-            let counters = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index));
-            counters.into_iter().for_each(|counters| counters.merge(&missing.counters));
+            let sums = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index));
+            if let Some((counters, known)) = sums {
+                counters.merge(&missing.counters);
+                *known = known.saturating_add(missing.counters.ordered());
+            }
         }
-        for (key, (profile, _)) in current.profiles {
+        for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !told.contains_key(key)) {
             self.profiles.entry(key).or_default().merge(&profile);
         }
-        for def in &process.profiles {
+        for def in process.profiles.iter().filter(|def| !told.contains_key(&(def.file, def.layer))) {
             self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+        }
+        for def in &process.whole {
+            self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+            for writes in [false, true].into_iter().filter(|writes| def.order(*writes).known > 0) {
+                // Who made them is settled once all processes are known.
+                let place = (def.file, def.layer, writes, Within::Overview);
+                self.orders.entry(place).or_default().merge(def.order(writes));
+            }
         }
         let mut times = Times::default();
         let mut used: Vec<u32> = Vec::new();
-        for (stream, mut counters) in process.streams.iter().zip(streams).filter(|(_, counters)| counters.segments > 0)
+        for (stream, (mut counters, known)) in
+            process.streams.iter().zip(streams).filter(|(_, (counters, _))| counters.segments > 0)
         {
             let op = run.op(stream);
+            let writes = op.class == Some(OpClass::Write);
+            if let (Some(layer), true, false) = (op.layer, op.is_data(), stream.failed)
+                && !told.get(&(stream.file, layer)).is_some_and(|told| told[usize::from(writes)])
+            {
+                let order = Order { known, consecutive: counters.consecutive, sequential: counters.sequential };
+                self.orders.entry((stream.file, layer, writes, stream.within())).or_default().merge(&order);
+            }
             let time = &mut times.layers[layer_place(op.layer)][kind_of(op.class, stream.failed)];
             *time = time.saturating_add(counters.duration);
             if stream.within() == Within::Nothing {
@@ -118,11 +173,8 @@ impl Sums {
             self.operations.entry(key).or_default().merge(&counters);
             used.push(stream.file);
         }
-        used.sort_unstable();
-        used.dedup();
-        let ranks = u64::from(process.reduction.ranks).max(1);
         for file in used {
-            *self.users.entry(file).or_default() += ranks;
+            self.users.entry(file).or_default().insert(current.number);
         }
         self.times.push((current.number, times));
     }
@@ -132,7 +184,8 @@ impl Sums {
 #[derive(Debug)]
 struct Current {
     number: u32,
-    streams: Vec<(Counters, Previous)>,
+    /// Sums, where the last one ended, and how many have an offset.
+    streams: Vec<(Counters, Previous, u64)>,
     profiles: BTreeMap<(u32, Layer), (Profile, Last)>,
 }
 
@@ -174,6 +227,7 @@ impl Partial {
         for (number, _) in seen.into_iter().enumerate().filter(|(_, seen)| !seen) {
             all.process(run, Current::new(number as u32, 0));
         }
+        all.settle(run);
         all
     }
 }
@@ -198,8 +252,9 @@ impl Analysis for Fold {
         for row in block.rows() {
             let index = row.stream as usize;
             let Some(stream) = block.process.streams.get(index) else { continue };
-            let Some((counters, previous)) = current.streams.get_mut(index) else { continue };
+            let Some((counters, previous, known)) = current.streams.get_mut(index) else { continue };
             counters.fold(previous, row.offset, row.length, row.start, row.end);
+            *known += u64::from(row.offset >= 0);
             let op = block.run.op(stream);
             let (Some(layer), Some(class @ (OpClass::Read | OpClass::Write)), false) =
                 (op.layer, op.class, stream.failed)

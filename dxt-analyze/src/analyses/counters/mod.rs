@@ -3,8 +3,10 @@
 //!
 //! * [`fold`]: the pass: counters per file and operation, profiles per file and layer, times per process.
 //! * [`report`]: the result.
+//! * `between`: who of them has the least and the most time.
 //! * [`files`]: files by how they were used, by size and by place.
 
+mod between;
 pub mod files;
 pub mod fold;
 pub mod report;

@@ -1,7 +1,8 @@
 //! The result: what was folded, put in the terms that people compare jobs by.
 
+use super::between::extremes;
 use super::files::{FileKinds, FileUse, PlaceRow, SizeBin, file_uses, kinds, places, sizes};
-use super::fold::{FileOp, KINDS, LAYERS, Partial, Sums, kind_of, layer_place};
+use super::fold::{FileOp, KINDS, LAYERS, Partial, Sums, Times, kind_of, layer_place};
 use crate::analyses::completeness::Completeness;
 use crate::analyses::details::{self, DatatypeRow};
 use crate::findings::Finding;
@@ -11,6 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::common_values::CommonValue;
 use trace_format::counters::{Counters, SIZE_BINS};
+use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::Profile;
 
@@ -29,11 +31,13 @@ pub struct AccessRow {
     pub bytes: u64,
     /// Time, summed over processes, ns.
     pub time_ns: u64,
-    /// Longest call, ns.
-    pub max_ns: u64,
-    /// Calls that began exactly where the previous one of their process, file and form ended.
+    /// Longest call, ns; `None` if it is not known.
+    pub max_ns: Option<u64>,
+    /// Calls of which it is known how they followed each other.
+    pub ordered: u64,
+    /// Those that began exactly where the previous one of their process, file and form ended.
     pub consecutive: u64,
-    /// Calls that began there or behind.
+    /// Those that began there or behind.
     pub sequential: u64,
     /// Calls by length: [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
@@ -52,7 +56,9 @@ pub struct PatternRow {
     pub strides: Vec<CommonValue>,
     /// Changes between reading and writing.
     pub switches: u64,
-    /// Accesses that began off a multiple of the file's alignment.
+    /// Accesses to files whose alignment is known.
+    pub file_known: u64,
+    /// Those of them that began off a multiple of it.
     pub file_unaligned: u64,
     /// Accesses of which it is known where in memory they began.
     pub memory_known: u64,
@@ -65,18 +71,20 @@ pub struct PatternRow {
 pub struct TimeRow {
     /// Layer, or `program` for all calls that the program itself made.
     pub layer: String,
-    /// `read`, `write`, `metadata`, or `all`.
+    /// `read`, `write`, `metadata`, or `all` for the program and for layers whose ranks were reduced to one record.
     pub kind: &'static str,
     /// Mean over processes, ns.
     pub mean_ns: f64,
     /// Mean as a share of the job's run time.
     pub of_runtime: f64,
-    /// Least, ns.
-    pub min_ns: u64,
-    /// Most, ns.
-    pub max_ns: u64,
-    /// Process with the most.
+    /// Least, ns; `None` if it is not known. Of several files whose ranks were reduced to one record it is at most this.
+    pub min_ns: Option<u64>,
+    /// Most, ns; `None` if it is not known. Of several such files it is at least this.
+    pub max_ns: Option<u64>,
+    /// Process with the most; empty if it is not known.
     pub slowest: String,
+    /// Standard deviation over the processes, ns; `None` if it is not known.
+    pub deviation_ns: Option<f64>,
 }
 
 /// Time on files of one process and on files of several.
@@ -175,6 +183,11 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
             });
         }
     }
+    let mut orders: BTreeMap<(usize, usize), Order> = BTreeMap::new();
+    for ((_, layer, writes, _), order) in &sums.orders {
+        orders.entry((layer_place(Some(*layer)), usize::from(*writes))).or_default().merge(order);
+    }
+    let order = |layer, kind| orders.get(&(layer, kind)).copied().unwrap_or_default();
     let row = |((layer, kind), (all, nested)): ((usize, usize), (Counters, u64))| AccessRow {
         layer: LAYER_NAMES[layer].into(),
         direction: KIND_NAMES[kind],
@@ -182,25 +195,30 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
         nested,
         bytes: all.bytes,
         time_ns: all.duration,
-        max_ns: all.max_duration,
-        consecutive: all.consecutive,
-        sequential: all.sequential,
+        // Calls that took time have a longest one: 0 is that it is not known.
+        max_ns: Some(all.max_duration).filter(|longest| *longest > 0 || all.duration == 0 && !run.was_log()),
+        ordered: order(layer, kind).known,
+        consecutive: order(layer, kind).consecutive,
+        sequential: order(layer, kind).sequential,
         sizes: all.sizes,
     };
     rows.into_iter().map(row).collect()
 }
 
 fn patterns(sums: &Sums) -> Vec<PatternRow> {
-    let mut layers: BTreeMap<Layer, Profile> = BTreeMap::new();
+    let mut layers: BTreeMap<Layer, (Profile, u64)> = BTreeMap::new();
     for ((_, layer), profile) in &sums.profiles {
-        layers.entry(*layer).or_default().merge(profile);
+        let (all, known) = layers.entry(*layer).or_default();
+        all.merge(profile);
+        *known = known.saturating_add(if profile.alignment > 0 { profile.accesses } else { 0 });
     }
-    let row = |(layer, profile): (Layer, Profile)| PatternRow {
+    let row = |(layer, (profile, file_known)): (Layer, (Profile, u64))| PatternRow {
         layer: layer.name().into(),
         accesses: profile.accesses,
         sizes: profile.sizes.top(),
         strides: profile.strides.top(),
         switches: profile.switches,
+        file_known,
         file_unaligned: profile.file_unaligned,
         memory_known: profile.memory_known,
         memory_unaligned: profile.memory_unaligned,
@@ -211,31 +229,35 @@ fn patterns(sums: &Sums) -> Vec<PatternRow> {
 fn times(run: &Run, sums: &Sums, runtime_ns: u64) -> Vec<TimeRow> {
     let mut all = sums.times.clone();
     all.sort_by_key(|(number, _)| *number);
-    // A reduced record stands for many: its time is spread over them, and the slowest is not known here.
-    let weight = |number: u32| {
-        let process = run.processes.get(number as usize);
-        process.map_or(1, |process| u64::from(process.reduction.ranks).max(1))
-    };
     let count: u64 = run.process_count().max(1);
-    let row = |layer: &str, kind: &'static str, of: &dyn Fn(&super::fold::Times) -> u64| {
+    let row = |layer: &str, kind: &'static str, whose: Option<&[Layer]>, of: &dyn Fn(&Times) -> u64| {
         let total = all.iter().fold(0_u64, |sum, (_, times)| sum.saturating_add(of(times)));
-        let alone = || all.iter().filter(|(number, _)| weight(*number) == 1);
-        let slowest = alone().max_by_key(|(number, times)| (of(times), std::cmp::Reverse(*number)));
         let mean_ns = total as f64 / count as f64;
-        (total > 0).then(|| TimeRow {
-            layer: layer.into(),
-            kind,
-            mean_ns,
-            of_runtime: if runtime_ns > 0 { mean_ns / runtime_ns as f64 } else { 0.0 },
-            min_ns: alone().map(|(_, times)| of(times)).min().unwrap_or_default(),
-            max_ns: slowest.map(|(_, times)| of(times)).unwrap_or_default(),
-            slowest: slowest.map(|(number, _)| run.process_name(*number)).unwrap_or_default(),
+        (total > 0).then(|| {
+            let found = extremes(run, &all, whose, of).unwrap_or_default();
+            TimeRow {
+                layer: layer.into(),
+                kind,
+                mean_ns,
+                of_runtime: if runtime_ns > 0 { mean_ns / runtime_ns as f64 } else { 0.0 },
+                min_ns: found.min_ns,
+                max_ns: found.max_ns,
+                slowest: found.slowest,
+                deviation_ns: found.deviation_ns,
+            }
         })
     };
-    let mut out: Vec<TimeRow> = row("program", "all", &|times| times.outermost).into_iter().collect();
+    let mut out: Vec<TimeRow> = row("program", "all", Some(&[]), &|times| times.outermost).into_iter().collect();
     for (layer, name) in LAYER_NAMES.iter().enumerate() {
+        let kinds = |times: &Times| times.layers[layer].iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
+        let of_layer = |spread: &Layer| layer_place(Some(*spread)) == layer;
+        let spreads = run.processes.iter().flat_map(|process| &process.reduction.spreads).map(|def| def.layer);
+        let reduced: Vec<Layer> = spreads.filter(of_layer).take(1).collect();
+        if !reduced.is_empty() {
+            out.extend(row(name, "all", Some(&reduced), &kinds));
+        }
         for (kind, kind_name) in KIND_NAMES.iter().enumerate() {
-            out.extend(row(name, kind_name, &|times| times.layers[layer][kind]));
+            out.extend(row(name, kind_name, None, &|times| times.layers[layer][kind]));
         }
     }
     out
@@ -245,7 +267,8 @@ fn sharing(run: &Run, sums: &Sums) -> Vec<SharingRow> {
     let mut rows: BTreeMap<(bool, usize), (u64, u64, u64)> = BTreeMap::new();
     let outermost = |key: &FileOp| key.within == Within::Nothing;
     for (key, counters) in sums.operations.iter().filter(|(key, _)| outermost(key)) {
-        let shared = sums.users.get(&key.file).is_some_and(|users| *users > 1);
+        let users = sums.users.get(&key.file).into_iter().flatten().copied();
+        let shared = run.count_of(users) > 1;
         let class: Option<OpClass> = run.ops.get(usize::from(key.op)).and_then(|op| op.class);
         let row = rows.entry((shared, kind_of(class, key.failed))).or_default();
         row.0 = row.0.saturating_add(counters.segments);

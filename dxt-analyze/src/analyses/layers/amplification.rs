@@ -93,7 +93,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
         let mut processes = who.remove(file).unwrap_or_default();
         processes.sort_unstable();
         processes.dedup();
-        row.processes = processes.len() as u64;
+        row.processes = run.count_of(processes);
         row.settle();
     }
     all.sort_by_key(|(file, row)| (std::cmp::Reverse(row.time_ns()), *file));

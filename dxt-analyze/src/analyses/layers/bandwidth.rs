@@ -65,7 +65,7 @@ pub fn layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
             },
             op: if writes { "write" } else { "read" },
             sum: found.sum,
-            processes: found.processes.len() as u64,
+            processes: run.count_of(found.processes),
             wall_ns,
             effective: per_second(found.sum.bytes, found.sum.time_ns),
             perceived: per_second(found.sum.bytes, wall_ns),

@@ -118,9 +118,15 @@ fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
         file: def.map(|file| file.name.clone()).unwrap_or_default(),
         op: if writes { "write" } else { "read" },
         made: found.made,
-        processes: found.processes.len() as u64,
-        with_bytes: found.with_bytes.len() as u64,
-        nodes: found.processes.iter().map(node).collect::<BTreeSet<u32>>().len() as u64,
+        processes: run.count_of(found.processes.iter().copied()),
+        with_bytes: run.count_of(found.with_bytes.iter().copied()),
+        nodes: found
+            .processes
+            .iter()
+            .map(node)
+            .filter(|node| (*node as usize) < run.nodes.len())
+            .collect::<BTreeSet<u32>>()
+            .len() as u64,
         mean_call_bytes,
         mean_request_bytes,
         buffered: !data.is_empty()

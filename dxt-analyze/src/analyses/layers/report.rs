@@ -39,8 +39,8 @@ pub struct Layers {
     pub elsewhere: Inside,
     /// System calls of which it is not sure which call they were made inside.
     pub unsure: u64,
-    /// Number of nodes.
-    pub nodes: u64,
+    /// Number of nodes, if any is known.
+    pub nodes: Option<u64>,
     /// What is missing.
     pub missing: Completeness,
     /// Findings.

@@ -109,8 +109,10 @@ impl Unit {
         }
     }
 
+    /// Both times are at least the nanosecond that clocks tell: what usually takes no time still has one, and the slowness of a
+    /// unit for which it took some is a number.
     fn slowness_ln(&self) -> f64 {
-        (self.time_ns.max(1) as f64 / self.usual_ns.max(f64::MIN_POSITIVE)).ln()
+        (self.time_ns.max(1) as f64 / self.usual_ns.max(1.0)).ln()
     }
 }
 
@@ -174,10 +176,10 @@ impl Judged {
         let enough = units.len() as u64 >= least.units_min_sample;
         let freedom = units.len() as f64 / 2.0;
         let score = |unit: &Unit| {
-            let distance = unit.slowness_ln() - robust.median;
-            let scale = robust.sigma.max(unit.error);
-            let z = if scale > 0.0 { distance / scale } else { 0.0 };
-            Score { slower: distance.exp(), z, p: enough.then(|| upper_tail_t(z, freedom)) }
+            let slowness = unit.slowness_ln();
+            let z = robust.z_with(slowness, unit.error);
+            let slower = (slowness - robust.median).exp();
+            Score { slower, z, p: enough.then(|| upper_tail_t(z, freedom)) }
         };
         let scored = units.into_iter().map(|unit| {
             let score = score(&unit);

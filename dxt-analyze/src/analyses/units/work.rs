@@ -83,7 +83,7 @@ pub type Partial = FxHashMap<Key, Cell>;
 impl Work<'_> {
     /// The unit that all operations of a stream belong to; `None` if they belong to none. Not for storage targets.
     fn unit(&self, number: u32, process: &Process, stream: &Stream) -> Option<u64> {
-        // A record that stands for several ranks is none of them.
+        // A record that stands for several ranks is none of them, and what is on no known node is on none.
         let alone = process.reduction.is_none();
         match self.kind {
             UnitKind::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number))),
@@ -182,7 +182,9 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
         }
     }
     let mut out = Grouped::new();
-    for ((group, window, unit, class), cell) in partial {
+    // Ranks whose node is not known are on none.
+    let is_known = |unit: u64| analysis.kind != UnitKind::Node || unit < run.nodes.len() as u64;
+    for ((group, window, unit, class), cell) in partial.into_iter().filter(|((_, _, unit, _), _)| is_known(*unit)) {
         if let Some(Some(group)) = analysis.groups.get(group as usize) {
             let unit = out.entry((group.clone(), window)).or_default().entry(unit).or_default();
             unit.entry(class).or_default().merge(&cell);

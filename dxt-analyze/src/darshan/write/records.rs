@@ -132,14 +132,21 @@ fn record(
         sum.calls.iter().filter(|(known, _)| fits(known)).fold(0_u64, |sum, (_, count)| sum.saturating_add(*count))
     };
     let all = |class| calls(class, &[], None);
+    for (side, what) in [(false, "READS"), (true, "WRITES")] {
+        if let Some(order) = sum.whole.as_ref().map(|whole| whole.order(side)).filter(|order| order.known > 0) {
+            out.int(&format!("CONSEC_{what}"), order.consecutive);
+            out.int(&format!("SEQ_{what}"), order.sequential);
+        }
+    }
     out.seconds("META_TIME", sum.metadata_ns);
+    out.seconds("WRITE_TIME", writes.duration.saturating_add(sum.sync_ns));
     for (span, name) in [(sum.opened, "OPEN"), (sum.closed, "CLOSE")] {
         if let Some((first, last)) = span {
             out.seconds(&format!("{name}_START_TIMESTAMP"), first);
             out.seconds(&format!("{name}_END_TIMESTAMP"), last);
         }
     }
-    let profile = &sum.profile;
+    let profile = sum.whole.as_ref().map_or(&sum.profile, |whole| &whole.profile);
     for (values, name) in [(&profile.sizes, "ACCESS"), (&profile.strides, "STRIDE")] {
         let what = if name == "ACCESS" { "ACCESS" } else { "STRIDE" };
         for (number, common) in values.top().iter().take(4).enumerate() {
@@ -185,9 +192,17 @@ fn record(
             for unknown in ["FILENOS", "DUPS", "RENAME_SOURCES", "RENAME_TARGETS"] {
                 out.signed(unknown, -1);
             }
-            out.int("MEM_ALIGNMENT", MEMORY_ALIGNMENT as u64);
+            let kept = sum.whole.as_ref().map_or(0, |whole| whole.memory_alignment);
+            let memory = match profile.memory_known {
+                _ if kept > 0 => i64::try_from(kept).unwrap_or(i64::MAX),
+                0 => -1,
+                _ => MEMORY_ALIGNMENT as i64,
+            };
+            out.signed("MEM_ALIGNMENT", memory);
             out.int("MEM_NOT_ALIGNED", profile.memory_unaligned);
-            out.int("FILE_ALIGNMENT", alignment);
+            // That by which accesses were counted, else that of the file.
+            let alignment = if profile.alignment > 0 { profile.alignment } else { alignment };
+            out.signed("FILE_ALIGNMENT", if alignment > 0 { i64::try_from(alignment).unwrap_or(i64::MAX) } else { -1 });
             out.int("FILE_NOT_ALIGNED", profile.file_unaligned);
         }
         _ => {

@@ -1,12 +1,13 @@
 //! What each rank did to each file, by layer: what a record's counters are made of.
 
 use super::heat::Heat;
-use crate::load::{Run, Stream};
+use crate::load::{File, Run, Stream};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, Row, segments_of};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::counters::{Counters, Previous};
+use trace_format::meta::WholeDef;
 use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::{Access, Last, Profile};
 use trace_format::spread::Spread;
@@ -19,8 +20,12 @@ pub(super) struct Sum {
     pub(super) profile: Profile,
     /// Calls by name and whether they are collective, split or nonblocking, as Darshan tells forms apart.
     pub(super) calls: BTreeMap<(OpClass, String, u8), u64>,
-    /// Calls that move no bytes: their time.
+    /// Calls that move no bytes: their time, but for syncs.
     pub(super) metadata_ns: u64,
+    /// Time in syncs, which Darshan counts as time of writes.
+    pub(super) sync_ns: u64,
+    /// What another tool counted of all accesses.
+    pub(super) whole: Option<WholeDef>,
     /// First and last open, and close: starts and ends.
     pub(super) opened: Option<(u64, u64)>,
     pub(super) closed: Option<(u64, u64)>,
@@ -87,9 +92,23 @@ impl Sum {
             *calls = calls.saturating_add(count);
         }
         self.metadata_ns = self.metadata_ns.saturating_add(other.metadata_ns);
+        self.sync_ns = self.sync_ns.saturating_add(other.sync_ns);
         for (class, span) in [(OpClass::Open, other.opened), (OpClass::Close, other.closed)] {
             if let Some((start, end)) = span {
                 self.span(class, start, end);
+            }
+        }
+    }
+
+    /// Adds what another tool counted.
+    fn tell(&mut self, def: &WholeDef) {
+        match &mut self.whole {
+            None => self.whole = Some(*def),
+            Some(mine) => {
+                mine.reads.merge(&def.reads);
+                mine.writes.merge(&def.writes);
+                mine.memory_alignment = mine.memory_alignment.max(def.memory_alignment);
+                mine.profile.merge(&def.profile);
             }
         }
     }
@@ -119,6 +138,7 @@ impl Sum {
                 };
                 self.profile.fold(&mut self.last, access, alignment);
             }
+            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(row.duration_ns()),
             _ => {
                 self.metadata_ns = self.metadata_ns.saturating_add(row.duration_ns());
                 self.span(class, row.start, row.end);
@@ -132,6 +152,7 @@ impl Sum {
         counters.last_end = counters.last_end.saturating_add(shift_ns);
         match class {
             OpClass::Read | OpClass::Write => self.data[usize::from(class == OpClass::Write)].merge(&counters),
+            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(counters.duration),
             _ => {
                 self.metadata_ns = self.metadata_ns.saturating_add(counters.duration);
                 self.span(class, counters.first_start, counters.last_end);
@@ -171,7 +192,7 @@ pub(super) fn add(
                 let Some((layer, class)) = counted(run, stream) else { continue };
                 let place = |time: u64| time.saturating_add(process.shift_ns);
                 let row = Row { start: place(row.start), end: place(row.end), ..row };
-                let alignment = run.files.get(stream.file as usize).map_or(0, |file| u64::from(file.block_size));
+                let alignment = run.files.get(stream.file as usize).map_or(0, File::alignment);
                 of_rank.entry((layer, stream.file)).or_default().row(class, &row, alignment);
                 *calls.entry(row.stream).or_default() += 1;
                 heat.add(layer, rank, class, &row);
@@ -197,6 +218,9 @@ pub(super) fn add(
         }
         for def in process.profiles.iter().filter(|def| counts(Some(def.layer)).is_some()) {
             of_rank.entry((def.layer, def.file)).or_default().profile.merge(&def.profile);
+        }
+        for def in process.whole.iter().filter(|def| counts(Some(def.layer)).is_some()) {
+            of_rank.entry((def.layer, def.file)).or_default().tell(def);
         }
     }
     for ((layer, file), sum) in of_rank {

@@ -19,10 +19,11 @@ use crate::progress::Bar;
 use crate::render::Format;
 use crate::scan::{Progress, scan};
 use crate::thresholds::Thresholds;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use users::Users;
 use written::Tables;
@@ -135,7 +136,17 @@ fn one(
         let (sources, darshan) = (files.paths.len() as u64, files.darshan);
         rows(&run, Read { source: first.display().to_string(), sources, darshan }, with_findings, with_files)
     };
-    read().map_err(|error| LeftOut::new(first, &error))
+    guarded(read).map_err(|error| LeftOut::new(first, &error))
+}
+
+/// What `read` returns. A defect of this program that one job meets is an error of that job: the others are read all the same.
+fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What it held is gone with it; jobs share only open files, whose lock passes over a thread that ended early.
+    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|payload| {
+        let said = payload.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("nothing is known of it");
+        Err(anyhow!("failed to analyze it, by a defect of dxt-analyze that is worth a report: {said}"))
+    })
 }
 
 fn rows(run: &Run, read: Read, with_findings: bool, with_files: bool) -> Result<Done> {
@@ -199,5 +210,23 @@ fn sort(rows: &mut [JobRow], by: SortJobs) {
         SortJobs::Files => rows.sort_by_key(|row| Reverse(row.files)),
         SortJobs::Start => rows.sort_by_key(|row| Reverse(row.start_unix_ns)),
         SortJobs::Source => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::prelude::*;
+
+    #[test]
+    fn a_panic_is_an_error_of_the_job_that_met_it() {
+        let here: Result<()> = guarded(|| panic!("at {}", 7));
+        assert!(here.unwrap_err().to_string().contains("at 7"));
+        // Also in a thread of the pool, which goes on.
+        let pool =
+            || (0..100_u32).into_par_iter().map(|number| if number == 50 { panic!("in the pool") } else { number });
+        let there: Result<u32> = guarded(|| Ok(pool().sum()));
+        assert!(there.unwrap_err().to_string().contains("in the pool"));
+        assert_eq!(guarded(|| Ok((0..100_u32).into_par_iter().sum::<u32>())).unwrap(), 4950);
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn verdict(findings: &[Finding], summary: &Summary) -> Verdict {
     let spent = format!(
         "{} on {} spent {} in I/O calls, summed over all processes; they read {} and wrote {}.",
         if summary.ranks > 0 { units::counted(summary.ranks, "rank") } else { units::processes(summary.processes) },
-        units::counted(summary.nodes, "node"),
+        units::nodes(summary.nodes),
         units::duration(all_ns),
         units::bytes(summary.bytes_read),
         units::bytes(summary.bytes_written)

@@ -1,0 +1,198 @@
+//! Small files that unpack to much: whatever a log or a trace holds or claims, reading and analyzing it takes at most 512 MiB, which
+//! the allocator sees to, and says what is left out.
+#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
+
+use cap::Cap;
+use clap::Parser;
+use darshan_log::Module;
+use darshan_log::packed::compression;
+use dxt_analyze::cli::{Cli, Verb};
+use dxt_analyze::load::{Source, load};
+use dxt_analyze::verbs::{State, check_sources, checks_of, layers_of, outliers_of, summary_of, timeline_of};
+use std::alloc::System;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+/// Tests of one process share the allocator.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+const BOUND: usize = 512 << 20;
+
+fn bounded<T>(run: impl FnOnce() -> T) -> T {
+    ALLOCATOR.set_limit(ALLOCATOR.allocated() + BOUND).unwrap();
+    let result = run();
+    ALLOCATOR.set_limit(usize::MAX).unwrap();
+    result
+}
+
+/// A log of format 3.41 of one job on `ranks` ranks: the records of one module, as `fill` writes them, in one zlib stream.
+fn log(path: &Path, ranks: i64, place: usize, version: u32, fill: impl FnOnce(&mut dyn Write)) {
+    let zlib = |fill: &mut dyn FnMut(&mut dyn Write)| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        fill(&mut encoder);
+        encoder.finish().unwrap()
+    };
+    let mut fill = Some(fill);
+    let job = zlib(&mut |out| {
+        for field in [1000_i64, 1_700_000_000, 0, 1_700_000_060, 0, ranks, 7] {
+            out.write_all(&field.to_le_bytes()).unwrap();
+        }
+        out.write_all(&[0; 1024]).unwrap();
+        out.write_all(b"/opt/app\n\0").unwrap();
+    });
+    let region = zlib(&mut |out| fill.take().unwrap()(out));
+    let mut bytes = vec![0; 1328];
+    bytes[..4].copy_from_slice(b"3.41");
+    bytes[8..16].copy_from_slice(&6_567_223_u64.to_le_bytes());
+    let map = 32 + 16 * (place + 1);
+    bytes[map..map + 8].copy_from_slice(&((1328 + job.len()) as u64).to_le_bytes());
+    bytes[map + 8..map + 16].copy_from_slice(&(region.len() as u64).to_le_bytes());
+    bytes[1072 + 4 * place..][..4].copy_from_slice(&version.to_le_bytes());
+    bytes.extend(job);
+    bytes.extend(region);
+    assert!(bytes.len() < 8 << 20, "{} bytes are no bomb", bytes.len());
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn put(out: &mut dyn Write, numbers: &[i64]) {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    out.write_all(&bytes).unwrap();
+}
+
+/// POSIX records, each of a file of its own.
+fn posix(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
+    move |out| {
+        let mut record = vec![3_i64; 2 + 69 + 17];
+        record[71..].fill(1.0_f64.to_bits().cast_signed());
+        // Of a rank that every job has, or the records would be set aside.
+        for (name, value) in darshan_log::counters::int_names(Module::Posix).iter().zip(&mut record[2..]) {
+            if name.ends_with("_RANK") {
+                *value = 0;
+            }
+        }
+        for number in 0..count {
+            (record[0], record[1]) = (number + 1, rank(number));
+            put(out, &record);
+        }
+    }
+}
+
+/// Heat maps of as many bins as are read.
+fn heat(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
+    move |out| {
+        let bins = vec![1_i64; 2 << 16];
+        let id = darshan_log::record_id(b"heatmap:POSIX").cast_signed();
+        for number in 0..count {
+            put(out, &[id, rank(number), 0.001_f64.to_bits().cast_signed(), 1 << 16, 0, 0]);
+            put(out, &bins);
+        }
+    }
+}
+
+/// A DXT record of so many writes, with a thread for each.
+fn threads(writes: i64) -> impl FnOnce(&mut dyn Write) {
+    move |out| {
+        put(out, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, writes, 0]);
+        for number in 0..writes {
+            put(out, &[0, 1, 0, 1.0_f64.to_bits().cast_signed(), number]);
+        }
+    }
+}
+
+/// DXT records without end, each of a file of its own with one write.
+fn files(count: i64) -> impl FnOnce(&mut dyn Write) {
+    move |out| {
+        for number in 0..count {
+            put(out, &[number + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+            put(out, &[0, 1, 0, 1.0_f64.to_bits().cast_signed()]);
+        }
+    }
+}
+
+/// Everything that a report is made of.
+fn analyze(path: &Path) -> (u64, bool) {
+    let source = || vec![Source::Path(path.to_owned())];
+    let run = load(source(), None).unwrap();
+    let summary = summary_of(&run, 10, true);
+    let outliers = Cli::parse_from(["dxt-analyze", "outliers", "t.dxt", "--by", "rank"]);
+    let Verb::Outliers(outliers) = outliers.verb else { unreachable!() };
+    outliers_of(&run, &outliers).unwrap();
+    let Verb::Checks(checks) = Cli::parse_from(["dxt-analyze", "checks", "t.dxt"]).verb else { unreachable!() };
+    let _ = checks_of(&run, &checks);
+    let _ = layers_of(&run, 10);
+    let _ = timeline_of(&run, 100);
+    // What is left out is what there is no room for.
+    let damaged = summary.missing.problems.iter().find(|problem| problem.what.contains("set aside"));
+    assert_eq!(damaged, None, "the log is not as it was meant");
+    drop(run);
+    let check = check_sources(source());
+    assert_eq!(check[0].state == State::Complete, summary.missing.complete, "check and report disagree");
+    (summary.missing.problem_count, summary.missing.complete)
+}
+
+#[test]
+fn bombs_of_every_module_are_read_within_the_bound() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(format!("{name}.darshan"));
+    let same = |_| 0;
+    log(&path("files of a rank"), 1, 1, 4, posix(200_000, same));
+    log(&path("files of all ranks"), 4, 1, 4, posix(200_000, |_| -1));
+    log(&path("files of many ranks"), 200_000, 1, 4, posix(200_000, |number| number));
+    log(&path("ranks that come back"), 2, 1, 4, posix(200_000, |number| number % 2));
+    log(&path("heat of a rank"), 1, 15, 1, heat(500, same));
+    log(&path("heat of many ranks"), 500, 15, 1, heat(500, |number| number));
+    log(&path("threads"), 1, 10, 2, threads(2_200_000));
+    log(&path("files with a write"), 1, 10, 1, files(1 << 20));
+    let mut logs: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    logs.sort();
+    assert_eq!(logs.len(), 8);
+    for path in &logs {
+        let (problems, complete) = bounded(|| analyze(path));
+        // Threads are put together, and nothing is left out.
+        let whole = path.ends_with("threads.darshan");
+        assert_eq!((problems == 0, complete), (whole, whole), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_log_of_usual_size_is_complete() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("usual.darshan");
+    log(&path, 4096, 1, 4, posix(4096 * 6, |number| number / 6));
+    assert_eq!(bounded(|| analyze(&path)), (0, true));
+}
+
+#[test]
+fn a_compressed_table_is_no_log() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let said = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        let bytes = out.finish().unwrap();
+        assert_eq!(compression(&bytes), Some("gzip"));
+        std::fs::write(&path, bytes).unwrap();
+        let error = load(vec![Source::Path(path)], None).unwrap_err();
+        format!("{error:#}")
+    };
+    let table = said("table.csv.gz", b"rank,file\n0,/a\n");
+    assert!(!table.contains("Darshan") && table.contains("not a DXT trace"), "{table}");
+    // What is named as a log is told as one.
+    let named = said("table.darshan", b"rank,file\n0,/a\n");
+    assert!(named.contains("not a Darshan log") && !named.contains("DXT trace"), "{named}");
+    let mut old = b"2.04\0\0\0\0".to_vec();
+    old.extend(6_567_223_u64.to_le_bytes());
+    for name in ["old.darshan.gz", "old.gz"] {
+        let old = said(name, &old);
+        assert!(old.contains("Darshan 2.x"), "{old}");
+    }
+    old[..4].copy_from_slice(b"3.41");
+    let packed = said("new.gz", &old);
+    assert!(packed.contains("decompress it first"), "{packed}");
+}

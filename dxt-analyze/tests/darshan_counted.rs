@@ -1,0 +1,398 @@
+//! What is counted of Darshan logs: order and alignment as their records have them, who did what where records stand for all ranks, and
+//! what cannot be. Logs are those of the project, of the folder that `DXT_DARSHAN_LOGS` names, and ones that are written here.
+
+mod common;
+
+use common::{json, run, skip};
+use darshan_log::counters::{float_names, int_names};
+use darshan_log::write::{DxtVersion, Writer};
+use darshan_log::{Api, CounterRecord, DxtRecord, Job, Log, Module, Mount, Segment, record_id};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn logs() -> Vec<PathBuf> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
+    match std::env::var_os("DXT_DARSHAN_LOGS") {
+        Some(folder) => folders.push(PathBuf::from(folder)),
+        None => skip("more logs than the project has: DXT_DARSHAN_LOGS is not set"),
+    }
+    let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let mut out: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
+    out.retain(|path| path.extension().is_some_and(|extension| extension == "darshan"));
+    out.sort();
+    out
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path that is text")
+}
+
+fn counters(path: &Path) -> Value {
+    let output = run(&["counters", "--format", "json", "--top", "100000", text(path)]);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {output:?}", path.display());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn rows<'a>(found: &'a Value, table: &str) -> Vec<&'a Value> {
+    found[table].as_array().expect("rows").iter().collect()
+}
+
+fn row<'a>(found: &'a Value, table: &str, keys: &[(&str, &str)]) -> Option<&'a Value> {
+    rows(found, table).into_iter().find(|row| keys.iter().all(|(key, value)| row[*key] == *value))
+}
+
+/// Sums of a module's counters by name.
+fn sums(path: &Path, module: Module) -> BTreeMap<&'static str, i64> {
+    let mut log = Log::open(path).expect("a log");
+    let mut out = BTreeMap::new();
+    for record in log.counters(module).into_iter().flatten() {
+        for (name, value) in int_names(module).iter().zip(&record.ints) {
+            *out.entry(*name).or_default() += (*value).max(0);
+        }
+    }
+    out
+}
+
+/// Segments and records of it that are more than its counters tell of: made up, not measured.
+fn is_made_up(path: &Path) -> bool {
+    text(path).contains("synth-")
+}
+
+#[test]
+fn order_alignment_and_switches_are_those_of_the_log() {
+    let mut compared = 0;
+    for path in logs().into_iter().filter(|path| !is_made_up(path)) {
+        let found = counters(&path);
+        let posix = sums(&path, Module::Posix);
+        let name = path.display();
+        for (direction, calls) in [("read", "READS"), ("write", "WRITES")] {
+            let Some(row) = row(&found, "accesses", &[("layer", "POSIX"), ("direction", direction)]) else { continue };
+            for (key, counter) in [
+                ("calls", format!("POSIX_{calls}")),
+                ("ordered", format!("POSIX_{calls}")),
+                ("consecutive", format!("POSIX_CONSEC_{calls}")),
+                ("sequential", format!("POSIX_SEQ_{calls}")),
+            ] {
+                assert_eq!(row[key], posix[counter.as_str()], "{name} {direction} {key}");
+                compared += 1;
+            }
+        }
+        if let Some(row) = row(&found, "patterns", &[("layer", "POSIX")]) {
+            for (key, counter) in [
+                ("file_unaligned", "POSIX_FILE_NOT_ALIGNED"),
+                ("switches", "POSIX_RW_SWITCHES"),
+                ("memory_unaligned", "POSIX_MEM_NOT_ALIGNED"),
+            ] {
+                assert_eq!(row[key], posix[counter], "{name} {key}");
+            }
+        }
+        if let Some(row) = row(&found, "patterns", &[("layer", "MPIIO")]) {
+            assert_eq!(row["switches"], sums(&path, Module::MpiIo)["MPIIO_RW_SWITCHES"], "{name}");
+        }
+        // C streams have no order and no longest call in a log, HDF5's calls no offsets.
+        for row in rows(&found, "accesses").iter().filter(|row| row["layer"] == "STDIO" || row["layer"] == "HDF5") {
+            assert_eq!(row["ordered"], 0, "{name} {row}");
+            assert!(row["layer"] != "STDIO" || row["max_ns"].is_null(), "{name} {row}");
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+/// No share is above one, no file has more processes than the job, and forms have the numbers that the log has.
+#[test]
+fn no_number_exceeds_what_the_log_can_hold() {
+    for path in logs() {
+        let (found, name) = (counters(&path), path.display());
+        let ranks = Log::open(&path).expect("a log").job().nprocs as u64;
+        let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
+        assert!(number(&found, "processes") <= ranks.max(1), "{name}");
+        for row in rows(&found, "files") {
+            assert!(number(row, "processes") <= ranks.max(1), "{name} {row}");
+            assert!(number(row, "sequential") <= number(row, "ordered"), "{name} {row}");
+        }
+        for row in rows(&found, "accesses") {
+            assert!(number(row, "consecutive") <= number(row, "sequential"), "{name} {row}");
+            assert!(number(row, "bytes") < 1 << 60 && number(row, "time_ns") < 1 << 62, "{name} {row}");
+        }
+        let summary = run(&["summary", "--format", "json", text(&path)]);
+        let summary: Value = serde_json::from_slice(&summary.stdout).expect("JSON");
+        let mut forms: BTreeMap<String, u64> = BTreeMap::new();
+        for row in rows(&summary, "operations").iter().filter(|row| row["layer"] == "MPIIO") {
+            let form = format!("{} {}", row["op"].as_str().expect("a name"), row["mode"].as_str().expect("a form"));
+            *forms.entry(form).or_default() += number(row, "count");
+        }
+        let mpi = sums(&path, Module::MpiIo);
+        for (form, counter) in [
+            ("read ", "MPIIO_INDEP_READS"),
+            ("read collective", "MPIIO_COLL_READS"),
+            ("write ", "MPIIO_INDEP_WRITES"),
+            ("write collective", "MPIIO_COLL_WRITES"),
+        ] {
+            let counted = mpi.get(counter).copied().unwrap_or(0) as u64;
+            if !mpi.is_empty() && !is_made_up(&path) {
+                assert_eq!(forms.get(form).copied().unwrap_or(0), counted, "{name} {form}");
+            }
+        }
+    }
+}
+
+/// How a module has a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Records {
+    None,
+    /// One of all ranks.
+    Reduced,
+    /// One for each rank.
+    PerRank,
+}
+
+const FILE: &str = "/scratch/shared";
+const RANKS: i64 = 3;
+
+/// A record that is filled by name.
+fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
+    let mut record = CounterRecord::zero(module, record_id(FILE.as_bytes()), rank).expect("a module with counters");
+    for (name, value) in fields {
+        let place = |names: &[&str]| names.iter().position(|known| known == name);
+        match (place(int_names(module)), place(float_names(module))) {
+            (Some(at), _) => record.ints[at] = *value as i64,
+            (_, Some(at)) => record.floats[at] = *value,
+            _ => panic!("{name} is not known"),
+        }
+    }
+    record
+}
+
+/// Each rank writes 4 times 1,000 bytes through MPI-IO, twice of these collectively, and 5 times 1,600 bytes through POSIX below.
+fn records(module: Module, how: Records) -> Vec<CounterRecord> {
+    let of = |rank: i64, times: f64| {
+        let posix = [
+            ("POSIX_OPENS", times),
+            ("POSIX_WRITES", 5.0 * times),
+            ("POSIX_BYTES_WRITTEN", 8000.0 * times),
+            ("POSIX_SEQ_WRITES", 4.0 * times),
+            ("POSIX_CONSEC_WRITES", 3.0 * times),
+            ("POSIX_F_WRITE_TIME", 0.05 * times),
+            ("POSIX_MEM_ALIGNMENT", 8.0),
+            ("POSIX_FILE_ALIGNMENT", -1.0),
+        ];
+        let mpi = [
+            ("MPIIO_COLL_OPENS", times),
+            ("MPIIO_INDEP_WRITES", 2.0 * times),
+            ("MPIIO_COLL_WRITES", 2.0 * times),
+            ("MPIIO_BYTES_WRITTEN", 4000.0 * times + 1.0),
+            ("MPIIO_F_WRITE_TIME", 0.1 * times),
+        ];
+        record(module, rank, if module == Module::Posix { &posix[..] } else { &mpi[..] })
+    };
+    match how {
+        Records::None => Vec::new(),
+        Records::Reduced => vec![of(-1, RANKS as f64)],
+        Records::PerRank => (0..RANKS).map(|rank| of(rank, 1.0)).collect(),
+    }
+}
+
+fn job(ranks: i64) -> Job {
+    let mut job = Job::default();
+    (job.nprocs, job.exe, job.start_sec, job.end_sec) = (ranks, "./app".into(), 1_600_000_000, 1_600_000_010);
+    job.metadata.push(("lib_ver".into(), "3.5.0".into()));
+    job
+}
+
+fn written(path: &Path, job: &Job, posix: &[CounterRecord], mpi: &[CounterRecord], dxt: bool) {
+    let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+    let out = std::io::Cursor::new(Vec::new());
+    let mut writer = Writer::new(out, job, &mounts, [FILE]).expect("a writer");
+    writer.counters(Module::Posix, posix).expect("written");
+    writer.counters(Module::MpiIo, mpi).expect("written");
+    let segments = |writer: &mut Writer<_>, api, count: u32, length: i64, took: f64| {
+        writer
+            .dxt::<darshan_log::write::Error>(api, DxtVersion::Plain, |dxt| {
+                for rank in 0..RANKS {
+                    dxt.record(&DxtRecord {
+                        id: record_id(FILE.as_bytes()),
+                        rank,
+                        hostname: "node1".into(),
+                        write_count: u64::from(count),
+                        read_count: 0,
+                    })?;
+                    let segment = |call: u32| {
+                        let start = 1.0 + f64::from(call);
+                        Segment { offset: i64::from(call) * length, length, start, end: start + took, thread: None }
+                    };
+                    let list: Vec<Segment> = (0..count).map(segment).collect();
+                    dxt.segments(&list)?;
+                    dxt.segments(&[])?;
+                }
+                Ok(())
+            })
+            .expect("written");
+    };
+    if dxt && !posix.is_empty() {
+        segments(&mut writer, Api::Posix, 5, 1600, 0.01);
+    }
+    if dxt && !mpi.is_empty() {
+        segments(&mut writer, Api::MpiIo, 4, 1000, 0.02);
+    }
+    std::fs::write(path, writer.finish().expect("a log").into_inner()).expect("written");
+}
+
+#[test]
+fn who_did_what_whichever_records_stand_for_all_ranks() {
+    use Records::{None, PerRank, Reduced};
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    for mpi in [None, Reduced, PerRank] {
+        for posix in [None, Reduced, PerRank] {
+            for dxt in [false, true] {
+                let case = format!("MPI-IO {mpi:?}, POSIX {posix:?}, DXT {dxt}");
+                if mpi == None && posix == None {
+                    continue;
+                }
+                written(&path, &job(RANKS), &records(Module::Posix, posix), &records(Module::MpiIo, mpi), dxt);
+                let found = json(&["summary", "--format", "json", text(&path)], 0);
+                assert_eq!((&found["ranks"], &found["processes"]), (&3.into(), &3.into()), "{case}");
+                assert_eq!(found["nodes"], if dxt { Value::from(1) } else { Value::Null }, "{case}");
+                // What the program called: MPI-IO where it did. Of its records each has a byte more than its calls have.
+                let odd = if mpi == PerRank { 3 } else { 1 };
+                let called = if mpi == None { 24_000 } else { 12_000 + odd };
+                if !dxt || mpi == None {
+                    assert_eq!(found["bytes_written"], called, "{case}");
+                }
+                assert_eq!(found["top_files"][0]["processes"], 3, "{case}");
+                let sum = |layer: &str, nested: Option<bool>| {
+                    let rows = rows(&found, "operations").into_iter().filter(|row| {
+                        row["layer"] == layer && row["op"] == "write" && nested.is_none_or(|is| row["nested"] == is)
+                    });
+                    rows.map(|row| row["count"].as_u64().expect("a count")).sum::<u64>()
+                };
+                assert_eq!(sum("POSIX", Option::None), if posix == None { 0 } else { 15 }, "{case}");
+                assert_eq!(sum("MPIIO", Option::None), if mpi == None { 0 } else { 12 }, "{case}");
+                if !dxt && mpi != None {
+                    assert_eq!(sum("POSIX", Some(false)), 0, "{case}");
+                }
+                let collective: Vec<u64> = rows(&found, "operations")
+                    .iter()
+                    .filter(|row| row["op"] == "write" && row["mode"] == "collective")
+                    .map(|row| row["count"].as_u64().expect("a count"))
+                    .collect();
+                assert_eq!(collective, if mpi == None { vec![] } else { vec![6] }, "{case}");
+                let found = counters(&path);
+                if posix != None {
+                    let row = row(&found, "accesses", &[("layer", "POSIX"), ("direction", "write")]).expect("a row");
+                    let order = (&row["ordered"], &row["consecutive"], &row["sequential"]);
+                    assert_eq!(order, (&15.into(), &9.into(), &12.into()), "{case}");
+                }
+                assert_eq!(rows(&found, "files")[0]["processes"], 3, "{case}");
+            }
+        }
+    }
+}
+
+/// One rank whose records are written as those of all ranks is one rank.
+#[test]
+fn a_job_of_one_rank_has_one_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.darshan");
+    let one = |module| {
+        let mut record = records(module, Records::PerRank).swap_remove(0);
+        record.rank = -1;
+        vec![record]
+    };
+    written(&path, &job(1), &one(Module::Posix), &one(Module::MpiIo), false);
+    let found = json(&["summary", "--format", "json", text(&path)], 0);
+    assert_eq!((&found["ranks"], &found["processes"]), (&1.into(), &1.into()));
+    let found = json(&["layers", "--format", "json", text(&path)], 0);
+    assert_eq!(found["files"][0]["processes"], 1);
+    assert_eq!(found["files"][0]["posix_writes"]["bytes"], 8000);
+}
+
+/// Nobody is told to do together what one rank does alone.
+#[test]
+fn a_job_of_one_rank_gets_no_advice_on_collective_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.darshan");
+    let advice = |ranks: i64| {
+        let mut posix = records(Module::Posix, Records::PerRank);
+        let mut mpi = records(Module::MpiIo, Records::PerRank);
+        for record in &mut mpi {
+            for (name, value) in int_names(Module::MpiIo).iter().zip(&mut record.ints) {
+                *value = if name.contains("COLL_") { 0 } else { *value };
+            }
+        }
+        posix.truncate(ranks as usize);
+        mpi.truncate(ranks as usize);
+        for record in &mut mpi {
+            let at = |name: &str| int_names(Module::MpiIo).iter().position(|known| *known == name).expect("known");
+            record.ints[at("MPIIO_INDEP_WRITES")] = 200_000;
+        }
+        written(&path, &job(ranks), &posix, &mpi, false);
+        let output = run(&["checks", "--all", text(&path)]);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(advice(3).contains("MPI_File_write_at_all"));
+    let alone = advice(1);
+    assert!(!alone.contains("MPI_File_write_at_all") && !alone.contains("cb_buffer_size"), "{alone}");
+    // Neither by what is said of any of its requests, but for the names of rows that do not apply.
+    let advice: Vec<&str> = alone.lines().filter(|line| line.contains("->")).collect();
+    assert!(!advice.is_empty() && !advice.iter().any(|line| line.contains("collective")), "{advice:?}");
+}
+
+/// They are no damage.
+#[test]
+fn old_runtimes_add_up_what_no_rank_monitored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    let mut posix = records(Module::Posix, Records::Reduced);
+    let at = int_names(Module::Posix).iter().position(|name| *name == "POSIX_MMAPS").expect("known");
+    for (value, code) in [(-1, 0), (-RANKS, 0), (-2, 3), (-RANKS - 1, 3)] {
+        posix[0].ints[at] = value;
+        written(&path, &job(RANKS), &posix, &[], false);
+        let found = json(&["summary", "--format", "json", text(&path)], code);
+        assert_eq!(found["bytes_written"], if code == 0 { 24_000 } else { 0 }, "{value}");
+    }
+}
+
+/// A record with one number that cannot be is set aside and counted; the others are in the sums.
+#[test]
+fn what_cannot_be_is_set_aside_and_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    for (counter, value) in [
+        ("POSIX_BYTES_WRITTEN", 9e18),
+        ("POSIX_BYTES_WRITTEN", -8.0),
+        ("POSIX_WRITES", -5.0),
+        ("POSIX_F_WRITE_TIME", 1e300),
+        ("POSIX_F_CLOSE_END_TIMESTAMP", 1e6),
+        ("POSIX_F_MAX_WRITE_TIME", f64::NAN),
+        ("rank", 3.0),
+        ("rank", -7.0),
+    ] {
+        let mut posix = records(Module::Posix, Records::PerRank);
+        let last = posix.last_mut().expect("a record");
+        match counter {
+            "rank" => last.rank = value as i64,
+            name => {
+                let place = |names: &[&str]| names.iter().position(|known| *known == name);
+                match place(int_names(Module::Posix)) {
+                    Some(at) => last.ints[at] = value as i64,
+                    None => last.floats[place(float_names(Module::Posix)).expect("known")] = value,
+                }
+            }
+        }
+        written(&path, &job(RANKS), &posix, &[], false);
+        let found = json(&["summary", "--format", "json", text(&path)], 3);
+        assert_eq!(found["bytes_written"], 16_000, "{counter} {value}");
+        assert_eq!(found["ranks"], 2, "{counter} {value}");
+        let said = found["missing"]["problems"][0]["what"].to_string();
+        assert!(said.contains("1 POSIX record cannot be"), "{counter} {value}: {said}");
+    }
+    // A job record alone: nothing of the records is lost.
+    let mut damaged = job(RANKS);
+    damaged.nprocs = i64::MAX;
+    written(&path, &damaged, &records(Module::Posix, Records::PerRank), &[], false);
+    let found = json(&["summary", "--format", "json", text(&path)], 3);
+    assert_eq!((&found["bytes_written"], &found["ranks"]), (&24_000.into(), &3.into()));
+    assert!(found["missing"]["problems"][0]["what"].to_string().contains("job record"), "{found}");
+}
