@@ -9,7 +9,7 @@ use crate::registry::{self, Role, Stream};
 use crate::tls::{self, Thread};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use trace_format::counters::{Counters, Previous};
+use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
 
