@@ -15,6 +15,8 @@ mod gate;
 mod rings;
 #[cfg(test)]
 mod table;
+#[cfg(test)]
+mod turns;
 
 /// Runs `model` in every order in which threads are put aside at most `preemptions` times.
 #[cfg(test)]

@@ -125,18 +125,7 @@ fn who_ends_it_takes_the_name_before_it_asks() {
 #[test]
 #[should_panic(expected = "looks at what is unmapped")]
 fn who_looks_says_so_before_it_asks() {
-    explore(2, || {
-        a_ring(
-            Fault::LooksBeforeItSays,
-            [
-                |ring| {
-                    ring.end();
-                    ring.end()
-                },
-                Ring::look,
-            ],
-        )
-    });
+    explore(2, || a_ring(Fault::LooksBeforeItSays, [Ring::end, Ring::look]));
 }
 
 #[test]
