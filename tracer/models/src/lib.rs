@@ -10,6 +10,8 @@
 #[cfg(test)]
 mod append_and_cut;
 #[cfg(test)]
+mod chunks;
+#[cfg(test)]
 mod gate;
 #[cfg(test)]
 mod rings;
