@@ -106,19 +106,19 @@ fn one_of_two_has_it_alone() {
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "work is lost")]
 fn who_passes_counts_itself_before_it_looks() {
     explore(2, || at_the_gate(Fault::LooksFirst, 1, 1));
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "work is lost")]
 fn who_wants_it_alone_waits_or_gives_up() {
     explore(2, || at_the_gate(Fault::DoesNotWait, 1, 1));
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "work is lost")]
 fn it_is_closed_by_one() {
     explore(2, || at_the_gate(Fault::TwoAlone, 0, 2));
 }
