@@ -1,0 +1,249 @@
+//! Stands for the life of a chunk: filled by its thread (`record.rs`), `Full` (`arena.rs`, `filled`), claimed (`claim_full`, `chunk.rs`
+//! `is_complete`), packed (`packed.rs`, `store`, `put`; `landing.rs`) and used again or made a chunk of blocks (`erase`, `give`,
+//! `become_packed`); with a reader outside that follows what `trace-format/SPOOL.md` lets it rely on. At any moment it finds each
+//! segment at least once, under its thread and sequence number, by which it knows a segment that it finds twice.
+//!
+//! The reader's order matters: first the slots, with the chunk's state, thread and sequence number before and after, anew if one of
+//! them has changed; then the landing places; then the blocks. For who reads while the owner runs, the erasing must not be seen
+//! before the block: here a Release fence stands before it, and one of Acquire behind the reader's slots. The code has no such fence:
+//! who reads the spool of a process that was killed needs none, since that one's stores are all there.
+//!
+//! A block is its length and the two segments of its chunk; of slots there are ends only, since `append_and_cut` has the rest.
+
+use crate::explore;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use loom::thread;
+
+const ACTIVE: u32 = 1;
+const FULL: u32 = 2;
+const PACKING: u32 = 3;
+const PACKED: u32 = 4;
+/// The ends of the segments that the chunk is filled with, and the one of its next owner.
+const ENDS: [u64; 2] = [5, 6];
+const NEXT_END: u64 = 7;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    ClaimsIncomplete,
+    ErasesFirst,
+    NoLanding,
+    NoFence,
+    ReadsBlocksFirst,
+    NotReadAnew,
+}
+
+/// Where the block goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Goes {
+    /// Into a chunk that holds blocks.
+    Elsewhere,
+    /// Into the chunk that it came from.
+    Here,
+}
+
+#[derive(Default)]
+struct Block {
+    length: AtomicU32,
+    ends: [AtomicU64; 2],
+}
+
+impl Block {
+    fn put(&self, ends: [u64; 2]) {
+        self.ends.iter().zip(ends).for_each(|(place, end)| place.store(end, Ordering::Relaxed));
+        self.length.store(2, Ordering::Release);
+    }
+
+    fn read(&self) -> Vec<u64> {
+        let there = self.length.load(Ordering::Acquire) != 0;
+        let ends: Vec<u64> = self.ends.iter().filter(|_| there).map(|end| end.load(Ordering::Relaxed)).collect();
+        assert!(ends.is_empty() || ends == ENDS, "half a block");
+        ends
+    }
+}
+
+/// One chunk that changes hands; its place for a block, once it holds blocks; another chunk that does; a landing place.
+struct Spool {
+    fault: Fault,
+    full: AtomicU32,
+    state: AtomicU32,
+    thread: AtomicU32,
+    sequence: AtomicU32,
+    slots: [AtomicU64; 2],
+    own_block: Block,
+    other_block: Block,
+    landing: Block,
+}
+
+impl Spool {
+    /// The last call is interrupted after it has got its slot, and a handler's finds the chunk full.
+    fn fill(&self) {
+        self.state.store(FULL, Ordering::Release);
+        self.full.fetch_add(1, Ordering::Release);
+        self.slots[1].store(ENDS[1], Ordering::Release);
+    }
+
+    fn claim(&self) -> bool {
+        if self.full.fetch_update(Ordering::AcqRel, Ordering::Acquire, |full| full.checked_sub(1)).is_err() {
+            return false;
+        }
+        let is_complete = self.state.load(Ordering::Acquire) == FULL
+            && (self.fault == Fault::ClaimsIncomplete || self.slots.iter().all(|end| end.load(Ordering::Acquire) != 0));
+        if is_complete && self.state.compare_exchange(FULL, PACKING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return true;
+        }
+        self.full.fetch_add(1, Ordering::Release);
+        false
+    }
+
+    fn erase(&self) {
+        if self.fault != Fault::NoFence {
+            fence(Ordering::Release);
+        }
+        self.slots.iter().for_each(|end| end.store(0, Ordering::Relaxed));
+    }
+
+    fn make_room(&self, goes: Goes) {
+        if !self.claim() {
+            return;
+        }
+        let ends = [0, 1].map(|slot| self.slots[slot].load(Ordering::Relaxed));
+        assert_eq!(ends, ENDS, "packed before it was complete");
+        if goes == Goes::Here {
+            if self.fault != Fault::NoLanding {
+                self.landing.put(ends);
+            }
+            self.erase();
+            self.state.store(PACKED, Ordering::Release);
+            self.own_block.put(ends);
+            self.landing.length.store(0, Ordering::Release);
+            return;
+        }
+        if self.fault == Fault::ErasesFirst {
+            self.erase();
+            self.other_block.put(ends);
+        } else {
+            self.other_block.put(ends);
+            self.erase();
+        }
+        // Given to the thread that packed, whose first chunk it is.
+        self.thread.store(1, Ordering::Relaxed);
+        self.sequence.store(0, Ordering::Relaxed);
+        self.state.store(ACTIVE, Ordering::Release);
+        self.slots[0].store(NEXT_END, Ordering::Release);
+    }
+
+    fn header(&self) -> [u32; 3] {
+        [&self.state, &self.thread, &self.sequence].map(|word| word.load(Ordering::Acquire))
+    }
+
+    /// What a reader finds of thread 0.
+    fn read(&self) -> Vec<u64> {
+        let blocks = || [&self.landing, &self.own_block, &self.other_block].map(Block::read).concat();
+        let mut found = if self.fault == Fault::ReadsBlocksFirst { blocks() } else { Vec::new() };
+        let mut before = self.header();
+        loop {
+            let slots = [0, 1].map(|slot| self.slots[slot].load(Ordering::Acquire));
+            fence(Ordering::Acquire);
+            let after = self.header();
+            if before == after || self.fault == Fault::NotReadAnew {
+                let [state, thread, _] = before;
+                if state != PACKED && thread == 0 {
+                    found.extend(slots.iter().filter(|&&end| end != 0));
+                }
+                break;
+            }
+            before = after;
+        }
+        if self.fault != Fault::ReadsBlocksFirst {
+            found.extend(blocks());
+        }
+        found
+    }
+}
+
+/// What becomes of a chunk of thread 0: it is packed while a reader looks, or, if it is not filled, while it is being filled.
+fn life(fault: Fault, goes: Goes, is_filled: bool) {
+    let spool = Arc::new(Spool {
+        fault,
+        full: AtomicU32::new(0),
+        state: AtomicU32::new(ACTIVE),
+        thread: AtomicU32::new(0),
+        sequence: AtomicU32::new(0),
+        slots: [AtomicU64::new(ENDS[0]), AtomicU64::new(0)],
+        own_block: Block::default(),
+        other_block: Block::default(),
+        landing: Block::default(),
+    });
+    let [other, packer] = std::array::from_fn(|_| Arc::clone(&spool));
+    if is_filled {
+        spool.fill();
+    }
+    let packer = thread::spawn(move || packer.make_room(goes));
+    // All three at once are more orders than can be tried.
+    let other = thread::spawn(move || {
+        if is_filled {
+            return other.read();
+        }
+        other.fill();
+        Vec::new()
+    });
+    packer.join().expect("it ends");
+    let found = other.join().expect("it ends");
+    assert!(!found.contains(&NEXT_END), "another thread's segment was found");
+    assert!(!is_filled || ENDS.iter().all(|end| found.contains(end)), "a segment was not found");
+    let after = spool.read();
+    assert!(ENDS.iter().all(|end| after.contains(end)), "a segment is lost");
+}
+
+#[test]
+fn a_reader_finds_all_while_a_chunk_is_packed_and_used_again() {
+    explore(2, || life(Fault::None, Goes::Elsewhere, true));
+}
+
+#[test]
+fn a_reader_finds_all_while_a_chunk_becomes_one_of_blocks() {
+    explore(2, || life(Fault::None, Goes::Here, true));
+}
+
+#[test]
+fn a_chunk_is_packed_when_the_last_call_has_come() {
+    explore(2, || life(Fault::None, Goes::Elsewhere, false));
+}
+
+#[test]
+#[should_panic(expected = "packed before it was complete")]
+fn a_chunk_is_claimed_when_it_is_complete() {
+    explore(2, || life(Fault::ClaimsIncomplete, Goes::Elsewhere, false));
+}
+
+#[test]
+#[should_panic(expected = "was not found")]
+fn a_chunk_is_erased_when_its_block_is_there() {
+    explore(2, || life(Fault::ErasesFirst, Goes::Elsewhere, true));
+}
+
+#[test]
+#[should_panic(expected = "was not found")]
+fn a_block_lands_before_its_chunk_becomes_its_place() {
+    explore(2, || life(Fault::NoLanding, Goes::Here, true));
+}
+
+#[test]
+#[should_panic(expected = "was not found")]
+fn erasing_is_not_seen_before_the_block() {
+    explore(2, || life(Fault::NoFence, Goes::Elsewhere, true));
+}
+
+#[test]
+#[should_panic(expected = "was not found")]
+fn blocks_are_read_after_slots() {
+    explore(2, || life(Fault::ReadsBlocksFirst, Goes::Elsewhere, true));
+}
+
+#[test]
+#[should_panic(expected = "another thread's")]
+fn a_chunk_that_changed_is_read_anew() {
+    explore(2, || life(Fault::NotReadAnew, Goes::Elsewhere, true));
+}
