@@ -67,7 +67,19 @@ pub(crate) fn lost() {
 #[inline(never)]
 pub(crate) fn is_left_behind(slot: usize) -> bool {
     // One that must not wait is not the program's, or not this process's.
-    if !state::park() || !state::is_late() || !process::is_own() || ARENA.holds(slot) {
+    loop {
+        if !state::park() {
+            return false;
+        }
+        if state::is_late() {
+            break;
+        }
+        // Another trace may be begun as soon as the last one is there.
+        if !state::is_parked() {
+            return false;
+        }
+    }
+    if !process::is_own() || ARENA.holds(slot) {
         return false;
     }
     // SAFETY: a slot that was just filled; its last word is the end.

@@ -5,8 +5,8 @@
 //!
 //! The reader's order matters: first the slots, with the chunk's state, thread and sequence number before and after, anew if one of
 //! them has changed; then the landing places; then the blocks. For who reads while the owner runs, the erasing must not be seen
-//! before the block: here a Release fence stands before it, and one of Acquire behind the reader's slots. The code has no such fence:
-//! who reads the spool of a process that was killed needs none, since that one's stores are all there.
+//! before the block: a Release fence stands before it, and one of Acquire behind the reader's slots. (Who reads the spool of a process that
+//! was killed needs none, since that one's stores are all there.)
 //!
 //! A block is its length and the two segments of its chunk; of slots there are ends only, since `append_and_cut` has the rest.
 

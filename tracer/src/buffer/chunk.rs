@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::marks::{is_filled, is_taken};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::{Segment, spool};
 
 /// Header of a chunk; as large as a segment, so that segments stay aligned.
@@ -185,6 +185,8 @@ impl Chunk {
     /// Empties the slots.
     pub(super) fn erase(self) {
         let bytes = self.bytes() - HEADER_BYTES;
+        // Whoever sees a slot erased sees the block that its segment is in by now.
+        fence(Ordering::Release);
         // SAFETY: the chunk's own bytes; the caller holds it alone (state Packing).
         unsafe { std::ptr::write_bytes(self.first() as *mut u8, 0, bytes) };
     }
