@@ -58,7 +58,7 @@ seeds() {
     esac
 }
 
-options=(-max_total_time="$seconds" -rss_limit_mb=512 -timeout=10)
+options=(-max_total_time="$seconds" -rss_limit_mb=512 -timeout=120)
 # Seeds are large, mutations of them must be too.
 options+=(-max_len=1000000 -len_control=1)
 # What continuous integration tries does not change from run to run.

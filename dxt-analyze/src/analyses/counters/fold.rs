@@ -1,7 +1,7 @@
 //! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
 
 use crate::analyses::profiles::Profiles;
-use crate::load::{Run, Within};
+use crate::load::{Run, Stream, Within};
 use crate::scan::{Analysis, Block, group_of_process};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,12 +186,25 @@ struct Current {
     number: u32,
     /// Sums, where the last one ended, and how many have an offset.
     streams: Vec<(Counters, Previous, u64)>,
+    /// Whose order each stream's calls are in: its own, or that of the first one that differs in nothing but whether offsets are
+    /// estimates.
+    follows: Vec<usize>,
     profiles: BTreeMap<(u32, Layer), (Profile, Last)>,
 }
 
+fn follows(streams: &[Stream]) -> Vec<usize> {
+    let mut first = BTreeMap::new();
+    let of = |(index, stream): (usize, &Stream)| {
+        let inside = (stream.nested, stream.in_hdf5, stream.overview, stream.data_set);
+        *first.entry((stream.file, stream.op, inside, stream.failed, stream.errno)).or_insert(index)
+    };
+    streams.iter().enumerate().map(of).collect()
+}
+
 impl Current {
-    fn new(number: u32, streams: usize) -> Self {
-        Self { number, streams: vec![Default::default(); streams], profiles: BTreeMap::new() }
+    fn new(number: u32, streams: &[Stream]) -> Self {
+        let follows = follows(streams);
+        Self { number, streams: vec![Default::default(); streams.len()], follows, profiles: BTreeMap::new() }
     }
 }
 
@@ -225,7 +238,7 @@ impl Partial {
             seen.get_mut(*number as usize).into_iter().for_each(|seen| *seen = true);
         }
         for (number, _) in seen.into_iter().enumerate().filter(|(_, seen)| !seen) {
-            all.process(run, Current::new(number as u32, 0));
+            all.process(run, Current::new(number as u32, &[]));
         }
         all.settle(run);
         all
@@ -246,15 +259,21 @@ impl Analysis for Fold {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         if partial.unfinished.last().is_none_or(|current| current.number != block.number) {
             partial.finish(block.run);
-            partial.unfinished.push(Current::new(block.number, block.process.streams.len()));
+            partial.unfinished.push(Current::new(block.number, &block.process.streams));
         }
         let Some(current) = partial.unfinished.last_mut() else { return };
         for row in block.rows() {
             let index = row.stream as usize;
             let Some(stream) = block.process.streams.get(index) else { continue };
-            let Some((counters, previous, known)) = current.streams.get_mut(index) else { continue };
-            counters.fold(previous, row.offset, row.length, row.start, row.end);
+            let follows = current.follows.get(index).copied().unwrap_or(index);
+            let Some((_, previous, _)) = current.streams.get(follows) else { continue };
+            let mut previous = *previous;
+            let Some((counters, _, known)) = current.streams.get_mut(index) else { continue };
+            counters.fold(&mut previous, row.offset, row.length, row.start, row.end);
             *known += u64::from(row.offset >= 0);
+            if let Some((_, last, _)) = current.streams.get_mut(follows) {
+                *last = previous;
+            }
             let op = block.run.op(stream);
             let (Some(layer), Some(class @ (OpClass::Read | OpClass::Write)), false) =
                 (op.layer, op.class, stream.failed)
