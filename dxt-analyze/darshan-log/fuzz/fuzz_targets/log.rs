@@ -14,8 +14,8 @@ use std::io::Write;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, 320 << 20);
 
-/// Bytes that the input is repeated to, before it is compressed.
-const REPEATED_BYTES: usize = 8 << 20;
+/// Bytes that the input is repeated to, before it is compressed: thousands of times a bomb's length, and read in a second.
+const REPEATED_BYTES: usize = 1 << 20;
 
 fn read(bytes: &[u8]) {
     let Ok(mut log) = Log::from_bytes(bytes) else { return };
