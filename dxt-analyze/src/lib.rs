@@ -1,26 +1,31 @@
 //! The analyzer as a library: everything behind the command line, so that tests and other programs can call it.
 //!
-//! Data flows one way: [`load`] opens traces and merges their tables, [`scan`] reads all segments once and serves every
-//! one of the [`analyses`], these return plain results and [`findings`], [`render`] turns results into text. [`verbs`]
-//! puts that together, one file per verb.
+//! Data flows one way: [`load`] opens traces, [`import`] makes traces of other tools' logs, and both fill a [`model`]; [`scan`] reads all
+//! segments once and serves the [`topics`], a folder each; these return plain results and [`findings`], and [`render`] turns results
+//! into text. [`session`] is what a verb begins with; [`page`] and [`serve`] show all topics in a browser; [`tools`] and [`export`] are
+//! about the file itself.
 
 #![forbid(unsafe_code)]
 
-pub mod analyses;
 pub mod cli;
-pub mod darshan;
 pub mod exit;
+pub mod export;
 pub mod findings;
+pub mod import;
 pub mod layouts;
 pub mod limits;
 pub mod load;
+pub mod model;
+pub mod page;
 pub mod pattern;
 pub mod progress;
-pub mod recover;
 pub mod render;
 pub mod scan;
-pub mod significance;
-pub mod stats;
+pub mod serve;
+pub mod session;
+pub mod shared;
+pub mod text;
 pub mod thresholds;
-pub mod verbs;
+pub mod tools;
+pub mod topics;
 mod written;

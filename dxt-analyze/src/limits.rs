@@ -20,7 +20,7 @@ pub const LOG_CALLS: usize = 1 << 21;
 /// MPI-IO segments of a rank that are held to find out their forms; others have the form that most calls of the file have.
 pub const LOG_HELD: usize = 1 << 19;
 /// Partly written stripes that are followed per thread. Beyond it a sample by hash is followed, see
-/// [`crate::analyses::stripes::sharing`].
+/// [`crate::topics::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 17;
 /// Writes to shared stripes whose times are held at once, in one pass over the trace.
 pub const HELD_WRITES: u64 = 1 << 21;
@@ -37,10 +37,10 @@ pub const YAML_BRACKETS: usize = 16;
 /// Components that a layout may have.
 pub const LAYOUT_COMPONENTS: usize = 1024;
 /// Collective calls that are followed per thread. Beyond it a sample by hash is followed, see
-/// [`crate::analyses::layers::collectives`].
+/// [`crate::topics::layers::collectives`].
 pub const FOLLOWED_COLLECTIVES: usize = 1 << 17;
 /// Segments of a run whose starts and ends are held to know exactly how many calls were in flight; of longer runs none is,
-/// see [`crate::analyses::layers::concurrency`].
+/// see [`crate::topics::layers::concurrency`].
 pub const HELD_CALLS: u64 = 1 << 21;
 /// Bins of time in which the load of storage targets is counted.
 pub const LOAD_BINS: usize = 200;
@@ -48,7 +48,7 @@ pub const LOAD_BINS: usize = 200;
 pub const LOAD_TARGETS: usize = 2048;
 /// Storage targets whose load is reported one by one, those with most bytes; others are summed.
 pub const LOAD_SHOWN: usize = 256;
-/// Ranges of bytes of a process's files that are held at once, see [`crate::analyses::checks::walk`].
+/// Ranges of bytes of a process's files that are held at once, see [`crate::topics::checks::walk`].
 pub const HELD_RANGES: usize = 1 << 18;
 /// Cells of files that are followed for bytes that several processes read.
 pub const FOLLOWED_CELLS: usize = 1 << 18;

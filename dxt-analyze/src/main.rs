@@ -3,13 +3,13 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use dxt_analyze::cli::Cli;
+use dxt_analyze::cli::args::Cli;
 use dxt_analyze::exit::{Exit, UsageError, is_closed_pipe};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let exit = match dxt_analyze::verbs::run(&cli) {
+    let exit = match dxt_analyze::cli::run::run(&cli) {
         Ok(exit) => exit,
         Err(error) if is_closed_pipe(&error) => Exit::Fine,
         Err(error) => {

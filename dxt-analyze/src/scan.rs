@@ -2,8 +2,8 @@
 //! thread; partials merge into the same result whatever the threads did, because they hold whole numbers, sets and
 //! bounded lists with a total order only.
 
-use crate::load::select::overlaps;
-use crate::load::{Problem, Process, Run};
+use crate::model::select::overlaps;
+use crate::model::{Problem, Process, Run};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::frame::BlockHead;
@@ -11,7 +11,7 @@ use trace_format::read::{Columns, Decoder};
 
 /// Stands in [`Block::streams`] for a stream that the process's table lacks.
 pub const NO_STREAM: u32 = u32::MAX;
-/// Stands there for a segment that is not looked at: see [`crate::load::select`]. No table has either index.
+/// Stands there for a segment that is not looked at: see [`crate::model::select`]. No table has either index.
 pub const LEFT_OUT: u32 = u32::MAX - 1;
 /// Blocks that a thread takes from the queue at a time: neighbours, which are mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;

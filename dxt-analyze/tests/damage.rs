@@ -4,11 +4,17 @@ mod common;
 
 use clap::Parser;
 use common::{job, json, process, put, run, small, stdout, trace};
-use dxt_analyze::cli::{Cli, DumpFormat, Verb};
+use dxt_analyze::cli::args::{Cli, DumpFormat, Verb};
 use dxt_analyze::load::{Source, load};
-use dxt_analyze::verbs::{
-    State, check_sources, checks_of, compare_of, counters_of, dump_run, layers_of, outliers_of, stripes_of, summary_of,
-};
+use dxt_analyze::tools::check::{State, check_sources};
+use dxt_analyze::tools::dump::dump_run;
+use dxt_analyze::topics::checks::view::checks_of;
+use dxt_analyze::topics::compare::view::compare_of;
+use dxt_analyze::topics::counters::view::counters_of;
+use dxt_analyze::topics::layers::view::layers_of;
+use dxt_analyze::topics::outliers::view::outliers_of;
+use dxt_analyze::topics::stripes::view::stripes_of;
+use dxt_analyze::topics::summary::view::summary_of;
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 /// Runs every verb on `bytes`; the result does not matter, that there is one does.

@@ -1,6 +1,6 @@
 //! Options of the verbs that give a trace another form: `convert`, `dump`, `export`.
 
-use super::Inputs;
+use super::args::Inputs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ mod lines;
 pub mod spread;
 mod yaml;
 
-use crate::load::{File, FileLayout, LayoutOrigin};
+use crate::model::{File, FileLayout, LayoutOrigin};
 use crate::pattern::Pattern;
 use anyhow::Result;
 use trace_format::layout::Layout;

@@ -3,7 +3,7 @@
 //! those of rank 0's node has a clock that is ahead. The correction is the difference of the medians, and is applied only
 //! where it is larger than the spread of the ranks within any one node: below that it would be noise.
 
-use crate::stats::median_i128;
+use crate::shared::stats::median_i128;
 
 /// What the alignment needs of a process.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! Many jobs: from what the user named, however deep in directories, to the files of each job. Here a file is opened to see whose
 //! it is, and closed again; nothing of it is kept.
 
-use super::content::{Content, Pool};
 use super::is_darshan;
 use crate::exit::UsageError;
+use crate::model::content::{Content, Pool};
 use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};

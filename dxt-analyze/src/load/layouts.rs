@@ -1,14 +1,14 @@
 //! Which of the layouts in the trace is a file's own: several processes read it, at open and again at close, and a
 //! progressive layout grows in between.
 
-use super::model::{FileLayout, LayoutOrigin};
 use crate::limits::LAYOUT_COMPONENTS;
+use crate::model::run::{FileLayout, LayoutOrigin};
 use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 /// The best layout seen so far for one file.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     best: Option<(u64, Vec<u8>, FileLayout)>,
     problem: Option<String>,
 }
@@ -16,7 +16,7 @@ pub(super) struct Choice {
 impl Choice {
     /// Takes `def` into account. Read at close goes before read at open, then more storage targets in use, then the
     /// process that comes first.
-    pub(super) fn offer(&mut self, def: &LayoutDef) {
+    pub(crate) fn offer(&mut self, def: &LayoutDef) {
         let closed = u64::from(def.moment == LayoutMoment::Close) << 32;
         // All ranks read the same bytes: parse them once.
         if self.best.as_ref().is_some_and(|(score, bytes, _)| *bytes == def.bytes && *score >= closed) {
@@ -44,7 +44,7 @@ impl Choice {
     }
 
     /// The layout, and why there is none.
-    pub(super) fn take(self) -> (Option<FileLayout>, Option<String>) {
+    pub(crate) fn take(self) -> (Option<FileLayout>, Option<String>) {
         let problem = if self.best.is_some() { None } else { self.problem };
         (self.best.map(|(_, _, layout)| layout), problem)
     }

@@ -2,11 +2,11 @@
 //! files, not by which was read first.
 
 use super::clock::{self, Moment};
-use super::details::Details;
-use super::filters;
 use super::layouts::Choice;
-use super::model::{File, Health, Input, Op, Problem, Process, Run, Stream};
-use super::origin::{Kept, Origin};
+use crate::model::details::Details;
+use crate::model::filters;
+use crate::model::origin::{Kept, Origin};
+use crate::model::run::{File, Health, Input, Op, Problem, Process, Run, Stream};
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,7 +23,7 @@ struct Read {
 }
 
 /// Makes one run of `inputs`, which are of one job. `problems` are those met before.
-pub(super) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
+pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let mut health = Health { problems, ..Health::default() };
     let (info, settings) = job_of(&inputs);
     let mounts = mounts(&inputs);

@@ -1,26 +1,17 @@
 //! Loading: from files to one job whose tables are merged. Metadata is read and kept; segments are only located.
 
 pub mod clock;
-pub mod content;
 pub mod corpus;
-mod details;
-pub mod filters;
 pub mod find;
 pub mod layouts;
 mod merge;
-pub mod model;
-pub mod origin;
-pub mod select;
 
-pub use details::{DataSet, DatatypeSum, Hint, Selected};
-pub use model::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};
-pub use origin::Origin;
-
-use crate::darshan::{self, Converted};
 use crate::exit::UsageError;
+use crate::import::darshan::{self, Converted};
+use crate::model::content::{Content, Pool};
+use crate::model::run::Input;
+use crate::model::{Problem, Run};
 use anyhow::{Context, Result};
-use content::{Content, Pool};
-use model::Input;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

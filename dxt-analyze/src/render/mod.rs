@@ -3,7 +3,6 @@
 
 mod csv;
 pub mod table;
-pub mod units;
 
 use crate::findings::Finding;
 use anyhow::Result;

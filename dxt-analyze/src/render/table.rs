@@ -1,7 +1,8 @@
 //! Tables for people: comfy-table without lines, numbers to the right, paths shortened in front when a row would not fit.
 
-use super::{Cell, Part, Style, Table, View, units};
+use super::{Cell, Part, Style, Table, View};
 use crate::findings::{Finding, Severity};
+use crate::text::units;
 use anstyle::{AnsiColor, Effects};
 use anyhow::Result;
 use comfy_table::{Attribute, Cell as Shown, CellAlignment, ContentArrangement, presets};

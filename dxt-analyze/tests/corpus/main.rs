@@ -11,7 +11,7 @@ mod sums;
 
 use common::{Builder, job, op, process, put, run, small, trace};
 use dxt_analyze::load::load_paths;
-use dxt_analyze::verbs::page_of;
+use dxt_analyze::page::page_of;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use trace_format::meta::stream_flags;

@@ -1,0 +1,5 @@
+//! The command line: what can be said on it, and what is then done.
+
+pub mod args;
+pub mod forms;
+pub mod run;

@@ -1,0 +1,175 @@
+//! What a segment is in every form: the columns that CSV, JSON and Parquet share, and where bytes lie on storage targets.
+
+use super::Job;
+use crate::export::columnar::signed;
+use crate::layouts::spread::Parts;
+use crate::model::{Process, Run, Stream};
+use crate::scan::{Block, Row};
+use serde::Serialize;
+use trace_format::op::OpClass;
+
+/// Name of an operation's form.
+pub(crate) fn mode_name(name: &'static str) -> &'static str {
+    if name.is_empty() { "plain" } else { name }
+}
+
+/// Name of a kind of work.
+pub(crate) fn kind_name(class: Option<OpClass>) -> &'static str {
+    match class {
+        Some(OpClass::Read) => "read",
+        Some(OpClass::Write) => "write",
+        Some(OpClass::Open) => "open",
+        Some(OpClass::Close) => "close",
+        Some(OpClass::Sync) => "sync",
+        Some(OpClass::Seek) => "seek",
+        Some(OpClass::Metadata) => "metadata",
+        Some(OpClass::Lock) => "lock",
+        Some(OpClass::Unlock) => "unlock",
+        Some(OpClass::Map) => "map",
+        _ => "other",
+    }
+}
+
+/// A moment, ns since 1970.
+pub(crate) fn unix(run: &Run, since_start: u64) -> i64 {
+    run.start_unix_ns.saturating_add(signed(since_start))
+}
+
+/// Path of the data set that a stream is about.
+pub(crate) fn data_set<'a>(run: &'a Run, stream: &Stream) -> Option<&'a str> {
+    run.data_sets.get(stream.data_set? as usize).map(|set| set.path.as_str())
+}
+
+/// A segment, as CSV and JSON write it. `docs/interop.md` says what each field is.
+#[derive(Debug, Serialize)]
+pub(crate) struct Call<'a> {
+    pub(crate) job: &'a str,
+    pub(crate) rank: i32,
+    pub(crate) node: &'a str,
+    pub(crate) pid: u32,
+    pub(crate) thread: u32,
+    pub(crate) file: &'a str,
+    pub(crate) data_set: Option<&'a str>,
+    pub(crate) layer: &'static str,
+    pub(crate) op: &'a str,
+    pub(crate) mode: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) nested: bool,
+    pub(crate) in_hdf5: bool,
+    pub(crate) failed: bool,
+    pub(crate) errno: u16,
+    pub(crate) offset: Option<i64>,
+    pub(crate) length: i64,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    pub(crate) start_unix_ns: i64,
+    pub(crate) end_unix_ns: i64,
+    pub(crate) stripe: Option<i64>,
+    pub(crate) osts: &'a [i32],
+}
+
+/// The names of [`Call`]'s fields, in order.
+pub(crate) const COLUMNS: [&str; 23] = [
+    "job",
+    "rank",
+    "node",
+    "pid",
+    "thread",
+    "file",
+    "data_set",
+    "layer",
+    "op",
+    "mode",
+    "kind",
+    "nested",
+    "in_hdf5",
+    "failed",
+    "errno",
+    "offset",
+    "length",
+    "start_ns",
+    "end_ns",
+    "start_unix_ns",
+    "end_unix_ns",
+    "stripe",
+    "osts",
+];
+
+/// Where accesses lie on storage; kept from call to call for its memory.
+#[derive(Default)]
+pub(crate) struct Storage {
+    parts: Parts,
+    /// Storage targets of the last access that was located, in order.
+    pub(crate) osts: Vec<i32>,
+}
+
+impl Storage {
+    /// Number of the stripe in which the access begins; `osts` are those that it touches. Only successful reads and writes of the
+    /// layer that reaches storage have a place, so that nothing counts twice.
+    pub(crate) fn locate(&mut self, job: &Job<'_>, stream: &Stream, row: &Row) -> Option<i64> {
+        self.osts.clear();
+        let layout = &job.layouts.get(stream.file as usize)?.as_ref()?.layout;
+        let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0)?;
+        let component = layout.component(offset)?;
+        let parts = self.parts.of(layout, offset, row.length);
+        let targets = parts.iter().filter_map(|&(target, _)| i32::try_from(target?).ok());
+        self.osts.extend(targets);
+        (!component.on_metadata).then(|| signed(offset / component.stripe_size.max(1)))
+    }
+}
+
+/// Calls `each` with every segment of `block` that is looked at.
+pub(crate) fn each<E>(
+    job: &Job<'_>,
+    block: &Block<'_>,
+    storage: &mut Storage,
+    mut each: impl FnMut(&Call<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let (run, process) = (job.run, block.process);
+    let (tid, node) = (process.tid(block.thread), run.node(process));
+    for row in block.rows() {
+        let Some(stream) = process.streams.get(row.stream as usize) else { continue };
+        let stripe = storage.locate(job, stream, &row);
+        let op = run.op(stream);
+        let (start, end) = times(process, &row);
+        each(&Call {
+            job: &run.info.key,
+            rank: process.rank,
+            node,
+            pid: process.pid,
+            thread: tid,
+            file: run.files.get(stream.file as usize).map_or("?", |file| file.name.as_str()),
+            data_set: data_set(run, stream),
+            layer: op.layer_name(),
+            op: &op.name,
+            mode: mode_name(op.mode.name()),
+            kind: kind_name(op.class),
+            nested: stream.nested,
+            in_hdf5: stream.in_hdf5,
+            failed: stream.failed,
+            errno: stream.errno,
+            offset: (row.offset >= 0).then_some(row.offset),
+            length: signed(row.length),
+            start_ns: signed(start),
+            end_ns: signed(end),
+            start_unix_ns: unix(run, start),
+            end_unix_ns: unix(run, end),
+            stripe,
+            osts: &storage.osts,
+        })?;
+    }
+    Ok(())
+}
+
+/// Start and end of a segment, ns since the job's start.
+pub(crate) fn times(process: &Process, row: &Row) -> (u64, u64) {
+    (row.start.saturating_add(process.shift_ns), row.end.saturating_add(process.shift_ns))
+}
+
+/// All blocks, by process and number: the order of every form.
+pub(crate) fn blocks(run: &Run) -> Vec<(u32, u32)> {
+    let processes = run.processes.iter().enumerate();
+    let blocks = processes
+        .flat_map(|(number, process)| (0..process.blocks.len()).map(move |block| (number as u32, block as u32)));
+    blocks.collect()
+}

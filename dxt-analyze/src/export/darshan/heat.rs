@@ -1,0 +1,77 @@
+//! Heat maps: bytes read and written by rank over time, at most 200 bins whose width is 0.1 s or that doubled until they suffice.
+
+use crate::import::darshan::heat::NAMES;
+use crate::model::{Process, Run};
+use crate::scan::Row;
+use darshan_log::{HeatmapRecord, record_id};
+use std::collections::BTreeMap;
+use trace_format::op::{Layer, OpClass};
+
+/// Most bins, and the width of the narrowest in ns.
+const BINS: u64 = 200;
+const NARROWEST_NS: u64 = 100_000_000;
+
+/// The bins that are filled.
+#[derive(Debug)]
+pub(crate) struct Heat {
+    width_ns: u64,
+    bins: usize,
+    /// By API and rank: writes and reads.
+    rows: BTreeMap<(usize, i64), [Vec<i64>; 2]>,
+}
+
+impl Heat {
+    pub(crate) fn new(run: &Run) -> Self {
+        let end_ns = run.processes.iter().map(|process| process.end_ns).max().unwrap_or(0).max(run.span().1);
+        let mut width_ns = NARROWEST_NS;
+        while end_ns / width_ns >= BINS {
+            width_ns *= 2;
+        }
+        Self { width_ns, bins: (end_ns / width_ns + 1) as usize, rows: BTreeMap::new() }
+    }
+
+    /// Adds what a process has of bytes over time without segments.
+    pub(crate) fn add_process(&mut self, process: &Process, rank: i64) {
+        for def in &process.heat {
+            let class = if def.writes { OpClass::Write } else { OpClass::Read };
+            for (bin, bytes) in (def.first_bin..).zip(&def.bytes) {
+                let (start, end) = process.heat_bin(def, bin);
+                self.add(def.layer, rank, class, &Row { stream: 0, offset: 0, length: *bytes, start, end });
+            }
+        }
+    }
+
+    /// Spreads a read's or write's bytes over the time that it took.
+    pub(crate) fn add(&mut self, layer: Layer, rank: i64, class: OpClass, row: &Row) {
+        let side = match class {
+            OpClass::Write => 0,
+            OpClass::Read => 1,
+            _ => return,
+        };
+        let Some(api) = NAMES.iter().position(|(_, known)| *known == layer) else { return };
+        let bins = self.bins;
+        let list = &mut self.rows.entry((api, rank)).or_insert_with(|| [vec![0; bins], vec![0; bins]])[side];
+        let bin = |time: u64| ((time / self.width_ns) as usize).min(bins - 1);
+        let (first, last) = (bin(row.start), bin(row.end));
+        let (duration, mut given) = (u128::from(row.duration_ns()).max(1), 0_u64);
+        for (number, cell) in list.iter_mut().enumerate().take(last + 1).skip(first) {
+            let end = if number == last { row.end } else { (number as u64 + 1).saturating_mul(self.width_ns) };
+            let passed = u128::from(end.clamp(row.start, row.end) - row.start);
+            let until = if number == last { row.length } else { (u128::from(row.length) * passed / duration) as u64 };
+            *cell = cell.saturating_add(i64::try_from(until - given.min(until)).unwrap_or(i64::MAX));
+            given = until;
+        }
+    }
+
+    /// The records.
+    pub(crate) fn records(self) -> impl Iterator<Item = HeatmapRecord> {
+        let width = self.width_ns as f64 / 1e9;
+        self.rows.into_iter().map(move |((api, rank), [writes, reads])| HeatmapRecord {
+            id: record_id(NAMES[api].0.as_bytes()),
+            rank,
+            bin_width_seconds: width,
+            write_bytes: writes,
+            read_bytes: reads,
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! What each rank did to each file, by layer: what a record's counters are made of.
+
+use super::heat::Heat;
+use crate::model::{File, Run, Stream};
+use crate::progress::Bar;
+use crate::scan::{Lost, Progress, Reader, Row, segments_of};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use trace_format::counters::{Counters, Previous};
+use trace_format::meta::WholeDef;
+use trace_format::op::{Layer, OpClass, OpMode};
+use trace_format::profile::{Access, Last, Profile};
+use trace_format::spread::Spread;
+
+/// One rank, one file, one layer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sum {
+    /// Reads and writes.
+    pub(crate) data: [Counters; 2],
+    pub(crate) profile: Profile,
+    /// Calls by name and whether they are collective, split or nonblocking, as Darshan tells forms apart.
+    pub(crate) calls: BTreeMap<(OpClass, String, u8), u64>,
+    /// Calls that move no bytes: their time, but for syncs.
+    pub(crate) metadata_ns: u64,
+    /// Time in syncs, which Darshan counts as time of writes.
+    pub(crate) sync_ns: u64,
+    /// What another tool counted of all accesses.
+    pub(crate) whole: Option<WholeDef>,
+    /// First and last open, and close: starts and ends.
+    pub(crate) opened: Option<(u64, u64)>,
+    pub(crate) closed: Option<(u64, u64)>,
+    /// Of a record that stands for all ranks: how they differ.
+    pub(crate) spread: Option<Spread>,
+    previous: [Previous; 2],
+    last: Last,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    /// By layer, then rank, then file.
+    pub(crate) all: BTreeMap<(Layer, i64, u32), Sum>,
+    /// Files of them.
+    pub(crate) files: FxHashSet<u32>,
+}
+
+/// The rank of records that stand for all.
+pub(crate) const ALL_RANKS: i64 = -1;
+
+impl Sums {
+    /// Adds what single ranks did to files of which there is a record of all ranks to that record: what the trace has of it
+    /// is the part without segments.
+    pub(crate) fn join_shared(&mut self) {
+        let of_all = |key: &&(Layer, i64, u32)| key.1 == ALL_RANKS;
+        let shared: FxHashSet<(Layer, u32)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
+        let single = self.all.keys().filter(|key| key.1 != ALL_RANKS && shared.contains(&(key.0, key.2)));
+        for key in single.copied().collect::<Vec<_>>() {
+            let of_rank = self.all.remove(&key);
+            if let (Some(all), Some(of_rank)) = (self.all.get_mut(&(key.0, ALL_RANKS, key.2)), of_rank) {
+                all.merge(of_rank);
+            }
+        }
+    }
+}
+
+/// Darshan's layers.
+pub(crate) fn counts(layer: Option<Layer>) -> Option<Layer> {
+    layer.filter(|layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio))
+}
+
+/// Number of a form: independent, collective, split, nonblocking.
+pub(crate) fn form(mode: OpMode) -> u8 {
+    match mode {
+        OpMode::Collective | OpMode::Ordered => 1,
+        OpMode::Split => 2,
+        OpMode::Nonblocking => 3,
+        _ => 0,
+    }
+}
+
+impl Sum {
+    fn calls(&mut self, class: OpClass, name: &str, mode: OpMode, count: u64) {
+        let calls = self.calls.entry((class, name.to_owned(), form(mode))).or_default();
+        *calls = calls.saturating_add(count);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.data.iter_mut().zip(&other.data).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.profile.merge(&other.profile);
+        for (call, count) in other.calls {
+            let calls = self.calls.entry(call).or_default();
+            *calls = calls.saturating_add(count);
+        }
+        self.metadata_ns = self.metadata_ns.saturating_add(other.metadata_ns);
+        self.sync_ns = self.sync_ns.saturating_add(other.sync_ns);
+        for (class, span) in [(OpClass::Open, other.opened), (OpClass::Close, other.closed)] {
+            if let Some((start, end)) = span {
+                self.span(class, start, end);
+            }
+        }
+    }
+
+    /// Adds what another tool counted.
+    fn tell(&mut self, def: &WholeDef) {
+        match &mut self.whole {
+            None => self.whole = Some(*def),
+            Some(mine) => {
+                mine.reads.merge(&def.reads);
+                mine.writes.merge(&def.writes);
+                mine.memory_alignment = mine.memory_alignment.max(def.memory_alignment);
+                mine.profile.merge(&def.profile);
+            }
+        }
+    }
+
+    fn span(&mut self, class: OpClass, start: u64, end: u64) {
+        let span = match class {
+            OpClass::Open => &mut self.opened,
+            OpClass::Close => &mut self.closed,
+            _ => return,
+        };
+        *span = Some(span.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
+    }
+
+    fn row(&mut self, class: OpClass, row: &Row, alignment: u64) {
+        match class {
+            OpClass::Read | OpClass::Write => {
+                let side = usize::from(class == OpClass::Write);
+                let (data, previous) = (&mut self.data[side], &mut self.previous[side]);
+                data.fold(previous, row.offset, row.length, row.start, row.end);
+                let access = Access {
+                    writes: side == 1,
+                    offset: row.offset,
+                    length: row.length,
+                    start: row.start,
+                    end: row.end,
+                    memory_unaligned: None,
+                };
+                self.profile.fold(&mut self.last, access, alignment);
+            }
+            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(row.duration_ns()),
+            _ => {
+                self.metadata_ns = self.metadata_ns.saturating_add(row.duration_ns());
+                self.span(class, row.start, row.end);
+            }
+        }
+    }
+
+    fn folded(&mut self, class: OpClass, counters: &Counters, shift_ns: u64) {
+        let mut counters = counters.clone();
+        counters.first_start = counters.first_start.saturating_add(shift_ns);
+        counters.last_end = counters.last_end.saturating_add(shift_ns);
+        match class {
+            OpClass::Read | OpClass::Write => self.data[usize::from(class == OpClass::Write)].merge(&counters),
+            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(counters.duration),
+            _ => {
+                self.metadata_ns = self.metadata_ns.saturating_add(counters.duration);
+                self.span(class, counters.first_start, counters.last_end);
+            }
+        }
+    }
+}
+
+/// The stream's layer and class, if Darshan would count its calls.
+pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
+    let op = run.op(stream);
+    let layer = counts(op.layer).filter(|_| !stream.failed && stream.chosen)?;
+    Some((layer, op.class?))
+}
+
+/// Adds what the processes of a rank did.
+pub(crate) fn add(
+    run: &Run,
+    rank: i64,
+    processes: &[u32],
+    sums: &mut Sums,
+    heat: &mut Heat,
+    lost: &mut Lost,
+    bar: &Bar,
+) {
+    let mut of_rank: FxHashMap<(Layer, u32), Sum> = FxHashMap::default();
+    let mut reader = Reader::default();
+    for &number in processes {
+        let Some(process) = run.processes.get(number as usize) else { continue };
+        heat.add_process(process, rank);
+        let mut calls: FxHashMap<u32, u64> = FxHashMap::default();
+        for block in 0..process.blocks.len() as u32 {
+            bar.advance(segments_of(run, number, block));
+            let Some(block) = reader.block(run, number, block, lost) else { continue };
+            for row in block.rows() {
+                let Some(stream) = process.streams.get(row.stream as usize) else { continue };
+                let Some((layer, class)) = counted(run, stream) else { continue };
+                let place = |time: u64| time.saturating_add(process.shift_ns);
+                let row = Row { start: place(row.start), end: place(row.end), ..row };
+                let alignment = run.files.get(stream.file as usize).map_or(0, File::alignment);
+                of_rank.entry((layer, stream.file)).or_default().row(class, &row, alignment);
+                *calls.entry(row.stream).or_default() += 1;
+                heat.add(layer, rank, class, &row);
+            }
+        }
+        for missing in &process.missing {
+            let Some(index) = process.stream_index(missing.stream) else { continue };
+            let Some((layer, class)) = process.streams.get(index).and_then(|stream| counted(run, stream)) else {
+                continue;
+            };
+            let file = process.streams.get(index).map_or(0, |stream| stream.file);
+            of_rank.entry((layer, file)).or_default().folded(class, &missing.counters, process.shift_ns);
+            *calls.entry(index as u32).or_default() += missing.counters.segments;
+        }
+        for (index, count) in calls {
+            let Some(stream) = process.streams.get(index as usize) else { continue };
+            let Some((layer, class)) = counted(run, stream) else { continue };
+            let op = run.op(stream);
+            of_rank.entry((layer, stream.file)).or_default().calls(class, &op.name, op.mode, count);
+        }
+        for def in process.reduction.spreads.iter().filter(|def| counts(Some(def.layer)).is_some()) {
+            of_rank.entry((def.layer, def.file)).or_default().spread = Some(def.spread);
+        }
+        for def in process.profiles.iter().filter(|def| counts(Some(def.layer)).is_some()) {
+            of_rank.entry((def.layer, def.file)).or_default().profile.merge(&def.profile);
+        }
+        for def in process.whole.iter().filter(|def| counts(Some(def.layer)).is_some()) {
+            of_rank.entry((def.layer, def.file)).or_default().tell(def);
+        }
+    }
+    for ((layer, file), sum) in of_rank {
+        sums.files.insert(file);
+        sums.all.insert((layer, rank, file), sum);
+    }
+}

@@ -1,0 +1,57 @@
+//! `export --to dxt-parser`: the text that `darshan-dxt-parser` would print of the trace as a log, which many scripts read. The log is
+//! made in a temporary file without a name.
+
+use super::{Job, place};
+use crate::exit::UsageError;
+use crate::scan::Lost;
+use anyhow::{Context, Result};
+use darshan_log::Log;
+use darshan_log::text::{DxtLayout, dxt_parser};
+use darshan_log::write::DxtVersion;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What `--layout` says: stripe layouts, and whose text.
+pub(crate) struct Layouts<'a> {
+    /// File of stripe layouts.
+    pub(crate) stripes: Option<&'a Path>,
+    /// Layout of the text, if it is chosen.
+    text: Option<DxtLayout>,
+}
+
+impl<'a> Layouts<'a> {
+    /// Sorts the values of `--layout`: releases, if there is a text to lay out, and a file.
+    ///
+    /// # Errors
+    /// If there are two of a kind.
+    pub(crate) fn of(values: &'a [PathBuf], of_text: bool) -> Result<Self> {
+        let mut out = Self { stripes: None, text: None };
+        for value in values {
+            let text = match value.to_str() {
+                Some("3.5") => Some(DxtLayout::Release3_5),
+                Some("3.6") => Some(DxtLayout::Main),
+                _ => None,
+            };
+            let second = match text.filter(|_| of_text) {
+                Some(text) => out.text.replace(text).is_some(),
+                None => out.stripes.replace(value).is_some(),
+            };
+            if second {
+                return Err(UsageError(format!("--layout {}: one is named already", value.display())).into());
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Writes the text; returns what was lost on the way.
+pub(crate) fn write(job: &Job<'_>, layouts: &Layouts<'_>, out: &mut dyn Write) -> Result<Lost> {
+    let layout = layouts.text.unwrap_or(DxtLayout::Release3_5);
+    let version = if layout == DxtLayout::Main { DxtVersion::WithThreads } else { DxtVersion::Plain };
+    let failed = || format!("failed to make a temporary file in {}", std::env::temp_dir().display());
+    let file = tempfile::tempfile().with_context(failed)?;
+    let lost = super::darshan::write(job.run, &job.layouts, version, file.try_clone().with_context(failed)?)?;
+    let mut log = Log::new(file).context("failed to read the log that was made")?;
+    place::file(&job.args.output, job.args.force, out, |out| Ok(dxt_parser(&mut log, out, layout)?))?;
+    Ok(lost)
+}

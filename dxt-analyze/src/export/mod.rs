@@ -1,0 +1,63 @@
+//! `export`: a trace for other programs, one file or folder per form. Every form reads the segments that the inputs choose, in
+//! bounded memory, and gives the same bytes whatever the number of threads. `calls` says what a segment is made of, `place` how
+//! files come to be. A further form is a variant of [`ExportFormat`] and a line in [`export`].
+
+mod calls;
+pub(crate) mod columnar;
+pub mod darshan;
+mod dxt_text;
+mod parquet;
+mod perfetto;
+mod place;
+mod rows;
+
+use crate::cli::args::{ExportArgs, ExportFormat};
+use crate::exit::Exit;
+use crate::model::{FileLayout, Run};
+use crate::scan::Lost;
+use crate::shared::completeness::Completeness;
+use anyhow::Result;
+use darshan_log::write::DxtVersion;
+use std::io::Write;
+use std::path::Path;
+
+/// What every form is made of.
+struct Job<'a> {
+    run: &'a Run,
+    args: &'a ExportArgs,
+    /// File of stripe layouts.
+    stripes: Option<&'a Path>,
+    /// Per file, where the trace or the user knows one: no guesses.
+    layouts: Vec<Option<FileLayout>>,
+}
+
+/// Loads, and writes the export; `out` is standard output.
+///
+/// # Errors
+/// If nothing can be loaded, the layouts make no sense, or the place cannot be written.
+pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<Exit> {
+    let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
+    let run = crate::session::open(&args.inputs)?;
+    let layouts = crate::topics::outliers::view::certain(crate::session::layouts(&run, chosen.stripes)?);
+    let job = Job { run: &run, args, stripes: chosen.stripes, layouts };
+    let lost = match args.to {
+        ExportFormat::Darshan => place::seekable(&args.output, args.force, |file| {
+            darshan::write(&run, &job.layouts, DxtVersion::Plain, file)
+        }),
+        ExportFormat::DxtParser => dxt_text::write(&job, &chosen, out),
+        ExportFormat::Parquet => parquet::write(&job),
+        ExportFormat::Csv => rows::write(&job, rows::Form::Csv, out),
+        ExportFormat::Json => rows::write(&job, rows::Form::Json, out),
+        ExportFormat::Perfetto => perfetto::write(&job, out),
+    }?;
+    Ok(ending(&run, &lost))
+}
+
+/// Says on standard error what is missing, which decides the exit code.
+fn ending(run: &Run, lost: &Lost) -> Exit {
+    let missing = Completeness::of(run, lost);
+    for line in missing.scope_lines().into_iter().chain(missing.sentences()) {
+        eprintln!("dxt-analyze: {line}");
+    }
+    if missing.complete { Exit::Fine } else { Exit::Incomplete }
+}

@@ -1,0 +1,101 @@
+//! `export --to parquet`: a directory that holds one data set of any number of jobs, partitioned by job as Hive does it
+//! (`segments/job=<key>/part-0000.parquet`). A job is written beside it first and then moved into place, so that what fails leaves
+//! the data set as it was. `segments` and `tables` say what is in the files.
+
+mod segments;
+mod tables;
+
+use super::Job;
+use crate::exit::UsageError;
+use crate::model::{FileLayout, Run};
+use crate::scan::Lost;
+use crate::written::{is_partition, workshop};
+use anyhow::{Context, Result, ensure};
+use std::path::Path;
+
+/// The tables, each a directory.
+const TABLES: [&str; 4] = ["segments", "files", "ranks", "findings"];
+
+/// Writes the job; returns what was lost on the way.
+pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
+    let place = &job.args.output;
+    if place.as_os_str() == "-" {
+        return Err(UsageError("-o -: Parquet is written to a directory".into()).into());
+    }
+    let failed = || format!("failed to write {}", place.display());
+    std::fs::create_dir_all(place).with_context(failed)?;
+    let partition = format!("job={}", encoded(&job.run.info.key));
+    for table in TABLES {
+        let there = place.join(table).join(&partition);
+        let replaceable = job.args.force || std::fs::symlink_metadata(&there).is_err() || is_partition(&there);
+        ensure!(
+            replaceable,
+            "{}: there is more than our Parquet files in {}; --force replaces it",
+            failed(),
+            there.display()
+        );
+    }
+    let partial = workshop(place).with_context(failed)?;
+    let partial = partial.path();
+    for table in TABLES {
+        std::fs::create_dir_all(partial.join(table)).with_context(failed)?;
+    }
+    let lost = segments::write(job, &partial.join("segments")).with_context(failed)?;
+    tables::write(job, partial).with_context(failed)?;
+    for table in TABLES {
+        std::fs::create_dir_all(place.join(table)).with_context(failed)?;
+        replace(partial, table, &place.join(table).join(&partition)).with_context(failed)?;
+    }
+    Ok(lost)
+}
+
+/// Moves `table` of `from` to `to`; what is there goes into `from`, to be removed with it.
+fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
+    let old = from.join(format!("{table}.old"));
+    let replaced = std::fs::symlink_metadata(to).is_ok();
+    if replaced {
+        std::fs::rename(to, &old)?;
+    }
+    let moved = std::fs::rename(from.join(table), to);
+    if moved.is_err() && replaced {
+        std::fs::rename(&old, to)?;
+    }
+    moved
+}
+
+/// A job's key as the name of a directory, as Hive writes it: what may have a meaning is a percent sign and two digits.
+fn encoded(key: &str) -> String {
+    if key.is_empty() {
+        return "__HIVE_DEFAULT_PARTITION__".into();
+    }
+    let mut out = String::new();
+    for byte in key.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// Layout of a file of the run.
+fn layout_of<'a>(job: &'a Job<'_>, file: usize) -> Option<&'a FileLayout> {
+    job.layouts.get(file)?.as_ref()
+}
+
+/// Findings of the report page.
+fn findings(run: &Run, layout: Option<&Path>) -> Result<Vec<crate::findings::Finding>> {
+    crate::page::findings_of(run, layout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_become_names_of_directories() {
+        assert_eq!(encoded("host-12_3.4"), "host-12_3.4");
+        assert_eq!(encoded("SLURM_JOB_ID=7/../é"), "SLURM_JOB_ID%3D7%2F..%2F%C3%A9");
+        assert_eq!(encoded(""), "__HIVE_DEFAULT_PARTITION__");
+    }
+}

@@ -1,0 +1,191 @@
+//! Which calls are long enough to be slices of their own, and how many slices each process has for the others. Durations are counted
+//! in bins of 1/32 of their size, so that this takes one pass and little memory, and the same result whatever the threads do.
+
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+
+/// Bins per power of two.
+const FINE: u32 = 5;
+/// All bins.
+const BINS: usize = (65 - FINE as usize) << FINE;
+/// Spans of time in which calls are counted, to suggest windows.
+const SPANS: u64 = 1 << 12;
+
+/// Bin of a duration.
+fn bin(duration: u64) -> usize {
+    let bits = u64::BITS - duration.leading_zeros();
+    if bits <= FINE {
+        return duration as usize;
+    }
+    let shift = bits - FINE - 1;
+    (((shift + 1) as usize) << FINE) + ((duration >> shift) as usize & ((1 << FINE) - 1))
+}
+
+/// Counts calls by process, duration and time.
+pub(crate) struct Tally {
+    from: u64,
+    width: u64,
+}
+
+/// What was counted.
+#[derive(Default)]
+pub(crate) struct Counted {
+    durations: Vec<u64>,
+    /// Per process and bin: only bins that hold something.
+    processes: std::collections::BTreeMap<u32, std::collections::BTreeMap<u16, u64>>,
+    spans: Vec<u64>,
+}
+
+impl Tally {
+    pub(crate) fn new(run: &Run) -> Self {
+        let (from, until) = run.span();
+        Self { from, width: ((until - from) / SPANS + 1).max(1) }
+    }
+}
+
+impl Analysis for Tally {
+    type Partial = Counted;
+
+    fn start(&self) -> Counted {
+        Counted { durations: vec![0; BINS], spans: vec![0; SPANS as usize], ..Counted::default() }
+    }
+
+    fn block(&self, partial: &mut Counted, block: &Block<'_>) {
+        let mut mine = vec![0_u64; BINS];
+        for row in block.rows().filter(|row| block.process.streams.get(row.stream as usize).is_some()) {
+            if let Some(count) = mine.get_mut(bin(row.duration_ns())) {
+                *count += 1;
+            }
+            let start = row.start.saturating_add(block.process.shift_ns).saturating_sub(self.from);
+            if let Some(count) = partial.spans.get_mut(((start / self.width) as usize).min(SPANS as usize - 1)) {
+                *count += 1;
+            }
+        }
+        let process = partial.processes.entry(block.number).or_default();
+        for (bin, &count) in mine.iter().enumerate().filter(|(_, count)| **count > 0) {
+            *process.entry(bin as u16).or_default() += count;
+            if let Some(sum) = partial.durations.get_mut(bin) {
+                *sum += count;
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Counted, other: Counted) {
+        into.durations.iter_mut().zip(other.durations).for_each(|(sum, more)| *sum += more);
+        into.spans.iter_mut().zip(other.spans).for_each(|(sum, more)| *sum += more);
+        for (process, bins) in other.processes {
+            let mine = into.processes.entry(process).or_default();
+            bins.into_iter().for_each(|(bin, count)| *mine.entry(bin).or_default() += count);
+        }
+    }
+}
+
+/// The verdict.
+pub(crate) struct Level {
+    /// All calls.
+    pub(crate) calls: u64,
+    /// Lowest bin whose calls are kept.
+    least: usize,
+    /// Slices per process for the calls that are not kept.
+    room: Vec<u64>,
+    spans: Vec<u64>,
+    from: u64,
+    width: u64,
+}
+
+impl Level {
+    /// At most `most` slices: all if they are so few, else the longest for half of them.
+    pub(crate) fn of(run: &Run, counted: Counted, most: u64) -> Self {
+        let Tally { from, width } = Tally::new(run);
+        let calls: u64 = counted.durations.iter().sum();
+        let (mut least, mut kept) = (0, calls);
+        if calls > most {
+            (least, kept) = (BINS, 0);
+            for (bin, count) in counted.durations.iter().enumerate().rev() {
+                if kept + count > most / 2 {
+                    break;
+                }
+                (least, kept) = (bin, kept + count);
+            }
+        }
+        let rest = |process: u32| -> u64 {
+            let bins = counted.processes.get(&process);
+            bins.map_or(0, |bins| {
+                bins.iter().filter(|(bin, _)| usize::from(**bin) < least).map(|(_, count)| count).sum()
+            })
+        };
+        let rests: Vec<u64> = (0..run.processes.len() as u32).map(rest).collect();
+        let room = share(&rests, most.saturating_sub(kept));
+        Self { calls, least, room, spans: counted.spans, from, width }
+    }
+
+    /// Whether every call is a slice.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.least == 0
+    }
+
+    /// Whether a call of this duration is a slice of its own.
+    #[inline]
+    pub(crate) fn keeps(&self, duration: u64) -> bool {
+        self.least == 0 || bin(duration) >= self.least
+    }
+
+    /// Slices for the other calls of a process.
+    pub(crate) fn room(&self, process: usize) -> u64 {
+        self.room.get(process).copied().unwrap_or_default()
+    }
+
+    /// Spans of time one after another, each with at most `most` calls unless the shortest has more: (from, until), ns.
+    pub(crate) fn windows(&self, most: u64) -> Vec<(u64, u64)> {
+        let place = |at: usize| self.from.saturating_add(self.width.saturating_mul(at as u64));
+        let (mut out, mut first, mut sum) = (Vec::new(), 0, 0_u64);
+        for (at, &count) in self.spans.iter().enumerate() {
+            if sum > 0 && sum + count > most {
+                out.push((place(first), place(at)));
+                (first, sum) = (at, 0);
+            }
+            sum += count;
+        }
+        out.push((place(first), place(self.spans.len())));
+        out
+    }
+}
+
+/// Shares of `room` in proportion to `wanted`: at least one where something is wanted, if there is enough for that.
+fn share(wanted: &[u64], room: u64) -> Vec<u64> {
+    let all: u64 = wanted.iter().sum();
+    let some = wanted.iter().filter(|wanted| **wanted > 0).count() as u64;
+    let beyond = room.saturating_sub(some);
+    let mut left = room;
+    let of = |wanted: u64| (u128::from(wanted) * u128::from(beyond) / u128::from(all.max(1))) as u64;
+    let shares = wanted.iter().map(|&wanted| {
+        let mine = if wanted > 0 { (1 + of(wanted)).min(left) } else { 0 };
+        left -= mine;
+        mine
+    });
+    shares.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_follow_one_another() {
+        let mut last = 0;
+        for duration in 0..100_000 {
+            let at = bin(duration);
+            assert!(at == last || at == last + 1, "{duration}: {last} {at}");
+            last = at;
+        }
+        assert!(bin(u64::MAX) < BINS);
+    }
+
+    #[test]
+    fn shares_are_no_more_than_there_is() {
+        assert_eq!(share(&[10, 0, 30], 10), [3, 0, 7]);
+        assert_eq!(share(&[1, 1, 1], 2), [1, 1, 0]);
+        assert!(share(&[], 5).is_empty());
+        assert!(share(&[7; 9], 1000).iter().sum::<u64>() <= 1000);
+    }
+}

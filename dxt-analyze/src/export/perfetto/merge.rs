@@ -1,0 +1,109 @@
+//! Calls that are merged: those of one thread, file and operation that begin in the same span of time. Spans are as short as the
+//! room allows: they begin at a microsecond and are doubled whenever there are too many slices. If even one span is too many,
+//! files are merged, then operations.
+
+use super::{Alike, Slice};
+use crate::model::{Process, Within};
+use rustc_hash::FxHashMap;
+
+/// Shortest span of time, as a power of two of ns.
+const FIRST_SHIFT: u32 = 10;
+
+/// What calls of one slice share: thread, number of the stream, operation or maker (by `Alike`), and span of time.
+type Key = (u32, u32, u64);
+
+/// Slices of a process in the making.
+pub(crate) struct Merger<'a> {
+    process: &'a Process,
+    room: usize,
+    shift: u32,
+    alike: Alike,
+    slices: FxHashMap<Key, Slice>,
+    left_out: u64,
+}
+
+impl<'a> Merger<'a> {
+    /// With room for so many slices.
+    pub(crate) fn new(process: &'a Process, room: u64) -> Self {
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let slices = FxHashMap::default();
+        Self { process, room, shift: FIRST_SHIFT, alike: Alike::Stream, slices, left_out: 0 }
+    }
+
+    /// Adds calls.
+    pub(crate) fn add(&mut self, mut slice: Slice) {
+        if self.alike != Alike::Stream {
+            slice.what.of = slice.what.of.max(self.alike);
+        }
+        self.put(slice);
+        while self.slices.len() > self.room {
+            self.coarsen();
+        }
+    }
+
+    fn put(&mut self, slice: Slice) {
+        let key = self.key(&slice);
+        match self.slices.get_mut(&key) {
+            Some(known) => join(known, &slice),
+            None => {
+                self.slices.insert(key, slice);
+            }
+        }
+    }
+
+    fn key(&self, slice: &Slice) -> Key {
+        let span = slice.start.checked_shr(self.shift).unwrap_or(0);
+        let stream = self.process.streams.get(slice.what.stream as usize);
+        let number = match (self.alike, stream) {
+            (Alike::Stream, _) | (_, None) => slice.what.stream,
+            (Alike::Operation, Some(stream)) => u32::from(stream.op) * 4 + within(stream.within()),
+            (Alike::Within, Some(stream)) => within(stream.within()),
+        };
+        (slice.thread, number, span)
+    }
+
+    /// Merges more than before. Spans of all time and calls of any kind: then the shortest slice is left out.
+    fn coarsen(&mut self) {
+        match (self.shift < u64::BITS, self.alike) {
+            (true, _) => self.shift += 1,
+            (false, Alike::Stream) => self.alike = Alike::Operation,
+            (false, Alike::Operation) => self.alike = Alike::Within,
+            (false, Alike::Within) => {
+                let shortest = self.slices.iter().min_by_key(|(key, slice)| (slice.time, **key)).map(|(key, _)| *key);
+                let gone = shortest.and_then(|key| self.slices.remove(&key));
+                self.left_out += gone.map_or(0, |slice| slice.count);
+                return;
+            }
+        }
+        // Whatever the order of a table is, sums and the smaller of two streams are the same.
+        for mut slice in std::mem::take(&mut self.slices).into_values() {
+            slice.what.of = slice.what.of.max(self.alike);
+            self.put(slice);
+        }
+    }
+
+    /// The slices in order, and the number of calls for which there was no room.
+    pub(crate) fn finish(self) -> (Vec<Slice>, u64) {
+        let mut slices: Vec<Slice> = self.slices.into_values().collect();
+        slices.sort_unstable_by_key(|slice| (slice.thread, slice.start, slice.end, slice.what));
+        (slices, self.left_out)
+    }
+}
+
+fn within(maker: Within) -> u32 {
+    match maker {
+        Within::Nothing | Within::Overview => 0,
+        Within::Hdf5 => 1,
+        Within::Mpiio => 2,
+    }
+}
+
+fn join(known: &mut Slice, more: &Slice) {
+    known.start = known.start.min(more.start);
+    known.end = known.end.max(more.end);
+    known.count += more.count;
+    known.bytes = known.bytes.saturating_add(more.bytes);
+    known.time = known.time.saturating_add(more.time);
+    known.what.stream = known.what.stream.min(more.what.stream);
+    known.offset = -1;
+}

@@ -1,0 +1,174 @@
+//! `export --to perfetto`: Chrome trace events, which ui.perfetto.dev and chrome://tracing open. A process of it is a node, a thread
+//! of it a rank, a slice a call. If there are more calls than slices are wanted, the longest are kept (`level` says which) and the
+//! others are merged (`merge`). `lanes` sees to it that slices of one track nest or are disjoint, `events` writes.
+
+mod events;
+mod lanes;
+mod level;
+mod merge;
+
+use super::{Job, calls, place};
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::scan::{Lost, Progress, Reader, scan, segments_of};
+use crate::text::units;
+use anyhow::Result;
+use level::Level;
+use merge::Merger;
+use rayon::prelude::*;
+use std::io::Write;
+
+/// Processes whose slices are made at a time, per thread.
+const AT_A_TIME: usize = 4;
+
+/// What a slice shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct What {
+    /// Index into the process's streams; of the first one if files or operations are merged.
+    stream: u32,
+    /// How much of that holds for all calls of the slice.
+    of: Alike,
+}
+
+/// What calls of a slice have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Alike {
+    /// File and operation.
+    Stream,
+    /// The operation.
+    Operation,
+    /// Who made them.
+    Within,
+}
+
+/// A slice: a call, or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slice {
+    /// Thread index in the process.
+    thread: u32,
+    what: What,
+    /// First start and last end, ns since the job's start.
+    start: u64,
+    end: u64,
+    /// Calls.
+    count: u64,
+    /// Bytes of all.
+    bytes: u64,
+    /// Time in all, ns.
+    time: u64,
+    /// Offset of a single call, or -1.
+    offset: i64,
+}
+
+/// Slices of a process.
+#[derive(Default)]
+struct Slices {
+    single: Vec<Slice>,
+    merged: Vec<Slice>,
+    /// Calls for which there was no slice.
+    left_out: u64,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    single: u64,
+    merged_slices: u64,
+    merged_calls: u64,
+    left_out: u64,
+}
+
+/// Writes the slices; returns what was lost on the way.
+pub(crate) fn write(job: &Job<'_>, out: &mut dyn Write) -> Result<Lost> {
+    let (run, most) = (job.run, job.args.most);
+    let bar = Bar::new(run.segments(), "counting");
+    let (tally, lost) = scan(run, &level::Tally::new(run), &bar);
+    drop(bar);
+    let level = Level::of(run, tally, most);
+    let counts = place::file(&job.args.output, job.args.force, out, |out| all(run, &level, out))?;
+    report(&level, &counts, most);
+    Ok(lost)
+}
+
+fn all(run: &Run, level: &Level, out: &mut dyn Write) -> Result<Counts> {
+    let bar = Bar::new(run.segments(), "slices");
+    let mut events = events::Events::new(run, out)?;
+    let numbers: Vec<usize> = (0..run.processes.len()).collect();
+    let mut counts = Counts::default();
+    for some in numbers.chunks(rayon::current_num_threads().max(1) * AT_A_TIME) {
+        let made: Vec<Slices> = some
+            .par_iter()
+            .map_init(Reader::default, |reader, &number| slices(run, level, number, reader, &bar))
+            .collect();
+        for (slices, &number) in made.into_iter().zip(some) {
+            counts.single += slices.single.len() as u64;
+            counts.merged_slices += slices.merged.len() as u64;
+            counts.merged_calls += slices.merged.iter().map(|slice| slice.count).sum::<u64>();
+            counts.left_out += slices.left_out;
+            events.process(number, slices)?;
+        }
+    }
+    events.finish(level, &counts)?;
+    Ok(counts)
+}
+
+/// Reads a process: its long calls one by one, the others merged.
+fn slices(run: &Run, level: &Level, number: usize, reader: &mut Reader, bar: &Bar) -> Slices {
+    let Some(process) = run.processes.get(number) else { return Slices::default() };
+    let mut merger = Merger::new(process, level.room(number));
+    let mut single = Vec::new();
+    for block in 0..process.blocks.len() as u32 {
+        // What cannot be read was counted by the first pass.
+        let mut known = Lost::default();
+        if let Some(block) = reader.block(run, number as u32, block, &mut known) {
+            for row in block.rows().filter(|row| process.streams.get(row.stream as usize).is_some()) {
+                let (start, end) = calls::times(process, &row);
+                let slice = Slice {
+                    thread: block.thread,
+                    what: What { stream: row.stream, of: Alike::Stream },
+                    start,
+                    end,
+                    count: 1,
+                    bytes: row.length,
+                    time: row.duration_ns(),
+                    offset: row.offset,
+                };
+                if level.keeps(row.duration_ns()) {
+                    single.push(slice);
+                } else {
+                    merger.add(slice);
+                }
+            }
+        }
+        bar.advance(segments_of(run, number as u32, block));
+    }
+    let (merged, left_out) = merger.finish();
+    Slices { single, merged, left_out }
+}
+
+/// Says on standard error how much of the trace is shown one by one.
+fn report(level: &Level, counts: &Counts, most: u64) {
+    if level.is_whole() {
+        return;
+    }
+    eprintln!(
+        "dxt-analyze: {} of {} calls are slices of their own, the longest; the other {} are merged into {}, as --most {most} says",
+        units::count(counts.single),
+        units::count(level.calls),
+        units::count(counts.merged_calls),
+        units::count(counts.merged_slices),
+    );
+    if counts.left_out > 0 {
+        eprintln!("dxt-analyze: {} calls are not shown: a larger --most shows them", units::count(counts.left_out));
+    }
+    let windows = level.windows(most);
+    if let Some((from, until)) = windows.first() {
+        let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        eprintln!(
+            "dxt-analyze: {} windows show every call: --time {}:{} is the first",
+            units::count(windows.len() as u64),
+            seconds(*from),
+            seconds(*until)
+        );
+    }
+}

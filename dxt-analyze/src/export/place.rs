@@ -1,0 +1,27 @@
+//! Where an export goes. A file that exists is replaced with `--force` only, whoever made it: `written` says how.
+
+use crate::written::{Ours, Target};
+use anyhow::{Context, Result, ensure};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Lets `fill` write the file `path`; `-` is `out`. What it made of the file is removed if it fails.
+pub(crate) fn file<T>(
+    path: &Path,
+    force: bool,
+    out: &mut dyn Write,
+    fill: impl FnOnce(&mut dyn Write) -> Result<T>,
+) -> Result<T> {
+    if path.as_os_str() == "-" {
+        return fill(out);
+    }
+    Target::new(path, Ours::Never, force).stream(fill)
+}
+
+/// Lets `fill` write a file in which it may go back: for forms whose beginning is written last.
+pub(crate) fn seekable<T>(path: &Path, force: bool, fill: impl FnOnce(File) -> Result<T>) -> Result<T> {
+    let failed = || format!("failed to write {}", path.display());
+    ensure!(path.as_os_str() != "-", "{}: this form needs a file", failed());
+    Target::new(path, Ours::Never, force).file(|file| fill(file.try_clone()?).with_context(failed))
+}

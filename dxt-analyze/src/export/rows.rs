@@ -1,0 +1,121 @@
+//! `export --to csv` and `--to json`: segments as rows. Blocks are decoded and formatted a few at a time, in parallel, and written
+//! in order.
+
+use super::calls::{self, COLUMNS, Call, Storage};
+use super::{Job, place};
+use crate::progress::Bar;
+use crate::scan::{Block, Lost, Progress, Reader, segments_of};
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use std::fmt::{Display, Write as _};
+use std::io::Write;
+
+/// Rows as what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// With a header. Storage targets are separated by blanks.
+    Csv,
+    /// An object per line.
+    Json,
+}
+
+/// Writes the segments; returns what was lost on the way.
+pub(crate) fn write(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
+    place::file(&job.args.output, job.args.force, out, |out| all(job, form, out))
+}
+
+fn all(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
+    let run = job.run;
+    let bar = Bar::new(run.segments(), "writing");
+    let mut lost = Lost::default();
+    if form == Form::Csv {
+        writeln!(out, "{}", COLUMNS.join(","))?;
+    }
+    let at_a_time = rayon::current_num_threads() * 2;
+    for blocks in calls::blocks(run).chunks(at_a_time.max(1)) {
+        let texts: Vec<Result<(Vec<u8>, Lost)>> = blocks
+            .par_iter()
+            .map_init(Default::default, |(reader, storage): &mut (Reader, Storage), &(process, block)| {
+                let mut lost = Lost::default();
+                let text = match reader.block(run, process, block, &mut lost) {
+                    Some(block) => text(job, &block, storage, form)?,
+                    None => Vec::new(),
+                };
+                Ok((text, lost))
+            })
+            .collect();
+        for (text, &(process, block)) in texts.into_iter().zip(blocks) {
+            let (text, less) = text?;
+            lost.merge(less);
+            out.write_all(&text).context("failed to write segments")?;
+            bar.advance(segments_of(run, process, block));
+        }
+    }
+    Ok(lost.sorted())
+}
+
+fn text(job: &Job<'_>, block: &Block<'_>, storage: &mut Storage, form: Form) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(block.streams.len() * 256);
+    match form {
+        Form::Json => calls::each(job, block, storage, |call| {
+            serde_json::to_writer(&mut out, call)?;
+            out.push(b'\n');
+            anyhow::Ok(())
+        })?,
+        Form::Csv => {
+            let mut writer = csv::Writer::from_writer(out);
+            let mut text = String::new();
+            calls::each(job, block, storage, |call| record(&mut writer, &mut text, call))?;
+            out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+        }
+    }
+    Ok(out)
+}
+
+fn record(writer: &mut csv::Writer<Vec<u8>>, text: &mut String, call: &Call<'_>) -> Result<()> {
+    let osts: Vec<String> = call.osts.iter().map(i32::to_string).collect();
+    let (data_set, osts) = (call.data_set.unwrap_or_default(), osts.join(" "));
+    let (offset, stripe) = (OrNothing(call.offset), OrNothing(call.stripe));
+    let fields: [&dyn Display; COLUMNS.len()] = [
+        &call.job,
+        &call.rank,
+        &call.node,
+        &call.pid,
+        &call.thread,
+        &call.file,
+        &data_set,
+        &call.layer,
+        &call.op,
+        &call.mode,
+        &call.kind,
+        &call.nested,
+        &call.in_hdf5,
+        &call.failed,
+        &call.errno,
+        &offset,
+        &call.length,
+        &call.start_ns,
+        &call.end_ns,
+        &call.start_unix_ns,
+        &call.end_unix_ns,
+        &stripe,
+        &osts,
+    ];
+    for field in fields {
+        text.clear();
+        // Writing to a string does not fail.
+        let _ = write!(text, "{field}");
+        writer.write_field(text.as_bytes())?;
+    }
+    writer.write_record(None::<&[u8]>)?;
+    Ok(())
+}
+
+/// Empty where there is nothing.
+struct OrNothing<T>(Option<T>);
+
+impl<T: Display> Display for OrNothing<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|value| value.fmt(f))
+    }
+}

@@ -1,0 +1,69 @@
+//! What a conversion may hold: a log of some kilobytes can have millions of records, each of which is small.
+
+use crate::model::Problem;
+use std::path::Path;
+
+/// Bytes that may still be taken. What comes after a refusal is refused too, so that what is kept is the beginning, until it is
+/// filled again.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    what: &'static str,
+    limit: u64,
+    /// `None` after a refusal.
+    left: Option<u64>,
+    refused: bool,
+}
+
+impl Budget {
+    /// Of `limit` bytes for `what`.
+    pub(crate) fn new(what: &'static str, limit: u64) -> Self {
+        Self { what, limit, left: Some(limit), refused: false }
+    }
+
+    /// Takes `bytes`; whether there was room.
+    pub(crate) fn take(&mut self, bytes: u64) -> bool {
+        self.left = self.left.and_then(|left| left.checked_sub(bytes));
+        self.refused |= self.left.is_none();
+        self.left.is_some()
+    }
+
+    /// Gives all room back, to something else; that something was refused stays known.
+    pub(crate) fn refill(&mut self) {
+        self.left = Some(self.limit);
+    }
+
+    /// Whether something was refused.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.refused
+    }
+
+    /// What is left out, if anything is.
+    pub(crate) fn problem(&self, path: &Path) -> Option<Problem> {
+        self.is_spent().then(|| Problem {
+            file: path.display().to_string(),
+            offset: 0,
+            what: format!(
+                "{} would take more than {} MiB of memory: what came behind that is left out",
+                self.what,
+                self.limit >> 20
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_is_kept_and_the_rest_is_told_once() {
+        let mut budget = Budget::new("the records", 5 << 20);
+        assert!(budget.take(4 << 20) && budget.problem(Path::new("x")).is_none());
+        budget.refill();
+        assert!(budget.take(5 << 20) && !budget.take(1) && !budget.take(0));
+        budget.refill();
+        assert!(budget.take(1) && budget.is_spent());
+        let problem = budget.problem(Path::new("x")).unwrap();
+        assert!(problem.what.starts_with("the records would take more than 5 MiB"), "{}", problem.what);
+    }
+}

@@ -1,0 +1,250 @@
+//! What a log has counters of and no segments: the reads and writes that DXT had no room for, all of C streams, and metadata. What
+//! libraries did is in `libraries`.
+
+use super::layouts::Layouts;
+use super::named::{Named, total};
+use super::nested::Above;
+use super::ops::{Code, FORMS, code};
+use super::tables::Tables;
+use darshan_log::Module;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::common_values::{CommonValue, CommonValues};
+use trace_format::counters::{Counters, SIZE_BINS, size_bin};
+use trace_format::meta::WholeDef;
+use trace_format::op::{Layer, OpMode};
+use trace_format::profile::{Profile, Slowest};
+
+/// What of a file's reads or writes is on record as segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Used {
+    count: u64,
+    bytes: u64,
+    time_ns: u64,
+    sizes: [u64; SIZE_BINS],
+    /// By [`FORMS`].
+    forms: [u64; 4],
+}
+
+impl Used {
+    pub(crate) fn add(&mut self, form: OpMode, bytes: u64, time_ns: u64) {
+        self.count += 1;
+        let form = FORMS.iter().zip(&mut self.forms).find(|(known, _)| **known == form);
+        form.into_iter().for_each(|(_, count)| *count += 1);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
+        self.sizes[size_bin(bytes)] += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.sizes.iter_mut().zip(other.sizes).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+        self.forms.iter_mut().zip(other.forms).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+    }
+}
+
+/// By layer, record id and whether it is of writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AllUsed(FxHashMap<(Layer, u64, bool), Used>);
+
+impl AllUsed {
+    pub(crate) fn of(&mut self, layer: Layer, id: u64, writes: bool) -> &mut Used {
+        self.0.entry((layer, id, writes)).or_default()
+    }
+
+    /// Adds what `other` has of some records.
+    pub(crate) fn merge(&mut self, other: &Self, ids: &FxHashSet<u64>) {
+        for (&(layer, id, writes), used) in other.0.iter().filter(|((_, id, _), _)| ids.contains(id)) {
+            self.of(layer, id, writes).merge(used);
+        }
+    }
+
+    fn get(&self, layer: Layer, id: u64, writes: bool) -> Used {
+        self.0.get(&(layer, id, writes)).copied().unwrap_or_default()
+    }
+}
+
+/// Adds what `named` counts to `tables`, less what has segments. `above` is what MPI-IO did to the file.
+pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut Tables<'_>, layouts: &mut Layouts) {
+    let (layer, id) = (named.layer(), named.record.id);
+    let file = tables.file(id, layouts);
+    let mut on_record = 0_u64;
+    for writes in [false, true] {
+        let used = used.get(layer, id, writes);
+        on_record = on_record.saturating_add(used.count);
+        let name = if writes { "write" } else { "read" };
+        let left = rest(named.data(writes), &used);
+        if named.module == Module::MpiIo {
+            let mut forms = named.forms(writes);
+            forms.iter_mut().zip(used.forms).for_each(|(all, used)| *all = all.saturating_sub(used));
+            for (form, counters) in by_form(&left, forms) {
+                tables.missing(file, code(layer, name, form), counters, false);
+            }
+        } else {
+            tables.missing(file, code(layer, name, OpMode::Plain), left, above.data(writes));
+        }
+    }
+    metadata(named, |code, counters| tables.missing(file, code, counters, above.metadata()));
+    // A record of fewer calls than there are segments of does not tell of all.
+    let accesses = named.data(false).segments.saturating_add(named.data(true).segments);
+    if layer != Layer::Stdio && accesses > 0 && accesses >= on_record {
+        let memory_alignment = if named.module == Module::Posix { named.count("MEM_ALIGNMENT") } else { 0 };
+        let (reads, writes) = (named.order(false), named.order(true));
+        let profile = profile(named, accesses, memory_alignment > 0);
+        tables.process.whole.push(WholeDef { file, layer, reads, writes, memory_alignment, profile });
+    }
+}
+
+/// What is left of `all` without what has segments.
+fn rest(all: Counters, used: &Used) -> Counters {
+    if used.count == 0 {
+        return all;
+    }
+    let duration = all.duration.saturating_sub(used.time_ns);
+    let mut sizes = all.sizes;
+    sizes.iter_mut().zip(used.sizes).for_each(|(mine, theirs)| *mine = mine.saturating_sub(theirs));
+    Counters {
+        segments: all.segments.saturating_sub(used.count),
+        bytes: all.bytes.saturating_sub(used.bytes),
+        duration,
+        max_duration: all.max_duration.min(duration),
+        sizes,
+        ..all
+    }
+}
+
+/// Bytes, time and sizes shared out by the numbers of calls, as the log has them for all forms together. Sums over the forms are exact:
+/// each part begins where the one before ended.
+pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters)> {
+    let calls = total(counts);
+    let only = counts.iter().filter(|count| **count > 0).count() == 1;
+    let mut before = 0_u64;
+    let mut out = Vec::with_capacity(FORMS.len());
+    for (form, count) in FORMS.into_iter().zip(counts) {
+        let (from, until) = (before, before.saturating_add(count));
+        before = until;
+        let up_to = |whole: u64, number: u64| {
+            u64::try_from(u128::from(whole) * u128::from(number) / u128::from(calls.max(1))).unwrap_or(u64::MAX)
+        };
+        let part = |whole: u64| up_to(whole, until).saturating_sub(up_to(whole, from));
+        let counters = Counters {
+            segments: count,
+            bytes: part(all.bytes),
+            duration: part(all.duration),
+            // Whose the longest is, is not known of several.
+            max_duration: if only { all.max_duration } else { 0 },
+            sizes: all.sizes.map(part),
+            ..all.clone()
+        };
+        out.push((form, counters));
+    }
+    out
+}
+
+/// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is.
+pub(crate) fn metadata(named: Named<'_>, mut each: impl FnMut(Code, Counters)) {
+    let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
+    let mut left = named.ns("META_TIME");
+    for (name, counters, mode) in kinds(named.module) {
+        let count = counters.iter().fold(0_u64, |sum, counter| sum.saturating_add(named.count(counter)));
+        if count > 0 {
+            let calls = Counters {
+                segments: count,
+                duration: std::mem::take(&mut left),
+                max_duration: 0,
+                first_start: first,
+                last_end: last.max(first),
+                ..Counters::default()
+            };
+            each(code(named.layer(), name, *mode), calls);
+        }
+    }
+}
+
+/// A module's calls that move no bytes: name, counters, form.
+type Kinds = &'static [(&'static str, &'static [&'static str], OpMode)];
+
+fn kinds(module: Module) -> Kinds {
+    const PLAIN: OpMode = OpMode::Plain;
+    match module {
+        Module::Posix => &[
+            ("open", &["OPENS"], PLAIN),
+            ("seek", &["SEEKS"], PLAIN),
+            ("stat", &["STATS"], PLAIN),
+            ("sync", &["FSYNCS", "FDSYNCS"], PLAIN),
+            ("mmap", &["MMAPS"], PLAIN),
+        ],
+        Module::MpiIo => &[
+            ("open", &["INDEP_OPENS"], PLAIN),
+            ("open", &["COLL_OPENS"], OpMode::Collective),
+            ("sync", &["SYNCS"], PLAIN),
+            ("set_view", &["VIEWS"], PLAIN),
+        ],
+        Module::PnetcdfFile => {
+            &[("open", &["CREATES", "OPENS"], PLAIN), ("redef", &["REDEFS"], PLAIN), ("sync", &["SYNCS"], PLAIN)]
+        }
+        Module::H5F | Module::H5D | Module::PnetcdfVar => &[("open", &["OPENS"], PLAIN), ("sync", &["FLUSHES"], PLAIN)],
+        _ => &[("open", &["OPENS", "FDOPENS"], PLAIN), ("seek", &["SEEKS"], PLAIN), ("sync", &["FLUSHES"], PLAIN)],
+    }
+}
+
+/// How the file was accessed, by all calls on it.
+fn profile(named: Named<'_>, accesses: u64, memory_known: bool) -> Profile {
+    let posix = named.module == Module::Posix;
+    let (memory_known, memory_unaligned) =
+        if memory_known { (accesses, named.count("MEM_NOT_ALIGNED").min(accesses)) } else { (0, 0) };
+    let common = |value: &str, count: &str| {
+        let entries = (1..=4).map(|number| CommonValue {
+            value: named.value(&value.replace('#', &number.to_string())),
+            count: named.count(&count.replace('#', &number.to_string())),
+            over: 0,
+        });
+        CommonValues::from_entries(&entries.filter(|entry| entry.count > 0).collect::<Vec<_>>())
+    };
+    let slowest = |what: &str| Slowest {
+        duration: named.ns(&format!("MAX_{what}_TIME")),
+        start: 0,
+        bytes: named.count(&format!("MAX_{what}_TIME_SIZE")),
+    };
+    Profile {
+        accesses,
+        alignment: if posix { named.count("FILE_ALIGNMENT") } else { 0 },
+        file_unaligned: if posix { named.count("FILE_NOT_ALIGNED").min(accesses) } else { 0 },
+        memory_known,
+        memory_unaligned,
+        switches: named.count("RW_SWITCHES"),
+        slowest_read: slowest("READ"),
+        slowest_write: slowest("WRITE"),
+        sizes: common("ACCESS#_ACCESS", "ACCESS#_COUNT"),
+        strides: if posix { common("STRIDE#_STRIDE", "STRIDE#_COUNT") } else { CommonValues::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_by_form_add_up_to_the_whole() {
+        for calls in [[1, 1, 1, 0], [7, 0, 0, 0], [3, 5, 0, 11], [1, 1_000_003, 2, 3]] {
+            for bytes in [0, 1, 2, 1_000_000_007, u64::MAX / 3] {
+                let all = Counters {
+                    segments: total(calls),
+                    bytes,
+                    duration: bytes / 7,
+                    max_duration: 5,
+                    sizes: [bytes % 101; SIZE_BINS],
+                    ..Counters::default()
+                };
+                let parts = by_form(&all, calls);
+                let sum = |of: &dyn Fn(&Counters) -> u64| parts.iter().map(|(_, part)| of(part)).sum::<u64>();
+                assert_eq!(sum(&|part| part.bytes), all.bytes, "{calls:?} {bytes}");
+                assert_eq!(sum(&|part| part.duration), all.duration, "{calls:?} {bytes}");
+                assert_eq!(sum(&|part| part.sizes[3]), all.sizes[3], "{calls:?} {bytes}");
+                assert_eq!(parts.iter().map(|(_, part)| part.segments).collect::<Vec<_>>(), calls);
+                assert!(parts.iter().all(|(_, part)| part.segments > 0 || part.bytes == 0));
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The modules of a log side by side, rank by rank: a log has each module's records in the order of ranks.
+
+use super::Logs;
+use super::budget::Budget;
+use super::libraries::LIBRARIES;
+use super::sound::{Aside, Bounds};
+use crate::limits::{LOG_PROCESSES, LOG_RANK};
+use darshan_log::counters::Counters;
+use darshan_log::dxt::Dxt;
+use darshan_log::heatmap::Heatmaps;
+use darshan_log::{Api, CounterRecord, DxtRecord, HeatmapRecord, Info, Log, Module, Operation, Segment};
+use std::fs::File;
+use std::iter::Peekable;
+use std::sync::Arc;
+
+/// Modules with counters that are read.
+pub(crate) const COUNTED: [Module; 7] = {
+    let [h5f, h5d, pnetcdf_file, pnetcdf_var] = LIBRARIES;
+    [Module::Posix, Module::MpiIo, Module::Stdio, h5f, h5d, pnetcdf_file, pnetcdf_var]
+};
+/// APIs whose segments are read.
+const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
+/// Logs that are open for that.
+pub(crate) const MODULES: usize = COUNTED.len() + APIS.len() + 1;
+
+/// The modules, each where it has been read to.
+pub(crate) struct Cursors<'a> {
+    counters: Vec<(Module, Peekable<Counters<'a, File>>)>,
+    dxt: Vec<(Api, DxtCursor<'a>)>,
+    heat: Option<Peekable<Heatmaps<'a, File>>>,
+    bounds: Bounds,
+    /// Of segments and heat maps; counter records have been counted before.
+    aside: Aside,
+    info: Arc<Info>,
+    /// For the records of a rank.
+    of_rank: Budget,
+    /// For what ranks have become.
+    of_all: Budget,
+}
+
+/// Bytes that a record's tables take, about: some streams with their counters, a file, a profile.
+const TABLES_BYTES: u64 = 2048;
+/// Bytes that the tables of a DXT record take.
+const FILE_BYTES: u64 = 512;
+
+fn name_bytes(id: u64, info: &Info) -> u64 {
+    info.names.get(id).map_or(0, |name| name.as_bytes().len() as u64)
+}
+
+/// Bytes that a record takes, and what it becomes.
+pub(crate) fn cost(record: &CounterRecord, info: &Info) -> u64 {
+    TABLES_BYTES + name_bytes(record.id, info) + 8 * (record.ints.len() + record.floats.len()) as u64
+}
+
+struct DxtCursor<'a> {
+    dxt: Dxt<'a, File>,
+    next: Option<DxtRecord>,
+}
+
+impl DxtCursor<'_> {
+    /// Passes over records that cannot be.
+    fn pass_over(&mut self, bounds: &Bounds, api: Api, aside: &mut Aside) {
+        while let Some(why) = self.next.as_ref().and_then(|record| bounds.segment_rank(record.rank).err()) {
+            aside.passes(module_of(api), Err(why));
+            self.next = self.dxt.next_record();
+        }
+    }
+}
+
+impl<'a> Cursors<'a> {
+    pub(crate) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds) -> Self {
+        let mut logs = logs.0.iter_mut();
+        let counters = COUNTED.iter().zip(logs.by_ref());
+        let counters =
+            counters.filter_map(|(module, log)| Some((*module, log.counters(*module)?.peekable()))).collect();
+        let dxt = APIS.iter().zip(logs.by_ref()).filter_map(|(api, log)| {
+            let mut dxt = log.dxt(*api)?;
+            let next = dxt.next_record();
+            Some((*api, DxtCursor { dxt, next }))
+        });
+        let dxt = dxt.collect();
+        let heat = logs.next().and_then(Log::heatmaps).map(Iterator::peekable);
+        let of_rank = Budget::new("records of a rank", LOG_RANK);
+        let of_all = Budget::new("what all ranks did", LOG_PROCESSES);
+        Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
+    }
+
+    /// What was set aside, once all has been read.
+    pub(crate) fn aside(self) -> Aside {
+        self.aside
+    }
+
+    /// Begins a rank, which may take as much as each.
+    pub(crate) fn begin_rank(&mut self) {
+        self.of_rank.refill();
+    }
+
+    /// Takes the room that a process takes once it is made; without it no more ranks are read.
+    pub(crate) fn made(&mut self, bytes: u64) {
+        self.of_all.take(bytes);
+    }
+
+    /// Whether there is no room for more ranks.
+    pub(crate) fn is_full(&self) -> bool {
+        self.of_all.is_spent()
+    }
+
+    /// What limits it.
+    pub(crate) fn budgets(&self) -> [&Budget; 2] {
+        [&self.of_rank, &self.of_all]
+    }
+
+    /// The lowest rank of what comes next. Records that stand for all ranks are passed over.
+    pub(crate) fn next_rank(&mut self) -> Option<i64> {
+        self.dxt.iter_mut().for_each(|(api, cursor)| cursor.pass_over(&self.bounds, *api, &mut self.aside));
+        self.pass_over_heat();
+        let bounds = self.bounds;
+        let counted = self.counters.iter_mut().filter_map(|(module, records)| {
+            while records.next_if(|record| rank_of(&bounds, *module, record).is_none()).is_some() {}
+            records.peek().and_then(|record| rank_of(&bounds, *module, record))
+        });
+        let traced = self.dxt.iter().filter_map(|(_, cursor)| cursor.next.as_ref().map(|record| record.rank));
+        let heat = self.heat.as_mut().and_then(|heat| heat.peek()).map(|record| record.rank);
+        counted.chain(traced).chain(heat).min()
+    }
+
+    /// The counters of a rank that come next.
+    pub(crate) fn counters(&mut self, rank: i64) -> Vec<(Module, CounterRecord)> {
+        let mut out = Vec::new();
+        for (module, records) in &mut self.counters {
+            let bounds = self.bounds;
+            let of = |record: &CounterRecord| rank_of(&bounds, *module, record);
+            while let Some(mut record) = records.next_if(|record| of(record).is_none_or(|known| known == rank)) {
+                if of(&record).is_some() && self.of_rank.take(cost(&record, &self.info)) {
+                    record.rank = rank;
+                    out.push((*module, record));
+                }
+            }
+        }
+        out
+    }
+
+    /// The heat maps of a rank that come next.
+    pub(crate) fn heat(&mut self, rank: i64) -> Vec<HeatmapRecord> {
+        let mut out = Vec::new();
+        while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
+            if self.of_rank.take(16 * (record.read_bytes.len() + record.write_bytes.len()) as u64) {
+                out.push(record);
+            }
+            self.pass_over_heat();
+        }
+        out
+    }
+
+    /// Passes over heat maps that cannot be.
+    fn pass_over_heat(&mut self) {
+        let Some(heat) = &mut self.heat else { return };
+        while let Some(why) = heat.peek().and_then(|record| self.bounds.heat(record).err()) {
+            self.aside.passes(Module::Heatmap, Err(why));
+            heat.next();
+        }
+    }
+
+    /// The segments of a rank that come next: `each` gets its records' heads with their pieces.
+    pub(crate) fn segments(&mut self, rank: i64, api: Api, mut each: impl FnMut(&DxtRecord, Operation, &[Segment])) {
+        let Some((_, cursor)) = self.dxt.iter_mut().find(|(known, _)| *known == api) else { return };
+        while let Some(record) = cursor.next.take_if(|record| record.rank == rank) {
+            // The segments of what there is no room for are passed over.
+            let room = self.of_rank.take(FILE_BYTES + name_bytes(record.id, &self.info));
+            let (mut sound, mut damaged): (Vec<Segment>, u64) = (Vec::new(), 0);
+            while let Some(piece) = cursor.dxt.next_piece().filter(|_| room) {
+                let bounds = self.bounds;
+                if piece.segments.iter().all(|segment| bounds.segment(segment)) {
+                    each(&record, piece.operation, piece.segments);
+                    continue;
+                }
+                sound.clear();
+                sound.extend(piece.segments.iter().filter(|segment| bounds.segment(segment)));
+                damaged += (piece.segments.len() - sound.len()) as u64;
+                each(&record, piece.operation, &sound);
+            }
+            self.aside.segments(module_of(api), damaged);
+            cursor.next = cursor.dxt.next_record();
+            cursor.pass_over(&self.bounds, api, &mut self.aside);
+        }
+    }
+}
+
+/// The rank that a counter record is of; `None` of one that stands for all ranks, and of one that cannot be.
+fn rank_of(bounds: &Bounds, module: Module, record: &CounterRecord) -> Option<i64> {
+    let rank = if bounds.nprocs == Some(1) { record.rank.max(0) } else { record.rank };
+    (rank >= 0 && bounds.counters(module, record).is_ok()).then_some(rank)
+}
+
+fn module_of(api: Api) -> Module {
+    match api {
+        Api::Posix => Module::DxtPosix,
+        Api::MpiIo => Module::DxtMpiIo,
+    }
+}

@@ -1,0 +1,93 @@
+//! What a log says of its job, and what a reader should know of a trace that was a log.
+
+use super::sound::Bounds;
+use super::{DATA_ONLY, ops};
+use darshan_log::{Info, Log, Module};
+use std::io::{Read, Seek};
+use trace_format::meta::{Job, JobInfo, Mount, Mpi, Note};
+
+/// The command line's words.
+fn words(info: &Info) -> Vec<Vec<u8>> {
+    let line = info.job.exe.as_bytes();
+    line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// The executable, as far as the command line has it.
+pub(crate) fn exe(info: &Info) -> Vec<u8> {
+    words(info).into_iter().next().unwrap_or_default()
+}
+
+fn version<R>(log: &Log<R>) -> String
+where
+    R: Read + Seek,
+{
+    let runtime = log.job().metadata("lib_ver").map_or_else(|| "unknown".into(), |text| text.to_str().into_owned());
+    format!("Darshan log {}, runtime {runtime}", log.header().version.as_str())
+}
+
+/// The job block.
+pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
+    let info = log.info();
+    let has = |module| log.header().module(module).is_some_and(|entry| entry.region.length > 0);
+    let bounds = Bounds::of(&info);
+    let is_mpi = bounds.nprocs.is_some_and(|ranks| ranks > 1) || has(Module::MpiIo) || has(Module::DxtMpiIo);
+    let ranks = bounds.nprocs.and_then(|ranks| u32::try_from(ranks).ok()).unwrap_or(0);
+    let start = bounds.start_unix_ns;
+    let (variable, value) = if counters_only { ("DXT_ENABLE", "counters") } else { DATA_ONLY };
+    let hints = info.job.metadata("h").map(|hints| ("hints".to_owned(), hints.to_str().into_owned()));
+    let settings = [(super::SOURCE.to_owned(), version(log)), (variable.to_owned(), value.to_owned())];
+    Job {
+        info: JobInfo {
+            key: format!("darshan-{}-{}", info.job.jobid, start),
+            scheduler: info.job.jobid.to_string(),
+            uid: u32::try_from(info.job.uid).unwrap_or(u32::MAX),
+            exe: exe(&info),
+            args: words(&info),
+            cwd: Vec::new(),
+            start_unix_ns: start,
+            mpi: is_mpi.then(|| Mpi { ranks, family: "MPI".into(), version: String::new() }),
+            tracer: version(log),
+        },
+        ops: ops::table(),
+        settings: settings.into_iter().chain(hints).collect(),
+        mounts: info
+            .mounts
+            .iter()
+            .map(|mount| Mount { path: mount.point.as_bytes().to_vec(), kind: mount.fs_type.to_string() })
+            .collect(),
+        ..Job::default()
+    }
+}
+
+/// What of the log is incomplete or passed over.
+pub(crate) fn notes<R: Read + Seek>(log: &Log<R>) -> Vec<Note> {
+    let partial =
+        log.partial().filter_map(|entry| Some(format!("{} records of the log are incomplete", entry.module?.name())));
+    let skipped = log.skipped();
+    let skipped = skipped.iter().map(|skipped| match skipped.module {
+        Some(module) => format!("{} records (version {}) of the log are passed over", module.name(), skipped.version),
+        None => format!("records of module {} of the log are passed over: it is not known", skipped.place),
+    });
+    partial.chain(skipped).map(|what| Note { what, count: 1 }).collect()
+}
+
+/// What is different from a trace, in sentences.
+pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
+    let has = |module| log.header().module(module).is_some_and(|entry| entry.region.length > 0);
+    let mut out = vec![format!(
+        "{}: counts, bytes and times are exact; one time stands for all metadata calls of a file and is shown with the opens.",
+        version(log)
+    )];
+    if has(Module::DxtPosix) || has(Module::DxtMpiIo) {
+        out.push("DXT has no segments of C streams and metadata calls, and none of calls that failed.".into());
+    }
+    if has(Module::DxtMpiIo) {
+        out.push("Where a rank's MPI-IO calls on a file had several forms, the longest were taken to be the collective ones.".into());
+    }
+    if has(Module::DxtPosix) && has(Module::DxtMpiIo) {
+        out.push(
+            "POSIX calls were taken to be inside an MPI-IO call of their rank if one on the same file was under way all the time.".into(),
+        );
+    }
+    out
+}

@@ -1,0 +1,195 @@
+//! Darshan logs as traces: every verb reads a `.darshan` log as it reads a trace, because it becomes one first, in a temporary
+//! file without a name, and `convert` writes the same to a file with one. `docs/interop.md` says what becomes of what.
+//!
+//! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job, and has bounds whatever the
+//! log holds (`budget`).
+
+mod budget;
+mod counted;
+mod cursor;
+pub(crate) mod forms;
+pub(crate) mod heat;
+pub(crate) mod layouts;
+pub(crate) mod libraries;
+pub(crate) mod made_of;
+pub(crate) mod named;
+mod nested;
+pub(crate) mod ops;
+mod rank;
+mod shared;
+pub(crate) mod sound;
+mod tables;
+
+pub(crate) use heat::ENDS_EARLY;
+
+use crate::limits::{LOG_LAYOUTS, LOG_SHARED};
+use crate::model::Problem;
+use anyhow::{Context, Result, anyhow};
+use budget::Budget;
+use cursor::Cursors;
+use darshan_log::packed::{compression, refuse_packed};
+use darshan_log::{Log, Module};
+use made_of::{job, remarks};
+use rank::{Gathered, Ranks};
+use shared::Shared;
+use sound::{Aside, Bounds};
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use trace_format::meta::Note;
+use trace_format::write::{Encoder, Region, preamble, trailer};
+
+/// Setting of a trace that has segments of these calls only, and says so: what a Darshan log has.
+pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and writes");
+
+/// Name of the setting that tells what a trace was made of, and by which version of it.
+pub const SOURCE: &str = "source";
+
+/// Ranks that may wait to be packed.
+const WAITING: usize = 1;
+
+/// What a conversion found.
+#[derive(Clone, Debug, Default)]
+pub struct Converted {
+    /// What of the log could not be read.
+    pub problems: Vec<Problem>,
+    /// What is different from a trace.
+    pub remarks: Vec<String>,
+}
+
+/// Whether the file at `path` that begins with `head` (16 bytes are enough) is a Darshan log of any version, one inside a compressed
+/// stream, as all of 2.x are, or at least named as one.
+#[must_use]
+pub fn is_log(path: &Path, head: &[u8]) -> bool {
+    const MAGIC: i64 = 6_567_223;
+    let magic = head.get(8..16).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+    let is_magic = magic.is_some_and(|bytes| [i64::from_le_bytes(bytes), i64::from_be_bytes(bytes)].contains(&MAGIC));
+    let named = || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".darshan"));
+    let packed =
+        || compression(head).is_some() && File::open(path).is_ok_and(|mut file| refuse_packed(&mut file).is_err());
+    is_magic || named() || packed()
+}
+
+/// Writes the log at `path` to `out`, from its present position on, as a trace.
+///
+/// # Errors
+/// If `path` is no log that can be read, or `out` cannot be written.
+pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
+    let place = || format!("failed to read {}", path.display());
+    let mut log = Log::open(path).with_context(place)?;
+    let mut encoder = Encoder::new()?;
+    let mut of_layouts = Budget::new("stripe layouts", LOG_LAYOUTS);
+    let layouts = layouts::read(&mut log, &mut of_layouts);
+    let counters_only = log.header().module(Module::DxtPosix).is_none_or(|entry| entry.region.length == 0)
+        && log.header().module(Module::DxtMpiIo).is_none_or(|entry| entry.region.length == 0);
+    let job = job(&log, counters_only);
+    let start = out.stream_position().with_context(|| "failed to write the trace")?;
+    let mut out = BufWriter::with_capacity(1 << 20, out);
+    let head = preamble(&mut encoder, &job, 0)?;
+    out.write_all(&head)?;
+
+    let mut logs = Logs::open(&log, path).with_context(place)?;
+    let info = log.info();
+    let bounds = Bounds::of(&info);
+    let mut aside = Aside::default();
+    let mut cursors = Cursors::new(&mut logs, log.info(), bounds);
+    let mut ranks = Ranks::new(&log, layouts)?;
+    let mut of_shared = Budget::new("records of all ranks", LOG_SHARED);
+    let mut shared = Shared::read(&mut log, &bounds, &mut aside, &mut of_shared);
+    let mut notes: Vec<Note> = made_of::notes(&log);
+    let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
+    // One thread unpacks the log, another packs the trace: each takes about as long.
+    let (sender, receiver) = sync_channel::<Gathered>(WAITING);
+    let (unpacked, packed) = std::thread::scope(|scope| {
+        let pack = scope.spawn(|| {
+            receiver.into_iter().try_for_each(|gathered| written.add(gathered.region(&mut encoder)?, &mut out))
+        });
+        let mut unpack = || -> Result<()> {
+            let mut number = 0;
+            while let Some(rank) = cursors.next_rank().filter(|_| !cursors.is_full()) {
+                let gathered = ranks.gather(rank, &mut cursors, &mut shared, number, std::mem::take(&mut notes))?;
+                if sender.send(gathered).is_err() {
+                    // The other thread has failed and says why.
+                    break;
+                }
+                number += 1;
+            }
+            Ok(())
+        };
+        let unpacked = unpack();
+        drop(sender);
+        (unpacked, pack.join())
+    });
+    packed.map_err(|_| anyhow!("failed to convert {}: a thread ended early", path.display()))??;
+    unpacked?;
+    let budgets = [&of_layouts, &of_shared].into_iter().chain(cursors.budgets());
+    let mut problems: Vec<Problem> = budgets.filter_map(|budget| budget.problem(path)).collect();
+    problems.extend(cursors.aside().problems(path, &info));
+    problems.extend(aside.problems(path, &info));
+    let of_job = bounds.job_problem(&info).filter(|_| info.header.job.length > 0);
+    problems.extend(of_job.map(|what| Problem {
+        file: path.display().to_string(),
+        offset: info.header.job.offset,
+        what,
+    }));
+    if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
+        written.add(region, &mut out)?;
+    }
+    written.finish(&mut out)?;
+    let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    file.seek(SeekFrom::Start(start))?;
+    file.write_all(&preamble(&mut encoder, &job, written.regions)?)?;
+    file.seek(SeekFrom::End(0))?;
+
+    let of_log = log.problems().iter().chain(logs.problems());
+    let problem = |problem: &darshan_log::Problem| Problem {
+        file: path.display().to_string(),
+        offset: problem.offset,
+        what: problem.error.to_string(),
+    };
+    problems.extend(of_log.map(problem));
+    problems.sort();
+    problems.dedup();
+    Ok(Converted { problems, remarks: remarks(&log) })
+}
+
+/// The log once for every module that is read at the same time as the others.
+#[derive(Debug)]
+struct Logs(Vec<Log<File>>);
+
+impl Logs {
+    fn open(log: &Log<File>, path: &Path) -> std::io::Result<Self> {
+        // What the small parts say, names above all, is there once.
+        let logs = (0..cursor::MODULES).map(|_| Ok(log.another(File::open(path)?)));
+        Ok(Self(logs.collect::<std::io::Result<_>>()?))
+    }
+
+    fn problems(&self) -> impl Iterator<Item = &darshan_log::Problem> {
+        self.0.iter().flat_map(|log| log.problems())
+    }
+}
+
+/// The regions that are written.
+struct Written {
+    index: Vec<u8>,
+    regions: u32,
+    offset: u64,
+}
+
+impl Written {
+    fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
+        region.entry.offset = self.offset;
+        self.index.extend_from_slice(&region.entry.encode());
+        out.write_all(&region.bytes)?;
+        self.offset += region.bytes.len() as u64;
+        self.regions += 1;
+        Ok(())
+    }
+
+    fn finish(&self, out: &mut impl Write) -> Result<()> {
+        out.write_all(&self.index)?;
+        out.write_all(&trailer(self.offset, self.regions))?;
+        Ok(out.flush()?)
+    }
+}

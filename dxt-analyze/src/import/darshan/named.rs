@@ -1,0 +1,117 @@
+//! A record's counters by name, and what they say of reads and writes.
+
+use darshan_log::counters::SIZE_NAMES;
+use darshan_log::{CounterRecord, Module};
+use trace_format::counters::Counters;
+use trace_format::meta::Order;
+use trace_format::op::Layer;
+
+/// A record's counters by name, without the module's.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) module: Module,
+    pub(crate) record: &'a CounterRecord,
+}
+
+impl Named<'_> {
+    fn prefix(self) -> &'static str {
+        match self.module {
+            Module::Posix => "POSIX",
+            Module::MpiIo => "MPIIO",
+            Module::H5F => "H5F",
+            Module::H5D => "H5D",
+            Module::PnetcdfFile => "PNETCDF_FILE",
+            Module::PnetcdfVar => "PNETCDF_VAR",
+            _ => "STDIO",
+        }
+    }
+
+    /// A count; 0 where it was not monitored.
+    pub(crate) fn count(self, name: &str) -> u64 {
+        let found = self.record.int(self.module, &format!("{}_{name}", self.prefix()));
+        found.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn value(self, name: &str) -> i64 {
+        self.record.int(self.module, &format!("{}_{name}", self.prefix())).unwrap_or(0)
+    }
+
+    /// Seconds, as ns.
+    pub(crate) fn ns(self, name: &str) -> u64 {
+        ns(self.record.float(self.module, &format!("{}_F_{name}", self.prefix())).unwrap_or(0.0))
+    }
+
+    pub(crate) fn number(self, name: &str) -> f64 {
+        self.record.float(self.module, &format!("{}_F_{name}", self.prefix())).unwrap_or(0.0)
+    }
+
+    pub(crate) fn layer(self) -> Layer {
+        match self.module {
+            Module::Posix => Layer::Posix,
+            Module::MpiIo => Layer::Mpiio,
+            Module::H5F | Module::H5D => Layer::Hdf5,
+            Module::PnetcdfFile | Module::PnetcdfVar => Layer::Pnetcdf,
+            _ => Layer::Stdio,
+        }
+    }
+
+    /// Whether it tells the forms of reads and writes apart.
+    fn has_forms(self) -> bool {
+        matches!(self.module, Module::MpiIo | Module::PnetcdfVar)
+    }
+
+    /// How many reads or writes had each of [`super::ops::FORMS`].
+    pub(crate) fn forms(self, writes: bool) -> [u64; 4] {
+        let what = if writes { "WRITES" } else { "READS" };
+        ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
+    }
+
+    /// How its reads or writes followed each other, where it says so.
+    pub(crate) fn order(self, writes: bool) -> Order {
+        if self.module != Module::Posix {
+            return Order::default();
+        }
+        let what = if writes { "WRITES" } else { "READS" };
+        let known = self.count(what);
+        let part = |name: &str| self.count(&format!("{name}_{what}")).min(known);
+        Order { known, consecutive: part("CONSEC"), sequential: part("SEQ") }
+    }
+
+    /// All reads or writes, whatever their form.
+    pub(crate) fn data(self, writes: bool) -> Counters {
+        let (what, all, bytes) =
+            if writes { ("WRITE", "WRITES", "BYTES_WRITTEN") } else { ("READ", "READS", "BYTES_READ") };
+        let done = if writes { "WRITTEN" } else { "READ" };
+        let aggregate = !matches!(self.layer(), Layer::Posix | Layer::Stdio);
+        let group = if aggregate { format!("SIZE_{what}_AGG") } else { format!("SIZE_{what}") };
+        let segments = if self.has_forms() { total(self.forms(writes)) } else { self.count(all) };
+        let start = self.ns(&format!("{what}_START_TIMESTAMP"));
+        let duration = self.ns(&format!("{what}_TIME"));
+        let highest = self.count(&format!("MAX_BYTE_{done}"));
+        Counters {
+            segments,
+            bytes: self.count(bytes),
+            duration,
+            max_duration: self.ns(&format!("MAX_{what}_TIME")).min(duration),
+            first_start: start,
+            last_end: self.ns(&format!("{what}_END_TIMESTAMP")).max(start),
+            // Which byte was the lowest is not known, and order is in a definition of its own.
+            min_offset: i64::MAX,
+            max_end_offset: if highest > 0 { highest.saturating_add(1).min(i64::MAX as u64) as i64 } else { 0 },
+            consecutive: 0,
+            sequential: 0,
+            sizes: SIZE_NAMES.map(|size| self.count(&format!("{group}_{size}"))),
+        }
+    }
+}
+
+/// Calls of all forms.
+pub(crate) fn total(forms: [u64; 4]) -> u64 {
+    forms.iter().fold(0, |sum, count| sum.saturating_add(*count))
+}
+
+/// Seconds as ns; what is no time is 0.
+pub(crate) fn ns(seconds: f64) -> u64 {
+    // A float that is too large, negative or no number becomes the nearest that there is, or 0.
+    (seconds * 1e9).round() as u64
+}

@@ -1,0 +1,96 @@
+//! Which POSIX calls MPI-IO made. The times of segments tell it where DXT has all calls of MPI-IO; elsewhere records do: POSIX writes
+//! of a file that MPI-IO wrote, and reads of one that it read or wrote (to write a part of a block, it reads the block), by ranks that
+//! opened it through MPI-IO. A record of all ranks is one of each. Metadata calls are MPI-IO's wherever it opened the file.
+
+use super::named::Named;
+use darshan_log::{CounterRecord, Module};
+use rustc_hash::FxHashMap;
+
+/// What MPI-IO did to a file, so what of POSIX lies below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Above {
+    opened: bool,
+    read: bool,
+    wrote: bool,
+}
+
+impl Above {
+    /// Whether POSIX's reads or writes lie below.
+    pub(crate) fn data(self, writes: bool) -> bool {
+        self.wrote || self.read && !writes
+    }
+
+    /// Whether its other calls do.
+    pub(crate) fn metadata(self) -> bool {
+        self.opened
+    }
+
+    fn merge(self, other: Self) -> Self {
+        Self { opened: self.opened || other.opened, read: self.read || other.read, wrote: self.wrote || other.wrote }
+    }
+}
+
+/// By file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MpiFiles(FxHashMap<u64, Above>);
+
+impl MpiFiles {
+    /// Those of some records.
+    pub(crate) fn of(counters: &[(Module, CounterRecord)]) -> Self {
+        let mut out = Self::default();
+        counters.iter().filter(|(module, _)| *module == Module::MpiIo).for_each(|(_, record)| out.add(record));
+        out
+    }
+
+    /// Adds an MPI-IO record.
+    pub(crate) fn add(&mut self, record: &CounterRecord) {
+        let named = Named { module: Module::MpiIo, record };
+        let calls = |writes| named.data(writes).segments > 0;
+        let above = Above { opened: true, read: calls(false), wrote: calls(true) };
+        let known = self.0.entry(record.id).or_default();
+        *known = known.merge(above);
+    }
+
+    /// Whether there is a record of a file.
+    pub(crate) fn has(&self, id: u64) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    pub(crate) fn above(&self, id: u64) -> Above {
+        self.0.get(&id).copied().unwrap_or_default()
+    }
+
+    /// That of a rank, whose own files these are: what all ranks did, it did too.
+    pub(crate) fn above_with(&self, of_all: &Self, id: u64) -> Above {
+        self.above(id).merge(of_all.above(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use darshan_log::counters::int_names;
+
+    #[test]
+    fn reads_lie_below_writes_but_not_the_reverse() {
+        let record = |counter: &str| {
+            let mut record = CounterRecord::zero(Module::MpiIo, 7, 0).expect("a record");
+            let at = int_names(Module::MpiIo).iter().position(|name| *name == counter).expect("known");
+            record.ints[at] = 3;
+            record
+        };
+        let below = |counters: &[&str]| {
+            let all: Vec<_> = counters.iter().map(|counter| (Module::MpiIo, record(counter))).collect();
+            let above = MpiFiles::of(&all).above(7);
+            (above.data(false), above.data(true), above.metadata())
+        };
+        assert_eq!(below(&["MPIIO_COLL_WRITES"]), (true, true, true));
+        assert_eq!(below(&["MPIIO_NB_READS"]), (true, false, true));
+        assert_eq!(below(&["MPIIO_COLL_OPENS"]), (false, false, true));
+        assert_eq!(below(&["MPIIO_INDEP_READS", "MPIIO_SPLIT_WRITES"]), (true, true, true));
+        assert_eq!(below(&[]), (false, false, false));
+        let (own, all) = (MpiFiles::of(&[(Module::MpiIo, record("MPIIO_INDEP_READS"))]), MpiFiles::of(&[]));
+        assert!(own.above_with(&all, 7).data(false) && all.above_with(&own, 7).data(false));
+        assert!(!own.above_with(&all, 8).metadata());
+    }
+}

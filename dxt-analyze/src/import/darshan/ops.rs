@@ -1,0 +1,76 @@
+//! The operations that a Darshan log tells apart, as those of a trace.
+
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+
+/// Number of an operation in the trace's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Code(pub(crate) u16);
+
+/// Forms of a call of MPI-IO, in the order of Darshan's counters.
+pub(crate) const FORMS: [OpMode; 4] = [OpMode::Plain, OpMode::Collective, OpMode::Split, OpMode::Nonblocking];
+
+const LAYERS: [Layer; 5] = [Layer::Posix, Layer::Mpiio, Layer::Stdio, Layer::Hdf5, Layer::Pnetcdf];
+const KINDS: [(OpClass, &str); 10] = [
+    (OpClass::Read, "read"),
+    (OpClass::Write, "write"),
+    (OpClass::Open, "open"),
+    (OpClass::Seek, "seek"),
+    (OpClass::Metadata, "stat"),
+    (OpClass::Sync, "sync"),
+    (OpClass::Map, "mmap"),
+    (OpClass::Metadata, "redef"),
+    (OpClass::Metadata, "wait"),
+    (OpClass::Metadata, "set_view"),
+];
+
+/// The code of a kind of call by name, in a layer and a form; 0 if there is none.
+pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
+    let place = |found: Option<usize>| found.unwrap_or(0) as u16;
+    let layer = place(LAYERS.iter().position(|known| *known == layer));
+    let kind = place(KINDS.iter().position(|(_, known)| *known == name));
+    let form = place(FORMS.iter().position(|known| *known == mode));
+    Code(1 + (layer * KINDS.len() as u16 + kind) * FORMS.len() as u16 + form)
+}
+
+/// All of them.
+pub(crate) fn table() -> Vec<OpDef> {
+    let mut out = Vec::new();
+    for layer in LAYERS {
+        for (class, name) in KINDS {
+            for mode in FORMS {
+                let data = matches!(class, OpClass::Read | OpClass::Write);
+                let in_use = match (layer, mode) {
+                    _ if name == "set_view" && layer != Layer::Mpiio => false,
+                    (_, OpMode::Plain) => true,
+                    (Layer::Mpiio, OpMode::Collective) => data || class == OpClass::Open,
+                    (Layer::Pnetcdf, OpMode::Collective) => data || name == "wait",
+                    (Layer::Mpiio, _) | (Layer::Hdf5, OpMode::Collective) | (Layer::Pnetcdf, OpMode::Nonblocking) => {
+                        data
+                    }
+                    _ => false,
+                };
+                if in_use {
+                    out.push(OpDef { code: code(layer, name, mode).0, layer, class, mode, name: name.into() });
+                }
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_there_once() {
+        let mut codes: Vec<u16> = table().iter().map(|op| op.code).collect();
+        let count = codes.len();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), count);
+        let read = code(Layer::Mpiio, "read", OpMode::Collective);
+        let found = table().into_iter().find(|op| op.code == read.0).expect("it is there");
+        assert_eq!((found.layer, found.mode, found.name.as_str()), (Layer::Mpiio, OpMode::Collective, "read"));
+    }
+}

@@ -1,0 +1,366 @@
+//! One rank of a log: its segments in the order in which calls returned, with POSIX calls inside MPI-IO calls found by their times.
+
+use super::counted::{self, AllUsed};
+use super::cursor::Cursors;
+use super::forms::Forms;
+use super::heat;
+use super::layouts::Layouts;
+use super::libraries::{self, LIBRARIES};
+use super::named::{Named, ns};
+use super::nested::{Above, MpiFiles};
+use super::ops::code;
+use super::shared::Shared;
+use super::sound::Bounds;
+use super::tables::Tables;
+use crate::limits::{LOG_CALLS, LOG_FRAMES, LOG_SEGMENTS, LOG_THREADS};
+use anyhow::Result;
+use darshan_log::{Api, DxtRecord, Info, Log, Module, Operation};
+use rustc_hash::FxHashMap;
+use std::io::{Read, Seek};
+use std::sync::{Arc, Mutex};
+use trace_format::columns::TickScale;
+use trace_format::meta::{ClockSource, Note, Process, ProcessInfo, ThreadDef, stream_flags};
+use trace_format::op::{Layer, OpMode};
+use trace_format::segment::{Segment, StreamId};
+use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
+
+/// Stands for the threads that are not told apart.
+const OTHERS: u64 = u64::MAX;
+
+/// Room for segments that is used again: the kernel clears every page that it gives out.
+#[derive(Clone, Default)]
+struct Spare(Arc<Mutex<Vec<Vec<Segment>>>>);
+
+impl Spare {
+    /// Vectors that are kept.
+    const MOST: usize = 16;
+
+    fn take(&self) -> Vec<Segment> {
+        self.0.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
+    }
+
+    fn give(&self, mut slots: Vec<Segment>) {
+        slots.clear();
+        if let Ok(mut spare) = self.0.lock()
+            && spare.len() < Self::MOST
+            && spare.iter().map(Vec::capacity).sum::<usize>() + slots.capacity() <= LOG_SEGMENTS
+        {
+            spare.push(slots);
+        }
+    }
+}
+
+/// The ranks of a log.
+pub(crate) struct Ranks {
+    info: Arc<Info>,
+    layouts: Layouts,
+    spare: Spare,
+    /// Whether DXT had room for all calls of MPI-IO.
+    all_mpi_calls: bool,
+    /// For ranks with too many segments to hold.
+    encoder: Encoder,
+}
+
+/// A thread while its segments come.
+#[derive(Default)]
+struct Thread {
+    slots: Vec<Segment>,
+    /// How many of them are calls of MPI-IO, which come first.
+    outer: usize,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Thread {
+    /// Encodes what there is, to make room.
+    fn pack(&mut self, number: u32, index: u32, encoder: &mut Encoder) -> Result<()> {
+        self.sort();
+        for slots in self.slots.chunks(trace_format::write::TARGET_BLOCK_SEGMENTS) {
+            let mut frame = Vec::new();
+            encoder.block(number, index, slots, &TickScale::IDENTITY, &mut frame)?;
+            self.frames.push(frame);
+        }
+        self.slots.clear();
+        Ok(())
+    }
+
+    /// Bytes of what is encoded.
+    fn encoded(&self) -> u64 {
+        self.frames.iter().map(|frame| frame.len() as u64).sum()
+    }
+
+    /// By return. A call inside another returns no later than it, and of two that look the same it is the POSIX one.
+    fn sort(&mut self) {
+        self.slots.rotate_left(self.outer);
+        self.slots.sort_by_key(|slot| (slot.end, std::cmp::Reverse(slot.start)));
+        self.outer = 0;
+    }
+}
+
+/// Calls of MPI-IO on a file by one rank: when they began, and when the last of all up to then ended.
+#[derive(Default)]
+struct Calls(Vec<(u64, u64)>);
+
+impl Calls {
+    fn settle(&mut self) {
+        self.0.sort_unstable();
+        let mut latest = 0;
+        for (_, end) in &mut self.0 {
+            latest = latest.max(*end);
+            *end = latest;
+        }
+    }
+
+    /// Whether one of them was under way from `start` to `end`.
+    fn hold(&self, start: u64, end: u64) -> bool {
+        let before = self.0.partition_point(|(begin, _)| *begin <= start);
+        before.checked_sub(1).and_then(|last| self.0.get(last)).is_some_and(|(_, latest)| *latest >= end)
+    }
+}
+
+impl Ranks {
+    pub(crate) fn new<R: Read + Seek>(log: &Log<R>, layouts: Layouts) -> Result<Self> {
+        Ok(Self {
+            info: log.info(),
+            layouts,
+            spare: Spare::default(),
+            all_mpi_calls: log
+                .header()
+                .module(Module::DxtMpiIo)
+                .is_some_and(|entry| entry.region.length > 0 && !entry.partial),
+            encoder: Encoder::new()?,
+        })
+    }
+
+    pub(crate) fn into_layouts(self) -> Layouts {
+        self.layouts
+    }
+
+    /// What the log has of `rank`, for the region with this number.
+    pub(crate) fn gather(
+        &mut self,
+        rank: i64,
+        cursors: &mut Cursors<'_>,
+        shared: &mut Shared,
+        number: u32,
+        notes: Vec<Note>,
+    ) -> Result<Gathered> {
+        let info = Arc::clone(&self.info);
+        cursors.begin_rank();
+        let counters = cursors.counters(rank);
+        let mut gather = Gather {
+            tables: Tables::new(Process { info: process_info(&info, rank), notes, ..Process::default() }, &info.names),
+            threads: FxHashMap::default(),
+            ends: heat::Ends::default(),
+            held: 0,
+            encoded: 0,
+            used: AllUsed::default(),
+            spare: &self.spare,
+            encoder: &mut self.encoder,
+            number,
+            failed: None,
+        };
+        // What MPI-IO did comes first: it tells which POSIX calls are nested.
+        let mut calls: FxHashMap<u64, Calls> = FxHashMap::default();
+        let mut forms = Forms::of(&counters, shared, Bounds::of(&info).nprocs);
+        let mut room = LOG_CALLS;
+        let layouts = &mut self.layouts;
+        cursors.segments(rank, Api::MpiIo, |record, operation, segments| {
+            let of_file = calls.entry(record.id).or_default();
+            of_file.0.extend(segments.iter().map(span).take(room));
+            room = room.saturating_sub(segments.len());
+            if let Some(form) = forms.form(record, operation, segments) {
+                gather.add(record, Layer::Mpiio, operation, form, segments, layouts, |_, _| false);
+            }
+        });
+        forms.give_out(|record, operation, form, segments| {
+            gather.add(record, Layer::Mpiio, operation, form, segments, layouts, |_, _| false);
+        });
+        calls.values_mut().for_each(Calls::settle);
+        let mpi = MpiFiles::of(&counters);
+        let all_mpi_calls = self.all_mpi_calls;
+        cursors.segments(rank, Api::Posix, |record, operation, segments| {
+            let of_file = calls.get(&record.id);
+            let known = of_file.map_or(0, |calls| calls.0.len() as u64);
+            // Where calls of MPI-IO have no segments, times cannot tell.
+            let above = if all_mpi_calls && known >= forms.calls(record.id) {
+                Above::default()
+            } else {
+                mpi.above_with(&shared.mpi, record.id)
+            };
+            let writes = operation == Operation::Write;
+            let nested = |start, end| above.data(writes) || of_file.is_some_and(|calls| calls.hold(start, end));
+            gather.add(record, Layer::Posix, operation, OpMode::Plain, segments, layouts, nested);
+        });
+        if let Some(error) = gather.failed {
+            return Err(error);
+        }
+        let Gather { mut tables, threads, used, ends, .. } = gather;
+        shared.used.merge(&used, &shared.ids);
+        for (module, record) in &counters {
+            let named = Named { module: *module, record };
+            if LIBRARIES.contains(module) {
+                libraries::add(named, &mut tables, &mut self.layouts);
+            } else {
+                let posix = *module == Module::Posix;
+                let above = if posix { mpi.above_with(&shared.mpi, record.id) } else { Above::default() };
+                counted::add(named, above, &used, &mut tables, &mut self.layouts);
+            }
+        }
+        let heat = heat::read(&cursors.heat(rank), ends);
+        tables.process.heat = heat.defs;
+        if heat.ends_early {
+            tables.process.notes.push(Note { what: heat::ENDS_EARLY.into(), count: 1 });
+        }
+        let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
+        threads.sort_by_key(|(index, _)| *index);
+        cursors.made(tables.process.held_bytes());
+        Ok(Gathered { process: tables.process, threads, number, spare: self.spare.clone() })
+    }
+}
+
+/// A rank whose segments are all there.
+pub(crate) struct Gathered {
+    process: Process,
+    /// In the order in which they come in the log.
+    threads: Vec<(u32, Thread)>,
+    number: u32,
+    spare: Spare,
+}
+
+impl Gathered {
+    /// Puts the segments in order and encodes the region.
+    pub(crate) fn region(mut self, encoder: &mut Encoder) -> Result<Region> {
+        self.threads.iter_mut().for_each(|(_, thread)| thread.sort());
+        self.process.threads = self.threads.iter().map(|(index, _)| ThreadDef { index: *index, tid: *index }).collect();
+        let scale = TickScale::IDENTITY;
+        let segments: Vec<ThreadSegments<'_>> = self
+            .threads
+            .iter()
+            .map(|(index, thread)| {
+                let frames = thread.frames.iter().map(|frame| Piece::Frame(frame, scale.mult));
+                let slots = std::iter::once(Piece::Slots(&thread.slots));
+                ThreadSegments { thread: *index, pieces: frames.chain(slots).collect() }
+            })
+            .collect();
+        let region = encoder.region(self.number, &mut self.process, &segments, &scale)?;
+        drop(segments);
+        self.threads.into_iter().for_each(|(_, thread)| self.spare.give(thread.slots));
+        Ok(region)
+    }
+}
+
+/// A rank while its segments come.
+struct Gather<'a> {
+    tables: Tables<'a>,
+    /// By Darshan's number of the thread.
+    threads: FxHashMap<u64, (u32, Thread)>,
+    ends: heat::Ends,
+    /// Segments of all threads that wait to be put in order.
+    held: usize,
+    /// Bytes of all threads' encoded segments.
+    encoded: u64,
+    used: AllUsed,
+    spare: &'a Spare,
+    encoder: &'a mut Encoder,
+    number: u32,
+    failed: Option<anyhow::Error>,
+}
+
+impl Gather<'_> {
+    #[expect(clippy::too_many_arguments, reason = "a piece of a record and where it belongs")]
+    fn add(
+        &mut self,
+        record: &DxtRecord,
+        layer: Layer,
+        operation: Operation,
+        form: OpMode,
+        segments: &[darshan_log::Segment],
+        layouts: &mut Layouts,
+        nested: impl Fn(u64, u64) -> bool,
+    ) {
+        if self.tables.process.info.node.is_empty() {
+            self.tables.process.info.node = record.hostname.to_string();
+        }
+        let writes = operation == Operation::Write;
+        let op = code(layer, if writes { "write" } else { "read" }, form);
+        let file = self.tables.file(record.id, layouts);
+        if self.encoded > LOG_FRAMES {
+            // Counted, and without segments, as calls are that DXT itself had no room for.
+            return;
+        }
+        let used = self.used.of(layer, record.id, writes);
+        let mut streams = [None; 2];
+        for segment in segments {
+            let (start, end) = span(segment);
+            self.ends.see(layer, end);
+            let length = u64::try_from(segment.length).unwrap_or(0);
+            used.add(form, length, end - start);
+            let inside = nested(start, end);
+            let flags = if inside { stream_flags::NESTED } else { 0 };
+            let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));
+            let next = self.threads.len() as u32;
+            let known = segment.thread.unwrap_or(0);
+            let number =
+                if self.threads.len() < LOG_THREADS || self.threads.contains_key(&known) { known } else { OTHERS };
+            let (_, thread) = self
+                .threads
+                .entry(number)
+                .or_insert_with(|| (next, Thread { slots: self.spare.take(), ..Thread::default() }));
+            thread.slots.push(Segment::new(StreamId(stream), segment.offset.max(-1), length, start, end));
+            if layer == Layer::Mpiio {
+                thread.outer = thread.slots.len();
+            }
+            self.held += 1;
+        }
+        if self.held >= LOG_SEGMENTS {
+            self.pack();
+        }
+    }
+
+    /// Encodes what all threads hold, to make room.
+    fn pack(&mut self) {
+        for (index, thread) in self.threads.values_mut() {
+            if let Err(error) = thread.pack(self.number, *index, self.encoder) {
+                self.failed = Some(error);
+            }
+        }
+        self.held = 0;
+        self.encoded = self.threads.values().map(|(_, thread)| thread.encoded()).sum();
+    }
+}
+
+/// Start and end, ns since the job's start.
+fn span(segment: &darshan_log::Segment) -> (u64, u64) {
+    let start = ns(segment.start);
+    (start, ns(segment.end).max(start))
+}
+
+/// What a log says of a process.
+pub(crate) fn process_info(info: &Info, rank: i64) -> ProcessInfo {
+    let bounds = Bounds::of(info);
+    ProcessInfo {
+        rank: i32::try_from(rank).unwrap_or(-1),
+        exe: super::made_of::exe(info),
+        epoch_unix_ns: bounds.start_unix_ns,
+        clock: ClockSource::Monotonic,
+        clock_hz: 1_000_000_000,
+        end_ns: bounds.end_ns(info),
+        ended_by: "Darshan".into(),
+        ..ProcessInfo::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_nested_if_another_is_under_way_all_the_time() {
+        let mut calls = Calls(vec![(50, 60), (10, 40), (20, 30)]);
+        calls.settle();
+        let held = [(10, 40), (35, 40), (25, 28), (50, 55)];
+        let apart = [(9, 12), (35, 41), (45, 46), (55, 61), (70, 71)];
+        assert!(held.iter().all(|(start, end)| calls.hold(*start, *end)));
+        assert!(!apart.iter().any(|(start, end)| calls.hold(*start, *end)));
+    }
+}

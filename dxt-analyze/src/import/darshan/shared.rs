@@ -1,0 +1,131 @@
+//! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened. What such a record of a
+//! job of one rank says, that rank did.
+
+use super::budget::Budget;
+use super::counted::{self, AllUsed};
+use super::cursor::{COUNTED, cost};
+use super::layouts::Layouts;
+use super::libraries::{self, LIBRARIES};
+use super::named::Named;
+use super::nested::{Above, MpiFiles};
+use super::rank::process_info;
+use super::sound::{Aside, Bounds};
+use super::tables::Tables;
+use anyhow::Result;
+use darshan_log::{CounterRecord, Log, Module};
+use rustc_hash::FxHashSet;
+use std::io::{Read, Seek};
+use trace_format::columns::TickScale;
+use trace_format::meta::{Note, Process, Reduction, SpreadDef};
+use trace_format::spread::{Moments, RankShare, Spread};
+use trace_format::write::{Encoder, Region};
+
+/// The records, and what of the same files ranks have segments of.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) records: Vec<(Module, CounterRecord)>,
+    pub(crate) used: AllUsed,
+    /// Of these files.
+    pub(crate) ids: FxHashSet<u64>,
+    /// Files that MPI-IO records of all ranks are of.
+    pub(crate) mpi: MpiFiles,
+    /// Files that MPI-IO records are of, whosever.
+    any_mpi: MpiFiles,
+}
+
+/// Bytes that knowing a file that MPI-IO opened takes, at most.
+const ID_BYTES: u64 = 64;
+
+impl Shared {
+    /// Those of a log; counts records of any rank that cannot be.
+    pub(crate) fn read<R: Read + Seek>(
+        log: &mut Log<R>,
+        bounds: &Bounds,
+        aside: &mut Aside,
+        budget: &mut Budget,
+    ) -> Self {
+        let mut out = Self::default();
+        let info = log.info();
+        for module in COUNTED {
+            for record in log.counters(module).into_iter().flatten() {
+                if !aside.passes(module, bounds.counters(module, &record)) {
+                    continue;
+                }
+                let of_all = record.rank < 0 && bounds.nprocs != Some(1);
+                if module == Module::MpiIo && (out.any_mpi.has(record.id) || budget.take(ID_BYTES)) {
+                    out.any_mpi.add(&record);
+                }
+                if of_all && budget.take(cost(&record, &info)) {
+                    if module == Module::MpiIo {
+                        out.mpi.add(&record);
+                    }
+                    out.records.push((module, record));
+                }
+            }
+        }
+        out.ids = out.records.iter().map(|(_, record)| record.id).collect();
+        out
+    }
+
+    /// The region of all ranks; `None` if the log has no such record. A job that did no I/O has one, so that its trace is of a job.
+    pub(crate) fn region<R: Read + Seek>(
+        self,
+        log: &Log<R>,
+        mut layouts: Layouts,
+        encoder: &mut Encoder,
+        number: u32,
+        notes: Vec<Note>,
+    ) -> Result<Option<Region>> {
+        if self.records.is_empty() && notes.is_empty() && number > 0 {
+            return Ok(None);
+        }
+        let info = log.info();
+        let bounds = Bounds::of(&info);
+        let ranks = bounds.nprocs.and_then(|ranks| u32::try_from(ranks).ok()).unwrap_or(number).max(1);
+        let process = Process {
+            info: process_info(&info, -1),
+            notes,
+            reduction: Reduction { ranks, nodes: 0, spreads: Vec::new() },
+            ..Process::default()
+        };
+        let mut tables = Tables::new(process, &info.names);
+        for (module, record) in &self.records {
+            let named = Named { module: *module, record };
+            if LIBRARIES.contains(module) {
+                // A file has several: how ranks differ in each is not kept.
+                libraries::add(named, &mut tables, &mut layouts);
+                continue;
+            }
+            let above = if *module == Module::Posix { self.any_mpi.above(record.id) } else { Above::default() };
+            counted::add(named, above, &self.used, &mut tables, &mut layouts);
+            let file = tables.file(record.id, &mut layouts);
+            if let Some(spread) = spread(named, ranks) {
+                tables.process.reduction.spreads.push(SpreadDef { file, layer: named.layer(), spread });
+            }
+        }
+        Ok(Some(encoder.region(number, &mut tables.process, &[], &TickScale::IDENTITY)?))
+    }
+}
+
+/// The fastest and the slowest rank, and how far ranks lie from the mean; `None` if the log does not say who they are.
+fn spread(named: Named<'_>, ranks: u32) -> Option<Spread> {
+    let share = |which: &str| {
+        Some(RankShare {
+            rank: u32::try_from(named.value(&format!("{which}_RANK"))).ok()?,
+            time_ns: named.ns(&format!("{which}_RANK_TIME")),
+            bytes: named.count(&format!("{which}_RANK_BYTES")),
+        })
+    };
+    let time = named.number("READ_TIME") + named.number("WRITE_TIME") + named.number("META_TIME");
+    let bytes = named.count("BYTES_READ").saturating_add(named.count("BYTES_WRITTEN")) as f64;
+    let count = f64::from(ranks);
+    let variance =
+        |name: &str| Some(named.number(name)).filter(|value| value.is_finite() && *value > 0.0).unwrap_or(0.0);
+    Some(Spread {
+        ranks,
+        fastest: share("FASTEST")?,
+        slowest: share("SLOWEST")?,
+        time_ns: Moments { mean: time * 1e9 / count, squares: variance("VARIANCE_RANK_TIME") * 1e18 * count },
+        bytes: Moments { mean: bytes / count, squares: variance("VARIANCE_RANK_BYTES") * count },
+    })
+}

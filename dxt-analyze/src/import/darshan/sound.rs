@@ -1,0 +1,354 @@
+//! Which records of a log can be: those of ranks that the job had, with counts that are none or more, and times within the run. What
+//! cannot be is set aside and counted, since one damaged number would hide all sound ones in a sum.
+//!
+//! The bounds come from the job record. Where that makes no sense itself there are none, and only numbers that are never right count.
+
+use crate::model::Problem;
+use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
+use darshan_log::{CounterRecord, HeatmapRecord, Info, Module, Segment};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Most ranks that a job can have: ten times the processors of the largest machine there is.
+const MOST_RANKS: i64 = 100_000_000;
+/// Longest run, ten years.
+const LONGEST_S: f64 = 315_360_000.0;
+/// Clocks of ranks and the job's differ: so much a time may lie behind the end of the run, besides a hundredth of it.
+const SLACK_S: f64 = 1.0;
+/// Sums of times of one rank are within the run, but for calls of several threads, or asynchronous ones, which overlap: so many at most.
+const SIDE_BY_SIDE: f64 = 4096.0;
+/// Bytes of a call: lengths in a trace have 40 bits.
+const CALL_BYTES: u64 = 1 << 40;
+
+/// What a log's numbers are held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Ranks of the job.
+    pub(crate) nprocs: Option<i64>,
+    /// Run time with slack, seconds.
+    latest_s: Option<f64>,
+    /// Start of the job, ns since 1970.
+    pub(crate) start_unix_ns: i64,
+}
+
+impl Bounds {
+    pub(crate) fn of(info: &Info) -> Self {
+        let job = &info.job;
+        let run = job.run_time;
+        let starts = (0..i64::MAX / 1_000_000_000).contains(&job.start_sec);
+        let nanoseconds = job.start_nsec.clamp(0, 999_999_999);
+        Self {
+            nprocs: Some(job.nprocs).filter(|ranks| (1..=MOST_RANKS).contains(ranks)),
+            latest_s: (run > 0.0 && run <= LONGEST_S).then_some(run * 1.01 + SLACK_S),
+            start_unix_ns: if starts { job.start_sec * 1_000_000_000 + nanoseconds } else { 0 },
+        }
+    }
+
+    /// When the run ended, ns since its start; 0 if that is not known.
+    pub(crate) fn end_ns(&self, info: &Info) -> u64 {
+        self.latest_s.map_or(0, |_| super::named::ns(info.job.run_time))
+    }
+
+    /// What is wrong with the job record, if anything is.
+    pub(crate) fn job_problem(&self, info: &Info) -> Option<String> {
+        let job = &info.job;
+        let mut wrong = Vec::new();
+        if self.nprocs.is_none() {
+            wrong.push(format!("{} processes", job.nprocs));
+        }
+        // A run so short that the clock did not move is no damage.
+        if self.latest_s.is_none() && job.run_time != 0.0 {
+            wrong.push(format!("a run time of {} s", job.run_time));
+        }
+        if self.start_unix_ns == 0 && job.start_sec != 0 {
+            wrong.push(format!("a start {} s after 1970", job.start_sec));
+        }
+        let what =
+            format!("the job record makes no sense ({}): ranks and times are those of the records", wrong.join(", "));
+        (!wrong.is_empty()).then_some(what)
+    }
+
+    /// Whether a rank of this number can be.
+    fn rank(&self, rank: i64) -> Result<(), String> {
+        match self.nprocs {
+            Some(ranks) if rank >= ranks => Err(format!("rank {rank} of {ranks} ranks")),
+            _ if rank < -1 || rank > i64::from(i32::MAX) => Err(format!("rank {rank}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a time in seconds since the start, or a duration of one rank, can be; -1 stands for none.
+    fn time(&self, seconds: f64, times: f64) -> bool {
+        let latest = self.latest_s.unwrap_or(LONGEST_S) * times;
+        seconds.is_finite() && seconds >= -SLACK_S && seconds <= latest
+    }
+
+    /// Whether a count below -1 is that of a record of all ranks, of which each counted -1 for what it did not monitor: old runtimes
+    /// added that up.
+    fn is_unknown(&self, rank: i64, value: i64) -> bool {
+        rank < 0 && self.nprocs.map_or(-MOST_RANKS <= value, |ranks| value == -ranks)
+    }
+
+    /// Why a counter record cannot be.
+    pub(crate) fn counters(&self, module: Module, record: &CounterRecord) -> Result<(), String> {
+        self.rank(record.rank)?;
+        let ranks = if record.rank < 0 { self.nprocs.unwrap_or(MOST_RANKS) as f64 } else { 1.0 };
+        let latest_s = self.latest_s.unwrap_or(LONGEST_S);
+        let kinds = Kinds::of(module);
+        // Bytes and calls, of reads and writes.
+        let mut moved = [(0_u64, 0_u64); 2];
+        let ints = int_names(module).iter().zip(&record.ints).zip(&kinds.ints);
+        for ((name, &value), kind) in ints {
+            let amount = u64::try_from(value).unwrap_or(0);
+            match kind {
+                Int::Rank => self.rank(value)?,
+                Int::Free => {}
+                _ if value < -1 && !self.is_unknown(record.rank, value) => return Err(format!("{name} is {value}")),
+                Int::Amount => {}
+                Int::Bytes(side) => moved[*side].0 = amount,
+                Int::Calls(side) => {
+                    if value as f64 > latest_s * 1e9 * ranks {
+                        return Err(format!("{name} is {value}: more than one in a nanosecond"));
+                    }
+                    if let Some(side) = side {
+                        moved[*side].1 = moved[*side].1.saturating_add(amount);
+                    }
+                }
+            }
+        }
+        for ((name, &value), kind) in float_names(module).iter().zip(&record.floats).zip(&kinds.floats) {
+            let times = match kind {
+                Float::Free => continue,
+                Float::OfRun => 1.0,
+                Float::OfRank => SIDE_BY_SIDE,
+                Float::Sum => SIDE_BY_SIDE * ranks,
+            };
+            if !self.time(value, times) {
+                return Err(format!("{name} is {value} s of a run of {latest_s} s"));
+            }
+        }
+        // Records of libraries count bytes whose calls they do not count.
+        let counts_all = matches!(module, Module::Posix | Module::MpiIo | Module::Stdio);
+        match moved.iter().find(|(bytes, calls)| counts_all && *bytes > calls.saturating_mul(CALL_BYTES)) {
+            Some((bytes, calls)) => Err(format!("{bytes} bytes in {calls} calls")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a rank's segments can be.
+    pub(crate) fn segment_rank(&self, rank: i64) -> Result<(), String> {
+        if rank < 0 { Err(format!("rank {rank}")) } else { self.rank(rank) }
+    }
+
+    /// Whether a segment can be.
+    pub(crate) fn segment(&self, segment: &Segment) -> bool {
+        let length = u64::try_from(segment.length).is_ok_and(|length| length < CALL_BYTES);
+        length && self.time(segment.start, 1.0) && self.time(segment.end, 1.0)
+    }
+
+    /// Why a heat map cannot be.
+    pub(crate) fn heat(&self, record: &HeatmapRecord) -> Result<(), String> {
+        self.segment_rank(record.rank)?;
+        let width = record.bin_width_seconds;
+        if !(width > 0.0 && width <= LONGEST_S) {
+            return Err(format!("bins of {width} s"));
+        }
+        match record.read_bytes.iter().chain(&record.write_bytes).find(|bytes| **bytes < 0) {
+            Some(bytes) => Err(format!("a bin has {bytes} bytes")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What an integer counter is.
+#[derive(Clone, Copy, Debug)]
+enum Int {
+    /// The number of a rank.
+    Rank,
+    /// An id, or a value that the program chose: any number can be.
+    Free,
+    /// Something counted or measured.
+    Amount,
+    /// All bytes read (0) or written (1).
+    Bytes(usize),
+    /// Calls; of which direction if they are all reads or writes of a form.
+    Calls(Option<usize>),
+}
+
+/// What a float counter is.
+#[derive(Clone, Copy, Debug)]
+enum Float {
+    /// A variance.
+    Free,
+    /// A moment or one call's duration.
+    OfRun,
+    /// Time of one rank in several calls.
+    OfRank,
+    /// Time of all ranks that the record is of.
+    Sum,
+}
+
+/// What a module's counters are, in their order.
+#[derive(Debug)]
+struct Kinds {
+    ints: Vec<Int>,
+    floats: Vec<Float>,
+}
+
+impl Kinds {
+    fn of(module: Module) -> &'static Self {
+        static ALL: OnceLock<Vec<Kinds>> = OnceLock::new();
+        static NONE: Kinds = Kinds { ints: Vec::new(), floats: Vec::new() };
+        let all = ALL.get_or_init(|| (0..).map_while(Module::at).map(Self::new).collect());
+        all.get(module.place()).unwrap_or(&NONE)
+    }
+
+    fn new(module: Module) -> Self {
+        Self {
+            ints: int_names(module).iter().map(|name| int(name)).collect(),
+            floats: float_names(module).iter().map(|name| float(name)).collect(),
+        }
+    }
+}
+
+fn int(name: &str) -> Int {
+    const CALLS: [&str; 10] =
+        ["OPENS", "SEEKS", "STATS", "SYNCS", "FLUSHES", "MMAPS", "SWITCHES", "NOT_ALIGNED", "VIEWS", "CREATES"];
+    let ends = |words: &[&str]| words.iter().any(|word| name.ends_with(word));
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let ordered = has(&["_SEQ_", "_CONSEC_"]);
+    match () {
+        () if ends(&["_FASTEST_RANK", "_SLOWEST_RANK"]) => Int::Rank,
+        () if ends(&["_RENAMED_FROM", "_MODE"]) || has(&["_STRIDE", "_LENGTH_D"]) => Int::Free,
+        () if ends(&["_BYTES_READ"]) => Int::Bytes(0),
+        () if ends(&["_BYTES_WRITTEN"]) => Int::Bytes(1),
+        () if ends(&["READS", "WRITES"]) && !ordered => Int::Calls(Some(usize::from(name.ends_with("WRITES")))),
+        () if ordered || ends(&CALLS) || name.contains("_SIZE_") && ends(&SIZE_NAMES) => Int::Calls(None),
+        () => Int::Amount,
+    }
+}
+
+fn float(name: &str) -> Float {
+    match () {
+        () if name.contains("VARIANCE") => Float::Free,
+        () if name.ends_with("_TIMESTAMP") || name.contains("_MAX_") => Float::OfRun,
+        () if name.contains("EST_RANK_TIME") => Float::OfRank,
+        () => Float::Sum,
+    }
+}
+
+/// What was set aside, by module: how many, and why the first.
+#[derive(Debug, Default)]
+pub(crate) struct Aside(BTreeMap<(Module, &'static str), (u64, String)>);
+
+impl Aside {
+    /// Counts what cannot be; whether it can.
+    pub(crate) fn passes(&mut self, module: Module, checked: Result<(), String>) -> bool {
+        match checked {
+            Ok(()) => true,
+            Err(why) => {
+                self.add(module, "record", 1, why);
+                false
+            }
+        }
+    }
+
+    /// Counts segments that cannot be.
+    pub(crate) fn segments(&mut self, module: Module, count: u64) {
+        self.add(module, "segment", count, "a length or a time that cannot be".into());
+    }
+
+    fn add(&mut self, module: Module, what: &'static str, count: u64, why: String) {
+        if count > 0 {
+            let entry = self.0.entry((module, what)).or_insert((0, why));
+            entry.0 = entry.0.saturating_add(count);
+        }
+    }
+
+    /// In sentences.
+    pub(crate) fn problems(&self, path: &Path, info: &Info) -> Vec<Problem> {
+        let one = |(&(module, what), (count, why)): (&(Module, &'static str), &(u64, String))| Problem {
+            file: path.display().to_string(),
+            offset: info.header.module(module).map_or(0, |entry| entry.region.offset),
+            what: match count {
+                1 => format!("1 {module} {what} cannot be and is set aside, for {why}"),
+                _ => format!("{count} {module} {what}s cannot be and are set aside, the first for {why}"),
+            },
+        };
+        self.0.iter().map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds() -> Bounds {
+        Bounds { nprocs: Some(4), latest_s: Some(11.0), start_unix_ns: 0 }
+    }
+
+    fn posix(rank: i64, counter: &str, value: f64) -> CounterRecord {
+        let mut record = CounterRecord::zero(Module::Posix, 7, rank).expect("a record");
+        let place = |names: &[&str]| names.iter().position(|known| *known == counter);
+        match (place(int_names(Module::Posix)), place(float_names(Module::Posix))) {
+            (Some(at), _) => record.ints[at] = value as i64,
+            (_, Some(at)) => record.floats[at] = value,
+            _ => panic!("{counter} is not known"),
+        }
+        record
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_from_what_is_not_known() {
+        let sound = [
+            posix(3, "POSIX_READS", 5.0),
+            posix(-1, "POSIX_FASTEST_RANK", 3.0),
+            posix(0, "POSIX_FASTEST_RANK", -1.0),
+            posix(0, "POSIX_DUPS", -1.0),
+            posix(-1, "POSIX_MMAPS", -4.0),
+            posix(0, "POSIX_RENAMED_FROM", -5e18),
+            posix(0, "POSIX_STRIDE1_STRIDE", -4096.0),
+            posix(0, "POSIX_F_OPEN_END_TIMESTAMP", -1.0),
+            posix(0, "POSIX_F_CLOSE_END_TIMESTAMP", 10.9),
+            posix(-1, "POSIX_F_READ_TIME", 43.0),
+            // Of 200 threads of one process.
+            posix(0, "POSIX_F_READ_TIME", 2_000.0),
+            posix(0, "POSIX_F_VARIANCE_RANK_TIME", f64::NAN),
+        ];
+        for record in &sound {
+            assert_eq!(bounds().counters(Module::Posix, record), Ok(()), "{record:?}");
+        }
+        let broken = [
+            posix(4, "POSIX_READS", 5.0),
+            posix(-2, "POSIX_READS", 5.0),
+            posix(-1, "POSIX_SLOWEST_RANK", 4.0),
+            posix(0, "POSIX_READS", -2.0),
+            posix(0, "POSIX_MMAPS", -4.0),
+            posix(-1, "POSIX_MMAPS", -3.0),
+            posix(-1, "POSIX_MMAPS", -5.0),
+            posix(0, "POSIX_READS", 9e18),
+            posix(0, "POSIX_SIZE_READ_0_100", 9e18),
+            posix(0, "POSIX_BYTES_READ", -7.0),
+            posix(0, "POSIX_BYTES_WRITTEN", 9e18),
+            posix(0, "POSIX_F_WRITE_END_TIMESTAMP", 11.1),
+            posix(0, "POSIX_F_MAX_READ_TIME", 11.1),
+            posix(-1, "POSIX_F_READ_TIME", 1e300),
+            posix(0, "POSIX_F_META_TIME", f64::NAN),
+            posix(0, "POSIX_F_META_TIME", -221.0),
+        ];
+        for record in &broken {
+            assert!(bounds().counters(Module::Posix, record).is_err(), "{record:?}");
+        }
+    }
+
+    #[test]
+    fn segments_lie_within_the_run() {
+        let segment = |length, start, end| Segment { offset: 0, length, start, end, thread: None };
+        assert!(bounds().segment(&segment(0, 0.0, 10.2)));
+        for one in [segment(-1, 0.0, 1.0), segment(1 << 40, 0.0, 1.0), segment(1, 0.0, 12.0), segment(1, f64::NAN, 1.0)]
+        {
+            assert!(!bounds().segment(&one), "{one:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The tables of one process while it is made: its files, its streams, its layouts.
+
+use super::layouts::Layouts;
+use super::ops::Code;
+use darshan_log::{Names, Text};
+use rustc_hash::FxHashMap;
+use trace_format::counters::Counters;
+use trace_format::meta::{
+    DataSetAccess, DataSetDef, FileDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Process, StreamDef, path_hash,
+    stream_flags,
+};
+
+/// What is filled.
+#[derive(Debug)]
+pub(crate) struct Tables<'a> {
+    pub(crate) process: Process,
+    names: &'a Names,
+    files: FxHashMap<u64, u32>,
+    streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
+    /// By file and path.
+    data_sets: FxHashMap<(u32, Vec<u8>), u32>,
+}
+
+impl<'a> Tables<'a> {
+    pub(crate) fn new(process: Process, names: &'a Names) -> Self {
+        Self {
+            process,
+            names,
+            files: FxHashMap::default(),
+            streams: FxHashMap::default(),
+            data_sets: FxHashMap::default(),
+        }
+    }
+
+    /// The file of a record, with its layout if that has not been given yet.
+    pub(crate) fn file(&mut self, id: u64, layouts: &mut Layouts) -> u32 {
+        let (process, names) = (&mut self.process, self.names);
+        *self.files.entry(id).or_insert_with(|| {
+            let path = match names.get(id) {
+                Some(name) => name.as_bytes().to_vec(),
+                None => format!("Darshan record {id}").into_bytes(),
+            };
+            let file = process.files.len() as u32;
+            process.files.push(FileDef { hash: path_hash(&path), path: Some(path), ..FileDef::default() });
+            if let Some(bytes) = layouts.take(id) {
+                let (moment, source) = (LayoutMoment::Open, LayoutSource::Lustre);
+                process.layouts.push(LayoutDef { file, moment, source, bytes });
+            }
+            file
+        })
+    }
+
+    /// The name of a record.
+    pub(crate) fn name(&self, id: u64) -> Option<&'a [u8]> {
+        self.names.get(id).map(Text::as_bytes)
+    }
+
+    /// The stream of calls on `file`.
+    pub(crate) fn stream(&mut self, file: u32, op: Code, flags: u8) -> u32 {
+        self.stream_of(file, op, flags, None)
+    }
+
+    fn stream_of(&mut self, file: u32, op: Code, flags: u8, set: Option<u32>) -> u32 {
+        let streams = &mut self.process.streams;
+        *self.streams.entry((file, op, flags, set)).or_insert_with(|| {
+            let id = streams.len() as u32;
+            streams.push(StreamDef { id, file, op: op.0, flags, errno: 0 });
+            id
+        })
+    }
+
+    /// Adds calls that have no segments.
+    pub(crate) fn missing(&mut self, file: u32, op: Code, counters: Counters, nested: bool) {
+        if counters.segments > 0 {
+            let stream = self.stream(file, op, if nested { stream_flags::NESTED } else { 0 });
+            self.process.missing.push(Missing { stream, counters });
+        }
+    }
+
+    /// A data set of a file.
+    pub(crate) fn data_set(&mut self, file: u32, path: Vec<u8>, element_bytes: u32) -> u32 {
+        let sets = &mut self.process.data_sets;
+        *self.data_sets.entry((file, path)).or_insert_with_key(|(file, path)| {
+            sets.push(DataSetDef { file: *file, path: path.clone(), element_bytes, ..DataSetDef::default() });
+            (sets.len() - 1) as u32
+        })
+    }
+
+    /// Adds calls on a data set, which have no segments; their stream, if there are any.
+    pub(crate) fn of_data_set(&mut self, file: u32, set: u32, op: Code, counters: Counters) -> Option<u32> {
+        if counters.segments == 0 {
+            return None;
+        }
+        let stream = self.stream_of(file, op, 0, Some(set));
+        self.process.missing.push(Missing { stream, counters });
+        let accesses = &mut self.process.data_sets.get_mut(set as usize)?.accesses;
+        if !accesses.iter().any(|access| access.stream == stream) {
+            accesses.push(DataSetAccess { stream, ..DataSetAccess::default() });
+        }
+        Some(stream)
+    }
+
+    /// Says what the calls of a data set's stream selected.
+    pub(crate) fn selected(&mut self, set: u32, selected: DataSetAccess) {
+        let accesses = self.process.data_sets.get_mut(set as usize).map(|set| &mut set.accesses);
+        let found = accesses.into_iter().flatten().find(|access| access.stream == selected.stream);
+        if let Some(access) = found {
+            *access = selected;
+        }
+    }
+}

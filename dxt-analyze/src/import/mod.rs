@@ -1,0 +1,3 @@
+//! Other tools' logs as traces.
+
+pub mod darshan;

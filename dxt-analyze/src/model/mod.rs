@@ -1,0 +1,12 @@
+//! A loaded job: its tables, who made them, and what of it is looked at.
+
+pub mod content;
+pub(crate) mod details;
+pub mod filters;
+pub mod origin;
+pub mod run;
+pub mod select;
+
+pub use details::{DataSet, DatatypeSum, Hint, Selected};
+pub use origin::Origin;
+pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};

@@ -1,0 +1,194 @@
+//! What of a job is looked at: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed down once, after loading: whole
+//! processes and blocks that cannot matter are dropped, so that they are never decoded, and streams are marked.
+
+use super::run::{Process, Run};
+use crate::exit::UsageError;
+use crate::pattern::Pattern;
+use crate::text::units;
+use trace_format::op::Layer;
+
+/// A choice of ranks, files, layers and time; what is empty or absent chooses everything.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// First and last of each range of ranks.
+    pub ranks: Vec<(i32, i32)>,
+    /// Files.
+    pub files: Vec<Pattern>,
+    /// Layers.
+    pub layers: Vec<Layer>,
+    /// From and until, ns since the job's start: what overlaps with it.
+    pub window: Option<(u64, u64)>,
+    /// As the user wrote it: option and value.
+    pub words: Vec<(&'static str, String)>,
+}
+
+/// Ranges of ranks: `0`, `4:7`, `:3`, `8:`, separated by commas; both ends belong to a range.
+///
+/// # Errors
+/// With what is wrong.
+pub fn ranks(text: &str) -> Result<Vec<(i32, i32)>, UsageError> {
+    let number = |part: &str, absent: i32| match part.trim() {
+        "" => Ok(absent),
+        digits => digits.parse().map_err(|_| UsageError(format!("--ranks {text}: '{digits}' is no rank"))),
+    };
+    let mut out = Vec::new();
+    for item in text.split(',') {
+        let (first, last) = item.split_once(':').unwrap_or((item, item));
+        let range = (number(first, 0)?, number(last, i32::MAX)?);
+        if item.trim().is_empty() || range.0 > range.1 {
+            return Err(UsageError(format!("--ranks {text}: '{item}' is no range of ranks (as in 0,4:7,12:)")));
+        }
+        out.push(range);
+    }
+    Ok(out)
+}
+
+/// A span of time: `FROM:UNTIL` in seconds since the job's start, either of them absent, to the nanosecond.
+///
+/// # Errors
+/// With what is wrong.
+pub fn window(text: &str) -> Result<(u64, u64), UsageError> {
+    let wrong =
+        || UsageError(format!("--time {text}: expected FROM:UNTIL in seconds since the job's start (as in 1.5:3)"));
+    let (from, until) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |part: &str, absent: u64| match part.trim() {
+        "" => Some(absent),
+        part => nanoseconds(part),
+    };
+    let span = (number(from, 0).ok_or_else(wrong)?, number(until, u64::MAX).ok_or_else(wrong)?);
+    if span.0 < span.1 { Ok(span) } else { Err(wrong()) }
+}
+
+/// Decimal seconds, exactly.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) || (whole.is_empty() && part.is_empty()) || part.len() > 9 {
+        return None;
+    }
+    let seconds: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let rest: u64 = format!("{part:0<9}").parse().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest)
+}
+
+impl Selection {
+    /// Whether it chooses everything.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.ranks.is_empty() && self.files.is_empty() && self.layers.is_empty() && self.window.is_none()
+    }
+
+    fn has_rank(&self, rank: i32) -> bool {
+        self.ranks.is_empty() || self.ranks.iter().any(|&(first, last)| (first..=last).contains(&rank))
+    }
+
+    fn has_file(&self, name: &str) -> bool {
+        self.files.is_empty() || self.files.iter().any(|pattern| pattern.matches(name))
+    }
+
+    fn has_layer(&self, layer: Option<Layer>) -> bool {
+        self.layers.is_empty() || layer.is_some_and(|layer| self.layers.contains(&layer))
+    }
+}
+
+impl Run {
+    /// Narrows the run down to `selection`. What has no segments is kept if it is sure to lie in the window of time; a
+    /// remark says how much may lie in it or not.
+    pub fn select(&mut self, selection: Selection) {
+        if selection.is_all() {
+            return;
+        }
+        let files: Vec<bool> = self.files.iter().map(|file| selection.has_file(&file.name)).collect();
+        let ops: Vec<bool> = self.ops.iter().map(|op| selection.has_layer(op.layer)).collect();
+        let has = |files: &[bool], file: u32| files.get(file as usize).copied().unwrap_or(true);
+        self.processes
+            .retain(|process| selection.has_rank(process.rank) || (selection.ranks.is_empty() && process.rank < 0));
+        let mut unsure = 0;
+        for process in &mut self.processes {
+            for stream in &mut process.streams {
+                stream.chosen = has(&files, stream.file) && ops.get(usize::from(stream.op)).copied().unwrap_or(true);
+                stream.storage &= stream.chosen;
+            }
+            process.profiles.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
+            process.whole.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
+            process.reduction.spreads.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
+            // Bytes over time are of all files together.
+            process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
+            if let Some(window) = selection.window {
+                unsure += cut_to(process, window);
+            }
+            let mut missing = std::mem::take(&mut process.missing);
+            missing.retain(|def| {
+                process.stream_index(def.stream).and_then(|at| process.streams.get(at)).is_none_or(|found| found.chosen)
+            });
+            process.missing = missing;
+        }
+        for set in self.data_sets.iter_mut().filter(|set| !has(&files, set.file)) {
+            (set.reads, set.writes) = Default::default();
+        }
+        self.hints.retain(|hint| has(&files, hint.file));
+        self.datatypes.retain(|sum| has(&files, sum.file));
+        if unsure > 0 {
+            self.remarks.push(format!(
+                "{} operations that have no segments may lie within --time or not: they are left out",
+                units::count(unsure)
+            ));
+        }
+        self.window = selection.window;
+        self.selection = selection.words;
+    }
+}
+
+/// Drops what of `process` lies outside of `window`; returns how many operations without segments may lie in it.
+fn cut_to(process: &mut Process, window: (u64, u64)) -> u64 {
+    let shift = process.shift_ns;
+    let place = |start: u64, end: u64| (start.saturating_add(shift), end.saturating_add(shift));
+    process.blocks.retain(|block| {
+        let (start, end) = place(block.head.min_start, block.head.max_end);
+        overlaps(start, end, window)
+    });
+    process.profiles.clear();
+    process.whole.clear();
+    process.reduction.spreads.clear();
+    let mut unsure = 0_u64;
+    process.missing.retain(|missing| {
+        let (start, end) = place(missing.counters.first_start, missing.counters.last_end);
+        let inside = start >= window.0 && end <= window.1;
+        if !inside && overlaps(start, end, window) {
+            unsure = unsure.saturating_add(missing.counters.segments);
+        }
+        inside
+    });
+    unsure
+}
+
+/// Whether something from `start` to `end` has a part in `window`.
+#[inline]
+#[must_use]
+pub fn overlaps(start: u64, end: u64, window: (u64, u64)) -> bool {
+    start < window.1 && end >= window.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_ranks() {
+        assert_eq!(ranks("0,4:7,12:").unwrap(), [(0, 0), (4, 7), (12, i32::MAX)]);
+        assert_eq!(ranks(":3").unwrap(), [(0, 3)]);
+        for wrong in ["", "a", "1,,2", "5:4", "1-3"] {
+            assert!(ranks(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spans_of_time_are_exact() {
+        assert_eq!(window("1.5:3").unwrap(), (1_500_000_000, 3_000_000_000));
+        assert_eq!(window(":0.000000001").unwrap(), (0, 1));
+        assert_eq!(window("2:").unwrap(), (2_000_000_000, u64::MAX));
+        for wrong in ["", "3", "3:2", "1:1", "-1:2", "1e3:", "0.0000000001:", ".:", "x:y"] {
+            assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What the page's charts draw, as one JSON object. `assets/report/data.js` reads it.
+
+use crate::model::{FileLayout, Run};
+use crate::progress::Bar;
+use crate::scan::{Lost, scan};
+use crate::shared::totals::{StreamTotal, Totals, with_missing};
+use crate::topics::outliers::result::OperationGroup;
+use crate::topics::timeline::drawn::{GridView, OffsetView};
+use crate::topics::timeline::exact::{self, CallColumns, Exact};
+use crate::topics::timeline::fill::{Activity, Grids};
+use crate::topics::timeline::grid::Packed;
+use crate::topics::timeline::phases::Phase;
+use crate::topics::timeline::slices::{Kind, Slices};
+use crate::topics::timeline::span::Span;
+use crate::topics::timeline::view::{self, TimelineReport};
+use serde::Serialize;
+use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
+
+/// Bins of the job's own row, and of every other grid.
+pub(crate) const BINS: (u32, u32) = (1000, 400);
+/// Most cells that are embedded of a grid: about 25 bytes each.
+const CELLS: usize = 60_000;
+/// The same of the offsets of one file.
+const OFFSET_CELLS: usize = 8_000;
+
+/// A slice by names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct SliceName {
+    file: Option<String>,
+    layer: &'static str,
+    nested: bool,
+    kind: Kind,
+    op: String,
+}
+
+/// The job's own row.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct JobSeries {
+    from_ns: u64,
+    width_ns: u64,
+    bins: usize,
+    lines: Vec<Packed>,
+    /// Reads and writes by bin, then by size.
+    sizes: Vec<[u64; SIZE_BINS]>,
+    /// Upper bounds of the sizes, exclusive.
+    size_bounds: [u64; SIZE_BINS - 1],
+}
+
+/// Everything that the page draws.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PageData {
+    pub(crate) start_unix_ns: i64,
+    pub(crate) span: Span,
+    pub(crate) processes: usize,
+    pub(crate) segments: u64,
+    pub(crate) slices: Vec<SliceName>,
+    pub(crate) job: JobSeries,
+    pub(crate) ranks: GridView,
+    pub(crate) nodes: GridView,
+    pub(crate) targets: GridView,
+    pub(crate) files: GridView,
+    pub(crate) offsets: Vec<OffsetView>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) calls: Option<CallColumns>,
+    pub(crate) boxes: Vec<OperationGroup>,
+    /// Whether a server gives finer grids: see `serve`.
+    pub(crate) tiles: bool,
+}
+
+/// The sums that choose what is told apart.
+pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
+    let (partial, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
+    with_missing(run, partial)
+}
+
+/// What the charts are drawn from, as an analysis.
+pub(crate) type Drawn<'a> = (Activity<'a>, Option<Exact<'a>>);
+
+/// The analysis that the charts are drawn from.
+pub(crate) fn drawn<'a>(
+    run: &'a Run,
+    layouts: &'a [Option<FileLayout>],
+    slices: &'a Slices,
+    totals: &[StreamTotal],
+) -> Drawn<'a> {
+    let activity = Activity::whole(run, slices, layouts, totals, BINS);
+    let few = (1..=exact::MOST as u64).contains(&run.segments());
+    let exact = few.then_some(Exact {
+        slices,
+        span: Span { from_ns: 0, until_ns: u64::MAX, ..activity.span },
+        processes: (0, u32::MAX),
+        most: exact::MOST,
+    });
+    (activity, exact)
+}
+
+impl PageData {
+    /// Off the grids that a scan filled; the timeline comes off the same.
+    pub(crate) fn of(
+        run: &Run,
+        (activity, _): &Drawn<'_>,
+        (mut grids, calls): (Grids, Option<exact::Calls>),
+        lost: &Lost,
+    ) -> (Self, TimelineReport) {
+        activity.add_heat(run, &mut grids);
+        let timeline = view::read_off(run, activity, &grids, lost);
+        let calls = calls.flatten().map(|calls| exact::columns(run, calls));
+        (Self::put_together(run, activity, grids, calls, &timeline), timeline)
+    }
+
+    fn put_together(
+        run: &Run,
+        activity: &Activity<'_>,
+        grids: Grids,
+        calls: Option<CallColumns>,
+        timeline: &TimelineReport,
+    ) -> Self {
+        let (span, job) = (&activity.span, &activity.job);
+        let sizes = timeline.bins.iter().map(|bin| {
+            let mut sum = bin.read_sizes;
+            sum.iter_mut().zip(bin.write_sizes).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+            sum
+        });
+        let job = JobSeries {
+            from_ns: job.from_ns,
+            width_ns: job.width_ns,
+            bins: grids.job.bins(),
+            sizes: sizes.collect(),
+            size_bounds: SIZE_BOUNDS,
+            lines: grids.job.packed(),
+        };
+        let none = Default::default();
+        let view = |axis, grid| GridView::new(axis, span, grid, CELLS);
+        let targets = activity.targets.as_ref().map_or(&none, |targets| &targets.axis);
+        let offsets = activity.offsets.iter().zip(grids.offsets);
+        Self {
+            start_unix_ns: run.start_unix_ns,
+            span: *span,
+            processes: run.processes.len(),
+            segments: run.segments(),
+            slices: names(run, activity.slices),
+            job,
+            ranks: view(activity.ranks.as_ref().unwrap_or(&none), grids.ranks),
+            nodes: view(activity.nodes.as_ref().unwrap_or(&none), grids.nodes),
+            targets: view(targets, grids.targets),
+            files: view(activity.files.as_ref().unwrap_or(&none), grids.files),
+            offsets: offsets.map(|(of, grid)| OffsetView::new(run, of, span, grid, OFFSET_CELLS)).collect(),
+            phases: timeline.phases.clone(),
+            calls,
+            boxes: Vec::new(),
+            tiles: false,
+        }
+    }
+}
+
+fn names(run: &Run, slices: &Slices) -> Vec<SliceName> {
+    let name = |file: u32| run.files.get(file as usize).map(|file| file.name.clone());
+    let one = |slice: &crate::topics::timeline::slices::Slice| SliceName {
+        file: slice.file.and_then(name),
+        layer: slice.layer,
+        nested: slice.nested,
+        kind: slice.kind,
+        op: slice.op.clone(),
+    };
+    slices.all.iter().map(one).collect()
+}

@@ -1,0 +1,73 @@
+//! What a verb begins with: the job is opened, narrowed down to what was chosen, its layouts and thresholds are settled.
+
+use crate::cli::args::Inputs;
+use crate::exit::UsageError;
+use crate::layouts::Rules;
+use crate::limits::TEXT_BYTES;
+use crate::load;
+use crate::model::select::{self, Selection};
+use crate::model::{FileLayout, Run};
+use crate::pattern::Pattern;
+use crate::thresholds::Thresholds;
+use anyhow::{Context, Result, ensure};
+use std::io::Read as _;
+use std::path::Path;
+use trace_format::op::Layer;
+
+/// Loads the job that the options name and narrows it down to what they choose.
+pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
+    let thresholds = thresholds(inputs.thresholds.as_deref())?;
+    let chosen = selection(inputs)?;
+    let mut run = load::load_paths(&inputs.traces, inputs.job.as_deref())?;
+    run.thresholds = thresholds;
+    run.select(chosen);
+    Ok(run)
+}
+
+pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
+    let Some(path) = path else { return Ok(Thresholds::default()) };
+    let place = || format!("failed to read the thresholds in {}", path.display());
+    Thresholds::parse(&text(path).with_context(place)?).with_context(place)
+}
+
+/// The text of a file that the user named, if it is no longer than such a text can be.
+fn text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
+    ensure!(text.len() as u64 <= TEXT_BYTES, "it is longer than {} MiB", TEXT_BYTES >> 20);
+    Ok(text)
+}
+
+pub(crate) fn selection(inputs: &Inputs) -> Result<Selection> {
+    let pattern = |glob: &String| Pattern::new(glob).map_err(|error| UsageError(format!("--files {glob}: {error}")));
+    let mut words = Vec::new();
+    let mut said = |option, values: &[String]| words.extend((!values.is_empty()).then(|| (option, values.join(" "))));
+    said("--ranks", inputs.ranks.as_slice());
+    said("--files", &inputs.files);
+    let layers: Vec<Layer> = inputs.layer.iter().map(|name| Layer::from(*name)).collect();
+    said("--layer", &layers.iter().map(|layer| layer.name().to_owned()).collect::<Vec<String>>());
+    said("--time", inputs.time.as_slice());
+    Ok(Selection {
+        ranks: inputs.ranks.as_deref().map(select::ranks).transpose()?.unwrap_or_default(),
+        files: inputs.files.iter().map(pattern).collect::<Result<_, _>>()?,
+        layers,
+        window: inputs.time.as_deref().map(select::window).transpose()?,
+        words,
+    })
+}
+
+/// Reads `--layout` and settles which layout counts for each file of the run.
+pub(crate) fn layouts(run: &Run, path: Option<&Path>) -> Result<Vec<Option<FileLayout>>> {
+    let rules =
+        match path {
+            None => None,
+            Some(path) => {
+                let text = text(path).with_context(|| format!("failed to read the layouts in {}", path.display()))?;
+                let parsed = Rules::parse(&text);
+                Some(parsed.map_err(|error| {
+                    UsageError(format!("failed to read the layouts in {}: {error:#}", path.display()))
+                })?)
+            }
+        };
+    Ok(run.files.iter().map(|file| crate::layouts::effective(file, rules.as_ref())).collect())
+}

@@ -1,0 +1,230 @@
+//! What the trace lacks and why. Every report carries this: a number from half a trace must not look like one from a whole.
+
+use crate::findings::{Code, Finding, Severity};
+use crate::model::filters::{self, Filters};
+use crate::model::{Origin, Problem, Run};
+use crate::render::Part;
+use crate::scan::Lost;
+use crate::text::units;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Problems that a report lists; more are counted.
+const LISTED: usize = 100;
+
+/// Something that was seen and not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// What.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What the trace lacks.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Completeness {
+    /// Whether every operation that the tracer recorded is here as a segment.
+    pub complete: bool,
+    /// Segments that the tracer folded into counters: their sums are exact, the single operations are gone.
+    pub missing_segments: u64,
+    /// Operations of which counters were to be kept and no segments: nothing is missing.
+    pub counted_operations: u64,
+    /// Segments that should be in the files and cannot be read.
+    pub lost_segments: u64,
+    /// Segment blocks that cannot be decoded.
+    pub lost_blocks: u64,
+    /// Processes whose description is lost.
+    pub lost_processes: u64,
+    /// Ranks that the job had and the inputs lack.
+    pub absent_ranks: u64,
+    /// Segments that name a stream that their process does not have.
+    pub segments_without_stream: u64,
+    /// Number of problems met.
+    pub problem_count: u64,
+    /// The first of them.
+    pub problems: Vec<Problem>,
+    /// What was seen and not recorded.
+    pub notes: Vec<Note>,
+    /// Remarks on the inputs.
+    pub remarks: Vec<String>,
+    /// Filters that were set when the trace was made: variable and value.
+    pub filters: Filters,
+    /// What of the job is looked at, as the user wrote it: option and value; empty for everything.
+    pub selection: BTreeMap<String, String>,
+    /// When the first process that goes on reading or writing has its last segment, ns since the job's start: from there on timelines
+    /// have bytes of heat maps and no calls.
+    pub segments_end_ns: Option<u64>,
+    /// In whose words it is told.
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// See [`Completeness::segments_end_ns`].
+fn segments_end(run: &Run) -> Option<u64> {
+    let early = run.notes.iter().any(|(what, _)| what == crate::import::darshan::ENDS_EARLY);
+    let goes_on = run.processes.iter().filter(|process| early && process.data_only && !process.heat.is_empty());
+    let last = |process: &crate::model::Process| {
+        process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns)).max()
+    };
+    goes_on.filter_map(last).min()
+}
+
+impl Completeness {
+    /// Of a run, with what a scan of it lost.
+    #[must_use]
+    pub fn of(run: &Run, lost: &Lost) -> Self {
+        let mut problems: Vec<Problem> = run.health.problems.iter().chain(&lost.problems).cloned().collect();
+        problems.sort();
+        problems.dedup();
+        let problem_count = problems.len() as u64;
+        problems.truncate(LISTED);
+        let mut out = Self {
+            complete: false,
+            missing_segments: run.missing_segments(),
+            counted_operations: run.counted_operations(),
+            lost_segments: run.health.lost_segments.saturating_add(lost.segments),
+            lost_blocks: lost.blocks,
+            lost_processes: run.health.lost_processes,
+            absent_ranks: run.health.absent_ranks,
+            segments_without_stream: lost.without_stream,
+            problem_count,
+            problems,
+            notes: run.notes.iter().map(|(what, count)| Note { what: what.clone(), count: *count }).collect(),
+            remarks: run.remarks.clone(),
+            filters: run.filters.clone(),
+            selection: run.selection.iter().map(|(option, value)| ((*option).into(), value.clone())).collect(),
+            segments_end_ns: segments_end(run),
+            origin: run.origin(),
+        };
+        out.complete = out.missing_segments == 0 && !out.damaged();
+        out
+    }
+
+    fn damaged(&self) -> bool {
+        self.lost_segments > 0
+            || self.lost_blocks > 0
+            || self.lost_processes > 0
+            || self.absent_ranks > 0
+            || self.segments_without_stream > 0
+            || self.problem_count > 0
+    }
+
+    /// What is lost, in a line: each thing that is, and only what is.
+    fn damage(&self) -> String {
+        let lost = [
+            (self.lost_segments, "segment", "lost"),
+            (self.lost_processes, "process", "lost"),
+            (self.absent_ranks, "rank", "absent"),
+            (self.segments_without_stream, "segment", "of no known file"),
+        ];
+        let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
+            let things = if what == "process" { units::processes(count) } else { units::counted(count, what) };
+            format!("{things} {} {how}", if count == 1 { "is" } else { "are" })
+        });
+        let lost: Vec<String> = lost.collect();
+        let noun = self.origin.noun();
+        if !lost.is_empty() {
+            return format!("the {noun} is incomplete: {}", lost.join(", "));
+        }
+        let places = units::counted(self.problem_count.max(self.lost_blocks), "place");
+        format!("the {noun} is damaged in {places}; no segment is known to be lost")
+    }
+
+    /// What is missing, in sentences.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let folded = self.origin.missing(filters::count_operations(&self.filters));
+        let mut out = Vec::new();
+        let mut say = |count: u64, text: &str| {
+            if count > 0 {
+                out.push(format!("{} {text}", units::count(count)));
+            }
+        };
+        say(self.missing_segments, folded);
+        say(self.lost_segments, "segments cannot be read: the file is cut or damaged there.");
+        say(self.lost_processes, "processes are left out: their description cannot be read.");
+        say(self.absent_ranks, "ranks of the job are not in these inputs: name all its files.");
+        say(self.segments_without_stream, "segments belong to no known file or operation and are left out.");
+        for note in &self.notes {
+            out.push(format!("{}: {}", note.what, units::count(note.count)));
+        }
+        if let Some(end) = self.segments_end_ns {
+            out.push(format!(
+                "Segments end {} s after the start: timelines behind that are of heat maps, which have bytes and no calls.",
+                units::seconds(end)
+            ));
+        }
+        let problems = self.problems.iter().take(5);
+        out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));
+        if self.problem_count > 5 {
+            out.push(format!("and {} more problems: `dxt-analyze check` lists them", self.problem_count - 5));
+        }
+        out.extend(self.remarks.iter().cloned());
+        out
+    }
+
+    /// What was chosen to be looked at, in one line; `None` if it is everything.
+    #[must_use]
+    pub fn selection_line(&self) -> Option<String> {
+        let words = self.selection.iter().map(|(option, value)| format!("{option} {}", value.escape_debug()));
+        (!self.selection.is_empty()).then(|| words.collect::<Vec<String>>().join("  "))
+    }
+
+    /// The filters that were set, and what is looked at, a line each.
+    #[must_use]
+    pub fn scope_lines(&self) -> Vec<String> {
+        let filters = filters::line(&self.filters).map(|line| format!("filters: {line}"));
+        filters.into_iter().chain(self.selection_line().map(|line| format!("only: {line}"))).collect()
+    }
+
+    /// The same as a part of a view, to stand in front of all others; `None` if there is nothing to say.
+    #[must_use]
+    pub fn scope_part(&self) -> Option<Part> {
+        Some(self.scope_lines()).filter(|lines| !lines.is_empty()).map(Part::Lines)
+    }
+
+    /// What is missing as a part of a view; nothing if nothing is.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let lines = self.sentences();
+        if lines.is_empty() {
+            return Vec::new();
+        }
+        let mut all = vec![format!("Missing from the {}:", self.origin.noun())];
+        all.extend(lines.into_iter().map(|line| format!("  {line}")));
+        vec![Part::Lines(all)]
+    }
+
+    /// The same as findings.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut out = Vec::new();
+        if self.damaged() {
+            out.push(Finding {
+                code: Code::Damaged,
+                severity: Severity::High,
+                title: self.damage(),
+                evidence: self
+                    .problems
+                    .iter()
+                    .take(3)
+                    .map(|p| format!("{} at byte {}: {}", p.file, p.offset, p.what))
+                    .collect(),
+                cost_ns: None,
+                hint: "`dxt-analyze check` says what can be read; take the numbers here as a lower bound".into(),
+            });
+        }
+        if self.missing_segments > 0 {
+            out.push(Finding {
+                code: Code::Folded,
+                severity: Severity::Info,
+                title: format!("{} {}", units::count(self.missing_segments), self.origin.missing_title()),
+                evidence: Vec::new(),
+                cost_ns: None,
+                hint: self.origin.missing_hint(filters::count_operations(&self.filters)).into(),
+            });
+        }
+        out
+    }
+}

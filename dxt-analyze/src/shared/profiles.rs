@@ -1,0 +1,134 @@
+//! How each file was accessed through each layer, with names: what the tracer counted; [`crate::topics::counters::fold`] adds the
+//! segments on record.
+
+use crate::model::Run;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::common_values::CommonValue;
+use trace_format::op::Layer;
+use trace_format::profile::{Profile, Slowest};
+use trace_format::spread::{RankShare, Spread};
+
+/// Profiles by file (index into [`Run::files`]) and layer.
+pub type Profiles = BTreeMap<(u32, Layer), Profile>;
+
+/// How one file was accessed through one layer.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileProfile {
+    /// Path.
+    pub file: String,
+    /// Layer.
+    pub layer: String,
+    /// Reads and writes.
+    pub accesses: u64,
+    /// Bytes at whose multiples an access is aligned in the file; 0 unknown.
+    pub alignment: u64,
+    /// Accesses that begin off such a multiple.
+    pub file_unaligned: u64,
+    /// Accesses of which it is known where in memory they began.
+    pub memory_known: u64,
+    /// Those of them that began off a multiple of 8 bytes.
+    pub memory_unaligned: u64,
+    /// Changes between reading and writing.
+    pub switches: u64,
+    /// The most common lengths in bytes.
+    pub sizes: Vec<CommonValue>,
+    /// The most common strides in bytes.
+    pub strides: Vec<CommonValue>,
+    /// The longest read; times in ns.
+    pub slowest_read: Option<Slowest>,
+    /// The longest write; times in ns.
+    pub slowest_write: Option<Slowest>,
+    /// How ranks differ, where they were reduced to one record.
+    pub ranks: Option<RankSpread>,
+}
+
+/// How the ranks that share a file differ.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankSpread {
+    /// Ranks that used the file through the layer.
+    pub ranks: u32,
+    /// The one with the least time in calls.
+    pub fastest: RankShare,
+    /// The one with the most time in calls.
+    pub slowest: RankShare,
+    /// Mean time over ranks, ns.
+    pub time_mean_ns: f64,
+    /// Variance of the time over ranks, ns squared.
+    pub time_variance: f64,
+    /// Mean bytes over ranks.
+    pub bytes_mean: f64,
+    /// Variance of the bytes over ranks.
+    pub bytes_variance: f64,
+}
+
+impl From<&Spread> for RankSpread {
+    fn from(spread: &Spread) -> Self {
+        Self {
+            ranks: spread.ranks,
+            fastest: spread.fastest,
+            slowest: spread.slowest,
+            time_mean_ns: spread.time_ns.mean,
+            time_variance: spread.time_variance(),
+            bytes_mean: spread.bytes.mean,
+            bytes_variance: spread.bytes_variance(),
+        }
+    }
+}
+
+/// What the tracer, or another tool, counted.
+#[must_use]
+pub fn counted(run: &Run) -> Profiles {
+    let mut all = Profiles::new();
+    for def in run.processes.iter().flat_map(|process| &process.profiles) {
+        all.entry((def.file, def.layer)).or_default().merge(&def.profile);
+    }
+    for def in run.processes.iter().flat_map(|process| &process.whole) {
+        all.entry((def.file, def.layer)).or_default().merge(&def.profile);
+    }
+    all
+}
+
+/// Profiles with names and spreads, in the order of `files` (names), then by layer; others are left out. A file that moved no
+/// bytes and whose ranks were reduced has a row too.
+#[must_use]
+pub fn rows(run: &Run, mut profiles: Profiles, files: &[&str]) -> Vec<FileProfile> {
+    let spreads: BTreeMap<(u32, Layer), &Spread> = run
+        .processes
+        .iter()
+        .flat_map(|process| &process.reduction.spreads)
+        .map(|def| ((def.file, def.layer), &def.spread))
+        .collect();
+    for key in spreads.keys() {
+        profiles.entry(*key).or_default();
+    }
+    let mut out: Vec<(usize, Layer, FileProfile)> = profiles
+        .into_iter()
+        .filter_map(|((file, layer), profile)| {
+            let name = &run.files.get(file as usize)?.name;
+            let place = files.iter().position(|listed| listed == name)?;
+            Some((place, layer, row(name, layer, &profile, spreads.get(&(file, layer)).copied())))
+        })
+        .collect();
+    out.sort_by_key(|(place, layer, _)| (*place, *layer));
+    out.into_iter().map(|(_, _, row)| row).collect()
+}
+
+fn row(file: &str, layer: Layer, profile: &Profile, spread: Option<&Spread>) -> FileProfile {
+    let some = |slowest: Slowest| (slowest != Slowest::default()).then_some(slowest);
+    FileProfile {
+        file: file.to_owned(),
+        layer: layer.name().to_owned(),
+        accesses: profile.accesses,
+        alignment: profile.alignment,
+        file_unaligned: profile.file_unaligned,
+        memory_known: profile.memory_known,
+        memory_unaligned: profile.memory_unaligned,
+        switches: profile.switches,
+        sizes: profile.sizes.top(),
+        strides: profile.strides.top(),
+        slowest_read: some(profile.slowest_read),
+        slowest_write: some(profile.slowest_write),
+        ranks: spread.map(Into::into),
+    }
+}

@@ -1,0 +1,120 @@
+//! Sums of a file, a process or a job at the layer that the program called, so that each byte and each moment counts once. They are
+//! exact also of operations that have no segment.
+
+use super::totals::StreamTotal;
+use crate::model::{Process, Run, Within};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use trace_format::op::{Layer, OpClass};
+
+/// What was called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Called {
+    /// Calls of every kind that the program made.
+    pub operations: u64,
+    /// Bytes read, each once.
+    pub bytes_read: u64,
+    /// Bytes written, each once.
+    pub bytes_written: u64,
+    /// Time in reads that the program made, summed over processes, ns.
+    pub read_ns: u64,
+    /// Time in writes, likewise.
+    pub write_ns: u64,
+    /// Time in all else, calls that failed among it, likewise.
+    pub other_ns: u64,
+}
+
+impl Called {
+    /// Time in calls of every kind, ns.
+    #[must_use]
+    pub fn time_ns(&self) -> u64 {
+        self.read_ns.saturating_add(self.write_ns).saturating_add(self.other_ns)
+    }
+}
+
+/// The sums.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    /// At the layer that the program called.
+    pub called: Called,
+    /// Operations at any layer.
+    pub all: u64,
+    /// Those of them that have no segment.
+    pub missing: u64,
+    /// Processes that made calls, by number.
+    processes: BTreeSet<u32>,
+    /// Of a reduced record: the ranks that used the file through any layer.
+    reduced_ranks: u64,
+}
+
+impl Sums {
+    fn add(&mut self, run: &Run, process: &Process, total: &StreamTotal, reduced: &ReducedRanks) {
+        let Some(stream) = process.streams.get(total.stream as usize) else { return };
+        let sums = &total.all;
+        self.all = self.all.saturating_add(sums.segments);
+        self.missing = self.missing.saturating_add(total.missing);
+        if stream.within() != Within::Nothing {
+            return;
+        }
+        if process.reduction.is_none() {
+            self.processes.insert(total.process);
+        } else {
+            let ranks = run.op(stream).layer.and_then(|layer| reduced.get(&(total.process, stream.file, layer)));
+            self.reduced_ranks = self.reduced_ranks.max(ranks.copied().unwrap_or_default());
+        }
+        self.called.operations = self.called.operations.saturating_add(sums.segments);
+        // Calls that failed took time and moved nothing.
+        let (bytes, time) = match run.op(stream).class.filter(|_| !stream.failed) {
+            Some(OpClass::Read) => (Some(&mut self.called.bytes_read), &mut self.called.read_ns),
+            Some(OpClass::Write) => (Some(&mut self.called.bytes_written), &mut self.called.write_ns),
+            _ => (None, &mut self.called.other_ns),
+        };
+        *time = time.saturating_add(sums.duration);
+        if let Some(bytes) = bytes {
+            *bytes = bytes.saturating_add(sums.bytes);
+        }
+    }
+
+    /// Processes that made calls. Ranks with a record of their own are among those that a reduced record stands for.
+    #[must_use]
+    pub fn processes(&self) -> u64 {
+        (self.processes.len() as u64).max(self.reduced_ranks)
+    }
+}
+
+/// Sums of each file of the run, by number; of files that nothing used they are 0.
+#[must_use]
+pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
+    let file = |total: &StreamTotal| {
+        let process = run.processes.get(total.process as usize)?;
+        process.streams.get(total.stream as usize).map(|stream| stream.file as usize)
+    };
+    by(run, totals, run.files.len(), file)
+}
+
+/// Sums of each process of the run, by number.
+#[must_use]
+pub fn by_process(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
+    by(run, totals, run.processes.len(), |total| Some(total.process as usize))
+}
+
+/// Ranks that used a file through a layer, by process, file and layer of reduced records.
+type ReducedRanks = FxHashMap<(u32, u32, Layer), u64>;
+
+fn by(run: &Run, totals: &[StreamTotal], count: usize, place: impl Fn(&StreamTotal) -> Option<usize>) -> Vec<Sums> {
+    let mut out = vec![Sums::default(); count];
+    let reduced: ReducedRanks = (0..)
+        .zip(&run.processes)
+        .flat_map(|(number, process)| process.reduction.spreads.iter().map(move |spread| (number, spread)))
+        .map(|(number, spread)| ((number, spread.file, spread.layer), u64::from(spread.spread.ranks)))
+        .collect();
+    for total in totals {
+        let process = run.processes.get(total.process as usize);
+        let sums = place(total).and_then(|place| out.get_mut(place));
+        if let (Some(process), Some(sums)) = (process, sums) {
+            sums.add(run, process, total, &reduced);
+        }
+    }
+    out
+}

@@ -1,0 +1,83 @@
+//! Sums per process and stream: the base of everything that is counted by rank, node, file or operation.
+
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+use rustc_hash::FxHashMap;
+use trace_format::counters::Counters;
+
+/// Sums per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are not
+/// counted here: blocks come in any order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals;
+
+/// Per process: counters by stream index.
+pub type Partial = FxHashMap<u32, Vec<Counters>>;
+
+impl Analysis for Totals {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let streams = block.process.streams.len();
+        let counters = partial.entry(block.number).or_insert_with(|| vec![Counters::default(); streams]);
+        for row in block.rows() {
+            if let Some(counters) = counters.get_mut(row.stream as usize) {
+                counters.fold_alone(row.offset, row.length, row.start, row.end);
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (process, theirs) in other {
+            match into.entry(process) {
+                std::collections::hash_map::Entry::Vacant(place) => {
+                    place.insert(theirs);
+                }
+                std::collections::hash_map::Entry::Occupied(mut place) => {
+                    place.get_mut().iter_mut().zip(&theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+                }
+            }
+        }
+    }
+}
+
+/// Sums of one stream of one process.
+#[derive(Clone, Debug)]
+pub struct StreamTotal {
+    /// Index into [`Run::processes`].
+    pub process: u32,
+    /// Index into the process's streams.
+    pub stream: u32,
+    /// Sums over segments on record and those that were folded.
+    pub all: Counters,
+    /// Segments that were folded.
+    pub missing: u64,
+}
+
+/// The totals of every stream that did anything, by process and stream, with what the tracer folded added: the sums are
+/// exact whether or not the segments are on record.
+#[must_use]
+pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
+    let mut out = Vec::new();
+    for (number, process) in run.processes.iter().enumerate() {
+        let mut sums = partial.remove(&(number as u32)).unwrap_or_default();
+        sums.resize(process.streams.len(), Counters::default());
+        let mut folded = vec![0_u64; sums.len()];
+        for missing in &process.missing {
+            let Some(index) = process.stream_index(missing.stream) else { continue };
+            if let (Some(sum), Some(folded)) = (sums.get_mut(index), folded.get_mut(index)) {
+                sum.merge(&missing.counters);
+                *folded = folded.saturating_add(missing.counters.segments);
+            }
+        }
+        for ((stream, all), missing) in sums.into_iter().enumerate().zip(folded) {
+            if all.segments > 0 {
+                out.push(StreamTotal { process: number as u32, stream: stream as u32, all, missing });
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,4 @@
+//! Numbers as words: durations, bytes, rates, shares, plurals, and series of them in one line.
+
+pub mod spark;
+pub mod units;

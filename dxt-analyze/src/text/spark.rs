@@ -1,0 +1,33 @@
+//! A series in one line of Unicode block elements.
+
+/// Characters of a line: with label and scale it fits into 100 columns.
+const WIDTH: usize = 60;
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Draws `values`, several to a character where they are many: the largest of them. Nothing is a space, 0 too.
+pub(crate) fn line(values: &[Option<f64>]) -> String {
+    let most = values.iter().flatten().copied().fold(0.0, f64::max);
+    let width = WIDTH.min(values.len());
+    let part = |at: usize| {
+        let range = values.get(at * values.len() / width..(at + 1) * values.len() / width).unwrap_or_default();
+        let value = range.iter().flatten().copied().fold(0.0, f64::max);
+        if value <= 0.0 {
+            return ' ';
+        }
+        let bar = (value / most * BARS.len() as f64).ceil().max(1.0) as usize - 1;
+        BARS.get(bar.min(BARS.len() - 1)).copied().unwrap_or(' ')
+    };
+    (0..width).map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heights_are_shares_of_the_largest() {
+        assert_eq!(line(&[Some(0.0), Some(1.0), None, Some(4.0), Some(8.0)]), " ▁ ▄█");
+        assert_eq!(line(&vec![Some(3.0); 1000]).chars().count(), WIDTH);
+        assert_eq!(line(&[]), "");
+    }
+}

@@ -1,0 +1,342 @@
+//! `check`: reads every byte that has a checksum, file by file, and says what is whole, what is not and what to do.
+//! Files need not be of one job.
+
+use crate::cli::args::CheckArgs;
+use crate::exit::Exit;
+use crate::load::{self, Source, find};
+use crate::model::Problem;
+use crate::model::filters::{self, Filters};
+use crate::model::origin::{Kept, Origin};
+use crate::model::run::Input;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::text::units;
+use anyhow::Result;
+use rayon::prelude::*;
+use serde::Serialize;
+use trace_format::read::{BlockRef, Columns, Decoder, RegionRef};
+
+/// State of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Every checksum is right and the file ends as a finished one does.
+    Complete,
+    /// As complete, but operations that should have segments have none: those of `missing_segments`.
+    Folded,
+    /// The end is missing; what is there is right.
+    Cut,
+    /// Something inside is wrong.
+    Damaged,
+    /// Nothing can be read.
+    Unreadable,
+}
+
+/// What was found out about one file.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileCheck {
+    /// Path.
+    pub file: String,
+    /// State.
+    pub state: State,
+    /// Key of its job.
+    pub job: String,
+    /// Processes.
+    pub processes: u64,
+    /// Segment blocks that were found.
+    pub blocks: u64,
+    /// Segments that were decoded.
+    pub segments: u64,
+    /// Operations that should have segments and were folded into counters.
+    pub missing_segments: u64,
+    /// Segments that should be there and cannot be read.
+    pub lost_segments: u64,
+    /// Filters that were set when it was made: variable and value.
+    pub filters: Filters,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// What to do, if something is wrong.
+    pub advice: Option<String>,
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    /// Files, in the order named.
+    pub files: Vec<FileCheck>,
+    /// Notes on the inputs.
+    pub remarks: Vec<String>,
+}
+
+impl CheckReport {
+    /// 0 if all files are complete, 1 if no file can be read, 3 otherwise.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        let all = |state| self.files.iter().all(|file| file.state == state);
+        if all(State::Complete) {
+            Exit::Fine
+        } else if all(State::Unreadable) {
+            Exit::Failure
+        } else {
+            Exit::Incomplete
+        }
+    }
+}
+
+/// Checks the files named.
+///
+/// # Errors
+/// If a name stands for nothing.
+pub fn check(args: &CheckArgs) -> Result<CheckReport> {
+    let found = find::find(&args.traces)?;
+    Ok(CheckReport { files: check_sources(found.paths.into_iter().map(Source::Path).collect()), remarks: found.notes })
+}
+
+/// Checks `sources`, in order.
+#[must_use]
+pub fn check_sources(sources: Vec<Source>) -> Vec<FileCheck> {
+    let order: Vec<String> = sources
+        .iter()
+        .map(|source| match source {
+            Source::Path(path) | Source::Memory(path, _) => path.display().to_string(),
+        })
+        .collect();
+    let (inputs, failures) = load::open_all(sources);
+    let mut files: Vec<FileCheck> = inputs.iter().map(one).collect();
+    files.extend(failures.into_iter().map(|(path, error)| unreadable(path.display().to_string(), &error)));
+    files.sort_by_key(|check| order.iter().position(|name| *name == check.file));
+    files
+}
+
+fn unreadable(file: String, error: &anyhow::Error) -> FileCheck {
+    let problem = Problem { file: file.clone(), offset: 0, what: error.root_cause().to_string() };
+    FileCheck {
+        file,
+        state: State::Unreadable,
+        job: String::new(),
+        processes: 0,
+        blocks: 0,
+        segments: 0,
+        missing_segments: 0,
+        lost_segments: 0,
+        filters: Filters::new(),
+        problems: vec![problem],
+        advice: Some(
+            "nothing of it can be used; if it is a trace at all, copy it again from where it was written".into(),
+        ),
+    }
+}
+
+/// What a region adds up to.
+#[derive(Default)]
+struct Sums {
+    segments: u64,
+    missing: u64,
+    lost: u64,
+    blocks: u64,
+    processes: u64,
+    problems: Vec<Problem>,
+}
+
+fn one(input: &Input) -> FileCheck {
+    let file = input.path.display().to_string();
+    let problem = |problem: &trace_format::read::Problem| Problem {
+        file: file.clone(),
+        offset: problem.offset,
+        what: problem.error.to_string(),
+    };
+    let regions: Vec<Sums> = input.trace.regions.par_iter().map(|region| check_region(input, &file, region)).collect();
+    let mut sums = Sums { problems: input.trace.problems.iter().map(problem).collect(), ..Sums::default() };
+    for region in regions {
+        sums.segments += region.segments;
+        sums.missing = sums.missing.saturating_add(region.missing);
+        sums.lost = sums.lost.saturating_add(region.lost);
+        sums.blocks += region.blocks;
+        sums.processes += region.processes;
+        sums.problems.extend(region.problems);
+    }
+    sums.problems.extend(input.converted.iter().flat_map(|converted| converted.problems.iter().cloned()));
+    sums.problems.sort();
+    sums.problems.dedup();
+    let state = match (sums.problems.len(), input.trace.complete) {
+        (0, true) if sums.missing == 0 => State::Complete,
+        (0, true) => State::Folded,
+        // One problem, that of the missing end, and perhaps the frame that the cut went through.
+        (_, false) if sums.problems.iter().all(is_cut) => State::Cut,
+        _ => State::Damaged,
+    };
+    let advice = match state {
+        State::Complete => None,
+        State::Folded => {
+            let filters = filters::active(input.trace.job.settings.iter());
+            Some(Origin::of(&input.trace.job.settings).missing_hint(filters::count_operations(&filters)).to_owned())
+        }
+        State::Cut => Some(
+            "every verb reads what is there; was the disk full, or the program killed while it wrote the trace?"
+                .to_owned(),
+        ),
+        _ => Some(
+            "every verb reads what is whole and says what is lost; copy the file again if the original exists"
+                .to_owned(),
+        ),
+    };
+    FileCheck {
+        file: file.clone(),
+        state,
+        job: input.trace.job.info.key.clone(),
+        processes: sums.processes,
+        blocks: sums.blocks,
+        segments: sums.segments,
+        missing_segments: sums.missing,
+        lost_segments: sums.lost,
+        filters: filters::active(input.trace.job.settings.iter()),
+        problems: sums.problems,
+        advice,
+    }
+}
+
+fn is_cut(problem: &Problem) -> bool {
+    problem.what.contains("cut short") || problem.what.contains("ends before")
+}
+
+fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
+    let region = input.trace.region(place);
+    let mut sums = Sums { blocks: region.blocks.len() as u64, processes: 1, ..Sums::default() };
+    let mut say = |offset: u64, what: String| sums.problems.push(Problem { file: file.to_owned(), offset, what });
+    for problem in &region.problems {
+        say(problem.offset, problem.error.to_string());
+    }
+    let mut decoder = Decoder::default();
+    let mut decoded = 0_u64;
+    for block in &region.blocks {
+        match decoder.block(input.trace.source(), block) {
+            Ok(columns) => {
+                decoded += columns.len() as u64;
+                if let Some(why) = disagreement(block, columns) {
+                    say(block.offset, format!("the block head does not agree with the block: {why}"));
+                }
+            }
+            Err(error) => say(block.offset, error.to_string()),
+        }
+    }
+    let expected = region.expected_segments.unwrap_or(decoded);
+    let blocks = region.blocks.len() as u64;
+    let indexed = place.entry.map_or(blocks, |entry| u64::from(entry.blocks));
+    if indexed != blocks && region.problems.is_empty() {
+        say(place.offset, format!("the index speaks of {indexed} blocks, {blocks} are there"));
+    }
+    match &region.process {
+        Some(process) => sums.missing = Kept::missing(&input.trace.job, process),
+        None => say(place.offset, "the region has no readable process block".into()),
+    }
+    if decoded > expected {
+        say(place.offset, format!("{decoded} segments are there, {expected} should be"));
+    }
+    sums.segments = decoded;
+    sums.lost = expected.saturating_sub(decoded);
+    sums
+}
+
+/// Whether a block's head tells of other segments than are in it.
+fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
+    let head = &block.head;
+    let bytes = columns.length.iter().fold(0_u64, |sum, length| sum.wrapping_add(*length));
+    let starts = columns.start.iter().min().copied();
+    let ends = columns.end.iter().max().copied();
+    let mask = columns.stream.iter().fold(0_u64, |mask, stream| mask | 1 << (stream % 64));
+    if bytes != head.bytes {
+        return Some(format!("{} bytes where {bytes} are", head.bytes));
+    }
+    if starts.is_some_and(|start| start != head.min_start) || ends.is_some_and(|end| end != head.max_end) {
+        return Some("other times".into());
+    }
+    (mask != head.stream_mask).then(|| "other streams".into())
+}
+
+impl Report for CheckReport {
+    fn view(&self) -> View {
+        let mut parts = vec![Part::Table(files(&self.files))];
+        let filtered = self.files.iter().filter_map(|file| Some((&file.file, filters::line(&file.filters)?)));
+        let filtered: Vec<String> = filtered.map(|(file, line)| format!("{file}: filters: {line}")).collect();
+        if !filtered.is_empty() {
+            parts.push(Part::Lines(filtered));
+        }
+        let problems: Vec<String> = self
+            .files
+            .iter()
+            .flat_map(|file| {
+                let shown =
+                    file.problems.iter().take(20).map(|p| format!("{} at byte {}: {}", p.file, p.offset, p.what));
+                let more = file.problems.len().saturating_sub(20);
+                let more =
+                    (more > 0).then(|| format!("{} and {more} more problems (--format json has all)", file.file));
+                let advice = file.advice.as_ref().map(|advice| format!("{}: {advice}", file.file));
+                shown.chain(more).chain(advice).collect::<Vec<String>>()
+            })
+            .chain(self.remarks.iter().cloned())
+            .collect();
+        if !problems.is_empty() {
+            parts.push(Part::Lines(problems));
+        }
+        let count = |state| self.files.iter().filter(|file| file.state == state).count();
+        let folded = match count(State::Folded) {
+            0 => String::new(),
+            some => format!(" {some} whole with operations that have no segments,"),
+        };
+        parts.push(Part::Lines(vec![format!(
+            "{} files: {} complete,{folded} {} cut, {} damaged, {} unreadable; {} segments read, {} lost",
+            self.files.len(),
+            count(State::Complete),
+            count(State::Cut),
+            count(State::Damaged),
+            count(State::Unreadable),
+            units::count(self.files.iter().map(|file| file.segments).sum()),
+            units::count(self.files.iter().fold(0, |sum, file| sum.saturating_add(file.lost_segments)))
+        )]));
+        View { parts, max_width: None }
+    }
+}
+
+/// Complete files that a table for people shows; all others are shown.
+const SHOWN_COMPLETE: usize = 10;
+
+fn files(files: &[FileCheck]) -> Table {
+    let (whole, other): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.state == State::Complete);
+    let most = other.len() + SHOWN_COMPLETE;
+    let rows = other.into_iter().chain(whole).map(|file| {
+        let state = match file.state {
+            State::Complete => "complete",
+            State::Folded => "folded",
+            State::Cut => "cut",
+            State::Damaged => "damaged",
+            State::Unreadable => "unreadable",
+        };
+        vec![
+            Cell::Path(file.file.clone()),
+            Cell::Text(state.into()),
+            Cell::Text(file.job.clone()),
+            Cell::Count(file.processes),
+            Cell::Count(file.blocks),
+            Cell::Count(file.segments),
+            Cell::Count(file.missing_segments),
+            Cell::Count(file.lost_segments),
+            Cell::Count(file.problems.len() as u64),
+        ]
+    });
+    Table {
+        name: "files",
+        title: String::new(),
+        columns: vec![
+            ("File", "file"),
+            ("State", "state"),
+            ("Job", "job"),
+            ("Processes", "processes"),
+            ("Blocks", "blocks"),
+            ("Segments", "segments"),
+            ("Folded", "missing_segments"),
+            ("Lost", "lost_segments"),
+            ("Problems", "problems"),
+        ],
+        rows: rows.collect(),
+        most,
+    }
+}

@@ -1,0 +1,224 @@
+//! What `dump` prints behind the segments: the counters of operations that have none, profiles, and spreads over ranks.
+//! As text each is a line of numbers that begins with what it is; as JSON an object with the field `record`.
+
+use crate::cli::args::DumpFormat;
+use crate::model::{Process, Run};
+use crate::shared::profiles::RankSpread;
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::io::Write;
+use trace_format::common_values::CommonValues;
+use trace_format::counters::Counters;
+use trace_format::profile::{Profile, Slowest};
+
+#[derive(Serialize)]
+struct Who<'a> {
+    rank: i32,
+    node: &'a str,
+    pid: u32,
+    /// Ranks that it stands for; 0 for one process.
+    ranks: u32,
+    file: &'a str,
+    layer: &'a str,
+}
+
+#[derive(Serialize)]
+struct CountersRow<'a> {
+    record: &'static str,
+    #[serde(flatten)]
+    who: Who<'a>,
+    op: &'a str,
+    mode: &'a str,
+    nested: bool,
+    failed: bool,
+    errno: u16,
+    #[serde(flatten)]
+    counters: Counters,
+}
+
+#[derive(Serialize)]
+struct ProfileRow<'a> {
+    record: &'static str,
+    #[serde(flatten)]
+    who: Who<'a>,
+    #[serde(flatten)]
+    profile: Profile,
+}
+
+#[derive(Serialize)]
+struct SpreadRow<'a> {
+    record: &'static str,
+    #[serde(flatten)]
+    who: Who<'a>,
+    #[serde(flatten)]
+    spread: RankSpread,
+}
+
+/// Writes the counters of every process; times are moved by `base` ns.
+pub(crate) fn dump(run: &Run, format: DumpFormat, base: u64, out: &mut dyn Write) -> Result<()> {
+    if format == DumpFormat::Csv {
+        return Ok(());
+    }
+    for process in &run.processes {
+        one(run, process, format, base, out).context("failed to write counters")?;
+    }
+    Ok(())
+}
+
+fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dyn Write) -> Result<()> {
+    let shift = process.shift_ns.saturating_add(base);
+    let who = |file: u32, layer: &'static str| Who {
+        rank: process.rank,
+        node: run.node(process),
+        pid: process.pid,
+        ranks: process.reduction.ranks,
+        file: run.files.get(file as usize).map_or("?", |file| file.name.as_str()),
+        layer,
+    };
+    for missing in &process.missing {
+        let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+        let Some(stream) = stream else { continue };
+        let op = run.op(stream);
+        let counters = moved(&missing.counters, shift);
+        let row = CountersRow {
+            record: "counters",
+            who: who(stream.file, op.layer_name()),
+            op: &op.name,
+            mode: op.mode.name(),
+            nested: stream.nested,
+            failed: stream.failed,
+            errno: stream.errno,
+            counters,
+        };
+        write(out, format, &row, || counters_text(&row))?;
+    }
+    for def in &process.profiles {
+        let slowest = |slowest: Slowest| match slowest == Slowest::default() {
+            true => slowest,
+            false => Slowest { start: slowest.start.saturating_add(shift), ..slowest },
+        };
+        let profile = Profile {
+            slowest_read: slowest(def.profile.slowest_read),
+            slowest_write: slowest(def.profile.slowest_write),
+            ..def.profile
+        };
+        let row = ProfileRow { record: "profile", who: who(def.file, def.layer.name()), profile };
+        write(out, format, &row, || profile_text(&row))?;
+    }
+    for def in &process.reduction.spreads {
+        let row =
+            SpreadRow { record: "spread", who: who(def.file, def.layer.name()), spread: RankSpread::from(&def.spread) };
+        write(out, format, &row, || spread_text(&row))?;
+    }
+    Ok(())
+}
+
+fn write<T: Serialize>(out: &mut dyn Write, format: DumpFormat, row: &T, text: impl FnOnce() -> String) -> Result<()> {
+    match format {
+        DumpFormat::Json => {
+            serde_json::to_writer(&mut *out, row)?;
+            writeln!(out)?;
+        }
+        DumpFormat::Text => writeln!(out, "{}", text())?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn moved(counters: &Counters, shift: u64) -> Counters {
+    let started = counters.first_start != u64::MAX;
+    Counters {
+        first_start: if started { counters.first_start.saturating_add(shift) } else { counters.first_start },
+        last_end: counters.last_end.saturating_add(shift),
+        ..counters.clone()
+    }
+}
+
+fn head(record: &str, who: &Who<'_>) -> String {
+    let ranks = if who.ranks > 0 { format!(" (of {} ranks)", who.ranks) } else { String::new() };
+    format!("# {record}: rank {}{ranks} {} pid {} {}", who.rank, who.node, who.pid, who.layer)
+}
+
+fn counters_text(row: &CountersRow<'_>) -> String {
+    let c = &row.counters;
+    let mut text = format!("{} {}", head(row.record, &row.who), row.op);
+    for (shown, word) in [(!row.mode.is_empty(), row.mode), (row.nested, "nested")] {
+        if shown {
+            text = format!("{text} {word}");
+        }
+    }
+    if row.failed {
+        text = format!("{text} errno {}", row.errno);
+    }
+    let extent = if c.min_offset == i64::MAX {
+        String::new()
+    } else {
+        format!(
+            " offsets {}..{} consecutive {} sequential {}",
+            c.min_offset, c.max_end_offset, c.consecutive, c.sequential
+        )
+    };
+    format!(
+        "{text} calls {} bytes {} time_ns {} max_ns {} first_ns {} last_ns {}{extent} sizes {:?}  {}",
+        c.segments,
+        c.bytes,
+        c.duration,
+        c.max_duration,
+        c.first_start,
+        c.last_end,
+        c.sizes,
+        row.who.file.escape_debug()
+    )
+}
+
+fn profile_text(row: &ProfileRow<'_>) -> String {
+    let p = &row.profile;
+    let common = |values: &CommonValues| {
+        let shown = values.top().into_iter().map(|common| match common.over {
+            0 => format!("{}x{}", common.value, common.count),
+            over => format!("{}x{}..{}", common.value, common.count - over, common.count),
+        });
+        shown.collect::<Vec<_>>().join(",")
+    };
+    let slowest = |slowest: Slowest| match slowest == Slowest::default() {
+        true => "-".to_owned(),
+        false => format!("{} ns, {} bytes, at {}", slowest.duration, slowest.bytes, slowest.start),
+    };
+    format!(
+        "{} accesses {} switches {} alignment {} file_unaligned {} memory_unaligned {} of {} sizes {} strides {} \
+         slowest_read {} slowest_write {}  {}",
+        head(row.record, &row.who),
+        p.accesses,
+        p.switches,
+        p.alignment,
+        p.file_unaligned,
+        p.memory_unaligned,
+        p.memory_known,
+        common(&p.sizes),
+        common(&p.strides),
+        slowest(p.slowest_read),
+        slowest(p.slowest_write),
+        row.who.file.escape_debug()
+    )
+}
+
+fn spread_text(row: &SpreadRow<'_>) -> String {
+    let s = &row.spread;
+    format!(
+        "{} used by {} ranks, fastest {} ({} ns, {} bytes), slowest {} ({} ns, {} bytes), time mean {:.0} ns variance {:.0}, \
+         bytes mean {:.0} variance {:.0}  {}",
+        head(row.record, &row.who),
+        s.ranks,
+        s.fastest.rank,
+        s.fastest.time_ns,
+        s.fastest.bytes,
+        s.slowest.rank,
+        s.slowest.time_ns,
+        s.slowest.bytes,
+        s.time_mean_ns,
+        s.time_variance,
+        s.bytes_mean,
+        s.bytes_variance,
+        row.who.file.escape_debug()
+    )
+}

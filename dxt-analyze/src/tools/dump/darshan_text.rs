@@ -1,0 +1,37 @@
+//! `dump` in the forms of Darshan's own tools, which others parse: of a Darshan log, from the log itself.
+
+use crate::cli::args::{DumpArgs, DumpFormat};
+use crate::exit::{Exit, UsageError};
+use anyhow::{Context, Result};
+use darshan_log::Log;
+use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
+use std::io::Write;
+
+/// Prints the log that is named.
+///
+/// # Errors
+/// If it is not one log alone or cannot be read, or `out` cannot be written.
+pub(crate) fn print(args: &DumpArgs, out: &mut dyn Write) -> Result<Exit> {
+    let chosen = crate::session::selection(&args.inputs)?;
+    let [path] = args.inputs.traces.as_slice() else {
+        return Err(UsageError("the forms of Darshan's tools are of one log".into()).into());
+    };
+    if !chosen.words.is_empty() || args.absolute {
+        return Err(
+            UsageError("the forms of Darshan's tools show a whole log: leave the other options out".into()).into()
+        );
+    }
+    let place = || format!("failed to read {}: this form is for Darshan logs", path.display());
+    let mut log = Log::open(path).with_context(place)?;
+    match args.format {
+        DumpFormat::DarshanParser => darshan_parser(&mut log, out),
+        DumpFormat::DxtParserThreads => dxt_parser(&mut log, out, DxtLayout::Main),
+        _ => dxt_parser(&mut log, out, DxtLayout::Release3_5),
+    }
+    .context("failed to write to standard output")?;
+    for problem in log.problems() {
+        eprintln!("dxt-analyze: {} at byte {}: {}", path.display(), problem.offset, problem.error);
+    }
+    let whole = log.problems().is_empty() && log.partial().next().is_none();
+    Ok(if whole { Exit::Fine } else { Exit::Incomplete })
+}

@@ -1,0 +1,7 @@
+//! `dump`: every segment, and the counters of what has none; of Darshan logs also in the forms of Darshan's own tools.
+
+mod counters;
+mod darshan_text;
+mod segments;
+
+pub use segments::{CSV_HEADER, dump, dump_run};

@@ -1,0 +1,317 @@
+//! `dump`: every segment. Processes by rank and pid, in a process thread by thread, in a thread in the order of its
+//! buffer. Blocks are decoded and formatted a few at a time, in parallel, and written in order.
+//!
+//! `nested` is 1 for calls that MPI-IO made inside one of its own; those that were made inside an HDF5 call have `in_hdf5`, and
+//! as text 2 more. A data set stands behind its file. `errno` is why a call failed, 0 if it did not. `segment` is the running number of a segment within its process, file and layer, from 0, in this order, as in
+//! darshan-dxt-parser.
+
+use crate::cli::args::{DumpArgs, DumpFormat};
+use crate::exit::Exit;
+use crate::model::{Process, Run, Stream};
+use crate::progress::Bar;
+use crate::scan::{Lost, Progress, resolve};
+use crate::shared::completeness::Completeness;
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::io::Write;
+use trace_format::read::{BlockRef, Columns, Decoder};
+
+/// The CSV header.
+pub const CSV_HEADER: [&str; 15] = [
+    "rank", "node", "pid", "thread", "layer", "op", "nested", "file", "segment", "offset", "length", "start_ns",
+    "end_ns", "in_hdf5", "data_set",
+];
+
+/// Loads and writes every segment.
+///
+/// # Errors
+/// If nothing can be loaded or `out` cannot be written.
+pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<Exit> {
+    if matches!(args.format, DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser) {
+        return super::darshan_text::print(args, out);
+    }
+    let run = crate::session::open(&args.inputs)?;
+    let lost = dump_run(&run, args.format, args.absolute, out)?;
+    let missing = Completeness::of(&run, &lost);
+    for line in missing.scope_lines().into_iter().chain(missing.sentences()) {
+        eprintln!("dxt-analyze: {line}");
+    }
+    Ok(if missing.complete { Exit::Fine } else { Exit::Incomplete })
+}
+
+/// Writes every segment of `run`; returns what was lost on the way.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Write) -> Result<Lost> {
+    let base = if absolute { u64::try_from(run.start_unix_ns).unwrap_or(0) } else { 0 };
+    let bar = Bar::new(run.segments(), "writing");
+    let mut lost = Lost::default();
+    header(run, format, out)?;
+    let at_a_time = rayon::current_num_threads() * 2;
+    for process in &run.processes {
+        let Some(input) = run.inputs.get(process.input as usize) else { continue };
+        let mut numbers: FxHashMap<(u32, u8), u64> = FxHashMap::default();
+        for blocks in process.blocks.chunks(at_a_time.max(1)) {
+            let decoded: Vec<(&BlockRef, trace_format::Result<Decoded>)> = blocks
+                .par_iter()
+                .map_init(Decoder::default, |decoder, block| {
+                    let decoded =
+                        decoder.block(input.trace.source(), block).map(|columns| Decoded::new(run, process, columns));
+                    (block, decoded)
+                })
+                .collect();
+            let mut ready = Vec::with_capacity(decoded.len());
+            for (block, decoded) in decoded {
+                match decoded {
+                    Ok(decoded) => {
+                        lost.without_stream += decoded.unknown;
+                        ready.push((block, decoded.numbered(run, process, &mut numbers)));
+                    }
+                    Err(error) => {
+                        lost.segments += u64::from(block.head.segments);
+                        lost.blocks += 1;
+                        let file = input.path.display().to_string();
+                        lost.problems.push(crate::model::Problem {
+                            file,
+                            offset: block.offset,
+                            what: error.to_string(),
+                        });
+                    }
+                }
+            }
+            let texts: Vec<Result<Vec<u8>>> = ready
+                .par_iter()
+                .map(|(block, decoded)| {
+                    let tid = process.tid(block.head.thread);
+                    let names = Names { run, process, tid, shift: process.shift_ns.saturating_add(base) };
+                    decoded.format(&names, format)
+                })
+                .collect();
+            for ((block, _), text) in ready.iter().zip(texts) {
+                out.write_all(&text?).context("failed to write segments")?;
+                bar.advance(u64::from(block.head.segments));
+            }
+        }
+    }
+    super::counters::dump(run, format, base, out)?;
+    Ok(lost)
+}
+
+fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
+    match format {
+        DumpFormat::Json | DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser => {}
+        DumpFormat::Csv => {
+            let mut writer = csv::Writer::from_writer(out);
+            writer.write_record(CSV_HEADER)?;
+            writer.flush()?;
+        }
+        DumpFormat::Text => {
+            writeln!(out, "# job {}, program {}", run.info.key, String::from_utf8_lossy(&run.info.exe))?;
+            if let Some(line) = crate::model::filters::line(&run.filters) {
+                writeln!(out, "# filters: {line}")?;
+            }
+            writeln!(out, "# start {} ns since 1970; times in ns since then", run.start_unix_ns)?;
+            writeln!(
+                out,
+                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<14} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
+                "rank",
+                "node",
+                "pid",
+                "thread",
+                "layer",
+                "op",
+                "nested",
+                "errno",
+                "segment",
+                "offset",
+                "length",
+                "start_ns",
+                "end_ns"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// A block's segments with their streams and numbers.
+struct Decoded {
+    columns: Columns,
+    streams: Vec<u32>,
+    numbers: Vec<u64>,
+    unknown: u64,
+}
+
+/// What a row needs beside its numbers.
+struct Names<'a> {
+    run: &'a Run,
+    process: &'a Process,
+    tid: u32,
+    shift: u64,
+}
+
+impl Names<'_> {
+    /// Path of the data set that a stream is about; empty if it is about none.
+    fn data_set(&self, stream: &Stream) -> &str {
+        let set = stream.data_set.and_then(|number| self.run.data_sets.get(number as usize));
+        set.map_or("", |set| set.path.as_str())
+    }
+}
+
+/// A row as JSON.
+#[derive(Serialize)]
+struct JsonRow<'a> {
+    rank: i32,
+    node: &'a str,
+    pid: u32,
+    thread: u32,
+    layer: &'a str,
+    op: &'a str,
+    mode: &'a str,
+    nested: bool,
+    failed: bool,
+    errno: u16,
+    file: &'a str,
+    segment: u64,
+    offset: i64,
+    length: u64,
+    start_ns: u64,
+    end_ns: u64,
+    in_hdf5: bool,
+    data_set: &'a str,
+}
+
+impl Decoded {
+    fn new(run: &Run, process: &Process, columns: &Columns) -> Self {
+        let mut streams = Vec::new();
+        let unknown = resolve(run, process, columns, &mut streams);
+        Self { columns: columns.clone(), streams, numbers: Vec::new(), unknown }
+    }
+
+    /// Numbers the segments on from where the last block ended.
+    fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(u32, u8), u64>) -> Self {
+        self.numbers.reserve(self.streams.len());
+        for &index in &self.streams {
+            let stream = process.streams.get(index as usize);
+            let key = stream.map_or((u32::MAX, u8::MAX), |stream| (stream.file, layer_number(run, stream)));
+            let next = numbers.entry(key).or_default();
+            self.numbers.push(*next);
+            *next += 1;
+        }
+        self
+    }
+
+    fn rows<'a>(&'a self, names: &'a Names<'a>) -> impl Iterator<Item = JsonRow<'a>> {
+        let columns = &self.columns;
+        self.streams.iter().enumerate().filter_map(move |(i, &stream)| {
+            let stream = names.process.streams.get(stream as usize)?;
+            let op = names.run.op(stream);
+            Some(JsonRow {
+                rank: names.process.rank,
+                node: names.run.node(names.process),
+                pid: names.process.pid,
+                thread: names.tid,
+                layer: op.layer_name(),
+                op: &op.name,
+                mode: op.mode.name(),
+                nested: stream.nested,
+                failed: stream.failed,
+                errno: stream.errno,
+                file: names.run.files.get(stream.file as usize).map_or("?", |file| file.name.as_str()),
+                segment: *self.numbers.get(i)?,
+                offset: *columns.offset.get(i)?,
+                length: *columns.length.get(i)?,
+                start_ns: columns.start.get(i)?.saturating_add(names.shift),
+                end_ns: columns.end.get(i)?.saturating_add(names.shift),
+                in_hdf5: stream.in_hdf5,
+                data_set: names.data_set(stream),
+            })
+        })
+    }
+
+    fn format(&self, names: &Names<'_>, format: DumpFormat) -> Result<Vec<u8>> {
+        let mut out = Vec::with_capacity(self.streams.len() * 128);
+        match format {
+            DumpFormat::Csv => {
+                let mut writer = csv::Writer::from_writer(out);
+                for row in self.rows(names) {
+                    csv_row(&mut writer, &row)?;
+                }
+                out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+            }
+            DumpFormat::Json => {
+                for row in self.rows(names) {
+                    serde_json::to_writer(&mut out, &row)?;
+                    out.push(b'\n');
+                }
+            }
+            _ => {
+                for row in self.rows(names) {
+                    let nested = u8::from(row.nested);
+                    writeln!(
+                        out,
+                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<14} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}{}{}",
+                        row.rank,
+                        row.node,
+                        row.pid,
+                        row.thread,
+                        row.layer,
+                        row.op,
+                        if row.in_hdf5 { nested + 2 } else { nested },
+                        row.errno,
+                        row.segment,
+                        row.offset,
+                        row.length,
+                        row.start_ns,
+                        row.end_ns,
+                        row.file.escape_debug(),
+                        if row.data_set.is_empty() { "" } else { ":" },
+                        row.data_set.escape_debug()
+                    )?;
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn csv_row(writer: &mut csv::Writer<Vec<u8>>, row: &JsonRow<'_>) -> Result<()> {
+    let mut number = Number::default();
+    writer.write_field(number.of(i128::from(row.rank)))?;
+    writer.write_field(row.node)?;
+    writer.write_field(number.of(i128::from(row.pid)))?;
+    writer.write_field(number.of(i128::from(row.thread)))?;
+    writer.write_field(row.layer)?;
+    writer.write_field(row.op)?;
+    writer.write_field(if row.nested { "1" } else { "0" })?;
+    writer.write_field(row.file)?;
+    writer.write_field(number.of(i128::from(row.segment)))?;
+    writer.write_field(number.of(i128::from(row.offset)))?;
+    writer.write_field(number.of(i128::from(row.length)))?;
+    writer.write_field(number.of(i128::from(row.start_ns)))?;
+    writer.write_field(number.of(i128::from(row.end_ns)))?;
+    writer.write_field(if row.in_hdf5 { "1" } else { "0" })?;
+    writer.write_field(row.data_set)?;
+    writer.write_record(None::<&[u8]>)?;
+    Ok(())
+}
+
+/// Digits of a number without a new allocation for each.
+#[derive(Default)]
+struct Number(String);
+
+impl Number {
+    fn of(&mut self, value: i128) -> &str {
+        use std::fmt::Write as _;
+        self.0.clear();
+        // Writing to a string does not fail.
+        let _ = write!(self.0, "{value}");
+        &self.0
+    }
+}
+
+fn layer_number(run: &Run, stream: &Stream) -> u8 {
+    run.op(stream).layer.map_or(u8::MAX, |layer| layer as u8)
+}

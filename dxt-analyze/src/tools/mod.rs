@@ -1,0 +1,7 @@
+//! Verbs on the file itself rather than on the job in it.
+
+pub mod check;
+pub mod convert;
+pub mod dump;
+pub mod explain;
+pub mod recover;

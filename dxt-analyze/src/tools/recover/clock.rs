@@ -1,0 +1,29 @@
+//! The clocks of this machine, to tell the rate of a spool's counter: the longer ago it was made, the better.
+
+use rustix::time::{ClockId, clock_gettime};
+use trace_format::spool::{Clock, Spool};
+
+/// Tries to read both clocks close together.
+const TRIES: usize = 9;
+
+/// Both clocks now, if this process can read the spool's counter.
+pub(crate) fn now(spool: &Spool) -> Option<Clock> {
+    if !spool.uses_counter() {
+        return None;
+    }
+    let counter = quanta::Clock::new();
+    let read = || {
+        let before = counter.raw();
+        let monotonic_ns = monotonic_ns();
+        let after = counter.raw();
+        (after.wrapping_sub(before), Clock { ticks: before + after.wrapping_sub(before) / 2, monotonic_ns })
+    };
+    let (_, now) = (0..TRIES).map(|_| read()).min_by_key(|(took, _)| *took)?;
+    // The library falls back to nanoseconds where it does not trust the counter; then this tells nothing.
+    (now.ticks.abs_diff(now.monotonic_ns) > 1_000_000).then_some(now)
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

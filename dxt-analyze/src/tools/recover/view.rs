@@ -1,0 +1,82 @@
+//! `recover`: a trace from the spools of processes that could not write one.
+
+use crate::cli::args::RecoverArgs;
+use crate::exit::Exit;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::tools::recover::{self, Recovery};
+use anyhow::Result;
+
+/// Recovers what is named.
+///
+/// # Errors
+/// As [`recover::recover`].
+pub fn recover(args: &RecoverArgs) -> Result<Recovery> {
+    recover::recover(&recover::find(&args.spools)?, &args.output, args.remove, args.force)
+}
+
+impl Recovery {
+    /// 3 if a spool could not be read, or its numbers are not exact.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        let exact = self.spools.iter().all(|one| one.uncertain == 0);
+        if exact && self.failed.is_empty() { Exit::Fine } else { Exit::Incomplete }
+    }
+}
+
+impl Report for Recovery {
+    fn view(&self) -> View {
+        let mut parts = Vec::new();
+        if !self.spools.is_empty() {
+            parts.push(Part::Table(table(self)));
+        }
+        let mut lines: Vec<String> = self.written.iter().map(|path| format!("wrote {}", path.display())).collect();
+        match self.empty.len() {
+            0 => {}
+            count => lines.push(format!("{count} spools held nothing that is not in a trace already")),
+        }
+        lines.extend(self.failed.iter().map(|why| format!("failed to read {why}")));
+        if self.spools.iter().any(|one| one.running) {
+            lines.push("processes that still run: this is how far they had come; their spools stay".into());
+        }
+        let uncertain: u64 = self.spools.iter().map(|one| one.uncertain).sum();
+        if uncertain > 0 {
+            lines.push(format!("{uncertain} calls are on record and may be counted once more in the counters"));
+        }
+        if lines.is_empty() {
+            lines.push("there is no spool".into());
+        }
+        parts.push(Part::Lines(lines));
+        View { parts, max_width: None }
+    }
+}
+
+fn table(recovery: &Recovery) -> Table {
+    let rows = recovery.spools.iter().map(|one| {
+        vec![
+            Cell::Path(one.spool.display().to_string()),
+            Cell::Text(one.job.clone()),
+            Cell::Text(one.node.clone()),
+            Cell::Number(i64::from(one.pid)),
+            Cell::Number(i64::from(one.rank)),
+            Cell::Text(if one.running { "runs" } else { "ended" }.into()),
+            Cell::Count(one.segments),
+            Cell::Count(one.folded),
+        ]
+    });
+    Table {
+        name: "spools",
+        title: String::new(),
+        columns: vec![
+            ("Spool", "spool"),
+            ("Job", "job"),
+            ("Node", "node"),
+            ("Pid", "pid"),
+            ("Rank", "rank"),
+            ("Process", "process"),
+            ("Segments", "segments"),
+            ("Folded", "folded"),
+        ],
+        rows: rows.collect(),
+        most: 20,
+    }
+}

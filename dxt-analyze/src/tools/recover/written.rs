@@ -1,0 +1,26 @@
+//! Whether the trace that a process was writing when it was killed is there: another rank may have finished it, or the process
+//! itself may have died before it could say so in its spool.
+
+use super::files::Owned;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use trace_format::read::Trace;
+use trace_format::spool::Cut;
+
+/// Whether it is, under its name, or under one with a number should that have been taken, and the process's part in it. It
+/// belongs to `owner`, as the spool does: only that user's own files speak of what the spool holds.
+pub(crate) fn is_there(cut: &Cut, owner: u32) -> bool {
+    let path = PathBuf::from(OsString::from_vec(cut.path.clone()));
+    let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else { return false };
+    let Ok(listed) = std::fs::read_dir(directory) else { return false };
+    let is_named_so = |path: &Path| {
+        let stems = path.file_name().is_some_and(|name| name.as_bytes().starts_with(stem.as_bytes()));
+        stems && path.extension().is_some_and(|end| end == "dxt")
+    };
+    let mut found = listed.flatten().map(|entry| entry.path()).filter(|path| is_named_so(path));
+    found.any(|path| {
+        let Ok(trace) = Owned::open(&path) else { return false };
+        trace.owner == owner && Trace::open(super::Bytes(trace.file)).is_ok_and(|trace| cut.is_in(&trace))
+    })
+}

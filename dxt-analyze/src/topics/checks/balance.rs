@@ -1,0 +1,235 @@
+//! Checks of how evenly ranks share the work. The measure is the imbalance percentage of DeRose, Homer & Johnson (Euro-Par
+//! 2007): (max - mean) / max * n / (n - 1), which is 0 if all n do the same and 1 if one does everything, whatever n is.
+
+use super::result::{Amount, Said, Verdicts};
+use super::{Measured, percent, share};
+use crate::findings::{Code, Severity};
+use crate::limits::NAMED_EXAMPLES;
+use crate::text::units;
+use std::collections::BTreeMap;
+
+pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
+    let one = one_rank(measured, out);
+    over_ranks(measured, out, one);
+    shared_files(measured, out);
+    independent(measured, out);
+}
+
+/// 0 (all equal) to 1 (one has everything) over `members`, of which those that are not in `values` have 0.
+fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
+    let (mut max, mut sum) = (0_u64, 0_u128);
+    for value in values {
+        (max, sum) = (max.max(value), sum + u128::from(value));
+    }
+    if max == 0 || members < 2 {
+        return 0.0;
+    }
+    let mean = sum as f64 / members as f64;
+    (max as f64 - mean) / max as f64 * members as f64 / (members - 1) as f64
+}
+
+/// Ranks that the comparison is about: with MPI all ranks of the trace, else the processes that do I/O.
+fn members(m: &Measured<'_>) -> u64 {
+    m.run.ranks().max(m.calls.ranks.len() as u64)
+}
+
+/// Whether one of several ranks moves nearly everything.
+fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
+    let (check, code, least) = ("bytes of the busiest rank", Code::OneRank, m.least.one_rank_share);
+    let all: u64 = m.calls.ranks.values().fold(0, |sum, rank| sum.saturating_add(rank.data.bytes));
+    if m.run.reduced_ranks() > 0 || members(m) < 2 || all < m.least.traffic_min_bytes {
+        let why = "fewer than two ranks, ranks reduced to one record, or too few bytes";
+        out.skip(check, code, Amount::Ratio(least), why);
+        return false;
+    }
+    let busiest = m.calls.ranks.iter().max_by_key(|(process, rank)| (rank.data.bytes, std::cmp::Reverse(**process)));
+    let Some((&process, rank)) = busiest else { return false };
+    let part = share(rank.data.bytes, all);
+    let found = part >= least;
+    let said = found.then(|| Said {
+        severity: m.severity(rank.data.time_ns).max(Severity::Warn),
+        title: format!("{} moves {} of the bytes of {} ranks", m.run.process_name(process), percent(part), members(m)),
+        evidence: vec![format!(
+            "{} in {} calls, {}",
+            units::bytes(rank.data.bytes),
+            units::count(rank.data.count),
+            units::duration(rank.data.time_ns)
+        )],
+        cost_ns: None,
+        hint: "let every rank read and write its own part (MPI_File_write_at_all, parallel HDF5): one rank uses one node's network"
+            .into(),
+    });
+    out.add(
+        check,
+        code,
+        Amount::Ratio(part),
+        Amount::Ratio(least),
+        format!("{} ranks, {}", members(m), units::bytes(all)),
+        said,
+    );
+    found
+}
+
+fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
+    let least = m.least.straggler_imbalance;
+    for (check, code, of, show, enough) in [
+        (
+            "bytes over ranks",
+            Code::ByteImbalance,
+            (|rank| rank.data.bytes) as fn(&super::calls::Rank) -> u64,
+            units::bytes as fn(u64) -> String,
+            m.least.traffic_min_bytes,
+        ),
+        (
+            "time in reads and writes over ranks",
+            Code::TimeImbalance,
+            |rank| rank.data.time_ns,
+            units::duration,
+            m.least.imbalance_min_ns,
+        ),
+    ] {
+        if let Some(why) = m.no_ranks() {
+            out.skip(check, code, Amount::Ratio(least), why);
+            continue;
+        }
+        let mut ranks: Vec<(u32, u64)> = m.calls.ranks.iter().map(|(process, rank)| (*process, of(rank))).collect();
+        ranks.sort_by_key(|(process, value)| (std::cmp::Reverse(*value), *process));
+        let most = ranks.first().map_or(0, |(_, value)| *value);
+        let part = imbalance(ranks.iter().map(|(_, value)| *value), members(m));
+        // Not said twice of a rank that does everything.
+        let found = part > least && most >= enough && !one;
+        let mean = ranks.iter().map(|(_, value)| *value as f64).sum::<f64>() / members(m).max(1) as f64;
+        let said = found.then(|| Said {
+            severity: if code == Code::TimeImbalance {
+                m.severity(most.saturating_sub(mean as u64))
+            } else {
+                Severity::Info
+            },
+            title: format!("ranks differ by {} in {check}", percent(part)),
+            evidence: ranks
+                .iter()
+                .take(NAMED_EXAMPLES)
+                .map(|(process, value)| {
+                    format!("{}: {}, mean {}", m.run.process_name(*process), show(*value), show(mean as u64))
+                })
+                .collect(),
+            cost_ns: None,
+            hint:
+                "give ranks equal parts; if parts are equal and times are not, see `outliers --by rank` and `--by node`"
+                    .into(),
+        });
+        out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} ranks", members(m)), said);
+    }
+}
+
+fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
+    let least = m.least.shared_file_imbalance;
+    for (check, code, of) in [
+        (
+            "bytes read of a shared file over its ranks",
+            Code::SharedReadImbalance,
+            (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<u32, u64>,
+        ),
+        ("bytes written to a shared file over its ranks", Code::SharedWriteImbalance, |file| &file.written_by),
+    ] {
+        if let Some(why) = m.no_ranks() {
+            out.skip(check, code, Amount::Ratio(least), why);
+            continue;
+        }
+        let enough = |file: &&super::file_calls::FileCalls| {
+            let sum = of(file).values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+            of(file).len() > 1 && sum >= m.least.traffic_min_bytes
+        };
+        let mut shared: Vec<(f64, u32)> = m
+            .calls
+            .files
+            .iter()
+            .filter(|(_, file)| enough(file))
+            .map(|(id, file)| (imbalance(of(file).values().copied(), of(file).len() as u64), *id))
+            .collect();
+        shared.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let Some(&(worst, _)) = shared.first() else {
+            out.skip(check, code, Amount::Ratio(least), "no file with enough bytes of several ranks");
+            continue;
+        };
+        let found = shared.iter().filter(|(part, _)| *part > least).count();
+        let said = (found > 0).then(|| Said {
+            severity: Severity::Info,
+            title: format!("ranks move unequal shares of {found} shared file(s)"),
+            evidence: shared
+                .iter()
+                .take(found.min(NAMED_EXAMPLES))
+                .map(|(part, id)| {
+                    let by = m.calls.files.get(id).map(of);
+                    let most = by.and_then(|by| {
+                        by.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process)))
+                    });
+                    let most = most.map_or(String::new(), |(process, bytes)| {
+                        format!(", {} most: {}", m.run.process_name(*process), units::bytes(*bytes))
+                    });
+                    format!("{}: imbalance {}{most}", m.name(*id), percent(*part))
+                })
+                .collect(),
+            cost_ns: None,
+            hint: "cut the file into equal parts, or let MPI-IO's aggregators do so (collective calls)".into(),
+        });
+        out.add(
+            check,
+            code,
+            Amount::Ratio(worst),
+            Amount::Ratio(least),
+            format!("{} shared files", shared.len()),
+            said,
+        );
+    }
+}
+
+fn independent(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code) = ("shared files that ranks access one by one", Code::SharedIndependent);
+    let least = Amount::Count(m.least.collective_min);
+    if let Some(why) = m.no_ranks() {
+        return out.skip(check, code, least, why);
+    }
+    let alone = |file: &super::file_calls::FileCalls| {
+        let shared = file.read_by.len() > 1 || file.written_by.len() > 1;
+        if shared && file.collective_by == 0 { file.alone.count } else { 0 }
+    };
+    let worst = m.most(&m.calls.files, alone);
+    let count = worst.first().map_or(0, |(_, count)| *count);
+    let files: Vec<_> = worst.iter().filter(|(_, count)| *count > m.least.collective_min).collect();
+    let time = files
+        .iter()
+        .filter_map(|(file, _)| m.calls.files.get(file))
+        .fold(0_u64, |sum, file| sum.saturating_add(file.alone.time_ns));
+    let said = (!files.is_empty()).then(|| Said {
+        severity: m.severity(time),
+        title: "several ranks access a shared file without one collective call".into(),
+        evidence: files
+            .iter()
+            .filter_map(|(id, count)| {
+                let file = m.calls.files.get(id)?;
+                let ranks = file.read_by.len().max(file.written_by.len());
+                Some(format!("{}: {} calls of {ranks} ranks, {}", m.name(*id), units::count(*count), units::duration(file.alone.time_ns)))
+            })
+            .collect(),
+        cost_ns: None,
+        hint: "use collective calls, or a file per rank or node if ranks need no common file; `stripes` tells whether they share locks"
+            .into(),
+    });
+    out.add(check, code, Amount::Count(count), least, "calls on one file, the most".into(), said);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imbalance_is_zero_to_one_whatever_the_number_of_ranks() {
+        let of = |values: &[u64], members| imbalance(values.iter().copied(), members);
+        assert_eq!(of(&[5, 5, 5, 5], 4), 0.0);
+        assert_eq!((of(&[7], 2), of(&[7], 1000)), (1.0, 1.0));
+        // One of four has twice what the others have: max 2, mean 1.25.
+        assert!((of(&[1, 1, 2, 1], 4) - 0.75 / 2.0 * 4.0 / 3.0).abs() < 1e-12);
+        assert_eq!(of(&[], 8), 0.0);
+    }
+}

@@ -1,0 +1,178 @@
+//! What counts of calls tell, with or without segments: sums over streams, by layer, rank and file.
+
+use super::file_calls::{FileCalls, ProcessFile};
+use super::sums::Calls;
+use crate::model::{Run, Stream, Within};
+use crate::shared::totals::StreamTotal;
+use std::collections::BTreeMap;
+use trace_format::counters::Counters;
+use trace_format::op::{Layer, OpClass, OpMode};
+
+/// Calls of MPI-IO in one direction, by form.
+#[derive(Clone, Debug, Default)]
+pub struct Forms {
+    /// All ranks of a communicator together.
+    pub collective: Calls,
+    /// Each rank for itself.
+    pub independent: Calls,
+    /// Those that return before the bytes have moved, of either kind; also counted above.
+    pub nonblocking: Calls,
+    /// Independent ones by file.
+    pub independent_files: BTreeMap<u32, Calls>,
+}
+
+impl Forms {
+    /// All of them.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.collective.count.saturating_add(self.independent.count)
+    }
+}
+
+/// What one rank (or process without a rank) did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rank {
+    /// Reads and writes that the program called.
+    pub data: Calls,
+    /// Opens, closes, seeks, stats and other metadata calls, likewise.
+    pub metadata: Calls,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default)]
+pub struct CallSums {
+    /// Reads that the program called.
+    pub reads: Calls,
+    /// Writes that the program called.
+    pub writes: Calls,
+    /// Reads and writes of C streams among them.
+    pub stdio: Calls,
+    /// All calls of the program.
+    pub all: Calls,
+    /// Metadata calls of the program.
+    pub metadata: Calls,
+    /// Opens that failed.
+    pub failed_opens: Calls,
+    /// Files whose opening failed, with how often.
+    pub failed_files: BTreeMap<u32, u64>,
+    /// Opens that succeeded.
+    pub opens: Calls,
+    /// MPI-IO reads that the program or HDF5 called.
+    pub mpi_reads: Forms,
+    /// MPI-IO writes, likewise.
+    pub mpi_writes: Forms,
+    /// By process.
+    pub ranks: BTreeMap<u32, Rank>,
+    /// By file.
+    pub files: BTreeMap<u32, FileCalls>,
+}
+
+fn calls(counters: &Counters) -> Calls {
+    Calls { count: counters.segments, bytes: counters.bytes, time_ns: counters.duration }
+}
+
+/// Adds up the streams' totals, which come process by process.
+#[must_use]
+pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
+    let mut out = CallSums::default();
+    for of_process in totals.chunk_by(|a, b| a.process == b.process) {
+        let Some(number) = of_process.first().map(|total| total.process) else { continue };
+        let Some(process) = run.processes.get(number as usize) else { continue };
+        // A record that stands for several ranks is none of them.
+        let is_one = process.reduction.is_none();
+        let mut files: BTreeMap<u32, ProcessFile> = BTreeMap::new();
+        for total in of_process {
+            let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+            let calls = calls(&total.all);
+            out.add(run, stream, &calls);
+            if is_one && stream.within() == Within::Nothing {
+                out.ranks.entry(number).or_default().add(run, stream, &calls);
+            }
+            files.entry(stream.file).or_default().add(run, stream, &calls);
+        }
+        for (file, sums) in files {
+            out.files.entry(file).or_default().add(number, is_one, &sums);
+        }
+    }
+    out
+}
+
+impl CallSums {
+    fn add(&mut self, run: &Run, stream: &Stream, calls: &Calls) {
+        let op = run.op(stream);
+        let called = stream.within() == Within::Nothing;
+        if called {
+            self.all.merge(calls);
+        }
+        match (op.class, stream.failed) {
+            (Some(OpClass::Open), true) if called => {
+                self.failed_opens.merge(calls);
+                let count = self.failed_files.entry(stream.file).or_default();
+                *count = count.saturating_add(calls.count);
+            }
+            (Some(OpClass::Open), false) if called => self.opens.merge(calls),
+            _ => {}
+        }
+        if called && is_metadata(op.class) {
+            self.metadata.merge(calls);
+        }
+        let Some(class @ (OpClass::Read | OpClass::Write)) = op.class.filter(|_| !stream.failed) else { return };
+        let reads = class == OpClass::Read;
+        if called {
+            if reads {
+                self.reads.merge(calls);
+            } else {
+                self.writes.merge(calls);
+            }
+            if op.layer == Some(Layer::Stdio) {
+                self.stdio.merge(calls);
+            }
+        }
+        if op.layer == Some(Layer::Mpiio) && !stream.nested {
+            let forms = if reads { &mut self.mpi_reads } else { &mut self.mpi_writes };
+            if is_collective(op.mode, &op.name) {
+                forms.collective.merge(calls);
+            } else {
+                forms.independent.merge(calls);
+                forms.independent_files.entry(stream.file).or_default().merge(calls);
+            }
+            if matches!(op.mode, OpMode::Nonblocking | OpMode::Split) {
+                forms.nonblocking.merge(calls);
+            }
+        }
+    }
+}
+
+fn is_metadata(class: Option<OpClass>) -> bool {
+    matches!(
+        class,
+        Some(
+            OpClass::Open
+                | OpClass::Close
+                | OpClass::Seek
+                | OpClass::Metadata
+                | OpClass::Lock
+                | OpClass::Unlock
+                | OpClass::Map
+        )
+    )
+}
+
+pub(super) fn is_collective(mode: OpMode, name: &str) -> bool {
+    match mode {
+        OpMode::Collective | OpMode::Ordered | OpMode::Split => true,
+        OpMode::Nonblocking => name.ends_with("_all"),
+        _ => false,
+    }
+}
+
+impl Rank {
+    fn add(&mut self, run: &Run, stream: &Stream, calls: &Calls) {
+        let op = run.op(stream);
+        if op.is_data() && !stream.failed {
+            self.data.merge(calls);
+        } else if is_metadata(op.class) {
+            self.metadata.merge(calls);
+        }
+    }
+}

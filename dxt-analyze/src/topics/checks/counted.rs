@@ -1,0 +1,92 @@
+//! Operations without segments in the sums of the ordered pass, as far as counters tell; and the order of all operations where another
+//! tool has counted it.
+
+use super::sums::{Calls, Direction, FileSums};
+use crate::model::Run;
+use crate::thresholds::Thresholds;
+use rustc_hash::FxHashMap;
+use trace_format::counters::{Counters, SIZE_BOUNDS};
+use trace_format::meta::Order;
+use trace_format::op::{Layer, OpClass};
+
+/// Adds what has no segments to the sums of the ordered pass, as far as counters tell: sizes by bins, places by the
+/// stream's own order.
+pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thresholds) {
+    for process in &run.processes {
+        for missing in &process.missing {
+            let Some(stream) = process.stream_index(missing.stream).and_then(|at| process.streams.get(at)) else {
+                continue;
+            };
+            let op = run.op(stream);
+            if !stream.storage || !matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)) {
+                continue;
+            }
+            let sums = files.entry(stream.file).or_default();
+            let writes = op.class == Some(OpClass::Write);
+            let direction = if writes { &mut sums.writes } else { &mut sums.reads };
+            let counters = &missing.counters;
+            direction.all.merge(&Calls { count: counters.segments, bytes: counters.bytes, time_ns: counters.duration });
+            let small = small_by_bins(counters, least.small_request_bytes);
+            let share = |sum: u64, part: u64| {
+                (u128::from(sum) * u128::from(part) / u128::from(counters.segments.max(1))) as u64
+            };
+            let sized = small == counters.segments;
+            let bytes = if sized { counters.bytes } else { 0 };
+            direction.small.merge(&Calls { count: small, bytes, time_ns: share(counters.duration, small) });
+            direction.small_unsized = direction.small_unsized.saturating_add(if sized { 0 } else { small });
+            // The first has none before it, though it may count as sequential.
+            let placed = counters.ordered().saturating_sub(1);
+            let random = placed.saturating_sub(counters.sequential);
+            if placed > 0 {
+                direction.placed = direction.placed.saturating_add(placed);
+                direction.random.merge(&Calls { count: random, bytes: 0, time_ns: share(counters.duration, random) });
+            }
+        }
+    }
+    for process in &run.processes {
+        let ranks = u64::from(process.reduction.ranks).max(1);
+        for def in process.whole.iter().filter(|def| def.layer == Layer::Posix) {
+            let sums = files.entry(def.file).or_default();
+            add_order(&mut sums.reads, &def.reads, ranks);
+            add_order(&mut sums.writes, &def.writes, ranks);
+        }
+    }
+}
+
+/// What was counted of the order of all accesses. The first of each rank has none before it.
+fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
+    let placed = order.known.saturating_sub(ranks);
+    let random = placed.saturating_sub(order.sequential);
+    direction.placed = direction.placed.saturating_add(placed);
+    let all = direction.all;
+    let time_ns = (u128::from(all.time_ns) * u128::from(random) / u128::from(all.count.max(1))) as u64;
+    direction.random.merge(&Calls { count: random, bytes: 0, time_ns: time_ns.min(all.time_ns) });
+}
+
+/// Calls in bins that end below or at `limit`. The bin that holds `limit` itself counts only if the mean is below it: requests
+/// of exactly 1 MiB share a bin with smaller ones.
+fn small_by_bins(counters: &Counters, limit: u64) -> u64 {
+    let mean = counters.bytes / counters.segments.max(1);
+    let bins = counters.sizes.iter().zip(SIZE_BOUNDS);
+    let below = bins.take_while(|(_, bound)| bound - 1 < limit || (bound - 1 == limit && mean < limit));
+    below.fold(0_u64, |sum, (count, _)| sum.saturating_add(*count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::counters::Previous;
+
+    #[test]
+    fn requests_of_exactly_the_limit_are_not_small() {
+        let folded = |length: u64| {
+            let mut counters = Counters::default();
+            (0..10).for_each(|_| counters.fold(&mut Previous::default(), -1, length, 0, 1));
+            counters
+        };
+        assert_eq!(small_by_bins(&folded(1 << 20), 1 << 20), 0);
+        assert_eq!(small_by_bins(&folded((1 << 20) - 1), 1 << 20), 10);
+        assert_eq!(small_by_bins(&folded(100), 1 << 20), 10);
+        assert_eq!(small_by_bins(&folded(200 << 10), 100 << 10), 0);
+    }
+}

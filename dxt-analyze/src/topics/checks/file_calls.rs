@@ -1,0 +1,122 @@
+//! What counts of calls tell of a file: who used it, how often it was opened, synced and sought in, and who moved the bytes of
+//! collective calls.
+
+use super::calls::is_collective;
+use super::sums::Calls;
+use crate::model::{Run, Stream, Within};
+use std::collections::BTreeMap;
+use trace_format::op::{Layer, OpClass};
+
+/// What was done to a file, whoever called.
+#[derive(Clone, Debug, Default)]
+pub struct FileCalls {
+    /// Syncs of the system.
+    pub syncs: Calls,
+    /// Seeks of the system.
+    pub seeks: Calls,
+    /// Reads of the system.
+    pub reads: Calls,
+    /// Writes of the system.
+    pub writes: Calls,
+    /// Opens, over all processes.
+    pub opens: Calls,
+    /// Closes, over all processes.
+    pub closes: Calls,
+    /// Most opens by one process, and which: index of the process.
+    pub most_opens: (u64, u32),
+    /// That process's reads and writes.
+    pub accesses_of_most: u64,
+    /// Bytes read by process, at the layer that the program called.
+    pub read_by: BTreeMap<u32, u64>,
+    /// Bytes written, likewise.
+    pub written_by: BTreeMap<u32, u64>,
+    /// Calls of the program that move its data for one rank alone.
+    pub alone: Calls,
+    /// Processes that called collective reads or writes on it.
+    pub collective_by: u32,
+    /// Among them those that then moved bytes: the aggregators, by process.
+    pub aggregators: Vec<u32>,
+}
+
+/// What one process did to a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ProcessFile {
+    syncs: Calls,
+    seeks: Calls,
+    reads: Calls,
+    writes: Calls,
+    opens: Calls,
+    closes: Calls,
+    read: u64,
+    written: u64,
+    touched: [bool; 2],
+    alone: Calls,
+    accesses: u64,
+    collective: bool,
+    moves_beneath: bool,
+}
+
+impl ProcessFile {
+    pub(super) fn add(&mut self, run: &Run, stream: &Stream, calls: &Calls) {
+        let op = run.op(stream);
+        if stream.failed {
+            return;
+        }
+        let called = stream.within() == Within::Nothing;
+        let posix = op.layer == Some(Layer::Posix);
+        match op.class {
+            Some(OpClass::Sync) if posix => self.syncs.merge(calls),
+            Some(OpClass::Seek) if posix => self.seeks.merge(calls),
+            Some(OpClass::Open) if called => self.opens.merge(calls),
+            Some(OpClass::Close) if called => self.closes.merge(calls),
+            Some(class @ (OpClass::Read | OpClass::Write)) => {
+                let reads = class == OpClass::Read;
+                if posix {
+                    if reads { self.reads.merge(calls) } else { self.writes.merge(calls) }
+                }
+                let collective = is_collective(op.mode, &op.name);
+                self.collective |= op.layer == Some(Layer::Mpiio) && collective;
+                self.moves_beneath |= posix && stream.nested && calls.bytes > 0;
+                if called {
+                    self.accesses = self.accesses.saturating_add(calls.count);
+                    let sum = if reads { &mut self.read } else { &mut self.written };
+                    *sum = sum.saturating_add(calls.bytes);
+                    if let Some(touched) = self.touched.get_mut(usize::from(!reads)) {
+                        *touched = true;
+                    }
+                }
+                // HDF5 decides for its own calls whether MPI-IO moves them together.
+                if !collective && !stream.nested && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)) {
+                    self.alone.merge(calls);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl FileCalls {
+    pub(super) fn add(&mut self, process: u32, is_one: bool, other: &ProcessFile) {
+        self.syncs.merge(&other.syncs);
+        self.seeks.merge(&other.seeks);
+        self.reads.merge(&other.reads);
+        self.writes.merge(&other.writes);
+        self.opens.merge(&other.opens);
+        self.closes.merge(&other.closes);
+        self.alone.merge(&other.alone);
+        if !is_one {
+            return;
+        }
+        if other.opens.count > self.most_opens.0 {
+            self.most_opens = (other.opens.count, process);
+            self.accesses_of_most = other.accesses;
+        }
+        let [read, wrote] = other.touched;
+        self.read_by.extend(read.then_some((process, other.read)));
+        self.written_by.extend(wrote.then_some((process, other.written)));
+        if other.collective {
+            self.collective_by = self.collective_by.saturating_add(1);
+            self.aggregators.extend(other.moves_beneath.then_some(process));
+        }
+    }
+}

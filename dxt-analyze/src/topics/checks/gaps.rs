@@ -1,0 +1,310 @@
+//! When processes are in calls: the time of the job in a fixed number of slots, and per slot how many processes made calls
+//! in it. A gap or a moment with one process only is seen if it is at least a slot long; gaps are then exact to the
+//! nanosecond, as each slot knows its first start and last end.
+
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+use trace_format::op::OpClass;
+
+/// Slots that the job's time is cut into.
+pub const SLOTS: usize = 1 << 16;
+
+/// One slot of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// Processes in any call.
+    pub processes: u32,
+    /// Processes in reads and writes that reach storage.
+    pub moving: u32,
+    /// Opens, closes, stats and other metadata calls that begin in it.
+    pub metadata: u32,
+    first: u64,
+    last: u64,
+    /// The process that was counted last, so that each counts once; processes come one after another.
+    seen: u32,
+    seen_moving: u32,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self { processes: 0, moving: 0, metadata: 0, first: u64::MAX, last: 0, seen: u32::MAX, seen_moving: u32::MAX }
+    }
+}
+
+/// Slots that a thread fills, process by process.
+#[derive(Clone, Debug, Default)]
+pub struct Slots {
+    slots: Vec<Slot>,
+    process: u32,
+    any: Done,
+    moving: Done,
+}
+
+impl Slots {
+    /// Goes on with a process.
+    fn of(&mut self, process: u32) {
+        if self.process != process {
+            (self.process, self.any, self.moving) = (process, Done::default(), Done::default());
+        }
+    }
+}
+
+/// Neighbouring slots in which the process was counted a moment ago: a call over many slots that follows another, or has others
+/// within it, looks at few of them again.
+#[derive(Clone, Debug, Default)]
+struct Done {
+    first: usize,
+    behind: usize,
+}
+
+impl Done {
+    /// Counts the process in the slots `first..=last` but those that are known to have it.
+    fn add(&mut self, slots: &mut [Slot], first: usize, last: usize, mut count: impl FnMut(&mut Slot)) {
+        if first >= self.first && last < self.behind {
+            return;
+        }
+        let behind = last + 1;
+        let mut each =
+            |range: std::ops::Range<usize>| slots.get_mut(range).unwrap_or_default().iter_mut().for_each(&mut count);
+        if first > self.behind || behind < self.first {
+            each(first..behind);
+            (self.first, self.behind) = (first, behind);
+            return;
+        }
+        if first < self.first {
+            each(first..self.first);
+        }
+        if behind > self.behind {
+            each(self.behind..behind);
+        }
+        (self.first, self.behind) = (self.first.min(first), self.behind.max(behind));
+    }
+}
+
+/// The analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeline {
+    /// Start of the first slot, ns since the job's start.
+    from: u64,
+    /// Length of a slot, ns.
+    width: u64,
+}
+
+impl Timeline {
+    /// Over the time in which `run` has segments.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        let heads = || {
+            run.processes.iter().flat_map(|process| process.blocks.iter().map(|block| (process.shift_ns, &block.head)))
+        };
+        let from = heads().map(|(shift, head)| shift.saturating_add(head.min_start)).min().unwrap_or(0);
+        let until = heads().map(|(shift, head)| shift.saturating_add(head.max_end)).max().unwrap_or(0);
+        Self { from, width: until.saturating_sub(from) / SLOTS as u64 + 1 }
+    }
+
+    /// Length of a slot, ns.
+    #[must_use]
+    pub fn width_ns(&self) -> u64 {
+        self.width
+    }
+
+    fn slot(&self, time: u64) -> usize {
+        ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
+    }
+}
+
+impl Analysis for Timeline {
+    type Partial = Slots;
+
+    fn start(&self) -> Slots {
+        Slots::default()
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Slots, block: &Block<'_>) {
+        partial.slots.resize(SLOTS, Slot::default());
+        partial.of(block.number);
+        let shift = block.process.shift_ns;
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+            let first = self.slot(start);
+            // Most calls end in the slot in which they began: no second division.
+            let last = if end - self.from.min(end) < (first as u64 + 1).saturating_mul(self.width) {
+                first
+            } else {
+                self.slot(end)
+            };
+            let metadata = matches!(
+                block.run.op(stream).class,
+                Some(OpClass::Open | OpClass::Close | OpClass::Metadata | OpClass::Lock | OpClass::Unlock)
+            );
+            if let Some(slot) = partial.slots.get_mut(first) {
+                slot.first = slot.first.min(start);
+                slot.metadata = slot.metadata.saturating_add(u32::from(metadata));
+            }
+            if let Some(slot) = partial.slots.get_mut(last) {
+                slot.last = slot.last.max(end);
+            }
+            partial.any.add(&mut partial.slots, first, last, |slot| {
+                if slot.seen != block.number {
+                    (slot.seen, slot.processes) = (block.number, slot.processes.saturating_add(1));
+                }
+            });
+            if stream.storage {
+                partial.moving.add(&mut partial.slots, first, last, |slot| {
+                    if slot.seen_moving != block.number {
+                        (slot.seen_moving, slot.moving) = (block.number, slot.moving.saturating_add(1));
+                    }
+                });
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Slots, other: Slots) {
+        if into.slots.is_empty() {
+            *into = other;
+            return;
+        }
+        for (mine, theirs) in into.slots.iter_mut().zip(other.slots) {
+            mine.processes = mine.processes.saturating_add(theirs.processes);
+            mine.moving = mine.moving.saturating_add(theirs.moving);
+            mine.metadata = mine.metadata.saturating_add(theirs.metadata);
+            (mine.first, mine.last) = (mine.first.min(theirs.first), mine.last.max(theirs.last));
+        }
+    }
+}
+
+/// A time in which no process was in a call, ns since the job's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Gap {
+    /// Where the last call before it ended.
+    pub start_ns: u64,
+    /// Where the next call began.
+    pub end_ns: u64,
+}
+
+impl Gap {
+    /// Its length, ns.
+    #[must_use]
+    pub fn ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// What the slots tell.
+#[derive(Clone, Debug, Default)]
+pub struct Phases {
+    /// Gaps of at least a slot, the longest first.
+    pub gaps: Vec<Gap>,
+    /// Their time, ns.
+    pub idle_ns: u64,
+    /// From the first call's start to the last one's end, ns.
+    pub span_ns: u64,
+    /// Slots in which exactly one process moves bytes, their time in ns.
+    pub alone_ns: u64,
+    /// Slots in which any does, likewise.
+    pub moving_ns: u64,
+    /// Most metadata calls per second, over a second or the span, and where that begins (ns since the job's start).
+    pub metadata_peak: (f64, u64),
+}
+
+/// Reads the slots.
+#[must_use]
+pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
+    let slots = &slots.slots;
+    let mut out = Phases::default();
+    let mut last_end = None;
+    let mut first_start = u64::MAX;
+    let mut idle = false;
+    for slot in slots {
+        if slot.processes == 0 {
+            idle = true;
+            continue;
+        }
+        if slot.first != u64::MAX {
+            first_start = first_start.min(slot.first);
+        }
+        if let Some(start_ns) = last_end.filter(|_| idle) {
+            out.gaps.push(Gap { start_ns, end_ns: slot.first });
+        }
+        idle = false;
+        last_end = last_end.max((slot.last > 0).then_some(slot.last));
+        let moves = |ns: &mut u64, counts: bool| *ns = ns.saturating_add(if counts { timeline.width } else { 0 });
+        moves(&mut out.alone_ns, slot.moving == 1);
+        moves(&mut out.moving_ns, slot.moving > 0);
+    }
+    out.span_ns = last_end.unwrap_or(0).saturating_sub(first_start);
+    out.idle_ns = out.gaps.iter().map(Gap::ns).sum();
+    out.gaps.sort_by_key(|gap| (std::cmp::Reverse(gap.ns()), gap.start_ns));
+    out.metadata_peak = peak(timeline, slots);
+    out
+}
+
+/// Most metadata calls per second in a window of a second, or of a slot if that is longer.
+fn peak(timeline: &Timeline, slots: &[Slot]) -> (f64, u64) {
+    let window = (1_000_000_000 / timeline.width).clamp(1, slots.len().max(1) as u64) as usize;
+    let seconds = (window as u64 * timeline.width).max(1_000_000_000) as f64 / 1e9;
+    let (mut sum, mut best) = (0_u64, (0_u64, 0_usize));
+    for (index, slot) in slots.iter().enumerate() {
+        sum += u64::from(slot.metadata);
+        if index >= window {
+            sum -= slots.get(index - window).map_or(0, |slot| u64::from(slot.metadata));
+        }
+        if sum > best.0 {
+            best = (sum, (index + 1).saturating_sub(window));
+        }
+    }
+    (best.0 as f64 / seconds, timeline.from.saturating_add(best.1 as u64 * timeline.width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_that_are_done_are_not_counted_again() {
+        let mut slots = vec![Slot::default(); 100];
+        let mut done = Done::default();
+        for (first, last) in [(5, 9), (7, 8), (10, 12), (3, 20), (50, 60), (22, 23), (0, 99)] {
+            done.add(&mut slots, first, last, |slot| slot.processes += 1);
+        }
+        let twice = |slot: usize| [3..=20, 50..=60].iter().any(|range| range.contains(&slot));
+        let found = slots.iter().enumerate().all(|(number, slot)| slot.processes == 1 + u32::from(twice(number)));
+        assert!(found);
+    }
+
+    fn filled(timeline: &Timeline, calls: &[(u64, u64)]) -> Slots {
+        let mut slots = vec![Slot::default(); SLOTS];
+        for &(start, end) in calls {
+            let (first, last) = (timeline.slot(start), timeline.slot(end));
+            slots[first].first = slots[first].first.min(start);
+            slots[last].last = slots[last].last.max(end);
+            slots[first].metadata += 1;
+            slots[first..=last].iter_mut().for_each(|slot| slot.processes += 1);
+        }
+        Slots { slots, ..Slots::default() }
+    }
+
+    #[test]
+    fn gaps_are_exact_and_sorted_by_length() {
+        let timeline = Timeline { from: 1000, width: 10 };
+        let slots = filled(&timeline, &[(1003, 1100), (1050, 1207), (1222, 1260), (1255, 1261), (5007, 5009)]);
+        let found = phases(&timeline, &slots);
+        assert_eq!(found.gaps.first(), Some(&Gap { start_ns: 1261, end_ns: 5007 }));
+        assert_eq!(found.gaps.get(1), Some(&Gap { start_ns: 1207, end_ns: 1222 }));
+        assert_eq!((found.gaps.len(), found.idle_ns, found.span_ns), (2, 3746 + 15, 4006));
+    }
+
+    #[test]
+    fn the_peak_is_over_a_second() {
+        let timeline = Timeline { from: 0, width: 250_000_000 };
+        let calls: Vec<(u64, u64)> = (0..40).map(|i| (2_100_000_000 + i, 2_100_000_001 + i)).collect();
+        let slots = filled(&timeline, &[calls, vec![(2_900_000_000, 2_900_000_001), (0, 1)]].concat());
+        // The window that first holds all of them ends with the slot of the last.
+        assert_eq!(phases(&timeline, &slots).metadata_peak, (41.0, 2_000_000_000));
+    }
+}

@@ -1,0 +1,198 @@
+//! Checks of the interfaces that the program uses: C streams, MPI-IO, its collective and nonblocking calls, and who writes for
+//! whom.
+
+use super::calls::Forms;
+use super::result::{Amount, Said, Verdicts};
+use super::{Measured, percent, share};
+use crate::findings::{Code, Severity};
+use crate::text::units;
+use std::collections::BTreeSet;
+use trace_format::meta::HintOrigin;
+
+pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
+    stdio(measured, out);
+    mpi_io(measured, out);
+    let calls = &measured.calls;
+    collective(measured, out, "collective reads", Code::NoCollectiveReads, &calls.mpi_reads, "MPI_File_read_at_all");
+    collective(
+        measured,
+        out,
+        "collective writes",
+        Code::NoCollectiveWrites,
+        &calls.mpi_writes,
+        "MPI_File_write_at_all",
+    );
+    blocking(measured, out);
+    aggregators(measured, out);
+    memory(measured, out);
+}
+
+fn stdio(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("bytes through C streams", Code::StdioShare, m.least.stdio_share);
+    let all = m.calls.reads.bytes.saturating_add(m.calls.writes.bytes);
+    if all == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no bytes moved");
+    }
+    let part = share(m.calls.stdio.bytes, all);
+    let said = (part > least).then(|| Said {
+        severity: m.severity(m.calls.stdio.time_ns),
+        title: format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(part)),
+        evidence: vec![format!(
+            "{} in {} calls, {} in them",
+            units::bytes(m.calls.stdio.bytes),
+            units::count(m.calls.stdio.count),
+            units::duration(m.calls.stdio.time_ns)
+        )],
+        cost_ns: None,
+        hint: "move large data with read and write, MPI-IO or HDF5; or give the streams a buffer of a stripe with setvbuf(3)"
+            .into(),
+    });
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} moved", units::bytes(all)), said);
+}
+
+fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("MPI-IO in an MPI program", Code::NoMpiIo, Amount::Count(1));
+    let ranks = m.run.info.mpi.as_ref().map_or(0, |mpi| mpi.ranks);
+    if ranks < 2 {
+        return out.skip(check, code, least, "the program has fewer than two MPI ranks");
+    }
+    // Files of one rank each gain nothing from MPI-IO.
+    let by_hand = |file: &super::file_calls::FileCalls| {
+        let several = file.read_by.len() > 1 || file.written_by.len() > 1;
+        if several { file.alone.bytes } else { 0 }
+    };
+    let count = m.calls.mpi_reads.count().saturating_add(m.calls.mpi_writes.count());
+    let shared = m.most(&m.calls.files, by_hand);
+    let said = (count == 0 && !shared.is_empty()).then(|| Said {
+        severity: Severity::Info,
+        title: format!("{ranks} ranks share files and none of them uses MPI-IO"),
+        evidence: shared
+            .iter()
+            .map(|(file, bytes)| format!("{}: {} by single ranks", m.name(*file), units::bytes(*bytes)))
+            .collect(),
+        cost_ns: None,
+        hint: "let MPI_File_write_at_all and MPI_File_read_at_all (or parallel HDF5) gather the ranks' parts into large requests"
+            .into(),
+    });
+    out.add(check, code, Amount::Count(count), least, format!("{ranks} ranks"), said);
+}
+
+fn collective(
+    m: &Measured<'_>,
+    out: &mut Verdicts,
+    check: &'static str,
+    code: Code,
+    forms: &Forms,
+    call: &'static str,
+) {
+    let least = Amount::Ratio(m.least.collective_share);
+    let all = forms.count();
+    if all == 0 {
+        return out.skip(check, code, least, "no such MPI-IO calls");
+    }
+    if m.single_rank() {
+        return out.skip(check, code, least, "the program has one rank");
+    }
+    let part = share(forms.collective.count, all);
+    let said = (part < m.least.collective_share && all > m.least.collective_min).then(|| Said {
+        severity: m.severity(forms.independent.time_ns),
+        title: format!("{} of {} MPI-IO calls are collective", percent(part), units::count(all)),
+        evidence: m
+            .most(&forms.independent_files, |calls| calls.count)
+            .iter()
+            .map(|(file, count)| format!("{}: {} independent ones", m.name(*file), units::count(*count)))
+            .collect(),
+        cost_ns: None,
+        hint: format!(
+            "where all ranks move data at the same step, call {call} (in HDF5: H5Pset_dxpl_mpio with H5FD_MPIO_COLLECTIVE)"
+        ),
+    });
+    let looked = format!("{} calls, {} independent", units::count(all), units::duration(forms.independent.time_ns));
+    out.add(check, code, Amount::Ratio(part), least, looked, said);
+}
+
+fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("nonblocking MPI-IO", Code::BlockingOnly, Amount::Ratio(m.least.idle_share));
+    let (reads, writes) = (&m.calls.mpi_reads, &m.calls.mpi_writes);
+    let all = reads.count().saturating_add(writes.count());
+    let nonblocking = reads.nonblocking.count.saturating_add(writes.nonblocking.count);
+    if all == 0 {
+        return out.skip(check, code, least, "no MPI-IO reads or writes");
+    }
+    if let Some(why) = m.no_segments() {
+        return out.skip(check, code, least, why);
+    }
+    let idle = share(m.phases.idle_ns, m.phases.span_ns);
+    let said = (nonblocking == 0 && idle >= m.least.idle_share && m.phases.gaps.len() > 1).then(|| Said {
+        severity: Severity::Info,
+        title: format!("no MPI-IO call overlaps with the {} that lie between phases of I/O", units::duration(m.phases.idle_ns)),
+        evidence: vec![format!("{} blocking calls, {} gaps", units::count(all), units::count(m.phases.gaps.len() as u64))],
+        cost_ns: None,
+        hint: "start them with MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and \
+               compute before MPI_Wait"
+            .into(),
+    });
+    let looked = format!("{} calls, {} nonblocking", units::count(all), units::count(nonblocking));
+    out.add(check, code, Amount::Ratio(idle), least, looked, said);
+}
+
+fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code) = ("nodes with an aggregator", Code::FewAggregators);
+    let least = Amount::Ratio(m.least.aggregator_nodes_share);
+    if let Some(why) = m.no_ranks() {
+        return out.skip(check, code, least, why);
+    }
+    let Some(nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
+    let used = |processes: &[u32]| {
+        let nodes = processes.iter().filter_map(|process| m.run.processes.get(*process as usize));
+        nodes.map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64
+    };
+    let mut worst: Option<(f64, u32, u64, usize)> = None;
+    for (file, calls) in m.calls.files.iter().filter(|(_, calls)| calls.collective_by > 1) {
+        let on = used(&calls.aggregators);
+        let part = share(on, nodes);
+        if on > 0 && worst.is_none_or(|(least, ..)| part < least) {
+            worst = Some((part, *file, on, calls.aggregators.len()));
+        }
+    }
+    let Some((part, file, on, count)) = worst else {
+        return out.skip(check, code, least, "no collective call was seen to move bytes through POSIX");
+    };
+    let said = (nodes > 1 && part < m.least.aggregator_nodes_share).then(|| {
+        let hints = m.run.hints.iter().filter(|hint| hint.file == file && hint.origin == HintOrigin::InEffect);
+        let hints = hints.filter(|hint| hint.key == "cb_nodes" || hint.key == "cb_config_list");
+        let mut evidence =
+            vec![format!("{}: {count} ranks on {on} of {nodes} nodes move the bytes of all", m.name(file))];
+        evidence.extend(hints.map(|hint| format!("{} = {}", hint.key, hint.value)));
+        Said {
+            severity: Severity::Warn,
+            title: format!("collective calls use the network of {on} of {nodes} nodes"),
+            evidence,
+            cost_ns: None,
+            hint: format!("set the MPI-IO hints cb_nodes to {nodes} or a multiple, and cb_config_list to *:1"),
+        }
+    });
+    out.add(check, code, Amount::Ratio(part), least, format!("{nodes} nodes"), said);
+}
+
+fn memory(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("alignment in memory", Code::MemoryUnaligned, m.least.memory_unaligned_share);
+    let (known, unaligned) = m.memory;
+    if known == 0 {
+        return out.skip(
+            check,
+            code,
+            Amount::Ratio(least),
+            "only counters record it: DXT_ENABLE=counters, or a Darshan log",
+        );
+    }
+    let part = share(unaligned, known);
+    let said = (part > least).then(|| Said {
+        severity: Severity::Info,
+        title: format!("{} of reads and writes begin off a multiple of 8 bytes in memory", percent(part)),
+        evidence: vec![format!("{} of {} accesses", units::count(unaligned), units::count(known))],
+        cost_ns: None,
+        hint: "allocate buffers with posix_memalign(3); direct I/O needs that anyway".into(),
+    });
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} accesses", units::count(known)), said);
+}

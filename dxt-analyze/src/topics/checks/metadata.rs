@@ -1,0 +1,173 @@
+//! Checks of calls that move no data: opens, closes, stats, locks.
+
+use super::result::{Amount, Said, Verdicts};
+use super::{Measured, percent, share};
+use crate::findings::{Code, Severity};
+use crate::limits::NAMED_EXAMPLES;
+use crate::text::units;
+
+pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
+    time_per_rank(measured, out);
+    share_of_time(measured, out);
+    repeated(measured, out);
+    per_access(measured, out);
+    failed(measured, out);
+    rate(measured, out);
+}
+
+const HINT: &str = "open a file once and keep it open; let one rank open and stat and tell the others; use fewer, larger files or a container \
+                    (HDF5, ADIOS)";
+
+fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("metadata time of a rank", Code::MetadataTime, seconds(m.least.metadata_rank_s));
+    if m.run.reduced_ranks() > 0 {
+        return out.skip(check, code, Amount::Ns(least), "ranks were reduced to one record");
+    }
+    let mut ranks: Vec<(u64, u32)> =
+        m.calls.ranks.iter().map(|(process, rank)| (rank.metadata.time_ns, *process)).collect();
+    ranks.sort_by_key(|&(ns, process)| (std::cmp::Reverse(ns), process));
+    let Some(&(most, _)) = ranks.first() else { return out.skip(check, code, Amount::Ns(least), "no calls") };
+    let slow: Vec<_> = ranks.iter().filter(|(ns, _)| *ns > least).collect();
+    let cost = slow.iter().fold(0_u64, |sum, (ns, _)| sum.saturating_add(*ns));
+    let said = (!slow.is_empty()).then(|| Said {
+        severity: m.severity(cost),
+        title: format!("{} rank(s) spend more than {} in metadata calls", slow.len(), units::duration(least)),
+        evidence: slow
+            .iter()
+            .take(NAMED_EXAMPLES)
+            .map(|(ns, process)| format!("{}: {}", m.run.process_name(*process), units::duration(*ns)))
+            .collect(),
+        cost_ns: Some(cost),
+        hint: HINT.into(),
+    });
+    out.add(check, code, Amount::Ns(most), Amount::Ns(least), format!("{} ranks", ranks.len()), said);
+}
+
+fn seconds(value: f64) -> u64 {
+    (value * 1e9) as u64
+}
+
+fn share_of_time(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("metadata's share of I/O time", Code::MetadataShare, m.least.metadata_share);
+    let calls = &m.calls;
+    if calls.all.time_ns == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no calls");
+    }
+    let part = share(calls.metadata.time_ns, calls.all.time_ns);
+    let said = (part >= least && calls.metadata.count >= m.least.metadata_min).then(|| Said {
+        severity: Severity::Warn,
+        title: format!("{} of the time in I/O calls is spent in metadata calls", percent(part)),
+        evidence: m
+            .most(&calls.files, |file| file.opens.time_ns.saturating_add(file.closes.time_ns))
+            .into_iter()
+            .map(|(file, ns)| format!("{}: {} in opens and closes", m.name(file), units::duration(ns)))
+            .collect(),
+        cost_ns: Some(calls.metadata.time_ns),
+        hint: HINT.into(),
+    });
+    let looked = format!("{} calls, {}", units::count(calls.metadata.count), units::duration(calls.metadata.time_ns));
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+}
+
+fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("opens of one file by one process", Code::RepeatedOpens, m.least.opens_per_file);
+    let files = m.most(&m.calls.files, |file| file.most_opens.0);
+    let Some(&(_, most)) = files.first() else { return out.skip(check, code, Amount::Count(least), "no opens") };
+    let often = m.calls.files.values().filter(|file| file.most_opens.0 >= least);
+    let cost = often
+        .clone()
+        .fold(0_u64, |sum, file| sum.saturating_add(file.opens.time_ns).saturating_add(file.closes.time_ns));
+    let said = (most >= least).then(|| Said {
+        severity: m.severity(cost),
+        title: format!("{} file(s) are opened {} times or more by one process", often.count(), units::count(least)),
+        evidence: files
+            .iter()
+            .filter(|(_, count)| *count >= least)
+            .filter_map(|(id, count)| {
+                let file = m.calls.files.get(id)?;
+                Some(format!(
+                    "{}: {} times by {}, which reads or writes it {} times",
+                    m.name(*id),
+                    units::count(*count),
+                    m.run.process_name(file.most_opens.1),
+                    units::count(file.accesses_of_most)
+                ))
+            })
+            .collect(),
+        cost_ns: Some(cost),
+        hint: "keep it open between accesses: each open asks the metadata server, and closing writes the cache back"
+            .into(),
+    });
+    out.add(
+        check,
+        code,
+        Amount::Count(most),
+        Amount::Count(least),
+        format!("{} opens", units::count(m.calls.opens.count)),
+        said,
+    );
+}
+
+fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("reads and writes per open", Code::OpenPerAccess, m.least.accesses_per_open);
+    let opens = &m.calls.opens;
+    if opens.count == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no opens");
+    }
+    let data = m.calls.reads.count.saturating_add(m.calls.writes.count);
+    let ratio = data as f64 / opens.count as f64;
+    let cost = m.calls.metadata.time_ns;
+    let said = (ratio <= least && opens.count >= m.least.metadata_min).then(|| Said {
+        severity: m.severity(cost),
+        title: format!("{} opens for {} reads and writes", units::count(opens.count), units::count(data)),
+        evidence: m
+            .most(&m.calls.files, |file| file.opens.count)
+            .into_iter()
+            .map(|(file, count)| format!("{}: {} opens", m.name(file), units::count(count)))
+            .collect(),
+        cost_ns: Some(cost),
+        hint: "pack small files into one (HDF5, tar with an index, a database), or keep files open".into(),
+    });
+    let looked = format!("{} opens, {} reads and writes", units::count(opens.count), units::count(data));
+    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+}
+
+fn failed(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("opens that fail", Code::FailedOpens, m.least.failed_opens_share);
+    let failed = &m.calls.failed_opens;
+    let all = m.calls.opens.count.saturating_add(failed.count);
+    if all == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no opens");
+    }
+    let part = share(failed.count, all);
+    let said = (part >= least && failed.count >= m.least.failed_opens_min).then(|| Said {
+        severity: m.severity(failed.time_ns),
+        title: format!("{} of {} opens fail", units::count(failed.count), units::count(all)),
+        evidence: m
+            .most(&m.calls.failed_files, |count| *count)
+            .into_iter()
+            .map(|(file, count)| format!("{}: {} times", m.name(file), units::count(count)))
+            .collect(),
+        cost_ns: Some(failed.time_ns),
+        hint: "they search: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), remember what is absent, put packages into one image"
+            .into(),
+    });
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} opens", units::count(all)), said);
+}
+
+fn rate(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("metadata calls per second, at most", Code::MetadataRate, m.least.metadata_rate);
+    if let Some(why) = m.no_segments() {
+        return out.skip(check, code, Amount::PerSecond(least), why);
+    }
+    let (peak, at) = m.phases.metadata_peak;
+    let said = (peak >= least).then(|| Said {
+        severity: Severity::Warn,
+        title: format!("up to {} metadata calls per second", units::count(peak as u64)),
+        evidence: vec![format!("in the second from {} on", units::seconds(at))],
+        cost_ns: None,
+        hint: HINT.into(),
+    });
+    let looked = format!("{} metadata calls", units::count(m.calls.metadata.count));
+    out.add(check, code, Amount::PerSecond(peak), Amount::PerSecond(least), looked, said);
+}

@@ -1,0 +1,71 @@
+//! Checks of time: when nobody does I/O, and when only one process does.
+
+use super::result::{Amount, Said, Verdicts};
+use super::{Measured, percent, share};
+use crate::findings::{Code, Severity};
+use crate::limits::NAMED_EXAMPLES;
+use crate::text::units;
+
+pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
+    idle(measured, out);
+    alone(measured, out);
+}
+
+fn idle(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("time in which no process is in a call", Code::IdleGaps, m.least.idle_share);
+    if let Some(why) = m.no_segments() {
+        return out.skip(check, code, Amount::Ratio(least), why);
+    }
+    let phases = &m.phases;
+    let part = share(phases.idle_ns, phases.span_ns);
+    let said = (part >= least && phases.span_ns >= m.least.phases_min_ns).then(|| Said {
+        severity: Severity::Info,
+        title: format!("between its first and last call the job does no I/O for {} ({})", units::duration(phases.idle_ns), percent(part)),
+        evidence: phases
+            .gaps
+            .iter()
+            .take(NAMED_EXAMPLES)
+            .map(|gap| format!("{} from {} to {}", units::duration(gap.ns()), units::seconds(gap.start_ns), units::seconds(gap.end_ns)))
+            .collect(),
+        cost_ns: None,
+        hint: "if the program computes there, I/O could go on meanwhile: nonblocking calls, a thread that writes, or node-local buffers \
+               that drain"
+            .into(),
+    });
+    let looked = format!("{} gaps in {}", units::count(phases.gaps.len() as u64), units::duration(phases.span_ns));
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+}
+
+fn alone(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("time in which one process alone moves bytes", Code::Serialised, m.least.serial_share);
+    if let Some(why) = m.no_segments().or_else(|| m.no_ranks()) {
+        return out.skip(check, code, Amount::Ratio(least), why);
+    }
+    let phases = &m.phases;
+    if phases.moving_ns == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no bytes moved");
+    }
+    let part = share(phases.alone_ns, phases.moving_ns);
+    let movers = m.calls.ranks.values().filter(|rank| rank.data.count > 0).count();
+    let said = (part >= least && phases.alone_ns >= m.least.phases_min_ns).then(|| Said {
+        severity: if share(phases.alone_ns, phases.span_ns) >= m.least.high_cost_share { Severity::Warn } else { Severity::Info },
+        title: format!("for {} of the time in which bytes move, only one process moves them", percent(part)),
+        evidence: vec![format!(
+            "{} of {}; {movers} processes read or write in the whole run",
+            units::duration(phases.alone_ns),
+            units::duration(phases.moving_ns)
+        )],
+        cost_ns: None,
+        hint: "let ranks move their parts at the same time: look for one rank that does all, turns that are passed around, or a single \
+               aggregator (cb_nodes)"
+            .into(),
+    });
+    out.add(
+        check,
+        code,
+        Amount::Ratio(part),
+        Amount::Ratio(least),
+        format!("{} of moving bytes", units::duration(phases.moving_ns)),
+        said,
+    );
+}

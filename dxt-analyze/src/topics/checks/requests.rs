@@ -1,0 +1,303 @@
+//! Checks of the single requests: their mix, sizes, order, and what stands between them.
+
+use super::result::{Amount, Said, Verdicts};
+use super::sums::{Direction, FileSums};
+use super::{Measured, percent, share};
+use crate::findings::{Code, Severity};
+use crate::text::units;
+
+pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
+    mix(measured, out);
+    for which in [&READS, &WRITES] {
+        small(measured, out, which);
+        shared_small(measured, out, which);
+        random(measured, out, which);
+        runs(measured, out, which);
+    }
+    slow_writes(measured, out);
+    syncs(measured, out);
+    seeks(measured, out);
+}
+
+/// Reads or writes.
+struct Which {
+    word: &'static str,
+    of: fn(&FileSums) -> &Direction,
+    small: (&'static str, Code),
+    shared: (&'static str, Code),
+    random: (&'static str, Code),
+    runs: (&'static str, Code),
+}
+
+static READS: Which = Which {
+    word: "reads",
+    of: |sums| &sums.reads,
+    small: ("small reads", Code::SmallReads),
+    shared: ("small reads of shared files", Code::SmallSharedReads),
+    random: ("random reads", Code::RandomReads),
+    runs: ("small reads in a row", Code::ReadRuns),
+};
+
+static WRITES: Which = Which {
+    word: "writes",
+    of: |sums| &sums.writes,
+    small: ("small writes", Code::SmallWrites),
+    shared: ("small writes to shared files", Code::SmallSharedWrites),
+    random: ("random writes", Code::RandomWrites),
+    runs: ("small writes in a row", Code::WriteRuns),
+};
+
+fn mix(m: &Measured<'_>, out: &mut Verdicts) {
+    let (reads, writes) = (&m.calls.reads, &m.calls.writes);
+    let least = m.least.intensive_share;
+    for (check, code, read, write, show) in [
+        ("reads against writes, calls", Code::CallMix, reads.count, writes.count, units::count as fn(u64) -> String),
+        ("reads against writes, bytes", Code::ByteMix, reads.bytes, writes.bytes, units::bytes),
+    ] {
+        let all = read.saturating_add(write);
+        if all == 0 {
+            out.skip(check, code, Amount::Ratio(least), "no reads or writes");
+            continue;
+        }
+        let apart = share(read.abs_diff(write), all);
+        let kind = if read > write { "reads more than it writes" } else { "writes more than it reads" };
+        let said = (apart > least).then(|| Said {
+            severity: Severity::Info,
+            title: format!("the program {kind}: {} read, {} written", show(read), show(write)),
+            evidence: Vec::new(),
+            cost_ns: None,
+            hint: "nothing to change: it tells which side of the file system to tune first".into(),
+        });
+        out.add(check, code, Amount::Ratio(apart), Amount::Ratio(least), show(all), said);
+    }
+}
+
+fn sum(m: &Measured<'_>, which: &Which, only: impl Fn(&u32) -> bool) -> Direction {
+    let mut all = Direction::default();
+    m.files.iter().filter(|(file, _)| only(file)).for_each(|(_, sums)| all.merge((which.of)(sums)));
+    all
+}
+
+fn small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
+    let (check, code) = which.small;
+    small_of(m, out, which, check, code, &|_| true, "");
+}
+
+fn shared_small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
+    let (check, code) = which.shared;
+    let shared =
+        |file: &u32| m.calls.files.get(file).is_some_and(|file| file.read_by.len() > 1 || file.written_by.len() > 1);
+    if let Some(why) = m.no_ranks() {
+        return out.skip(check, code, Amount::Ratio(m.least.small_share), why);
+    }
+    small_of(m, out, which, check, code, &shared, " of files that several ranks share");
+}
+
+fn small_of(
+    m: &Measured<'_>,
+    out: &mut Verdicts,
+    which: &Which,
+    check: &'static str,
+    code: Code,
+    only: &dyn Fn(&u32) -> bool,
+    of_what: &str,
+) {
+    let least = Amount::Ratio(m.least.small_share);
+    let all = sum(m, which, only);
+    if all.all.count == 0 {
+        return out.skip(check, code, least, "there are none");
+    }
+    let part = share(all.small.count, all.all.count);
+    let limit = units::bytes(m.least.small_request_bytes);
+    let said = (part > m.least.small_share && all.small.count > m.least.small_min).then(|| Said {
+        severity: m.severity(all.small.time_ns),
+        title: format!("{} of {}{of_what} move less than {limit} each", percent(part), which.word),
+        evidence: m
+            .most(&m.files, |sums| (which.of)(sums).small.count)
+            .into_iter()
+            .filter(|(file, _)| only(file))
+            .map(|(file, count)| {
+                let direction = m.files.get(&file).map(|sums| *(which.of)(sums)).unwrap_or_default();
+                let small = direction.small;
+                let mean = match direction.small_unsized {
+                    0 => format!(" of {} on average", units::bytes(small.bytes / count)),
+                    _ => String::new(),
+                };
+                format!("{}: {} small ones{mean}, {}", m.name(file), units::count(count), units::duration(small.time_ns))
+            })
+            .collect(),
+        cost_ns: None,
+        hint: if m.single_rank() {
+            "gather them: a buffer in the program, larger HDF5 chunks or a chunk cache".into()
+        } else {
+            "gather them: a buffer in the program, collective MPI-IO, larger HDF5 chunks or a chunk cache; below MPI-IO, \
+             raise cb_buffer_size"
+                .into()
+        },
+    });
+    let looked = format!("{} {}, {} small", units::count(all.all.count), which.word, units::count(all.small.count));
+    out.add(check, code, Amount::Ratio(part), least, looked, said);
+}
+
+fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
+    let (check, code) = which.random;
+    let least = Amount::Ratio(m.least.random_share);
+    let all = sum(m, which, |_| true);
+    if all.placed == 0 {
+        return out.skip(check, code, least, "none has an earlier one to compare with");
+    }
+    let part = share(all.random.count, all.placed);
+    let said = (part > m.least.random_share && all.random.count > m.least.random_min).then(|| Said {
+        severity: m.severity(all.random.time_ns),
+        title: format!("{} of {} begin before the end of the thread's previous one", percent(part), which.word),
+        evidence: m
+            .most(&m.files, |sums| (which.of)(sums).random.count)
+            .into_iter()
+            .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
+            .collect(),
+        cost_ns: None,
+        hint: if m.single_rank() {
+            "sort requests by offset before they are made".into()
+        } else {
+            "sort requests by offset before they are made, or let collective MPI-IO do so".into()
+        },
+    });
+    let looked = format!("{} {}, {} random", units::count(all.placed), which.word, units::count(all.random.count));
+    out.add(check, code, Amount::Ratio(part), least, looked, said);
+}
+
+fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
+    let (check, code) = which.runs;
+    let least = Amount::Count(m.least.saved_calls_min);
+    if let Some(why) = m.no_segments() {
+        return out.skip(check, code, least, why);
+    }
+    let all = sum(m, which, |_| true);
+    let said = (all.saved >= m.least.saved_calls_min).then(|| Said {
+        severity: m.severity(all.saved_ns),
+        title: format!(
+            "{} small {} in {} runs could be {}",
+            units::count(all.in_runs.count),
+            which.word,
+            units::count(all.runs),
+            units::count(all.in_runs.count.saturating_sub(all.saved))
+        ),
+        evidence: m
+            .most(&m.files, |sums| (which.of)(sums).saved)
+            .into_iter()
+            .map(|(file, saved)| {
+                let one = m.files.get(&file).and_then(|sums| (which.of)(sums).longest_run);
+                let longest = one.map_or(String::new(), |run| {
+                    format!(
+                        "; the longest, {} of {} together, by {}",
+                        units::count(run.amount),
+                        units::bytes(run.length),
+                        m.place(&run)
+                    )
+                });
+                format!("{}: {} calls to save{longest}", m.name(file), units::count(saved))
+            })
+            .collect(),
+        cost_ns: Some(all.saved_ns),
+        hint: format!(
+            "each begins where the last ended: gather them in a buffer and make one call per {}",
+            units::bytes(m.least.small_request_bytes)
+        ),
+    });
+    let looked = format!("{} runs of {} {}", units::count(all.runs), units::count(all.in_runs.count), which.word);
+    out.add(check, code, Amount::Count(all.saved), least, looked, said);
+}
+
+fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("small writes at storage's pace", Code::SlowSmallWrites, m.least.slow_small_share);
+    if let Some(why) = m.no_segments() {
+        return out.skip(check, code, Amount::Ratio(least), why);
+    }
+    let all = sum(m, &WRITES, |_| true);
+    if all.small.count == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no small writes");
+    }
+    let part = share(all.slow_small.count, all.small.count);
+    let said = (part >= least && all.slow_small.count >= m.least.sync_min).then(|| Said {
+        severity: m.severity(all.slow_small.time_ns),
+        title: format!(
+            "{} of small writes take {} or more: they wait for storage as with O_SYNC or O_DIRECT",
+            percent(part),
+            units::duration(m.least.slow_small_ns)
+        ),
+        evidence: m
+            .most(&m.files, |sums| sums.writes.slow_small.time_ns)
+            .into_iter()
+            .map(|(file, ns)| format!("{}: {} in them", m.name(file), units::duration(ns)))
+            .collect(),
+        cost_ns: Some(all.slow_small.time_ns),
+        hint: "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that are passed around (`stripes`), or a full page cache"
+            .into(),
+    });
+    let looked = format!("{} small writes", units::count(all.small.count));
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+}
+
+fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("syncs per write", Code::SyncPerWrite, m.least.sync_share);
+    // Per file: a log that is synced must not hide behind large files that are not.
+    let files = || m.calls.files.iter().filter(|(_, file)| file.syncs.count > 0);
+    let worst = files().max_by_key(|(file, calls)| (calls.syncs.count, std::cmp::Reverse(**file)));
+    let Some((&file, calls)) = worst else { return out.skip(check, code, Amount::Ratio(least), "no syncs") };
+    let ratio = calls.syncs.count as f64 / calls.writes.count.max(1) as f64;
+    let bad = |calls: &super::file_calls::FileCalls| {
+        calls.syncs.count >= m.least.sync_min && calls.syncs.count as f64 >= least * calls.writes.count as f64
+    };
+    let found: Vec<_> = files().filter(|(_, calls)| bad(calls)).collect();
+    let cost = found.iter().fold(0_u64, |sum, (_, calls)| sum.saturating_add(calls.syncs.time_ns));
+    let said = (!found.is_empty()).then(|| Said {
+        severity: m.severity(cost),
+        title: format!("{} file(s) are synced at every write or two", found.len()),
+        evidence: found
+            .iter()
+            .take(crate::limits::NAMED_EXAMPLES)
+            .map(|(file, calls)| {
+                format!(
+                    "{}: {} syncs for {} writes, {}",
+                    m.name(**file),
+                    units::count(calls.syncs.count),
+                    units::count(calls.writes.count),
+                    units::duration(calls.syncs.time_ns)
+                )
+            })
+            .collect(),
+        cost_ns: Some(cost),
+        hint: "sync once per step or checkpoint: fsync(2) waits for all that was written (SQLite: one transaction around many \
+               statements)"
+            .into(),
+    });
+    let looked = format!("{}: {} syncs", m.name(file), units::count(calls.syncs.count));
+    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+}
+
+fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("seeks per read or write", Code::SeekPerAccess, m.least.seek_share);
+    let (mut count, mut time, mut data) = (0_u64, 0_u64, 0_u64);
+    for file in m.calls.files.values().filter(|file| file.seeks.count > 0) {
+        count = count.saturating_add(file.seeks.count);
+        time = time.saturating_add(file.seeks.time_ns);
+        data = data.saturating_add(file.reads.count).saturating_add(file.writes.count);
+    }
+    if count == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no seeks");
+    }
+    let ratio = count as f64 / data.max(1) as f64;
+    let said = (ratio >= least && count >= m.least.seek_min).then(|| Said {
+        severity: m.severity(time),
+        title: format!("{} seeks for {} reads and writes", units::count(count), units::count(data)),
+        evidence: m
+            .most(&m.calls.files, |file| file.seeks.count)
+            .into_iter()
+            .map(|(file, seeks)| format!("{}: {} seeks", m.name(file), units::count(seeks)))
+            .collect(),
+        cost_ns: Some(time),
+        hint: "give the offset with the call: pread(2), pwrite(2), MPI_File_read_at; one call instead of two".into(),
+    });
+    let looked = format!("{} seeks, {} reads and writes of the same files", units::count(count), units::count(data));
+    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+}

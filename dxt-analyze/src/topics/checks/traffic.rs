@@ -1,0 +1,233 @@
+//! Checks of bytes that move more often than they must, which only offsets can prove.
+
+use super::result::{Amount, Said, Verdicts};
+use super::sums::{Again, FileSums};
+use super::{Measured, percent, share};
+use crate::findings::{Code, Severity};
+use crate::limits::NAMED_EXAMPLES;
+use crate::text::units;
+
+pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
+    let what = "the trace has no single operations";
+    if measured.no_segments().is_some() {
+        for (check, code) in [
+            (REREAD.check, REREAD.code),
+            ("bytes that several ranks read", Code::CommonReads),
+            (READ_BACK.check, READ_BACK.code),
+            (OVERWRITTEN.check, OVERWRITTEN.code),
+            ("bytes that MPI-IO read unasked", Code::Unasked),
+        ] {
+            out.skip(check, code, Amount::Ratio(measured.least.traffic_share), what);
+        }
+        return;
+    }
+    again(measured, out, &REREAD);
+    common(measured, out);
+    again(measured, out, &READ_BACK);
+    again(measured, out, &OVERWRITTEN);
+    sieving(measured, out);
+}
+
+/// A kind of bytes that move again.
+struct Kind {
+    check: &'static str,
+    code: Code,
+    of: fn(&FileSums) -> &Again,
+    all: fn(&FileSums) -> u64,
+    /// Whether what other processes wrote in between would make it needful.
+    needs_own_file: bool,
+    costs: bool,
+    title: &'static str,
+    hint: &'static str,
+}
+
+static REREAD: Kind = Kind {
+    check: "bytes that a process reads again",
+    code: Code::Reread,
+    of: |sums| &sums.reread,
+    all: |sums| sums.read.bytes,
+    needs_own_file: true,
+    costs: true,
+    title: "of the bytes read had been read before by the same process",
+    hint: "keep them in memory, or read in the order of the file; the page cache serves them only while they stay in it",
+};
+
+static READ_BACK: Kind = Kind {
+    check: "bytes that a process reads back",
+    code: Code::ReadBack,
+    of: |sums| &sums.read_back,
+    all: |sums| sums.read.bytes,
+    needs_own_file: true,
+    costs: true,
+    title: "of the bytes read had been written by the same process",
+    hint: "keep in memory what is needed again, or put it on node-local storage: on a parallel file system reading back may wait for \
+           the writing",
+};
+
+static OVERWRITTEN: Kind = Kind {
+    check: "bytes that a process writes again",
+    code: Code::Overwritten,
+    of: |sums| &sums.overwritten,
+    all: |sums| sums.written.bytes,
+    needs_own_file: false,
+    costs: true,
+    title: "of the bytes written went over bytes that the same process had written",
+    hint: "write each byte once it is final; if they are new versions of a checkpoint, write them less often",
+};
+
+/// Whether no process but the one that reads writes the file.
+fn is_own(sums: &FileSums) -> bool {
+    sums.writers == 0 || (sums.writers, sums.readers, sums.both) == (1, 1, 1)
+}
+
+fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
+    let least = m.least.traffic_share;
+    let counts = |sums: &FileSums| !kind.needs_own_file || is_own(sums);
+    let bytes = |sums: &FileSums| if counts(sums) { (kind.of)(sums).bytes } else { 0 };
+    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add((kind.all)(file)));
+    if all == 0 {
+        return out.skip(kind.check, kind.code, Amount::Ratio(least), "no such bytes with segments");
+    }
+    let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(bytes(file)));
+    let counted = || m.files.values().filter(|sums| counts(sums)).map(kind.of);
+    let cost = counted().fold(0_u64, |sum, again| sum.saturating_add(again.time_ns));
+    let part = share(moved, all);
+    let found = part >= least && moved >= m.least.traffic_min_bytes;
+    let said = found.then(|| {
+        let mut evidence: Vec<String> = m
+            .most(&m.files, bytes)
+            .into_iter()
+            .filter_map(|(file, bytes)| {
+                let again = (kind.of)(m.files.get(&file)?);
+                let example = again.example?;
+                let processes = again.processes;
+                Some(format!(
+                    "{}: {} by {processes} process(es), as {} ({})",
+                    m.name(file),
+                    units::bytes(bytes),
+                    m.place(&example),
+                    units::bytes(example.length)
+                ))
+            })
+            .collect();
+        evidence.extend(bounds(m, kind));
+        Said {
+            severity: m.severity(cost),
+            title: format!("{} ({}) {}", units::bytes(moved), percent(part), kind.title),
+            evidence,
+            cost_ns: kind.costs.then_some(cost),
+            hint: kind.hint.into(),
+        }
+    });
+    let looked = format!("{} of {}", units::bytes(moved), units::bytes(all));
+    out.add(kind.check, kind.code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+}
+
+/// What was left out, in sentences.
+fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
+    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().fold(0_u64, |sum, file| sum.saturating_add(of(file)));
+    let forgotten = sum(&|file| file.forgotten);
+    let unordered = sum(&|file| file.unordered);
+    let others = sum(&|file| if kind.needs_own_file && !is_own(file) { (kind.of)(file).bytes } else { 0 });
+    let mut out = Vec::new();
+    let mut say = |bytes: u64, text: &str| out.extend((bytes > 0).then(|| format!("{} {text}", units::bytes(bytes))));
+    say(forgotten, "in too many ranges to remember: this is a lower bound");
+    say(unordered, "of processes whose threads both read and write the file are not judged");
+    say(others, "of files that other processes write are not judged: they may have changed");
+    out
+}
+
+fn common(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("bytes that several ranks read", Code::CommonReads, m.least.traffic_share);
+    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.read.bytes));
+    if all == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no such bytes with segments");
+    }
+    let mut files: Vec<(u64, u32, u32)> = m
+        .common
+        .iter()
+        .filter(|(_, common)| u64::from(common.readers) >= m.least.common_readers_min && common.bytes > 0)
+        .map(|(file, common)| (common.bytes, common.readers, *file))
+        .collect();
+    files.sort_by_key(|&(bytes, _, file)| (std::cmp::Reverse(bytes), file));
+    let moved = files.iter().fold(0_u64, |sum, (bytes, ..)| sum.saturating_add(*bytes)).min(all);
+    let part = share(moved, all);
+    let cost = files.iter().fold(0_u64, |sum, (bytes, _, file)| {
+        let reads = m.files.get(file).map(|sums| sums.read).unwrap_or_default();
+        let time = u128::from(reads.time_ns) * u128::from(*bytes) / u128::from(reads.bytes.max(1));
+        sum.saturating_add(u64::try_from(time).unwrap_or(u64::MAX).min(reads.time_ns))
+    });
+    let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
+        severity: m.severity(cost),
+        title: format!("{} ({}) of the bytes read were read by other ranks too", units::bytes(moved), percent(part)),
+        evidence: files
+            .iter()
+            .take(NAMED_EXAMPLES)
+            .map(|(bytes, readers, file)| {
+                format!("{}: {} more than once, by up to {readers} ranks", m.name(*file), units::bytes(*bytes))
+            })
+            .collect(),
+        cost_ns: Some(cost),
+        hint: "let one rank (or one per node) read and MPI_Bcast, or read with MPI_File_read_at_all, which reads each byte once; ranks \
+               of one node may get it from that node's page cache"
+            .into(),
+    });
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} read", units::bytes(all)), said);
+}
+
+fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
+    let (check, code, least) = ("bytes that MPI-IO read unasked", Code::Unasked, m.least.traffic_share);
+    // What collective calls asked for is known if all ranks are.
+    let whole = m.run.selection.is_empty() && m.run.health.absent_ranks == 0 && m.run.missing_segments() == 0;
+    let unasked = |sums: &FileSums| {
+        let mut sieve = sums.sieve;
+        if !whole {
+            (sieve.collective_read, sieve.collective_asked) = (0, 0);
+        }
+        sieve.unasked()
+    };
+    if m.calls.mpi_reads.count().saturating_add(m.calls.mpi_writes.count()) == 0 {
+        return out.skip(check, code, Amount::Ratio(least), "no MPI-IO reads or writes");
+    }
+    let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
+    let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(unasked(file)));
+    // Of the files that MPI-IO moved bytes of.
+    let files = m.files.iter().filter(|(file, _)| {
+        m.calls.files.get(file).is_some_and(|file| file.collective_by > 0) || {
+            let forms = [&m.calls.mpi_reads, &m.calls.mpi_writes];
+            forms.iter().any(|forms| forms.independent_files.contains_key(file))
+        }
+    });
+    let all = files.fold(0_u64, |sum, (_, file)| sum.saturating_add(bytes(file)));
+    let time = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.sieve.time_ns));
+    let part = share(moved, all);
+    let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
+        severity: m.severity(time).max(Severity::Info),
+        title: format!("MPI-IO read {} ({} of what it moved) that no call asked for", units::bytes(moved), percent(part)),
+        evidence: m
+            .most(&m.files, unasked)
+            .into_iter()
+            .filter_map(|(file, bytes)| {
+                let sieve = m.files.get(&file)?.sieve;
+                Some(format!(
+                    "{}: {}, of which {} to write them back (read-modify-write)",
+                    m.name(file),
+                    units::bytes(bytes),
+                    units::bytes(sieve.beneath_writes)
+                ))
+            })
+            .collect(),
+        cost_ns: Some(time),
+        hint: "data sieving reads holes: make collective calls, set romio_ds_read or romio_ds_write to disable, or store what is read \
+               together without gaps"
+            .into(),
+    });
+    out.add(
+        check,
+        code,
+        Amount::Ratio(part),
+        Amount::Ratio(least),
+        format!("{} moved beneath MPI-IO", units::bytes(all)),
+        said,
+    );
+}

@@ -1,0 +1,191 @@
+//! `checks`: one ordered pass over the trace, then every verdict, and how the result looks.
+
+use crate::cli::args::ChecksArgs;
+use crate::findings;
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::scan::{Lost, scan};
+use crate::shared::completeness::Completeness;
+use crate::shared::profiles;
+use crate::shared::totals::{self, Totals, with_missing};
+use crate::text::units;
+use crate::topics::checks::gaps::{Gap, Slots, Timeline, phases};
+use crate::topics::checks::result::{Amount, Checks, Verdict};
+use crate::topics::checks::walk::{self, Walk};
+use crate::topics::checks::{Measured, calls, counted, judge};
+use anyhow::Result;
+use serde::Serialize;
+
+/// Gaps that the JSON and the CSV list.
+const LISTED_GAPS: usize = 100;
+/// Gaps that a table for people shows.
+const SHOWN_GAPS: usize = 5;
+
+/// The result and how much of it to show.
+#[derive(Debug, Serialize)]
+pub struct ChecksReport {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Checks,
+    /// Whether to show checks that were not applicable.
+    #[serde(skip)]
+    pub all: bool,
+}
+
+/// Loads and checks.
+///
+/// # Errors
+/// If nothing can be loaded.
+pub fn checks(args: &ChecksArgs) -> Result<ChecksReport> {
+    let run = crate::session::open(&args.inputs)?;
+    Ok(checks_of(&run, args))
+}
+
+/// Checks a run that is loaded; `args.inputs` is not looked at.
+#[must_use]
+pub fn checks_of(run: &Run, args: &ChecksArgs) -> ChecksReport {
+    let least = &run.thresholds;
+    let timeline = Timeline::new(run);
+    let bar = Bar::new(run.segments(), "checks");
+    let analysis = (Totals, (Walk { thresholds: least }, timeline));
+    let ((totals, (walked, slots)), lost) = scan(run, &analysis, &bar);
+    drop(bar);
+    checks_from(run, args.all, totals, walked, (&timeline, &slots), &lost)
+}
+
+/// The checks by what a scan found.
+pub(crate) fn checks_from(
+    run: &Run,
+    all: bool,
+    totals: totals::Partial,
+    mut walked: walk::Partial,
+    (timeline, slots): (&Timeline, &Slots),
+    lost: &Lost,
+) -> ChecksReport {
+    let least = &run.thresholds;
+    walked.finish(least);
+    counted::add_counters(run, &mut walked.files, least);
+    let counted = profiles::counted(run);
+    let memory = counted.values().fold((0_u64, 0_u64), |sum, profile| {
+        (sum.0.saturating_add(profile.memory_known), sum.1.saturating_add(profile.memory_unaligned))
+    });
+    let measured = Measured {
+        run,
+        least,
+        calls: calls::sum(run, &with_missing(run, totals)),
+        files: walked.files.into_iter().collect(),
+        common: walked.cells.common(),
+        phases: phases(timeline, slots),
+        memory,
+    };
+    let verdicts = judge(&measured);
+    let missing = Completeness::of(run, lost);
+    let mut found = verdicts.findings;
+    found.extend(missing.findings());
+    findings::sort(&mut found);
+    let mut gaps = measured.phases.gaps;
+    gaps.truncate(LISTED_GAPS);
+    let forgotten = measured.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.forgotten));
+    let result = Checks {
+        checks: verdicts.rows,
+        gaps,
+        cells_followed_one_in: walked.cells.followed_one_in(),
+        forgotten_bytes: forgotten,
+        missing,
+        findings: found,
+    };
+    ChecksReport { result, all }
+}
+
+impl Report for ChecksReport {
+    fn view(&self) -> View {
+        let result = &self.result;
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
+        let skipped = result.checks.iter().filter(|row| row.verdict == Verdict::NotApplicable).count();
+        parts.push(Part::Table(self.table()));
+        if skipped > 0 && !self.all {
+            parts.push(Part::Lines(vec![format!("{skipped} checks had nothing to look at: --all shows why")]));
+        }
+        if !result.gaps.is_empty() {
+            parts.push(Part::Table(gap_table(&result.gaps)));
+        }
+        if let Some(line) = sampled(result) {
+            parts.push(Part::Lines(vec![line]));
+        }
+        parts.push(Part::Findings(result.findings.clone()));
+        parts.extend(result.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+impl ChecksReport {
+    fn table(&self) -> Table {
+        let shown = |verdict| self.all || verdict != Verdict::NotApplicable;
+        let rows = self.result.checks.iter().filter(|row| shown(row.verdict)).map(|row| {
+            vec![
+                Cell::Text(row.check.into()),
+                Cell::Text(row.code.name().into()),
+                row.measured.map_or(Cell::None, cell),
+                cell(row.threshold),
+                Cell::Text(row.verdict.name().into()),
+                Cell::Text(row.looked_at.clone()),
+            ]
+        });
+        Table {
+            name: "checks",
+            title: "Checks".into(),
+            columns: vec![
+                ("Check", "check"),
+                ("Finding", "code"),
+                ("Value", "value"),
+                ("Threshold", "threshold"),
+                ("Verdict", "verdict"),
+                ("Looked at", "looked_at"),
+            ],
+            rows: rows.collect(),
+            most: usize::MAX,
+        }
+    }
+}
+
+fn cell(amount: Amount) -> Cell {
+    match amount {
+        // Ratios of counts can be above one, shares are not.
+        Amount::Ratio(value) if value > 1.0 => Cell::Times(value),
+        Amount::Ratio(value) => Cell::Share(value),
+        Amount::Count(value) => Cell::Count(value),
+        Amount::Bytes(value) => Cell::Bytes(value),
+        Amount::Ns(value) => Cell::Duration(value),
+        Amount::PerSecond(value) => Cell::Count(value as u64),
+    }
+}
+
+fn gap_table(gaps: &[Gap]) -> Table {
+    let rows =
+        gaps.iter().map(|gap| vec![Cell::Moment(gap.start_ns), Cell::Moment(gap.end_ns), Cell::Duration(gap.ns())]);
+    Table {
+        name: "gaps",
+        title: "Longest times in which no process is in a call".into(),
+        columns: vec![("From", "start_s"), ("To", "end_s"), ("Length", "length_s")],
+        rows: rows.collect(),
+        most: SHOWN_GAPS,
+    }
+}
+
+fn sampled(result: &Checks) -> Option<String> {
+    let mut words = Vec::new();
+    if result.cells_followed_one_in > 1 {
+        words.push(format!(
+            "bytes that several ranks read are estimated from 1 in {} parts of the files (chosen by hash)",
+            result.cells_followed_one_in
+        ));
+    }
+    if result.forgotten_bytes > 0 {
+        words.push(format!(
+            "the places of {} were forgotten for want of room: bytes read again, read back or written again are at least those shown",
+            units::bytes(result.forgotten_bytes)
+        ));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}

@@ -1,0 +1,163 @@
+//! The ordered pass: each process's calls, thread by thread in the order in which they returned. It knows where the last access
+//! ended, which bytes were touched before, and what MPI-IO did beneath a call. Memory: sums per file, and while a process is
+//! read at most [`crate::limits::HELD_RANGES`] ranges of its files.
+
+use super::cells::Cells;
+use super::roles::Role;
+use super::runs::Run as SmallRun;
+use super::slot::Slot;
+use super::sums::FileSums;
+use crate::limits::{FOLLOWED_CELLS, HELD_RANGES};
+use crate::model::{Process, Run};
+use crate::scan::{Analysis, Block, Row};
+use crate::thresholds::Thresholds;
+use rustc_hash::FxHashMap;
+use trace_format::meta::WholeDef;
+use trace_format::op::Layer;
+
+/// The pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk<'a> {
+    /// What counts as small and as slow.
+    pub thresholds: &'a Thresholds,
+}
+
+/// What a thread of the analyzer keeps.
+#[derive(Debug)]
+pub struct Partial {
+    /// By file.
+    pub files: FxHashMap<u32, FileSums>,
+    /// What processes read in common.
+    pub cells: Cells,
+    current: Option<Current>,
+}
+
+/// The process that is read.
+#[derive(Debug)]
+struct Current {
+    number: u32,
+    thread: u32,
+    roles: Vec<(Role, u32)>,
+    runs: Vec<SmallRun>,
+    slots: Vec<Slot>,
+    ranges: usize,
+}
+
+impl Current {
+    fn new(run: &Run, number: u32, process: &Process, thread: u32) -> Self {
+        let mut places: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut slots: Vec<Slot> = Vec::new();
+        let roles = process.streams.iter().map(|stream| {
+            let place = *places.entry(stream.file).or_insert_with(|| {
+                slots.push(Slot { file: stream.file, ..Slot::default() });
+                slots.len() as u32 - 1
+            });
+            (Role::of(run, stream), place)
+        });
+        let mut roles: Vec<(Role, u32)> = roles.collect();
+        let told: FxHashMap<u32, &WholeDef> =
+            run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (def.file, def)).collect();
+        for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !told.is_empty()) {
+            let def = told.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
+            if let (Role::Data { writes, told, .. }, Some(def)) = (role, def) {
+                *told = def.order(*writes).known > 0;
+            }
+        }
+        let runs = vec![SmallRun::default(); roles.len()];
+        Self { number, thread, roles, runs, slots, ranges: 0 }
+    }
+
+    /// Ends what belongs to one thread.
+    fn end_thread(&mut self, least: &Thresholds) {
+        for ((role, place), run) in self.roles.iter().zip(&mut self.runs) {
+            if let (Role::Data { writes, .. }, Some(slot)) = (role, self.slots.get_mut(*place as usize)) {
+                run.finish(slot.sums.direction(*writes), self.number, least.small_request_bytes);
+            }
+        }
+        for slot in &mut self.slots {
+            (slot.last, slot.beneath) = Default::default();
+        }
+    }
+
+    fn row(&mut self, row: &Row, least: &Thresholds) {
+        let Some(&(role, place)) = self.roles.get(row.stream as usize) else { return };
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        match role {
+            Role::None => {}
+            Role::Sync => slot.syncs = slot.syncs.wrapping_add(1),
+            Role::Replace => {
+                self.ranges = self.ranges.saturating_sub(slot.read.len() + slot.written.len());
+                slot.read.clear();
+                slot.written.clear();
+            }
+            Role::Above(above) => slot.above(above, row),
+            Role::Data { writes, requests, nested, told } => {
+                let Some(run) = self.runs.get_mut(row.stream as usize) else { return };
+                let before = slot.read.len() + slot.written.len();
+                if requests {
+                    slot.request(run, row, (writes, told), self.number, least);
+                }
+                if nested && !writes {
+                    slot.beneath(row);
+                }
+                slot.bytes(row, writes, self.number, self.thread);
+                self.ranges = (self.ranges + slot.read.len() + slot.written.len()).saturating_sub(before);
+                if self.ranges > HELD_RANGES {
+                    self.forget();
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        for slot in &mut self.slots {
+            slot.read.forget_half();
+            slot.written.forget_half();
+        }
+        self.ranges = self.slots.iter().map(|slot| slot.read.len() + slot.written.len()).sum();
+    }
+}
+
+impl Partial {
+    /// Counts the process that was read last.
+    pub fn finish(&mut self, least: &Thresholds) {
+        if let Some(mut current) = self.current.take() {
+            current.end_thread(least);
+            current.slots.into_iter().for_each(|slot| slot.finish(self));
+        }
+    }
+}
+
+impl Analysis for Walk<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial { files: FxHashMap::default(), cells: Cells::with_limit(FOLLOWED_CELLS), current: None }
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        if partial.current.as_ref().is_none_or(|current| current.number != block.number) {
+            partial.finish(self.thresholds);
+            partial.current = Some(Current::new(block.run, block.number, block.process, block.thread));
+        }
+        let Some(current) = &mut partial.current else { return };
+        if current.thread != block.thread {
+            current.end_thread(self.thresholds);
+            current.thread = block.thread;
+        }
+        block.rows().for_each(|row| current.row(&row, self.thresholds));
+    }
+
+    fn merge(&self, into: &mut Partial, mut other: Partial) {
+        other.finish(self.thresholds);
+        into.finish(self.thresholds);
+        into.cells.merge(other.cells);
+        for (file, sums) in other.files {
+            into.files.entry(file).or_default().merge(&sums);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Two runs of a program compared: what each did, which of it belongs together, and what differs by more than chance.
+//!
+//! * `side`: one pass over one run; `files`: which files of the two are the same.
+//! * `operations`, `units`: rows per operation, and per rank and file; `setup`: what is not a number.
+//! * `result`: the result; `verdict`: findings.
+
+pub mod files;
+pub mod operations;
+pub mod result;
+pub mod setup;
+pub mod side;
+pub mod sums;
+pub mod units;
+pub mod verdict;
+pub mod view;

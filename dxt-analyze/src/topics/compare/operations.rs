@@ -1,0 +1,138 @@
+//! Operations of two runs beside each other. Single calls are compared by a rank-sum test; the mean over each rank's calls,
+//! paired by rank, by a signed-rank test. Calls of one run are not independent of each other, so a small p alone says
+//! little: a difference must be large as well.
+
+use super::result::{Judged, OperationRow, Over, Totalled};
+use super::side::{Operation, Side};
+use super::sums::UnitSum;
+use crate::shared::groups::Group;
+use crate::shared::significance::{rank_sum, signed_rank};
+use crate::shared::stats::{Sample, median};
+use crate::thresholds::Thresholds;
+use crate::topics::outliers::distribution::Metric;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Mean lengths that differ by less than this share make calls comparable by their duration.
+const SAME_LENGTH: f64 = 0.05;
+
+/// All operations of both runs; p values still stand alone.
+#[must_use]
+pub fn rows(before: &Side, after: &Side, least: &Thresholds) -> Vec<OperationRow> {
+    let groups: BTreeSet<&Group> = before.operations.keys().chain(after.operations.keys()).collect();
+    let none = Operation::default();
+    let one = |side: &'_ Side, group: &Group| side.operations.get(group).cloned().unwrap_or_else(|| none.clone());
+    groups.into_iter().map(|group| row(group, &one(before, group), &one(after, group), least)).collect()
+}
+
+fn row(group: &Group, before: &Operation, after: &Operation, least: &Thresholds) -> OperationRow {
+    let metric = metric(before, after);
+    let pair = match metric {
+        Metric::Bandwidth => (&before.bandwidths, &after.bandwidths),
+        Metric::Duration => (&before.durations, &after.durations),
+    };
+    OperationRow {
+        group: group.clone(),
+        is_data: before.is_data || after.is_data,
+        before: totalled(before),
+        after: totalled(after),
+        metric,
+        calls: calls(metric, pair.0, pair.1, least),
+        ranks: ranks(metric, &before.ranks, &after.ranks, least),
+        verdict: Judged::Same,
+        extra_ns: extra(metric, before, after),
+    }
+}
+
+fn totalled(operation: &Operation) -> Totalled {
+    let UnitSum { operations, bytes, time_ns } = operation.sum;
+    Totalled { calls: operations, bytes, time_ns }
+}
+
+/// Calls that move equal lengths are compared by their duration; otherwise, if they move bytes at all, by their bandwidth.
+fn metric(before: &Operation, after: &Operation) -> Metric {
+    let mean = |sum: &UnitSum| sum.bytes as f64 / sum.operations.max(1) as f64;
+    let (one, two) = (mean(&before.sum), mean(&after.sum));
+    let differ = (one - two).abs() > SAME_LENGTH * one.max(two);
+    let both = before.bandwidths.count() > 0 && after.bandwidths.count() > 0;
+    if differ && both { Metric::Bandwidth } else { Metric::Duration }
+}
+
+/// The single calls.
+fn calls(metric: Metric, before: &Sample, after: &Sample, least: &Thresholds) -> Option<Over> {
+    if before.count().min(after.count()) < least.compare_min_sample {
+        return None;
+    }
+    let exact = before.is_exact() && after.is_exact();
+    let test = rank_sum(&before.steps(exact), &after.steps(exact))?;
+    let middle = |sample: &Sample| sample.box_plot(0.0).map(|plot| plot.median);
+    let (one, two) = (middle(before)?, middle(after)?);
+    let (slower, likelier) = match metric {
+        Metric::Duration => (two / one.max(1.0), test.larger),
+        Metric::Bandwidth => (one / two.max(1.0), 1.0 - test.larger),
+    };
+    let sample = (before.count(), after.count());
+    Some(Over { sample, before: one, after: two, slower, likelier, p: test.p, q: test.p })
+}
+
+/// The means over each rank's calls.
+fn ranks(
+    metric: Metric,
+    before: &BTreeMap<u64, UnitSum>,
+    after: &BTreeMap<u64, UnitSum>,
+    least: &Thresholds,
+) -> Option<Over> {
+    let value = |sum: &UnitSum| match metric {
+        Metric::Duration => (sum.operations > 0).then(|| sum.time_ns as f64 / sum.operations as f64),
+        Metric::Bandwidth => (sum.bytes > 0).then(|| sum.bytes as f64 * 1e9 / sum.time_ns.max(1) as f64),
+    };
+    let pairs: Vec<(f64, f64)> =
+        before.iter().filter_map(|(rank, sum)| Some((value(sum)?, value(after.get(rank)?)?))).collect();
+    over_pairs(&pairs, metric == Metric::Bandwidth, least)
+}
+
+/// Pairs of positive values compared by the logarithm of their ratio; more is slower, unless `more_is_faster`.
+#[must_use]
+pub fn over_pairs(pairs: &[(f64, f64)], more_is_faster: bool, least: &Thresholds) -> Option<Over> {
+    let kept: Vec<(f64, f64)> = pairs.iter().copied().filter(|(one, two)| *one > 0.0 && *two > 0.0).collect();
+    if (kept.len() as u64) < least.units_min_sample {
+        return None;
+    }
+    let sign = if more_is_faster { -1.0 } else { 1.0 };
+    let logs: Vec<f64> = kept.iter().map(|(one, two)| sign * (two / one).ln()).collect();
+    let p = signed_rank(&logs);
+    let likelier = logs
+        .iter()
+        .map(|log| {
+            if *log > 0.0 {
+                1.0
+            } else if *log < 0.0 {
+                0.0
+            } else {
+                0.5
+            }
+        })
+        .sum::<f64>();
+    let likelier = likelier / logs.len() as f64;
+    let slower = median(&mut logs.clone())?.exp();
+    let (mut one, mut two): (Vec<f64>, Vec<f64>) = kept.iter().copied().unzip();
+    let count = kept.len() as u64;
+    Some(Over {
+        sample: (count, count),
+        before: median(&mut one)?,
+        after: median(&mut two)?,
+        slower,
+        likelier,
+        p,
+        q: p,
+    })
+}
+
+/// Time of the second run beyond the same calls (or bytes) at the first one's mean, ns; negative if it is faster.
+fn extra(metric: Metric, before: &Operation, after: &Operation) -> i64 {
+    let (one, two) = (&before.sum, &after.sum);
+    let share = match metric {
+        Metric::Duration => two.operations as f64 / one.operations.max(1) as f64,
+        Metric::Bandwidth => two.bytes as f64 / one.bytes.max(1) as f64,
+    };
+    if one.operations == 0 { 0 } else { (two.time_ns as f64 - one.time_ns as f64 * share) as i64 }
+}

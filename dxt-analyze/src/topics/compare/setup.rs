@@ -1,0 +1,93 @@
+//! What is no number: program, MPI, tracer, settings, layouts of files and hints.
+
+use super::files::Matched;
+use super::result::Changed;
+use crate::model::{FileLayout, Run};
+use crate::text::units;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn differing(what: &str, before: String, after: String) -> Option<Changed> {
+    (before != after).then(|| Changed { what: what.into(), before, after })
+}
+
+/// Program, MPI, tracer and settings that differ.
+#[must_use]
+pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let args = |run: &Run| run.info.args.iter().map(|arg| text(arg)).collect::<Vec<String>>().join(" ");
+    let mpi = |run: &Run| {
+        run.info.mpi.as_ref().map_or_else(|| "none".to_owned(), |mpi| format!("{} {}", mpi.family, mpi.version))
+    };
+    let of = |what: &str, get: &dyn Fn(&Run) -> String| differing(what, get(before), get(after));
+    let mut out: Vec<Changed> = [
+        of("program", &|run| text(&run.info.exe)),
+        of("arguments", &args),
+        of("ranks", &|run| run.ranks().to_string()),
+        of("processes", &|run| run.process_count().to_string()),
+        of("nodes", &|run| units::nodes(run.node_count())),
+        of("MPI", &mpi),
+        of("tracer", &|run| run.info.tracer.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let settings = |run: &Run| run.settings.iter().cloned().collect::<BTreeMap<String, String>>();
+    let (ours, theirs) = (settings(before), settings(after));
+    let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+    out.extend(names.into_iter().filter_map(|name| {
+        let value = |of: &BTreeMap<String, String>| of.get(name).cloned().unwrap_or_default();
+        differing(name, value(&ours), value(&theirs))
+    }));
+    out
+}
+
+/// Layouts that differ, of files that are in both runs. Which storage targets a file got is left aside: that differs with
+/// every file.
+#[must_use]
+pub fn layouts(before: &Run, after: &Run, kept: (&[u32], &[u32]), matched: &Matched) -> Vec<Changed> {
+    let of = |run: &Run, file: u32| {
+        let file = run.files.get(file as usize)?;
+        Some((file.name.clone(), file.layout.as_ref().filter(|layout| !layout.is_guess()).map(words)?))
+    };
+    let pairs = matched.pairs.iter().filter_map(|(one, two, _)| {
+        let ((name, ours), (_, theirs)) = (of(before, *kept.0.get(*one)?)?, of(after, *kept.1.get(*two)?)?);
+        differing(&name, ours, theirs)
+    });
+    pairs.collect()
+}
+
+fn words(layout: &FileLayout) -> String {
+    let component = |part: &trace_format::layout::Component| {
+        let from = if part.start > 0 { format!(" from {}", units::size_option(part.start)) } else { String::new() };
+        let pool = if part.pool.is_empty() { String::new() } else { format!(" in {}", part.pool) };
+        format!("{} x {}{from}{pool}", units::size_option(part.stripe_size), part.stripe_count)
+    };
+    layout.layout.components.iter().map(component).collect::<Vec<String>>().join(", ")
+}
+
+/// Hints that differ, of files that are in both runs.
+#[must_use]
+pub fn hints(before: &Run, after: &Run, kept: (&[u32], &[u32]), matched: &Matched) -> Vec<Changed> {
+    type Hints<'a> = BTreeMap<u32, BTreeMap<(&'a str, &'static str), Vec<&'a str>>>;
+    fn by_file(run: &Run) -> Hints<'_> {
+        let mut out = Hints::new();
+        for hint in &run.hints {
+            let values = out.entry(hint.file).or_default().entry((hint.key.as_str(), hint.origin.name())).or_default();
+            values.push(&hint.value);
+        }
+        out
+    }
+    let (ours, theirs) = (by_file(before), by_file(after));
+    let mut out = Vec::new();
+    for (one, two, _) in &matched.pairs {
+        let (Some(one), Some(two)) = (kept.0.get(*one), kept.1.get(*two)) else { continue };
+        let (Some(first), Some(second)) = (ours.get(one), theirs.get(two)) else { continue };
+        let name = before.files.get(*one as usize).map(|file| file.name.as_str()).unwrap_or_default();
+        let keys: BTreeSet<_> = first.keys().chain(second.keys()).collect();
+        out.extend(keys.into_iter().filter_map(|key| {
+            let value = |of: &BTreeMap<_, Vec<&str>>| of.get(key).map(|values| values.join(" or ")).unwrap_or_default();
+            differing(&format!("{name}: {} ({})", key.0, key.1), value(first), value(second))
+        }));
+    }
+    out
+}

@@ -1,0 +1,132 @@
+//! One of the two runs: its operations, ranks and files, summed up and sampled in one pass.
+
+use super::sums::{UnitSum, by_rank};
+use crate::model::{Run, Within};
+use crate::scan::{Lost, Progress, scan};
+use crate::shared::groups::Group;
+use crate::shared::stats::Sample;
+use crate::shared::totals::{self, StreamTotal, Totals};
+use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
+use std::collections::BTreeMap;
+use trace_format::op::OpClass;
+
+/// What one operation did.
+#[derive(Clone, Debug, Default)]
+pub struct Operation {
+    /// Calls that succeeded, bytes and time, with those that have no segment.
+    pub sum: UnitSum,
+    /// Whether it moves bytes.
+    pub is_data: bool,
+    /// Durations of single calls, ns.
+    pub durations: Sample,
+    /// Bandwidths of single calls, bytes per second; reads and writes only.
+    pub bandwidths: Sample,
+    /// By rank.
+    pub ranks: BTreeMap<u64, UnitSum>,
+}
+
+/// What was done to a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileSum {
+    /// All calls of the program.
+    pub calls: UnitSum,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Time in reads and writes, ns.
+    pub data_ns: u64,
+}
+
+/// A run, measured.
+#[derive(Debug)]
+pub struct Side {
+    /// By operation.
+    pub operations: BTreeMap<Group, Operation>,
+    /// Reads and writes of the program, by rank.
+    pub ranks: BTreeMap<u64, UnitSum>,
+    /// Calls of the program, by file.
+    pub files: BTreeMap<u32, FileSum>,
+    /// Time in all calls of the program, ns.
+    pub time_ns: u64,
+    /// What the pass lost.
+    pub lost: Lost,
+}
+
+/// Reads a run.
+#[must_use]
+pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
+    let all: Vec<Option<Group>> =
+        run.ops.iter().flat_map(|op| [false, true].map(|nested| Some(Group::new(op, nested)))).collect();
+    let data = crate::shared::groups::data_groups(run);
+    let durations = Distribution { groups: &all, metric: Metric::Duration };
+    let bandwidths = Distribution { groups: &data, metric: Metric::Bandwidth };
+    let ((partial, (durations, bandwidths)), lost) = scan(run, &(Totals, (durations, bandwidths)), progress);
+    let totals = totals::with_missing(run, partial);
+    let by_rank = by_rank(run, &all, &totals);
+    let operations = operations(run, &all, &totals, durations, bandwidths, by_rank);
+    let mut side = Side { operations, ranks: BTreeMap::new(), files: BTreeMap::new(), time_ns: 0, lost };
+    totals.iter().for_each(|total| side.add(run, total));
+    side
+}
+
+fn operations(
+    run: &Run,
+    groups: &[Option<Group>],
+    totals: &[StreamTotal],
+    durations: Vec<GroupSample>,
+    bandwidths: Vec<GroupSample>,
+    mut by_rank: BTreeMap<Group, BTreeMap<u64, UnitSum>>,
+) -> BTreeMap<Group, Operation> {
+    let mut out: BTreeMap<Group, Operation> = BTreeMap::new();
+    let samples = groups.iter().zip(durations.into_iter().zip(bandwidths)).enumerate();
+    for (index, (group, (durations, bandwidths))) in samples {
+        let Some(group) = group else { continue };
+        let operation = out.entry(group.clone()).or_default();
+        operation.is_data |= run.ops.get(index / 2).is_some_and(crate::model::Op::is_data);
+        operation.durations.merge(durations.sample);
+        operation.bandwidths.merge(bandwidths.sample);
+    }
+    for total in totals {
+        let stream = run.processes.get(total.process as usize).and_then(|one| one.streams.get(total.stream as usize));
+        let Some(stream) = stream else { continue };
+        let group = crate::shared::groups::group_of(groups, stream).and_then(|index| groups.get(index)?.as_ref());
+        if let Some(operation) = group.and_then(|group| out.get_mut(group)) {
+            operation.sum.merge(&sum_of(total));
+        }
+    }
+    for (group, operation) in &mut out {
+        operation.ranks = by_rank.remove(group).unwrap_or_default();
+    }
+    out.retain(|_, operation| operation.sum.operations > 0);
+    out
+}
+
+fn sum_of(total: &StreamTotal) -> UnitSum {
+    UnitSum { operations: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration }
+}
+
+impl Side {
+    fn add(&mut self, run: &Run, total: &StreamTotal) {
+        let Some(process) = run.processes.get(total.process as usize) else { return };
+        let Some(stream) = process.streams.get(total.stream as usize) else { return };
+        if stream.failed || stream.within() != Within::Nothing {
+            return;
+        }
+        let sum = sum_of(total);
+        let class = run.op(stream).class;
+        let file = self.files.entry(stream.file).or_default();
+        file.calls.merge(&sum);
+        self.time_ns = self.time_ns.saturating_add(sum.time_ns);
+        let moved = match class {
+            Some(OpClass::Read) => &mut file.read,
+            Some(OpClass::Write) => &mut file.written,
+            _ => return,
+        };
+        *moved = moved.saturating_add(sum.bytes);
+        file.data_ns = file.data_ns.saturating_add(sum.time_ns);
+        if let Some(rank) = u64::try_from(process.rank).ok().filter(|_| process.reduction.is_none()) {
+            self.ranks.entry(rank).or_default().merge(&sum);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Plain sums of calls, by rank and operation.
+
+use crate::model::Run;
+use crate::shared::groups::{Group, group_of};
+use crate::shared::totals::StreamTotal;
+use std::collections::BTreeMap;
+
+/// Sums over some calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitSum {
+    /// Operations.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in them, ns.
+    pub time_ns: u64,
+}
+
+impl UnitSum {
+    /// Adds `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+}
+
+/// Key of a process without a rank: behind all ranks.
+const WITHOUT_RANK: u64 = 1 << 32;
+
+/// Sums per group and rank; processes without a rank stand for themselves, records of several ranks for none.
+#[must_use]
+pub fn by_rank(run: &Run, groups: &[Option<Group>], totals: &[StreamTotal]) -> BTreeMap<Group, BTreeMap<u64, UnitSum>> {
+    let mut out: BTreeMap<Group, BTreeMap<u64, UnitSum>> = BTreeMap::new();
+    for total in totals {
+        let Some(process) = run.processes.get(total.process as usize) else { continue };
+        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let group = group_of(groups, stream).and_then(|index| groups.get(index)?.clone());
+        let (Some(group), true) = (group, process.reduction.is_none()) else { continue };
+        let rank = u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(total.process));
+        let sum = UnitSum { operations: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
+        out.entry(group).or_default().entry(rank).or_default().merge(&sum);
+    }
+    out
+}

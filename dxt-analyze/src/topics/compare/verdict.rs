@@ -1,0 +1,236 @@
+//! What a comparison concludes. A difference counts if it is both large (thresholds) and significant at a false discovery rate
+//! over all tests of the comparison.
+
+use super::result::{Comparison, Judged, OperationRow, Over, Totalled, UnitRow};
+use crate::findings::{Code, Finding, Severity};
+use crate::limits::NAMED_EXAMPLES;
+use crate::shared::significance::false_discovery_rates;
+use crate::text::units;
+use crate::thresholds::Thresholds;
+use crate::topics::outliers::distribution::Metric;
+
+/// Settles rates of false discovery, verdicts and findings.
+pub fn judge(result: &mut Comparison, least: &Thresholds) {
+    let rows = result.operations.iter_mut().flat_map(|row| [&mut row.calls, &mut row.ranks]);
+    let mut tests: Vec<&mut Over> =
+        rows.chain([&mut result.ranks.test, &mut result.files.test]).filter_map(Option::as_mut).collect();
+    let p: Vec<f64> = tests.iter().map(|test| test.p).collect();
+    result.tests = p.len() as u64;
+    for (test, q) in tests.iter_mut().zip(false_discovery_rates(&p)) {
+        test.q = q;
+    }
+    for row in &mut result.operations {
+        row.verdict = verdict(row, least);
+    }
+    let mut findings: Vec<Finding> = result.operations.iter().filter_map(|row| slower(result, row, least)).collect();
+    findings.extend(result.operations.iter().flat_map(|row| more(result, row, least)));
+    findings.extend(apart(result, &result.ranks.rows, Code::RankGotSlower, "rank", least));
+    findings.extend(apart(result, &result.files.rows, Code::FileGotSlower, "file", least));
+    findings.extend(new_files(result));
+    findings.extend(changed(result));
+    result.findings = findings;
+}
+
+fn verdict(row: &OperationRow, least: &Thresholds) -> Judged {
+    match (row.before.calls, row.after.calls) {
+        (0, _) => return Judged::New,
+        (_, 0) => return Judged::Gone,
+        _ => {}
+    }
+    let mut all = [row.calls, row.ranks].into_iter().flatten().peekable();
+    if all.peek().is_none() {
+        return Judged::TooFew;
+    }
+    let significant: Vec<Over> = all.filter(|over| over.q <= least.compare_q).collect();
+    if significant.iter().any(|over| over.slower >= least.min_slowdown) {
+        Judged::Slower
+    } else if significant.iter().any(|over| over.slower <= 1.0 / least.min_slowdown.max(1.0)) {
+        Judged::Faster
+    } else {
+        Judged::Same
+    }
+}
+
+/// A rate in words: `3.1e-4`, or below what a number can hold.
+#[must_use]
+pub fn chance(q: f64) -> String {
+    if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }
+}
+
+fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option<Finding> {
+    if row.verdict != Judged::Slower {
+        return None;
+    }
+    let show = |value: f64| match row.metric {
+        Metric::Duration => units::duration(value as u64),
+        Metric::Bandwidth => units::rate(value),
+    };
+    let by = row.calls.filter(|over| over.slower >= least.min_slowdown).or(row.ranks).or(row.calls)?;
+    let mut evidence = Vec::new();
+    if let Some(over) = row.calls {
+        evidence.push(format!(
+            "single calls: median {} -> {}, {:.2} x slower; {:.0} % likely that a call is slower than before; rank-sum q = {}, \
+             {} and {} calls",
+            show(over.before),
+            show(over.after),
+            over.slower,
+            over.likelier * 100.0,
+            chance(over.q),
+            units::count(over.sample.0),
+            units::count(over.sample.1)
+        ));
+    }
+    if let Some(over) = row.ranks {
+        evidence.push(format!(
+            "ranks' means: {:.2} x slower in the median, slower on {:.0} % of {} ranks; signed-rank q = {}",
+            over.slower,
+            over.likelier * 100.0,
+            units::count(over.sample.0),
+            chance(over.q)
+        ));
+    }
+    let cost = u64::try_from(row.extra_ns).ok();
+    Some(Finding {
+        code: Code::SlowerOperation,
+        severity: Severity::of_cost(cost.unwrap_or(0), result.after.time_ns, least),
+        title: format!("{} got {:.2} x slower", row.group.title(), by.slower),
+        evidence,
+        cost_ns: cost,
+        hint: "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change".into(),
+    })
+}
+
+/// More calls or bytes; per rank if the number of ranks is another one.
+fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Finding> {
+    let (one, two) = (result.before.ranks, result.after.ranks);
+    let per_rank = one != two && one > 0 && two > 0;
+    let grown = |before: u64, after: u64, growth: f64, min: u64| {
+        let after = if per_rank { (u128::from(after) * u128::from(one) / u128::from(two)) as u64 } else { after };
+        after.saturating_sub(before) >= min && after as f64 > before as f64 * (1.0 + growth)
+    };
+    let of = if per_rank { " per rank" } else { "" };
+    let mut out = Vec::new();
+    let mut say = |code, what: &str, before: String, after: String, hint: &str| {
+        out.push(Finding {
+            code,
+            severity: Severity::Warn,
+            title: format!("more {what}{of} of {}: {before} before, {after} now", row.group.title()),
+            evidence: Vec::new(),
+            cost_ns: None,
+            hint: hint.into(),
+        });
+    };
+    if grown(row.before.calls, row.after.calls, least.growth_share, least.growth_min_calls) {
+        let (before, after) = (units::count(row.before.calls), units::count(row.after.calls));
+        say(
+            Code::MoreCalls,
+            "calls",
+            before,
+            after,
+            "see which file they are on below; `checks` says whether they could be fewer",
+        );
+    }
+    if row.is_data && grown(row.before.bytes, row.after.bytes, least.growth_share, least.traffic_min_bytes) {
+        let (before, after) = (units::bytes(row.before.bytes), units::bytes(row.after.bytes));
+        say(
+            Code::MoreBytes,
+            "bytes",
+            before,
+            after,
+            "see which file they are on below; `checks` finds bytes that move twice",
+        );
+    }
+    out
+}
+
+/// Ranks or files that got slower against the rest.
+fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &Thresholds) -> Option<Finding> {
+    let found: Vec<&UnitRow> = rows.iter().filter(|row| row.outlier).collect();
+    let first = found.first()?;
+    let cost = found.iter().fold(0_u64, |sum, row| {
+        let (Some(after), Some(slower)) = (row.after, row.slower) else { return sum };
+        sum.saturating_add((after.time_ns as f64 * (1.0 - 1.0 / slower.max(1.0))) as u64)
+    });
+    Some(Finding {
+        code,
+        severity: Severity::of_cost(cost, result.after.time_ns, least),
+        title: format!("{} {word}(s) got slower than the others did, as {word} {}", found.len(), first.unit),
+        evidence: found
+            .iter()
+            .take(NAMED_EXAMPLES)
+            .map(|row| {
+                let (slower, z) = (row.slower.unwrap_or(1.0), row.z.unwrap_or(0.0));
+                let [before, after] =
+                    [row.before, row.after].map(|sum| units::duration(sum.unwrap_or_default().time_ns));
+                format!("{word} {}: {slower:.2} x the time for its bytes, z = {z:.1}; {before} -> {after}", row.unit)
+            })
+            .collect(),
+        cost_ns: Some(cost),
+        hint: format!("see `outliers --by {word}` of the second run"),
+    })
+}
+
+fn new_files(result: &Comparison) -> Option<Finding> {
+    let moves = |sum: Option<Totalled>| sum.is_some_and(|sum| sum.bytes > 0);
+    let rows = &result.files.rows;
+    let new: Vec<&UnitRow> = rows.iter().filter(|row| row.before.is_none() && moves(row.after)).collect();
+    let gone: Vec<&UnitRow> = rows.iter().filter(|row| row.after.is_none() && moves(row.before)).collect();
+    let name = |word: &'static str| {
+        move |row: &&UnitRow| {
+            let bytes = row.before.or(row.after).unwrap_or_default().bytes;
+            format!("{word}: {} ({})", row.unit, units::bytes(bytes))
+        }
+    };
+    (!new.is_empty() || !gone.is_empty()).then(|| Finding {
+        code: Code::FilesDiffer,
+        severity: Severity::Info,
+        title: format!("{} files are only in the second run, {} only in the first", new.len(), gone.len()),
+        evidence: new
+            .iter()
+            .take(NAMED_EXAMPLES)
+            .map(name("new"))
+            .chain(gone.iter().take(NAMED_EXAMPLES).map(name("gone")))
+            .collect(),
+        cost_ns: None,
+        hint: "if they are the same files under other names, compare with --files that match both".into(),
+    })
+}
+
+fn changed(result: &Comparison) -> Vec<Finding> {
+    let lines = |all: &[super::result::Changed]| {
+        all.iter().take(NAMED_EXAMPLES).map(|one| format!("{}: {} -> {}", one.what, one.before, one.after)).collect()
+    };
+    let mut out = Vec::new();
+    let mut say = |found: bool, code, severity, title: String, evidence, hint: &str| {
+        if found {
+            out.push(Finding { code, severity, title, evidence, cost_ns: None, hint: hint.into() });
+        }
+    };
+    let (layouts, hints) = (&result.layouts, &result.hints);
+    let (one, two) = (result.before.ranks, result.after.ranks);
+    say(
+        !layouts.is_empty(),
+        Code::LayoutChanged,
+        Severity::Warn,
+        format!("the stripe layout of {} file(s) is another one", layouts.len()),
+        lines(layouts),
+        "lay both out alike with `lfs setstripe` before you compare speeds",
+    );
+    say(
+        !hints.is_empty(),
+        Code::HintsChanged,
+        Severity::Info,
+        format!("{} hint(s) of MPI-IO differ", hints.len()),
+        lines(hints),
+        "set the same hints (ROMIO_HINTS, MPI_Info) to compare the rest",
+    );
+    say(
+        one != two,
+        Code::RanksChanged,
+        Severity::Warn,
+        format!("{one} ranks before, {two} now: calls and bytes are compared per rank"),
+        Vec::new(),
+        "run both with as many ranks to compare speeds",
+    );
+    out
+}

@@ -1,0 +1,250 @@
+//! `compare`: two runs of the same program, and how their difference looks.
+
+use crate::cli::args::{CompareArgs, Inputs};
+use crate::findings;
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::shared::completeness::Completeness;
+use crate::text::units;
+use crate::topics::compare::files::{How, matched};
+use crate::topics::compare::result::{Changed, Comparison, OperationRow, RunPart, Totalled, UnitRow, Units};
+use crate::topics::compare::side::{Side, measure};
+use crate::topics::compare::{operations, setup, units as by_unit, verdict};
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::path::Path;
+
+/// The result and how many rows to show.
+#[derive(Debug, Serialize)]
+pub struct CompareReport {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Comparison,
+    /// Ranks and files that a table shows.
+    #[serde(skip)]
+    pub top: usize,
+}
+
+impl CompareReport {
+    /// Whether both traces are whole.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.result.before.missing.complete && self.result.after.missing.complete
+    }
+}
+
+/// Loads both and compares.
+///
+/// # Errors
+/// If one of them cannot be loaded.
+pub fn compare(args: &CompareArgs) -> Result<CompareReport> {
+    let open = |path: &Path| {
+        let inputs = Inputs {
+            traces: vec![path.to_owned()],
+            job: None,
+            ranks: args.ranks.clone(),
+            files: args.files.clone(),
+            layer: args.layer.clone(),
+            time: None,
+            thresholds: args.thresholds.clone(),
+        };
+        crate::session::open(&inputs).with_context(|| format!("failed to load {}", path.display()))
+    };
+    Ok(compare_of(&open(&args.before)?, &open(&args.after)?, args.top))
+}
+
+/// Compares two runs that are loaded; thresholds are those of the first.
+#[must_use]
+pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
+    let least = &before.thresholds;
+    let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));
+    let (one, two) = (read(before, "first run"), read(after, "second run"));
+    let (ours, theirs): (Vec<u32>, Vec<u32>) =
+        (one.files.keys().copied().collect(), two.files.keys().copied().collect());
+    let found = matched(&names(before, &ours), &names(after, &theirs));
+    let kept = (ours.as_slice(), theirs.as_slice());
+    let mut result = Comparison {
+        setup: setup::setup(before, after),
+        hints: setup::hints(before, after, kept, &found),
+        layouts: setup::layouts(before, after, kept, &found),
+        operations: operations::rows(&one, &two, least),
+        ranks: by_unit::ranks(&one, &two, least),
+        files: by_unit::files((before, after), (&one, &two), kept, &found, least),
+        tests: 0,
+        before: run_part(before, &one),
+        after: run_part(after, &two),
+        findings: Vec::new(),
+    };
+    verdict::judge(&mut result, least);
+    let missing = [&result.before, &result.after].map(|part| part.missing.findings());
+    result.findings.extend(missing.into_iter().flatten());
+    findings::sort(&mut result.findings);
+    CompareReport { result, top }
+}
+
+fn names<'a>(run: &'a Run, files: &[u32]) -> Vec<&'a str> {
+    files.iter().map(|file| run.files.get(*file as usize).map_or("", |file| file.name.as_str())).collect()
+}
+
+fn run_part(run: &Run, side: &Side) -> RunPart {
+    RunPart {
+        key: run.info.key.clone(),
+        ranks: run.ranks(),
+        processes: run.process_count(),
+        nodes: run.node_count(),
+        time_ns: side.time_ns,
+        missing: Completeness::of(run, &side.lost),
+    }
+}
+
+impl Report for CompareReport {
+    fn view(&self) -> View {
+        let result = &self.result;
+        let mut parts: Vec<Part> = result.before.missing.scope_part().into_iter().collect();
+        let run = |part: &RunPart| {
+            format!(
+                "{}: {} ranks, {} processes on {}, {} in calls",
+                part.key,
+                part.ranks,
+                part.processes,
+                units::nodes(part.nodes),
+                units::duration(part.time_ns)
+            )
+        };
+        parts.push(Part::Pairs(vec![("Before", run(&result.before)), ("After", run(&result.after))]));
+        parts.push(Part::Table(operation_table(&result.operations)));
+        parts.push(Part::Table(unit_table(&result.ranks, "ranks", "Ranks: reads and writes", self.top)));
+        parts.push(Part::Table(unit_table(&result.files, "files", "Files", self.top)));
+        parts.push(Part::Table(changed_table(&result.setup, "setup", "What else differs")));
+        parts.push(Part::Table(changed_table(&result.hints, "hints", "Hints that differ")));
+        parts.push(Part::Table(changed_table(&result.layouts, "layouts", "Stripe layouts that differ")));
+        parts.retain(|part| !matches!(part, Part::Table(table) if table.rows.is_empty()));
+        parts.push(Part::Lines(vec![format!(
+            "{} tests; q is the false discovery rate over all of them (Benjamini & Hochberg). They say that these two traces differ, \
+             not what a third run would do.",
+            result.tests
+        )]));
+        parts.push(Part::Findings(result.findings.clone()));
+        parts.extend(result.before.missing.parts());
+        parts.extend(result.after.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+fn operation_table(rows: &[OperationRow]) -> Table {
+    let rows = rows.iter().map(|row| {
+        let mean = |sum: &Totalled| sum.time_ns.checked_div(sum.calls).map_or(Cell::None, Cell::Duration);
+        let rate = |sum: &Totalled| sum.bandwidth().filter(|_| row.is_data).map_or(Cell::None, Cell::Rate);
+        let mut cells = vec![Cell::Text(row.group.title())];
+        for sum in [&row.before, &row.after] {
+            cells.extend([
+                Cell::Count(sum.calls),
+                Cell::Bytes(sum.bytes),
+                Cell::Duration(sum.time_ns),
+                mean(sum),
+                rate(sum),
+            ]);
+        }
+        let ratio = |of: Option<f64>| of.map_or(Cell::None, Cell::Times);
+        let chance = |of: Option<f64>| of.map_or(Cell::None, |q| Cell::Text(verdict::chance(q)));
+        cells.extend([
+            ratio(row.calls.map(|over| over.slower)),
+            chance(row.calls.map(|over| over.q)),
+            ratio(row.ranks.map(|over| over.slower)),
+            chance(row.ranks.map(|over| over.q)),
+            Cell::Text(row.verdict.name().into()),
+        ]);
+        cells
+    });
+    Table {
+        name: "operations",
+        title: "Operations (slower: by the median of calls, and of the ranks' means)".into(),
+        columns: vec![
+            ("Operation", "operation"),
+            ("Calls", "calls_before"),
+            ("", "bytes_before"),
+            ("Time", "time_before_s"),
+            ("Mean", "mean_before_s"),
+            ("", "bandwidth_before_bytes_per_s"),
+            ("Calls now", "calls_after"),
+            ("", "bytes_after"),
+            ("Time now", "time_after_s"),
+            ("Mean now", "mean_after_s"),
+            ("", "bandwidth_after_bytes_per_s"),
+            ("Slower", "slower_calls"),
+            ("q", "q_calls"),
+            ("Ranks", "slower_ranks"),
+            ("q", "q_ranks"),
+            ("Verdict", "verdict"),
+        ],
+        rows: rows.collect(),
+        most: usize::MAX,
+    }
+}
+
+fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table {
+    let rows = all.rows.iter().map(|row| {
+        let count = |of: Option<Totalled>| of.map_or(Cell::None, |sum| Cell::Count(sum.calls));
+        let bytes = |of: Option<Totalled>| of.map_or(Cell::None, |sum| Cell::Bytes(sum.bytes));
+        let time = |of: Option<Totalled>| of.map_or(Cell::None, |sum| Cell::Duration(sum.time_ns));
+        vec![
+            Cell::Path(row.unit.clone()),
+            Cell::Text(how(row).into()),
+            row.other.clone().map_or(Cell::None, Cell::Path),
+            count(row.before),
+            bytes(row.before),
+            time(row.before),
+            count(row.after),
+            bytes(row.after),
+            time(row.after),
+            row.slower.map_or(Cell::None, Cell::Times),
+            Cell::Text(if row.outlier { "slower than the rest" } else { "" }.into()),
+        ]
+    });
+    let test = all.test.map_or(String::new(), |over| {
+        let (slower, pairs, q) = (over.slower, over.sample.0, verdict::chance(over.q));
+        format!(", {slower:.2} x slower in the median of {pairs} pairs, signed-rank q = {q}")
+    });
+    Table {
+        name,
+        title: format!("{title}{test}"),
+        columns: vec![
+            (if name == "files" { "File" } else { "Rank" }, if name == "files" { "file" } else { "rank" }),
+            (if name == "files" { "Same by" } else { "" }, "matched_by"),
+            ("", "file_after"),
+            ("Calls", "calls_before"),
+            ("Bytes", "bytes_before"),
+            ("Time", "time_before_s"),
+            ("Calls now", "calls_after"),
+            ("Bytes now", "bytes_after"),
+            ("Time now", "time_after_s"),
+            ("Slower", "slower"),
+            ("", "verdict"),
+        ],
+        rows: rows.collect(),
+        most: top,
+    }
+}
+
+fn how(row: &UnitRow) -> &'static str {
+    match (row.matched_by, row.before, row.after) {
+        (Some(how), ..) => How::name(how),
+        (None, None, _) => "new",
+        (None, _, None) => "gone",
+        _ => "",
+    }
+}
+
+fn changed_table(all: &[Changed], name: &'static str, title: &str) -> Table {
+    let row = |one: &Changed| {
+        vec![Cell::Text(one.what.clone()), Cell::Text(one.before.clone()), Cell::Text(one.after.clone())]
+    };
+    Table {
+        name,
+        title: title.into(),
+        columns: vec![("What", "what"), ("Before", "before"), ("After", "after")],
+        rows: all.iter().map(row).collect(),
+        most: usize::MAX,
+    }
+}

@@ -1,0 +1,24 @@
+//! Many jobs: a row for each, rows for their files, and what they are together. The rows of a job come from its summary and the sums
+//! under it, so that no number has a second definition.
+
+mod files;
+mod interface;
+mod job;
+mod parquet;
+mod queue;
+mod result;
+mod share;
+mod sums;
+mod sums_tables;
+mod tables;
+mod users;
+pub mod view;
+
+pub use files::{FILE_SIZES, JobFile, Sharing, SizeSum, Tally, files, tally};
+pub use interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
+pub use job::{JobRow, Read, job};
+pub use result::{
+    CodeRow, Corpus, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow, Whole,
+};
+pub use share::{ShareOfTime, slowest_ns};
+pub use sums::Together;

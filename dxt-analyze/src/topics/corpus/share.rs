@@ -1,0 +1,84 @@
+//! The share of a job's time that goes into I/O.
+//!
+//! `io_share` = (`read_ns` + `write_ns` + `other_ns`) / (`ranks` x `runtime_ns`): time in calls that the program made, summed over
+//! processes as the summary has it, over the time that all ranks had; the mean over ranks. `slowest_share` = `slowest_ns` /
+//! `runtime_ns` is the same of the rank with most time in calls. Both can be above 1: calls of several threads, and nonblocking ones,
+//! run side by side.
+
+use crate::model::{Run, Within};
+use crate::shared::totals::StreamTotal;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use trace_format::op::Layer;
+
+/// Time in I/O and the time that there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ShareOfTime {
+    /// Time in calls, summed over processes, ns; as below.
+    pub io_ns: u128,
+    /// Time that all ranks had, ns: a sum over jobs can be more than 64 bits hold.
+    pub ranks_ns: u128,
+}
+
+impl ShareOfTime {
+    /// The share; `None` where there was no time.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        (self.ranks_ns > 0).then(|| self.io_ns as f64 / self.ranks_ns as f64)
+    }
+}
+
+/// Who calls counted together are of: a rank, or a process without one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Who {
+    Rank(i64),
+    Process(u32),
+}
+
+/// Time in calls of the rank (or process without one) that has most of it, ns. Of files whose ranks were reduced to one record only
+/// the time of each file's slowest rank is known, so that it is a lower bound then; it is never below `mean_ns`, the mean over ranks.
+#[must_use]
+pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
+    let mut by_file: FxHashMap<(Who, u32), u64> = FxHashMap::default();
+    for total in totals {
+        let Some(process) = run.processes.get(total.process as usize) else { continue };
+        let stream = process.streams.get(total.stream as usize);
+        let Some(stream) = stream.filter(|stream| stream.within() == Within::Nothing) else { continue };
+        if process.reduction.is_none() {
+            let who = if process.rank >= 0 { Who::Rank(process.rank.into()) } else { Who::Process(total.process) };
+            let sum = by_file.entry((who, stream.file)).or_default();
+            *sum = sum.saturating_add(total.all.duration);
+        }
+    }
+    for (&file, &(_, rank, time_ns)) in &slowest_of_files(run) {
+        // What the rank has segments of is part of that time.
+        let sum = by_file.entry((Who::Rank(rank.into()), file)).or_default();
+        *sum = (*sum).max(time_ns);
+    }
+    let mut by_rank: FxHashMap<Who, u64> = FxHashMap::default();
+    for ((who, _), time_ns) in by_file {
+        let sum = by_rank.entry(who).or_default();
+        *sum = sum.saturating_add(time_ns);
+    }
+    by_rank.into_values().max().unwrap_or_default().max(mean_ns)
+}
+
+/// The slowest rank of each file of reduced records, with its time, at the layer that is above the others: below are its own calls.
+fn slowest_of_files(run: &Run) -> FxHashMap<u32, (u8, u32, u64)> {
+    let mut out: FxHashMap<u32, (u8, u32, u64)> = FxHashMap::default();
+    for spread in run.processes.iter().flat_map(|process| &process.reduction.spreads) {
+        let above = match spread.layer {
+            Layer::Hdf5 | Layer::Pnetcdf => 2,
+            Layer::Mpiio => 1,
+            _ => 0,
+        };
+        let slowest = &spread.spread.slowest;
+        let found = (above, slowest.rank, slowest.time_ns);
+        let known = out.entry(spread.file).or_insert(found);
+        // Of two layers side by side the slower one.
+        if (found.0, found.2) > (known.0, known.2) {
+            *known = found;
+        }
+    }
+    out
+}

@@ -1,0 +1,28 @@
+//! Names of users, as far as this machine knows them.
+
+use nix::unistd::{Uid, User};
+use rustc_hash::FxHashMap;
+
+/// Names by number: each is asked for once, since a directory service may have to be.
+#[derive(Debug, Default)]
+pub(crate) struct Users(FxHashMap<u32, Option<String>>);
+
+impl Users {
+    /// The name of the user with this number, if there is one.
+    pub(crate) fn name(&mut self, uid: u32) -> Option<String> {
+        let name = || User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name);
+        self.0.entry(uid).or_insert_with(name).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_known_has_a_name() {
+        let mut users = Users::default();
+        assert_eq!(users.name(0).as_deref(), Some("root"));
+        assert_eq!(users.name(3_999_999_999), None);
+    }
+}

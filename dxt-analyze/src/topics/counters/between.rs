@@ -1,0 +1,110 @@
+//! The processes with the least and the most time. Of a record that stands for all ranks only the fastest and the slowest of each file
+//! are known, with their times, and the variance; a rank's time is then known within bounds: on a file of which it is neither, it lies
+//! between the two.
+
+use super::fold::Times;
+use crate::model::{Run, Within};
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::Layer;
+use trace_format::spread::Spread;
+
+/// What is known of the times of processes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Extremes {
+    /// The least; at most this if there are several records of all ranks.
+    pub(super) min_ns: Option<u64>,
+    /// The most; at least this, likewise.
+    pub(super) max_ns: Option<u64>,
+    /// Who has the most.
+    pub(super) slowest: String,
+    /// Standard deviation.
+    pub(super) deviation_ns: Option<f64>,
+}
+
+/// Of `times`, by the number of their process. `whose` are the layers whose spreads over ranks tell of this time: none for that of what
+/// the program itself called, each file at the layer that it called; `None` if no spread tells of it. `None` if ranks were reduced to one
+/// record and nothing says how they differ.
+pub(super) fn extremes(
+    run: &Run,
+    times: &[(u32, Times)],
+    whose: Option<&[Layer]>,
+    of: &dyn Fn(&Times) -> u64,
+) -> Option<Extremes> {
+    let is_one = |number: u32| run.processes.get(number as usize).is_some_and(|process| process.reduction.is_none());
+    let (alone, together): (Vec<_>, Vec<_>) = times.iter().partition(|(number, _)| is_one(*number));
+    if together.iter().all(|(_, times)| of(times) == 0) {
+        let alone = || alone.iter().map(|(number, times)| (*number, of(times)));
+        // A rank without a record made no calls.
+        let silent = run.process_count() > alone().count() as u64;
+        let slowest = alone().max_by_key(|(number, time)| (*time, std::cmp::Reverse(*number)));
+        return Some(Extremes {
+            min_ns: if silent { Some(0) } else { alone().map(|(_, time)| time).min() },
+            max_ns: slowest.map(|(_, time)| time),
+            slowest: slowest.map(|(number, _)| run.process_name(number)).unwrap_or_default(),
+            deviation_ns: deviation(alone().map(|(_, time)| time as f64), run.process_count()),
+        });
+    }
+    let spreads = spreads(run, whose?);
+    // Each rank's own time, and those that a spread names.
+    let mut own: BTreeMap<i64, u64> = BTreeMap::new();
+    for (number, times) in &alone {
+        let rank = run.processes.get(*number as usize).map_or(-1, |process| i64::from(process.rank));
+        let sum = own.entry(rank).or_default();
+        *sum = sum.saturating_add(of(times));
+    }
+    let named = spreads.iter().flat_map(|spread| [spread.fastest.rank, spread.slowest.rank]).map(i64::from);
+    let mut ranks: BTreeSet<i64> = named.chain(own.keys().copied()).collect();
+    // All others are alike: the first of them stands for them.
+    let all = i64::try_from(run.ranks()).unwrap_or(i64::MAX);
+    ranks.extend((0..all).find(|rank| !ranks.contains(rank)));
+    let part = |rank: i64, spread: &Spread| match rank {
+        rank if rank == i64::from(spread.slowest.rank) => [spread.slowest.time_ns; 2],
+        rank if rank == i64::from(spread.fastest.rank) => [spread.fastest.time_ns; 2],
+        _ => [spread.fastest.time_ns, spread.slowest.time_ns],
+    };
+    let bounds = |rank: i64| {
+        let mine = own.get(&rank).copied().unwrap_or(0);
+        spreads.iter().fold([mine; 2], |[least, most], spread| {
+            let [low, high] = part(rank, spread);
+            [least.saturating_add(low), most.saturating_add(high)]
+        })
+    };
+    let known: Vec<(i64, [u64; 2])> = ranks.iter().map(|rank| (*rank, bounds(*rank))).collect();
+    let slowest = known.iter().max_by_key(|(rank, [least, _])| (*least, std::cmp::Reverse(*rank)))?;
+    Some(Extremes {
+        min_ns: known.iter().map(|(_, [_, most])| *most).min(),
+        max_ns: Some(slowest.1[0]),
+        slowest: format!("rank {}", slowest.0),
+        deviation_ns: match spreads.as_slice() {
+            [only] if own.values().all(|time| *time == 0) => Some(only.time_variance().max(0.0).sqrt()),
+            _ => None,
+        },
+    })
+}
+
+/// The spreads of `layers`; of none the one of each file at the layer that the program called.
+fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
+    let mut called: BTreeSet<(u32, Layer)> = BTreeSet::new();
+    for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {
+        let own = process.streams.iter().filter(|stream| stream.within() == Within::Nothing);
+        called.extend(own.filter_map(|stream| Some((stream.file, run.op(stream).layer?))));
+    }
+    let defs = run.processes.iter().flat_map(|process| &process.reduction.spreads);
+    let wanted = defs.filter(|def| match layers {
+        [] => called.contains(&(def.file, def.layer)),
+        some => some.contains(&def.layer),
+    });
+    wanted.map(|def| def.spread).collect()
+}
+
+/// Standard deviation over `count` processes, of which those that are not in `times` have none.
+fn deviation(times: impl Iterator<Item = f64> + Clone, count: u64) -> Option<f64> {
+    let count = count as f64;
+    if count < 1.0 {
+        return None;
+    }
+    let mean = times.clone().sum::<f64>() / count;
+    let there = times.clone().count() as f64;
+    let squares: f64 = times.map(|time| (time - mean).powi(2)).sum::<f64>() + (count - there).max(0.0) * mean * mean;
+    Some((squares / count).sqrt())
+}

@@ -1,0 +1,196 @@
+//! Files by how they were used, by size and by place.
+
+use super::fold::{FileOp, KINDS, Sums, kind_of};
+use crate::model::{Run, Within};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::counters::{SIZE_BINS, size_bin};
+use trace_format::op::OpClass;
+
+/// How one file was used. Counts and bytes are of the calls that the program made; calls made inside them are in the layers'
+/// tables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FileUse {
+    /// Path.
+    pub file: String,
+    /// Mount point and type of its file system, or the first directory of its path if the trace has no mounts.
+    pub place: String,
+    /// Processes that used it.
+    pub processes: u64,
+    /// Opens, also those made inside other calls.
+    pub opens: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Highest byte touched plus one: the least that it is long.
+    pub extent: u64,
+    /// Time in reads, writes and other calls, summed over processes, ns.
+    pub time_ns: [u64; KINDS],
+    /// Reads and writes of which it is known how they followed each other.
+    pub ordered: u64,
+    /// Those that began where the previous one ended.
+    pub consecutive: u64,
+    /// Those that began there or behind.
+    pub sequential: u64,
+    /// First call's begin, ns since the job's start.
+    pub first_ns: u64,
+    /// Last call's end, ns since the job's start.
+    pub last_ns: u64,
+}
+
+impl FileUse {
+    /// Time in all calls, ns.
+    #[must_use]
+    pub fn total_ns(&self) -> u64 {
+        self.time_ns.iter().fold(0, |sum, time| sum.saturating_add(*time))
+    }
+}
+
+/// All files, those with most time first.
+#[must_use]
+pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
+    let mut files: BTreeMap<u32, FileUse> = BTreeMap::new();
+    let mut keys: Vec<&FileOp> = sums.operations.keys().collect();
+    keys.sort_unstable();
+    for key in keys {
+        let (Some(counters), Some(op)) = (sums.operations.get(key), run.ops.get(usize::from(key.op))) else { continue };
+        let file = files.entry(key.file).or_insert_with(|| FileUse { first_ns: u64::MAX, ..FileUse::default() });
+        if op.class == Some(OpClass::Open) && !key.failed {
+            file.opens = file.opens.saturating_add(counters.segments);
+        }
+        if op.is_data() && !key.failed {
+            file.extent = file.extent.max(u64::try_from(counters.max_end_offset).unwrap_or(0));
+        }
+        if key.within != Within::Nothing {
+            continue;
+        }
+        let kind = kind_of(op.class, key.failed);
+        file.time_ns[kind] = file.time_ns[kind].saturating_add(counters.duration);
+        file.first_ns = file.first_ns.min(counters.first_start);
+        file.last_ns = file.last_ns.max(counters.last_end);
+        let (calls, bytes) = match kind {
+            0 => (&mut file.reads, &mut file.bytes_read),
+            1 => (&mut file.writes, &mut file.bytes_written),
+            _ => continue,
+        };
+        *calls = calls.saturating_add(counters.segments);
+        *bytes = bytes.saturating_add(counters.bytes);
+    }
+    for ((file, .., within), order) in &sums.orders {
+        if let (Some(file), Within::Nothing) = (files.get_mut(file), within) {
+            file.ordered = file.ordered.saturating_add(order.known);
+            file.consecutive = file.consecutive.saturating_add(order.consecutive);
+            file.sequential = file.sequential.saturating_add(order.sequential);
+        }
+    }
+    let mut out: Vec<FileUse> = files
+        .into_iter()
+        .filter_map(|(index, mut file)| {
+            let known = run.files.get(index as usize)?;
+            file.file.clone_from(&known.name);
+            file.place = run.place_of(known);
+            file.processes = run.count_of(sums.users.get(&index).into_iter().flatten().copied());
+            file.first_ns = file.first_ns.min(file.last_ns);
+            Some(file)
+        })
+        .collect();
+    out.sort_by(|a, b| b.total_ns().cmp(&a.total_ns()).then_with(|| a.file.cmp(&b.file)));
+    out
+}
+
+/// Files of one kind of use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FileKinds {
+    /// `all`, `read only`, `write only`, `read and write`, `neither`.
+    pub kind: &'static str,
+    /// Files.
+    pub files: u64,
+    /// Mean extent, bytes.
+    pub mean_bytes: f64,
+    /// Largest extent, bytes.
+    pub max_bytes: u64,
+}
+
+/// Files by how they were used.
+#[must_use]
+pub fn kinds(files: &[FileUse]) -> Vec<FileKinds> {
+    let kind_of = |file: &FileUse| match (file.bytes_read > 0, file.bytes_written > 0) {
+        (true, false) => "read only",
+        (false, true) => "write only",
+        (true, true) => "read and write",
+        (false, false) => "neither",
+    };
+    let row = |kind: &'static str| {
+        let extents: Vec<u64> =
+            files.iter().filter(|file| kind == "all" || kind_of(file) == kind).map(|file| file.extent).collect();
+        let sum: u128 = extents.iter().map(|extent| u128::from(*extent)).sum();
+        FileKinds {
+            kind,
+            files: extents.len() as u64,
+            mean_bytes: sum as f64 / (extents.len() as f64).max(1.0),
+            max_bytes: extents.iter().max().copied().unwrap_or_default(),
+        }
+    };
+    ["all", "read only", "write only", "read and write", "neither"].into_iter().map(row).collect()
+}
+
+/// Files whose extent lies in a bin.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SizeBin {
+    /// Number of the bin: [`trace_format::counters::SIZE_BOUNDS`].
+    pub bin: usize,
+    /// Files.
+    pub files: u64,
+    /// Bytes that the program read and wrote of them.
+    pub bytes: u64,
+}
+
+/// Files by extent, one row for each bin of request sizes.
+#[must_use]
+pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
+    let mut bins: Vec<SizeBin> = (0..SIZE_BINS).map(|bin| SizeBin { bin, files: 0, bytes: 0 }).collect();
+    for file in files.iter().filter(|file| file.extent > 0) {
+        if let Some(bin) = bins.get_mut(size_bin(file.extent)) {
+            bin.files += 1;
+            bin.bytes = bin.bytes.saturating_add(file.bytes_read).saturating_add(file.bytes_written);
+        }
+    }
+    bins
+}
+
+/// What went to one file system.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PlaceRow {
+    /// Mount point and type, or the first directory of the paths.
+    pub place: String,
+    /// Files.
+    pub files: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Time in all calls, summed over processes, ns.
+    pub time_ns: u64,
+}
+
+/// Bytes and time by place, those with most time first.
+#[must_use]
+pub fn places(files: &[FileUse]) -> Vec<PlaceRow> {
+    let mut places: BTreeMap<&str, PlaceRow> = BTreeMap::new();
+    for file in files {
+        let row = places.entry(&file.place).or_default();
+        row.files += 1;
+        row.bytes_read = row.bytes_read.saturating_add(file.bytes_read);
+        row.bytes_written = row.bytes_written.saturating_add(file.bytes_written);
+        row.time_ns = row.time_ns.saturating_add(file.total_ns());
+    }
+    let mut out: Vec<PlaceRow> =
+        places.into_iter().map(|(place, row)| PlaceRow { place: place.to_owned(), ..row }).collect();
+    out.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| a.place.cmp(&b.place)));
+    out
+}

@@ -1,0 +1,302 @@
+//! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
+
+use crate::model::{Run, Stream, Within};
+use crate::scan::{Analysis, Block, group_of_process};
+use crate::shared::profiles::Profiles;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::counters::{Counters, Previous};
+use trace_format::meta::Order;
+use trace_format::op::{Layer, OpClass};
+use trace_format::profile::{Access, Last, Profile};
+
+/// Operations that are told apart on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileOp {
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// Index into [`Run::ops`].
+    pub op: u16,
+    /// Who made the calls.
+    pub within: Within,
+    /// Whether they failed.
+    pub failed: bool,
+}
+
+/// Kinds of time, by [`kind_of`].
+pub const KINDS: usize = 3;
+
+/// 0: reads, 1: writes, 2: everything else (metadata), failed reads and writes too.
+#[must_use]
+pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
+    match class {
+        Some(OpClass::Read) if !failed => 0,
+        Some(OpClass::Write) if !failed => 1,
+        _ => 2,
+    }
+}
+
+/// Time of one process in calls, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Per layer (POSIX, STDIO, MPI-IO, HDF5, others) and kind: nested calls too.
+    pub layers: [[u64; KINDS]; LAYERS],
+    /// In calls that the program made itself.
+    pub outermost: u64,
+}
+
+/// Layers in [`Times`].
+pub const LAYERS: usize = 5;
+
+/// Place of a layer in [`Times`].
+#[must_use]
+pub fn layer_place(layer: Option<Layer>) -> usize {
+    match layer {
+        Some(Layer::Posix) => 0,
+        Some(Layer::Stdio) => 1,
+        Some(Layer::Mpiio) => 2,
+        Some(Layer::Hdf5) => 3,
+        _ => 4,
+    }
+}
+
+/// Reads or writes of a file through a layer: file, layer, whether they are writes, who made them.
+pub type Place = (u32, Layer, bool, Within);
+
+/// What is known of some processes together.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    /// Per file and operation.
+    pub operations: FxHashMap<FileOp, Counters>,
+    /// How reads and writes followed each other.
+    pub orders: BTreeMap<Place, Order>,
+    /// Per file and layer.
+    pub profiles: Profiles,
+    /// Processes by file.
+    pub users: FxHashMap<u32, BTreeSet<u32>>,
+    /// Times per process, by its number.
+    pub times: Vec<(u32, Times)>,
+}
+
+impl Sums {
+    /// Adds what comes after.
+    fn append(&mut self, other: Self) {
+        for (key, counters) in other.operations {
+            self.operations.entry(key).or_default().merge(&counters);
+        }
+        for (key, profile) in other.profiles {
+            self.profiles.entry(key).or_default().merge(&profile);
+        }
+        for (file, users) in other.users {
+            self.users.entry(file).or_default().extend(users);
+        }
+        for (place, order) in other.orders {
+            self.orders.entry(place).or_default().merge(&order);
+        }
+        self.times.extend(other.times);
+    }
+
+    /// Gives orders that were counted of all calls of a file to who made these, if that is one: the program, HDF5 or MPI-IO.
+    fn settle(&mut self, run: &Run) {
+        let mut makers: BTreeMap<(u32, Layer, bool), BTreeSet<Within>> = BTreeMap::new();
+        for key in self.operations.keys().filter(|key| !key.failed) {
+            let op = run.ops.get(usize::from(key.op)).filter(|op| op.is_data());
+            if let Some((layer, class)) = op.and_then(|op| op.layer.zip(op.class)) {
+                makers.entry((key.file, layer, class == OpClass::Write)).or_default().insert(key.within);
+            }
+        }
+        let whole = |place: &Place| place.3 == Within::Overview && place.1 <= Layer::Mpiio;
+        let places: Vec<Place> = self.orders.keys().filter(|place| whole(place)).copied().collect();
+        for place in places {
+            let made_by = makers.get(&(place.0, place.1, place.2)).filter(|made_by| made_by.len() == 1);
+            // Of calls of several makers nobody knows which followed which.
+            let maker = made_by.and_then(|made_by| made_by.first().copied()).unwrap_or(Within::Mpiio);
+            if let Some(order) = self.orders.remove(&place) {
+                self.orders.entry((place.0, place.1, place.2, maker)).or_default().merge(&order);
+            }
+        }
+    }
+
+    /// Adds one process: what was folded of its segments, and what the tracer counted.
+    fn process(&mut self, run: &Run, current: Current) {
+        let Some(process) = run.processes.get(current.number as usize) else { return };
+        // What another tool counted of all accesses stands for what segments tell.
+        let told: BTreeMap<(u32, Layer), [bool; 2]> = run
+            .whole(process)
+            .map(|def| ((def.file, def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
+            .collect();
+        let mut streams: Vec<(Counters, u64)> =
+            current.streams.into_iter().map(|(counters, _, known)| (counters, known)).collect();
+        streams.resize(process.streams.len(), Default::default());
+        for missing in &process.missing {
+            let sums = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index));
+            if let Some((counters, known)) = sums {
+                counters.merge(&missing.counters);
+                *known = known.saturating_add(missing.counters.ordered());
+            }
+        }
+        for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !told.contains_key(key)) {
+            self.profiles.entry(key).or_default().merge(&profile);
+        }
+        for def in process.profiles.iter().filter(|def| !told.contains_key(&(def.file, def.layer))) {
+            self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+        }
+        for def in &process.whole {
+            self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+            for writes in [false, true].into_iter().filter(|writes| def.order(*writes).known > 0) {
+                // Who made them is settled once all processes are known.
+                let place = (def.file, def.layer, writes, Within::Overview);
+                self.orders.entry(place).or_default().merge(def.order(writes));
+            }
+        }
+        let mut times = Times::default();
+        let mut used: Vec<u32> = Vec::new();
+        for (stream, (mut counters, known)) in
+            process.streams.iter().zip(streams).filter(|(_, (counters, _))| counters.segments > 0)
+        {
+            let op = run.op(stream);
+            let writes = op.class == Some(OpClass::Write);
+            if let (Some(layer), true, false) = (op.layer, op.is_data(), stream.failed)
+                && !told.get(&(stream.file, layer)).is_some_and(|told| told[usize::from(writes)])
+            {
+                let order = Order { known, consecutive: counters.consecutive, sequential: counters.sequential };
+                self.orders.entry((stream.file, layer, writes, stream.within())).or_default().merge(&order);
+            }
+            let time = &mut times.layers[layer_place(op.layer)][kind_of(op.class, stream.failed)];
+            *time = time.saturating_add(counters.duration);
+            if stream.within() == Within::Nothing {
+                times.outermost = times.outermost.saturating_add(counters.duration);
+            }
+            counters.first_start = counters.first_start.saturating_add(process.shift_ns);
+            counters.last_end = counters.last_end.saturating_add(process.shift_ns);
+            let key = FileOp { file: stream.file, op: stream.op, within: stream.within(), failed: stream.failed };
+            self.operations.entry(key).or_default().merge(&counters);
+            used.push(stream.file);
+        }
+        for file in used {
+            self.users.entry(file).or_default().insert(current.number);
+        }
+        self.times.push((current.number, times));
+    }
+}
+
+/// The process that is being folded.
+#[derive(Debug)]
+struct Current {
+    number: u32,
+    /// Sums, where the last one ended, and how many have an offset.
+    streams: Vec<(Counters, Previous, u64)>,
+    /// Whose order each stream's calls are in: its own, or that of the first one that differs in nothing but whether offsets are
+    /// estimates.
+    follows: Vec<usize>,
+    profiles: BTreeMap<(u32, Layer), (Profile, Last)>,
+}
+
+fn follows(streams: &[Stream]) -> Vec<usize> {
+    let mut first = BTreeMap::new();
+    let of = |(index, stream): (usize, &Stream)| {
+        let inside = (stream.nested, stream.in_hdf5, stream.overview, stream.data_set);
+        *first.entry((stream.file, stream.op, inside, stream.failed, stream.errno)).or_insert(index)
+    };
+    streams.iter().enumerate().map(of).collect()
+}
+
+impl Current {
+    fn new(number: u32, streams: &[Stream]) -> Self {
+        let follows = follows(streams);
+        Self { number, streams: vec![Default::default(); streams.len()], follows, profiles: BTreeMap::new() }
+    }
+}
+
+/// The analysis.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fold;
+
+/// By group of processes; and the last process of each thread, which may have more blocks.
+#[derive(Debug, Default)]
+pub struct Partial {
+    groups: BTreeMap<u32, Sums>,
+    unfinished: Vec<Current>,
+}
+
+impl Partial {
+    fn finish(&mut self, run: &Run) {
+        for current in self.unfinished.drain(..) {
+            self.groups.entry(group_of_process(run, current.number)).or_default().process(run, current);
+        }
+    }
+
+    /// All processes together, those without a segment too.
+    #[must_use]
+    pub fn sums(mut self, run: &Run) -> Sums {
+        self.finish(run);
+        let mut all = Sums::default();
+        // In the order of processes: of more than sixteen sizes or strides, which are kept depends on it.
+        self.groups.into_values().for_each(|sums| all.append(sums));
+        let mut seen = vec![false; run.processes.len()];
+        for (number, _) in &all.times {
+            seen.get_mut(*number as usize).into_iter().for_each(|seen| *seen = true);
+        }
+        for (number, _) in seen.into_iter().enumerate().filter(|(_, seen)| !seen) {
+            all.process(run, Current::new(number as u32, &[]));
+        }
+        all.settle(run);
+        all
+    }
+}
+
+impl Analysis for Fold {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        if partial.unfinished.last().is_none_or(|current| current.number != block.number) {
+            partial.finish(block.run);
+            partial.unfinished.push(Current::new(block.number, &block.process.streams));
+        }
+        let Some(current) = partial.unfinished.last_mut() else { return };
+        for row in block.rows() {
+            let index = row.stream as usize;
+            let Some(stream) = block.process.streams.get(index) else { continue };
+            let follows = current.follows.get(index).copied().unwrap_or(index);
+            let Some((_, previous, _)) = current.streams.get(follows) else { continue };
+            let mut previous = *previous;
+            let Some((counters, _, known)) = current.streams.get_mut(index) else { continue };
+            counters.fold(&mut previous, row.offset, row.length, row.start, row.end);
+            *known += u64::from(row.offset >= 0);
+            if let Some((_, last, _)) = current.streams.get_mut(follows) {
+                *last = previous;
+            }
+            let op = block.run.op(stream);
+            let (Some(layer), Some(class @ (OpClass::Read | OpClass::Write)), false) =
+                (op.layer, op.class, stream.failed)
+            else {
+                continue;
+            };
+            let alignment = block.run.files.get(stream.file as usize).map_or(0, crate::model::File::alignment);
+            let (profile, last) = current.profiles.entry((stream.file, layer)).or_default();
+            let access = Access {
+                writes: class == OpClass::Write,
+                offset: row.offset,
+                length: row.length,
+                start: row.start,
+                end: row.end,
+                memory_unaligned: None,
+            };
+            profile.fold(last, access, alignment);
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        // A group is read by one thread, so no group is in both; its last process is added to it in the end.
+        into.groups.extend(other.groups);
+        into.unfinished.extend(other.unfinished);
+    }
+}

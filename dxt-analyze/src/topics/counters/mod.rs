@@ -1,0 +1,16 @@
+//! Characterization: how each file and the whole job used I/O, as Darshan's counters tell it. The same numbers come from what
+//! the tracer counted and from the segments of a full trace, folded by the same code.
+//!
+//! * [`fold`]: the pass: counters per file and operation, profiles per file and layer, times per process.
+//! * [`result`]: the result.
+//! * `between`: who of them has the least and the most time.
+//! * [`files`]: files by how they were used, by size and by place.
+
+mod between;
+pub mod files;
+pub mod fold;
+pub mod result;
+pub mod view;
+
+pub use fold::Fold;
+pub use result::{Characterization, characterize};

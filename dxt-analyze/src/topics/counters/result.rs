@@ -1,0 +1,287 @@
+//! The result: what was folded, put in the terms that people compare jobs by.
+
+use super::between::extremes;
+use super::files::{FileKinds, FileUse, PlaceRow, SizeBin, file_uses, kinds, places, sizes};
+use super::fold::{FileOp, KINDS, LAYERS, Partial, Sums, Times, kind_of, layer_place};
+use crate::findings::Finding;
+use crate::model::{Run, Within};
+use crate::scan::Lost;
+use crate::shared::completeness::Completeness;
+use crate::topics::summary::details::{self, DatatypeRow};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::common_values::CommonValue;
+use trace_format::counters::{Counters, SIZE_BINS};
+use trace_format::meta::Order;
+use trace_format::op::{Layer, OpClass};
+use trace_format::profile::Profile;
+
+/// Reads or writes of one layer, those made inside other layers' calls too.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AccessRow {
+    /// Layer.
+    pub layer: String,
+    /// `read` or `write`.
+    pub direction: &'static str,
+    /// Calls.
+    pub calls: u64,
+    /// Those of them that another layer made.
+    pub nested: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time, summed over processes, ns.
+    pub time_ns: u64,
+    /// Longest call, ns; `None` if it is not known.
+    pub max_ns: Option<u64>,
+    /// Calls of which it is known how they followed each other.
+    pub ordered: u64,
+    /// Those that began exactly where the previous one of their process, file and form ended.
+    pub consecutive: u64,
+    /// Those that began there or behind.
+    pub sequential: u64,
+    /// Calls by length: [`trace_format::counters::SIZE_BOUNDS`].
+    pub sizes: [u64; SIZE_BINS],
+}
+
+/// Patterns of one layer over all files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PatternRow {
+    /// Layer.
+    pub layer: String,
+    /// Reads and writes that are known one by one.
+    pub accesses: u64,
+    /// The most common lengths.
+    pub sizes: Vec<CommonValue>,
+    /// The most common strides.
+    pub strides: Vec<CommonValue>,
+    /// Changes between reading and writing.
+    pub switches: u64,
+    /// Accesses to files whose alignment is known.
+    pub file_known: u64,
+    /// Those of them that began off a multiple of it.
+    pub file_unaligned: u64,
+    /// Accesses of which it is known where in memory they began.
+    pub memory_known: u64,
+    /// Those of them that began off a multiple of 8 bytes.
+    pub memory_unaligned: u64,
+}
+
+/// Time of processes in calls of one layer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimeRow {
+    /// Layer, or `program` for all calls that the program itself made.
+    pub layer: String,
+    /// `read`, `write`, `metadata`, or `all` for the program and for layers whose ranks were reduced to one record.
+    pub kind: &'static str,
+    /// Mean over processes, ns.
+    pub mean_ns: f64,
+    /// Mean as a share of the job's run time.
+    pub of_runtime: f64,
+    /// Least, ns; `None` if it is not known. Of several files whose ranks were reduced to one record it is at most this.
+    pub min_ns: Option<u64>,
+    /// Most, ns; `None` if it is not known. Of several such files it is at least this.
+    pub max_ns: Option<u64>,
+    /// Process with the most; empty if it is not known.
+    pub slowest: String,
+    /// Standard deviation over the processes, ns; `None` if it is not known.
+    pub deviation_ns: Option<f64>,
+}
+
+/// Time on files of one process and on files of several.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SharingRow {
+    /// Whether several processes used the files.
+    pub shared: bool,
+    /// `read`, `write` or `metadata`.
+    pub kind: &'static str,
+    /// Calls that the program made.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time divided by the number of processes of the job, ns.
+    pub per_process_ns: f64,
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Characterization {
+    /// Processes that it is over.
+    pub processes: u64,
+    /// From the earliest start to the last end, ns.
+    pub runtime_ns: u64,
+    /// Reads and writes per layer.
+    pub accesses: Vec<AccessRow>,
+    /// Patterns per layer.
+    pub patterns: Vec<PatternRow>,
+    /// Times of processes.
+    pub times: Vec<TimeRow>,
+    /// Files of one process against files of several.
+    pub sharing: Vec<SharingRow>,
+    /// Files by how they were used.
+    pub kinds: Vec<FileKinds>,
+    /// Files by size.
+    pub file_sizes: Vec<SizeBin>,
+    /// Bytes and time by mount point.
+    pub places: Vec<PlaceRow>,
+    /// Files, those with most time first.
+    pub files: Vec<FileUse>,
+    /// Number of all files.
+    pub file_count: u64,
+    /// Datatypes of MPI-IO calls.
+    pub datatypes: Vec<DatatypeRow>,
+    /// What is missing.
+    pub missing: Completeness,
+    /// Findings on the trace itself.
+    pub findings: Vec<Finding>,
+}
+
+/// Names of the kinds of time.
+const KIND_NAMES: [&str; KINDS] = ["read", "write", "metadata"];
+/// Names of the places of layers.
+const LAYER_NAMES: [&str; LAYERS] = ["POSIX", "STDIO", "MPIIO", "HDF5", "other"];
+
+/// Puts the result together; the `top` files are listed.
+#[must_use]
+pub fn characterize(run: &Run, partial: Partial, lost: &Lost, top: usize) -> Characterization {
+    let sums = partial.sums(run);
+    let runtime_ns = run.processes.iter().map(|process| process.end_ns).max().unwrap_or(0);
+    let missing = Completeness::of(run, lost);
+    let mut files = file_uses(run, &sums);
+    let (kinds, file_sizes, places) = (kinds(&files), sizes(&files), places(&files));
+    let file_count = files.len() as u64;
+    files.truncate(top);
+    Characterization {
+        processes: run.process_count(),
+        runtime_ns,
+        accesses: accesses(run, &sums),
+        patterns: patterns(&sums),
+        times: times(run, &sums, runtime_ns),
+        sharing: sharing(run, &sums),
+        kinds,
+        file_sizes,
+        places,
+        files,
+        file_count,
+        datatypes: details::datatypes(run),
+        findings: missing.findings(),
+        missing,
+    }
+}
+
+fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
+    let mut rows: BTreeMap<(usize, usize), (Counters, u64)> = BTreeMap::new();
+    for (key, counters) in &sums.operations {
+        let Some(op) = run.ops.get(usize::from(key.op)) else { continue };
+        let kind = kind_of(op.class, key.failed);
+        if kind < 2 {
+            let (all, nested) = rows.entry((layer_place(op.layer), kind)).or_default();
+            all.merge(counters);
+            *nested = nested.saturating_add(if matches!(key.within, Within::Nothing | Within::Overview) {
+                0
+            } else {
+                counters.segments
+            });
+        }
+    }
+    let mut orders: BTreeMap<(usize, usize), Order> = BTreeMap::new();
+    for ((_, layer, writes, _), order) in &sums.orders {
+        orders.entry((layer_place(Some(*layer)), usize::from(*writes))).or_default().merge(order);
+    }
+    let order = |layer, kind| orders.get(&(layer, kind)).copied().unwrap_or_default();
+    let row = |((layer, kind), (all, nested)): ((usize, usize), (Counters, u64))| AccessRow {
+        layer: LAYER_NAMES[layer].into(),
+        direction: KIND_NAMES[kind],
+        calls: all.segments,
+        nested,
+        bytes: all.bytes,
+        time_ns: all.duration,
+        // Calls that took time have a longest one: 0 is that it is not known.
+        max_ns: Some(all.max_duration).filter(|longest| *longest > 0 || all.duration == 0 && !run.was_log()),
+        ordered: order(layer, kind).known,
+        consecutive: order(layer, kind).consecutive,
+        sequential: order(layer, kind).sequential,
+        sizes: all.sizes,
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn patterns(sums: &Sums) -> Vec<PatternRow> {
+    let mut layers: BTreeMap<Layer, (Profile, u64)> = BTreeMap::new();
+    for ((_, layer), profile) in &sums.profiles {
+        let (all, known) = layers.entry(*layer).or_default();
+        all.merge(profile);
+        *known = known.saturating_add(if profile.alignment > 0 { profile.accesses } else { 0 });
+    }
+    let row = |(layer, (profile, file_known)): (Layer, (Profile, u64))| PatternRow {
+        layer: layer.name().into(),
+        accesses: profile.accesses,
+        sizes: profile.sizes.top(),
+        strides: profile.strides.top(),
+        switches: profile.switches,
+        file_known,
+        file_unaligned: profile.file_unaligned,
+        memory_known: profile.memory_known,
+        memory_unaligned: profile.memory_unaligned,
+    };
+    layers.into_iter().map(row).collect()
+}
+
+fn times(run: &Run, sums: &Sums, runtime_ns: u64) -> Vec<TimeRow> {
+    let mut all = sums.times.clone();
+    all.sort_by_key(|(number, _)| *number);
+    let count: u64 = run.process_count().max(1);
+    let row = |layer: &str, kind: &'static str, whose: Option<&[Layer]>, of: &dyn Fn(&Times) -> u64| {
+        let total = all.iter().fold(0_u64, |sum, (_, times)| sum.saturating_add(of(times)));
+        let mean_ns = total as f64 / count as f64;
+        (total > 0).then(|| {
+            let found = extremes(run, &all, whose, of).unwrap_or_default();
+            TimeRow {
+                layer: layer.into(),
+                kind,
+                mean_ns,
+                of_runtime: if runtime_ns > 0 { mean_ns / runtime_ns as f64 } else { 0.0 },
+                min_ns: found.min_ns,
+                max_ns: found.max_ns,
+                slowest: found.slowest,
+                deviation_ns: found.deviation_ns,
+            }
+        })
+    };
+    let mut out: Vec<TimeRow> = row("program", "all", Some(&[]), &|times| times.outermost).into_iter().collect();
+    for (layer, name) in LAYER_NAMES.iter().enumerate() {
+        let kinds = |times: &Times| times.layers[layer].iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
+        let of_layer = |spread: &Layer| layer_place(Some(*spread)) == layer;
+        let spreads = run.processes.iter().flat_map(|process| &process.reduction.spreads).map(|def| def.layer);
+        let reduced: Vec<Layer> = spreads.filter(of_layer).take(1).collect();
+        if !reduced.is_empty() {
+            out.extend(row(name, "all", Some(&reduced), &kinds));
+        }
+        for (kind, kind_name) in KIND_NAMES.iter().enumerate() {
+            out.extend(row(name, kind_name, None, &|times| times.layers[layer][kind]));
+        }
+    }
+    out
+}
+
+fn sharing(run: &Run, sums: &Sums) -> Vec<SharingRow> {
+    let mut rows: BTreeMap<(bool, usize), (u64, u64, u64)> = BTreeMap::new();
+    let outermost = |key: &FileOp| key.within == Within::Nothing;
+    for (key, counters) in sums.operations.iter().filter(|(key, _)| outermost(key)) {
+        let users = sums.users.get(&key.file).into_iter().flatten().copied();
+        let shared = run.count_of(users) > 1;
+        let class: Option<OpClass> = run.ops.get(usize::from(key.op)).and_then(|op| op.class);
+        let row = rows.entry((shared, kind_of(class, key.failed))).or_default();
+        row.0 = row.0.saturating_add(counters.segments);
+        row.1 = row.1.saturating_add(counters.bytes);
+        row.2 = row.2.saturating_add(counters.duration);
+    }
+    let processes = run.process_count().max(1) as f64;
+    let row = |((shared, kind), (calls, bytes, time)): ((bool, usize), (u64, u64, u64))| SharingRow {
+        shared,
+        kind: KIND_NAMES[kind],
+        calls,
+        bytes,
+        per_process_ns: time as f64 / processes,
+    };
+    rows.into_iter().map(row).collect()
+}

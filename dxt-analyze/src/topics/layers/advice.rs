@@ -1,0 +1,189 @@
+//! What to change, from what the layers show of the job as a whole; [`super::file_advice`] has what they show of files.
+
+use super::dissection::RankRow;
+use super::file_advice;
+use super::in_flight::What;
+use super::result::Layers;
+use crate::findings::{Code, Finding, Severity};
+use crate::text::units;
+use crate::thresholds::Thresholds;
+
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.0} %", 100.0 * share(part, whole))
+}
+
+fn name(row: &RankRow) -> String {
+    if row.rank >= 0 { format!("rank {}", row.rank) } else { format!("pid {}", row.pid) }
+}
+
+/// All findings, in no order.
+#[must_use]
+pub fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
+    let mut out = Vec::new();
+    out.extend(locks(found, least));
+    out.extend(late(found, least));
+    out.extend(communication(found, least));
+    out.extend(serial(found, least));
+    out.extend(file_advice::findings(found, least));
+    out
+}
+
+pub(super) fn severity(found: &Layers, cost_ns: u64, least: &Thresholds) -> Severity {
+    Severity::of_cost(cost_ns, found.job.mpiio.of.time_ns, least)
+}
+
+fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
+    let (all, locking) = (&found.job.mpiio, found.job.mpiio.inside.locking());
+    if locking.calls == 0 || share(locking.time_ns, all.of.time_ns) < least.lock_share {
+        return None;
+    }
+    let mut evidence = vec![format!(
+        "{} locks taken in {} and given back in {}, against {} in POSIX reads and writes",
+        units::count(all.inside.locks.calls),
+        units::duration(all.inside.locks.time_ns),
+        units::duration(all.inside.unlocks.time_ns),
+        units::duration(all.inside.data().time_ns)
+    )];
+    let files = found.files.iter().filter(|file| file.locking.calls > 0).take(3);
+    evidence.extend(files.map(|file| {
+        format!(
+            "{}: {} lock calls, {}",
+            file.file,
+            units::count(file.locking.calls),
+            units::duration(file.locking.time_ns)
+        )
+    }));
+    let worst = found.ranks.iter().max_by_key(|row| (row.mpiio.inside.locking().time_ns, std::cmp::Reverse(row.rank)));
+    evidence.extend(worst.map(|row| {
+        let time_ns = row.mpiio.inside.locking().time_ns;
+        format!("most on {}: {} in locks", name(row), units::duration(time_ns))
+    }));
+    Some(Finding {
+        code: Code::LockTime,
+        severity: severity(found, locking.time_ns, least),
+        title: format!("{} of the time in MPI-IO's reads and writes goes into file locks", percent(locking.time_ns, all.of.time_ns)),
+        evidence,
+        cost_ns: Some(locking.time_ns),
+        hint: "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
+               write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
+            .into(),
+    })
+}
+
+fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
+    let all = &found.collectives;
+    let first = all.late.first()?;
+    if share(all.wait_ns, all.time_ns) < least.arrival_wait_share {
+        return None;
+    }
+    let cost = all.wait_ns.saturating_mul(all.followed_one_in.max(1));
+    let those_that_matter = all.late.iter().take(3).filter(|row| share(row.wait_ns, all.wait_ns) >= 0.1);
+    let mut evidence: Vec<String> = those_that_matter
+        .map(|row| {
+            format!(
+                "{} on {} came last in {} of {} operations; the others waited {} for it",
+                row.process,
+                row.node,
+                units::count(row.times),
+                units::count(all.followed),
+                units::duration(row.wait_ns)
+            )
+        })
+        .collect();
+    let longest = all.slowest.iter().max_by_key(|row| (row.skew_ns, std::cmp::Reverse(row.start_ns)));
+    evidence.extend(longest.filter(|row| row.skew_ns > 0).map(|row| {
+        format!(
+            "{} number {} on {}: {} came {} after the first",
+            row.op,
+            row.number,
+            row.file,
+            row.last,
+            units::duration(row.skew_ns)
+        )
+    }));
+    let whom = if share(first.wait_ns, all.wait_ns) >= 0.5 {
+        format!(", mostly for {}", first.process)
+    } else {
+        String::new()
+    };
+    Some(Finding {
+        code: Code::LateRanks,
+        severity: severity(found, cost, least),
+        title: format!("{} of the time in collective calls is waiting for ranks that come late{whom}", percent(all.wait_ns, all.time_ns)),
+        evidence,
+        cost_ns: Some(cost),
+        hint: "the time is lost before the I/O: see what the late rank does between two calls (more work than the others, a \
+               slow node, I/O of its own) and balance that"
+            .into(),
+    })
+}
+
+fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
+    let all = &found.collectives;
+    let moving = all.storage_ns.saturating_add(all.rest_ns);
+    if all.followed == 0 || share(all.rest_ns, moving) < least.communication_share {
+        return None;
+    }
+    let cost = all.rest_of_all_ns.saturating_mul(all.followed_one_in.max(1));
+    let evidence = all.slowest.iter().take(3).map(|row| {
+        format!(
+            "{} number {} on {}: {} of {} in system calls of the busiest, {}",
+            row.op,
+            row.number,
+            row.file,
+            units::duration(row.storage_ns),
+            units::duration(row.wall_ns),
+            row.busiest
+        )
+    });
+    Some(Finding {
+        code: Code::Communication,
+        severity: severity(found, cost, least),
+        title: format!(
+            "collective calls spend {} of their time, once all ranks have come, in communication",
+            percent(all.rest_ns, moving)
+        ),
+        evidence: evidence.collect(),
+        cost_ns: Some(cost),
+        hint: "larger calls, fewer of them; more aggregators (cb_nodes) or a larger cb_buffer_size make fewer rounds; ranks \
+               that write large contiguous parts need no exchange (romio_cb_write=disable)"
+            .into(),
+    })
+}
+
+fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
+    let of = |what| found.concurrency.iter().find(|row| row.what == what);
+    let (mpiio, posix) = (of(What::Mpiio)?, of(What::Posix)?);
+    let alone = posix.shares.first().copied().unwrap_or(0.0);
+    let ranks = found.ranks.iter().filter(|row| row.mpiio.of.calls > 0).count() as u64;
+    if ranks < least.serial_min_ranks || mpiio.mean < ranks as f64 / 2.0 || alone < least.serial_share {
+        return None;
+    }
+    let alone_ns = (posix.busy_ns as f64 * alone) as u64;
+    let waiting = alone_ns.saturating_mul((mpiio.mean as u64).saturating_sub(1)).min(found.job.mpiio_rest_ns);
+    Some(Finding {
+        code: Code::Serial,
+        severity: severity(found, waiting, least),
+        title: format!(
+            "one POSIX call at a time for {:.0} % of the time in POSIX reads and writes, while {:.0} ranks are in MPI-IO",
+            100.0 * alone,
+            mpiio.mean
+        ),
+        evidence: vec![
+            format!("POSIX: {} in flight on average, {} at most", number(posix.mean), posix.max),
+            format!("MPI-IO: {} in flight on average, {} at most, of {ranks} ranks", number(mpiio.mean), mpiio.max),
+        ],
+        cost_ns: Some(waiting),
+        hint: "one rank does the work of all: more aggregators (cb_nodes), a stripe count above 1, no lock on the whole file, \
+               and no funnelling of data through one rank"
+            .into(),
+    })
+}
+
+fn number(value: f64) -> String {
+    format!("{value:.1}")
+}

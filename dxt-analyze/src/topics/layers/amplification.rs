@@ -1,0 +1,115 @@
+//! How many bytes reach the system for each byte that was asked of MPI-IO, per file. More than one is data sieving: a block
+//! is read, a part of it changed, and the block written back; less is several ranks' wish for the same bytes.
+
+use super::parts::{Form, Inside, Sum};
+use super::pass::Partial;
+use crate::model::Run;
+use crate::shared::totals::StreamTotal;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::op::{Layer, OpClass};
+
+/// A file that was accessed through MPI-IO.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FileRow {
+    /// Path.
+    pub file: String,
+    /// Reads of MPI-IO.
+    pub mpiio_reads: Sum,
+    /// Writes of MPI-IO.
+    pub mpiio_writes: Sum,
+    /// Those of them that were collective calls.
+    pub collective_calls: u64,
+    /// Those that were blocking independent calls.
+    pub independent: Sum,
+    /// Processes that called MPI-IO's reads or writes on it.
+    pub processes: u64,
+    /// Reads of POSIX inside MPI-IO.
+    pub posix_reads: Sum,
+    /// Writes of POSIX inside MPI-IO.
+    pub posix_writes: Sum,
+    /// Locks taken and given back inside MPI-IO's writes and reads.
+    pub locking: Sum,
+    /// Reads of POSIX inside writes of MPI-IO, on record: read-modify-write.
+    pub reads_in_writes: Sum,
+    /// Bytes read by POSIX, but for read-modify-write, per byte that MPI-IO was asked to read.
+    pub read_amplification: Option<f64>,
+    /// Bytes read and written by POSIX for writes per byte that MPI-IO was asked to write.
+    pub write_amplification: Option<f64>,
+}
+
+impl FileRow {
+    /// Time in MPI-IO's reads and writes, ns.
+    #[must_use]
+    pub fn time_ns(&self) -> u64 {
+        self.mpiio_reads.time_ns.saturating_add(self.mpiio_writes.time_ns)
+    }
+
+    fn settle(&mut self) {
+        let for_reads = self.posix_reads.bytes.saturating_sub(self.reads_in_writes.bytes);
+        let for_writes = self.posix_writes.bytes.saturating_add(self.reads_in_writes.bytes);
+        let ratio = |moved: u64, asked: u64| (asked > 0).then(|| moved as f64 / asked as f64);
+        self.read_amplification = ratio(for_reads, self.mpiio_reads.bytes);
+        self.write_amplification = ratio(for_writes, self.mpiio_writes.bytes);
+    }
+}
+
+/// All files that MPI-IO read or wrote: those with most time first.
+#[must_use]
+pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRow> {
+    let mut rows: BTreeMap<u32, FileRow> = BTreeMap::new();
+    let mut who: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for total in totals {
+        let stream = run.processes.get(total.process as usize).and_then(|p| p.streams.get(total.stream as usize));
+        let Some(stream) = stream.filter(|stream| !stream.failed) else { continue };
+        let op = run.op(stream);
+        let sum = Sum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
+        let row = rows.entry(stream.file).or_default();
+        match (op.layer, op.class) {
+            (Some(Layer::Mpiio), Some(class)) if class.is_data() => {
+                let side = if class == OpClass::Write { &mut row.mpiio_writes } else { &mut row.mpiio_reads };
+                side.add(&sum);
+                match Form::of(op.mode) {
+                    Form::Collective => row.collective_calls = row.collective_calls.saturating_add(sum.calls),
+                    Form::Independent => row.independent.add(&sum),
+                    Form::Unfinished => {}
+                }
+                who.entry(stream.file).or_default().push(total.process);
+            }
+            (Some(Layer::Posix), Some(OpClass::Read)) if stream.nested => row.posix_reads.add(&sum),
+            (Some(Layer::Posix), Some(OpClass::Write)) if stream.nested => row.posix_writes.add(&sum),
+            (Some(Layer::Posix), Some(OpClass::Lock | OpClass::Unlock)) if stream.nested => row.locking.add(&sum),
+            _ => {}
+        }
+    }
+    for (file, inside) in inside_writes(run, partial) {
+        if let Some(row) = rows.get_mut(&file) {
+            row.reads_in_writes = inside.reads;
+        }
+    }
+    let mut all: Vec<(u32, FileRow)> = rows.into_iter().filter(|(file, _)| who.contains_key(file)).collect();
+    for (file, row) in &mut all {
+        row.file = run.files.get(*file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        let mut processes = who.remove(file).unwrap_or_default();
+        processes.sort_unstable();
+        processes.dedup();
+        row.processes = run.count_of(processes);
+        row.settle();
+    }
+    all.sort_by_key(|(file, row)| (std::cmp::Reverse(row.time_ns()), *file));
+    all.into_iter().map(|(_, row)| row).collect()
+}
+
+/// What was called inside MPI-IO's writes, by file.
+fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<u32, Inside> {
+    let mut all: BTreeMap<u32, Inside> = BTreeMap::new();
+    for (&(process, stream), made) in &partial.made {
+        let stream = run.processes.get(process as usize).and_then(|p| p.streams.get(stream as usize));
+        let Some(stream) = stream else { continue };
+        let op = run.op(stream);
+        if op.layer == Some(Layer::Mpiio) && op.class == Some(OpClass::Write) {
+            all.entry(stream.file).or_default().add(&made.inside);
+        }
+    }
+    all
+}

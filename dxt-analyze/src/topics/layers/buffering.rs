@@ -1,0 +1,303 @@
+//! Collective calls from the files' side: which ranks do the system calls (the aggregators), whether small pieces of many
+//! ranks become large requests of few, and what each collective operation's time is spent on.
+
+use super::collectives::{Collective, Followed, Key};
+use super::parts::{Form, Made, Sum};
+use super::pass::Partial;
+use crate::model::{Run, Stream};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::{Layer, OpClass};
+
+/// A rank that moves data for others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Aggregator {
+    /// `rank 3`.
+    pub process: String,
+    /// Host name.
+    pub node: String,
+    /// Its system calls that move data inside collective calls.
+    #[serde(flatten)]
+    pub data: Sum,
+}
+
+/// Collective reads or writes of one file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BufferingRow {
+    /// Path.
+    pub file: String,
+    /// `read` or `write`.
+    pub op: &'static str,
+    /// Calls of all ranks and what was called inside them.
+    #[serde(flatten)]
+    pub made: Made,
+    /// Processes that took part.
+    pub processes: u64,
+    /// Those that asked for any bytes.
+    pub with_bytes: u64,
+    /// Nodes that they ran on.
+    pub nodes: u64,
+    /// Mean bytes of a call; 0 of none.
+    pub mean_call_bytes: u64,
+    /// Mean bytes of a system call inside that moves data; 0 of none.
+    pub mean_request_bytes: u64,
+    /// Whether pieces of several calls were put together: fewer processes reach the system than ask for bytes, or requests
+    /// are at least twice as large as calls.
+    pub buffered: bool,
+    /// Hints in effect that decide: `cb_nodes`, `romio_cb_write`, ...
+    pub hints: BTreeMap<String, String>,
+    /// Stripe count of the file's layout in the trace, if it has one.
+    pub stripe_count: Option<u64>,
+    /// Who reaches the system, those with most bytes first.
+    pub aggregators: Vec<Aggregator>,
+}
+
+/// Hints that say who aggregates.
+const HINTS: [&str; 6] =
+    ["cb_nodes", "cb_buffer_size", "romio_cb_read", "romio_cb_write", "romio_no_indep_rw", "cb_config_list"];
+
+#[derive(Default)]
+struct Found {
+    made: Made,
+    processes: BTreeSet<u32>,
+    with_bytes: BTreeSet<u32>,
+    data: BTreeMap<u32, Sum>,
+}
+
+fn stream_of(run: &Run, key: (u32, u32)) -> Option<&Stream> {
+    run.processes.get(key.0 as usize)?.streams.get(key.1 as usize)
+}
+
+/// Blocking collective reads and writes, by file: those with most time first.
+#[must_use]
+pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
+    let mut all: BTreeMap<(u32, bool), Found> = BTreeMap::new();
+    for (&key, made) in &partial.made {
+        let Some(stream) = stream_of(run, key) else { continue };
+        let op = run.op(stream);
+        if op.layer != Some(Layer::Mpiio) || !op.is_data() || Form::of(op.mode) != Form::Collective {
+            continue;
+        }
+        let found = all.entry((stream.file, op.class == Some(OpClass::Write))).or_default();
+        found.made.add(made);
+        found.processes.insert(key.0);
+        if made.of.bytes > 0 {
+            found.with_bytes.insert(key.0);
+        }
+        let data = made.inside.data();
+        if data.calls > 0 {
+            found.data.entry(key.0).or_default().add(&data);
+        }
+    }
+    let mut rows: Vec<((u32, bool), BufferingRow)> =
+        all.into_iter().map(|(key, found)| (key, row(run, key, found))).collect();
+    rows.sort_by_key(|(key, row)| (std::cmp::Reverse(row.made.of.time_ns), *key));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
+    let data = found.made.inside.data();
+    let mean = |sum: &Sum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
+    let (mean_call_bytes, mean_request_bytes) = (mean(&found.made.of), mean(&data));
+    let node = |number: &u32| run.processes.get(*number as usize).map_or(u32::MAX, |process| process.node);
+    let def = run.files.get(file as usize);
+    let layout = def.and_then(|file| file.layout.as_ref()).filter(|layout| !layout.is_guess());
+    let mut data: Vec<(u32, Sum)> = found.data.into_iter().collect();
+    data.sort_by_key(|(process, sum)| (std::cmp::Reverse(sum.bytes), *process));
+    let aggregator = |(number, data): (u32, Sum)| Aggregator {
+        process: run.process_name(number),
+        node: run.processes.get(number as usize).map(|process| run.node(process).to_owned()).unwrap_or_default(),
+        data,
+    };
+    let hint = |hint: &&crate::model::Hint| {
+        hint.file == file
+            && hint.origin == trace_format::meta::HintOrigin::InEffect
+            && HINTS.contains(&hint.key.as_str())
+    };
+    BufferingRow {
+        file: def.map(|file| file.name.clone()).unwrap_or_default(),
+        op: if writes { "write" } else { "read" },
+        made: found.made,
+        processes: run.count_of(found.processes.iter().copied()),
+        with_bytes: run.count_of(found.with_bytes.iter().copied()),
+        nodes: found
+            .processes
+            .iter()
+            .map(node)
+            .filter(|node| (*node as usize) < run.nodes.len())
+            .collect::<BTreeSet<u32>>()
+            .len() as u64,
+        mean_call_bytes,
+        mean_request_bytes,
+        buffered: !data.is_empty()
+            && (data.len() < found.with_bytes.len() || mean_request_bytes >= mean_call_bytes.saturating_mul(2).max(1)),
+        hints: run.hints.iter().filter(hint).map(|hint| (hint.key.clone(), hint.value.clone())).collect(),
+        stripe_count: layout
+            .and_then(|layout| layout.layout.components.iter().map(|c| u64::from(c.stripe_count)).max()),
+        aggregators: data.into_iter().map(aggregator).collect(),
+    }
+}
+
+/// One collective operation: moments in ns since the job's start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CollectiveRow {
+    /// Path.
+    pub file: String,
+    /// Operation, as `write collective`.
+    pub op: String,
+    /// Number among those on the file, from 0.
+    pub number: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// First call's start.
+    pub start_ns: u64,
+    /// From the first start to the last end.
+    pub wall_ns: u64,
+    /// From the first start to the last one.
+    pub skew_ns: u64,
+    /// Time that all calls together waited for the last to begin; 0 if one had ended before, so did not wait.
+    pub wait_ns: u64,
+    /// Who began last.
+    pub last: String,
+    /// Wall time behind the last start in which the busiest rank was in system calls.
+    pub storage_ns: u64,
+    /// The busiest rank.
+    pub busiest: String,
+    /// Wall time behind the last start in which it was not: communication, copying.
+    pub rest_ns: u64,
+    /// Time in the calls, summed.
+    pub time_ns: u64,
+    /// Processes that moved data by system calls inside.
+    pub aggregators: u64,
+    /// System calls that moved data.
+    pub data_calls: u64,
+    /// Bytes that they moved.
+    pub data_bytes: u64,
+}
+
+/// A rank that others waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LateRow {
+    /// `rank 3`.
+    pub process: String,
+    /// Host name.
+    pub node: String,
+    /// Collective operations that it was the last to begin.
+    pub times: u64,
+    /// Time that the others waited for it in them, summed, ns.
+    pub wait_ns: u64,
+}
+
+/// All collective operations. Sums are of those followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collectives {
+    /// Why none is matched, if so.
+    pub not_matched: Option<String>,
+    /// Operations that were matched.
+    pub followed: u64,
+    /// One in how many is followed: 1 for all.
+    pub followed_one_in: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Time in the calls, summed, ns.
+    pub time_ns: u64,
+    /// Wall-clock times from first start to last end, summed, ns.
+    pub wall_ns: u64,
+    /// Wall time until the last rank came, ns.
+    pub skew_ns: u64,
+    /// Wall time behind that in which the busiest rank was in system calls, ns.
+    pub storage_ns: u64,
+    /// Wall time behind that in which it was not, ns.
+    pub rest_ns: u64,
+    /// The same, times the ranks that took part, ns.
+    pub rest_of_all_ns: u64,
+    /// Time that ranks waited for the last one, summed, ns; of operations in which none had left before.
+    pub wait_ns: u64,
+    /// The slowest, slowest first.
+    pub slowest: Vec<CollectiveRow>,
+    /// Who was waited for, longest first.
+    pub late: Vec<LateRow>,
+}
+
+/// Sums up the matched operations and lists the `top` slowest. Those in which some ranks' calls have no segment cannot be
+/// matched by their order.
+#[must_use]
+pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
+    let folded = folded(run);
+    let mut out = Collectives { followed_one_in: followed.one_in(), ..Collectives::default() };
+    let mut all = followed.sorted();
+    let before = all.len();
+    all.retain(|(key, _)| !folded.contains(&(key.file, key.op)));
+    if run.window.is_some() {
+        out.not_matched = Some("within a span of time (--time) their order is not known".into());
+    } else if before > all.len() || (all.is_empty() && !folded.is_empty()) {
+        out.not_matched = Some("on some files calls have no segment, so that their order is not known".into());
+    }
+    let mut late: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (_, one) in &all {
+        let plus = |sum: &mut u64, by: u64| *sum = sum.saturating_add(by);
+        plus(&mut out.followed, 1);
+        plus(&mut out.calls, one.calls);
+        plus(&mut out.time_ns, one.time_ns);
+        plus(&mut out.wall_ns, one.wall_ns());
+        plus(&mut out.skew_ns, one.skew_ns());
+        plus(&mut out.storage_ns, one.storage_ns());
+        plus(&mut out.rest_ns, one.rest_ns());
+        plus(&mut out.rest_of_all_ns, one.rest_ns().saturating_mul(one.calls));
+        plus(&mut out.wait_ns, one.wait_ns());
+        if one.wait_ns() > 0 {
+            let found = late.entry(one.last_start.process).or_default();
+            plus(&mut found.0, 1);
+            plus(&mut found.1, one.wait_ns());
+        }
+    }
+    let mut late: Vec<(u32, (u64, u64))> = late.into_iter().collect();
+    late.sort_by_key(|(process, (_, wait_ns))| (std::cmp::Reverse(*wait_ns), *process));
+    let late_row = |(process, (times, wait_ns)): (u32, (u64, u64))| LateRow {
+        process: run.process_name(process),
+        node: run.processes.get(process as usize).map(|p| run.node(p).to_owned()).unwrap_or_default(),
+        times,
+        wait_ns,
+    };
+    out.late = late.into_iter().take(top).map(late_row).collect();
+    all.sort_by_key(|(key, one)| (std::cmp::Reverse(one.wall_ns()), *key));
+    out.slowest = all.iter().take(top).map(|(key, one)| collective_row(run, key, one)).collect();
+    out
+}
+
+fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
+    CollectiveRow {
+        file: run.files.get(key.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        op: run.ops.get(usize::from(key.op)).map(crate::model::Op::label).unwrap_or_default(),
+        number: key.number,
+        calls: one.calls,
+        bytes: one.bytes,
+        start_ns: one.first_start,
+        wall_ns: one.wall_ns(),
+        skew_ns: one.skew_ns(),
+        wait_ns: one.wait_ns(),
+        last: run.process_name(one.last_start.process),
+        storage_ns: one.storage_ns(),
+        busiest: run.process_name(one.longest.process),
+        rest_ns: one.rest_ns(),
+        time_ns: one.time_ns,
+        aggregators: one.aggregators,
+        data_calls: one.data_calls,
+        data_bytes: one.data_bytes,
+    }
+}
+
+/// Files and operations of whose blocking collective calls some have no segment.
+fn folded(run: &Run) -> BTreeSet<(u32, u16)> {
+    let of = |process: &crate::model::Process| {
+        let streams = process.missing.iter().filter_map(|missing| process.stream_index(missing.stream));
+        let found = streams.filter_map(|at| process.streams.get(at)).filter(|stream| {
+            let op = run.op(stream);
+            op.layer == Some(Layer::Mpiio) && op.is_data() && Form::of(op.mode) == Form::Collective
+        });
+        found.map(|stream| (stream.file, stream.op)).collect::<Vec<_>>()
+    };
+    run.processes.iter().flat_map(of).collect()
+}

@@ -1,0 +1,310 @@
+//! Collective calls of all ranks, matched: the k-th collective write (or read) of each rank on a file belongs to the k-th
+//! of every other, as MPI demands of the ranks that opened the file together. (Ranks that open one file in several
+//! groups, each with its own communicator, are not told apart.)
+//!
+//! At most [`FOLLOWED_COLLECTIVES`] are followed; beyond that a sample by hash is (adaptive sampling, as
+//! [`crate::topics::stripes::sharing`] explains): what is said of a collective stays exact, sums are of 1 in 2^bits.
+
+use super::parts::Made;
+use crate::limits::FOLLOWED_COLLECTIVES;
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+
+/// Names a collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Index into the run's files.
+    pub file: u32,
+    /// Index into the run's operations.
+    pub op: u16,
+    /// Number among those of each rank on the file, from 0.
+    pub number: u64,
+}
+
+impl Key {
+    /// Spreads the key over 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+    fn hash(self) -> u64 {
+        let mut z = self.number ^ (u64::from(self.file) << 16 | u64::from(self.op)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn is_in(self, bits: u32) -> bool {
+        self.hash().leading_zeros() >= bits
+    }
+}
+
+/// The call of one process.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Index into the run's processes.
+    pub process: u32,
+    /// Start, ns since the job's start.
+    pub start: u64,
+    /// End, ns since the job's start.
+    pub end: u64,
+    /// What it was made of.
+    pub made: Made,
+}
+
+/// A moment or a time, and the process it belongs to; of equal ones the process that comes first counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// ns.
+    pub ns: u64,
+    /// Index into the run's processes.
+    pub process: u32,
+}
+
+impl Most {
+    fn max(&mut self, other: Self) {
+        if (other.ns, std::cmp::Reverse(other.process)) > (self.ns, std::cmp::Reverse(self.process)) {
+            *self = other;
+        }
+    }
+}
+
+/// A collective operation: all its calls together. Moments are ns since the job's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes that were asked for.
+    pub bytes: u64,
+    /// Time in the calls, summed, ns.
+    pub time_ns: u64,
+    /// First call's start.
+    pub first_start: u64,
+    /// Last call's start, and whose.
+    pub last_start: Most,
+    /// First call's end.
+    pub first_end: u64,
+    /// Last call's end, and whose.
+    pub last_end: Most,
+    /// Starts, summed.
+    pub starts: u128,
+    /// Processes that moved data by system calls inside.
+    pub aggregators: u64,
+    /// System calls that moved data inside.
+    pub data_calls: u64,
+    /// Bytes that they moved.
+    pub data_bytes: u64,
+    /// Time in them, summed, ns.
+    pub data_ns: u64,
+    /// Longest time of one process in system calls inside, and whose.
+    pub longest: Most,
+}
+
+impl Collective {
+    /// Of one call.
+    #[must_use]
+    pub fn of(call: &Call) -> Self {
+        let Call { process, start, end, made } = *call;
+        let data = made.inside.data();
+        Self {
+            calls: 1,
+            bytes: made.of.bytes,
+            time_ns: made.of.time_ns,
+            first_start: start,
+            last_start: Most { ns: start, process },
+            first_end: end,
+            last_end: Most { ns: end, process },
+            starts: u128::from(start),
+            aggregators: u64::from(data.calls > 0),
+            data_calls: data.calls,
+            data_bytes: data.bytes,
+            data_ns: data.time_ns,
+            longest: Most { ns: made.inside.system_ns().min(made.of.time_ns), process },
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.first_start = self.first_start.min(other.first_start);
+        self.last_start.max(other.last_start);
+        self.first_end = self.first_end.min(other.first_end);
+        self.last_end.max(other.last_end);
+        self.starts = self.starts.saturating_add(other.starts);
+        self.aggregators = self.aggregators.saturating_add(other.aggregators);
+        self.data_calls = self.data_calls.saturating_add(other.data_calls);
+        self.data_bytes = self.data_bytes.saturating_add(other.data_bytes);
+        self.data_ns = self.data_ns.saturating_add(other.data_ns);
+        self.longest.max(other.longest);
+    }
+
+    /// From the first start to the last end, ns.
+    #[must_use]
+    pub fn wall_ns(&self) -> u64 {
+        self.last_end.ns.saturating_sub(self.first_start)
+    }
+
+    /// From the first start to the last one, ns.
+    #[must_use]
+    pub fn skew_ns(&self) -> u64 {
+        self.last_start.ns.saturating_sub(self.first_start)
+    }
+
+    /// Whether no call had ended before the last one began: then the others can have waited for it.
+    #[must_use]
+    pub fn is_together(&self) -> bool {
+        self.first_end >= self.last_start.ns
+    }
+
+    /// Time that the calls waited for the last one to begin, summed, ns; 0 if one did not wait.
+    #[must_use]
+    pub fn wait_ns(&self) -> u64 {
+        if !self.is_together() {
+            return 0;
+        }
+        let all = u128::from(self.last_start.ns).saturating_mul(self.calls.into()).saturating_sub(self.starts);
+        u64::try_from(all).unwrap_or(u64::MAX)
+    }
+
+    /// Wall time behind the last arrival in which the busiest process was in system calls, ns.
+    #[must_use]
+    pub fn storage_ns(&self) -> u64 {
+        self.longest.ns.min(self.wall_ns().saturating_sub(self.skew_ns()))
+    }
+
+    /// Wall time behind the last arrival in which it was not: communication, copying, ns.
+    #[must_use]
+    pub fn rest_ns(&self) -> u64 {
+        self.wall_ns().saturating_sub(self.skew_ns()).saturating_sub(self.storage_ns())
+    }
+}
+
+/// The collectives that are followed.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    all: FxHashMap<Key, Collective>,
+    bits: u32,
+    limit: usize,
+}
+
+impl Default for Followed {
+    fn default() -> Self {
+        Self::with_limit(FOLLOWED_COLLECTIVES)
+    }
+}
+
+impl Followed {
+    /// Follows `limit` at most.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Self {
+        Self { all: FxHashMap::default(), bits: 0, limit }
+    }
+
+    /// The call of one process.
+    pub fn add(&mut self, key: Key, call: &Call) {
+        if key.is_in(self.bits) {
+            self.join(key, &Collective::of(call));
+            self.shrink();
+        }
+    }
+
+    fn join(&mut self, key: Key, collective: &Collective) {
+        match self.all.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(*collective);
+            }
+            Entry::Occupied(mut place) => place.get_mut().add(collective),
+        }
+    }
+
+    fn shrink(&mut self) {
+        while self.all.len() > self.limit && self.bits < u64::BITS {
+            self.sample(self.bits + 1);
+        }
+    }
+
+    fn sample(&mut self, bits: u32) {
+        if bits > self.bits {
+            self.bits = bits;
+            self.all.retain(|key, _| key.is_in(bits));
+        }
+    }
+
+    /// Adds what another thread followed.
+    pub fn merge(&mut self, other: Self) {
+        self.sample(other.bits);
+        for (key, collective) in other.all {
+            if key.is_in(self.bits) {
+                self.join(key, &collective);
+            }
+        }
+        self.shrink();
+    }
+
+    /// One in how many is followed.
+    #[must_use]
+    pub fn one_in(&self) -> u64 {
+        1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
+    }
+
+    /// Those followed, by key.
+    #[must_use]
+    pub fn sorted(self) -> Vec<(Key, Collective)> {
+        let mut all: Vec<(Key, Collective)> = self.all.into_iter().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::layers::parts::{Kind, Sum};
+
+    fn call(process: u32, start: u64, end: u64, data_ns: u64) -> Call {
+        let mut made = Made { of: Sum::call(10, end - start), ..Made::default() };
+        if data_ns > 0 {
+            made.inside.add_kind(Kind::Write, &Sum::call(30, data_ns));
+        }
+        Call { process, start, end, made }
+    }
+
+    #[test]
+    fn the_last_to_come_makes_the_others_wait() {
+        let key = Key { file: 0, op: 0, number: 0 };
+        let calls = [call(2, 100, 190, 0), call(0, 110, 200, 40), call(1, 150, 195, 0)];
+        let mut followed = Followed::default();
+        calls.iter().for_each(|call| followed.add(key, call));
+        let all = followed.sorted();
+        let found = all[0].1;
+        assert_eq!((found.wall_ns(), found.skew_ns(), found.wait_ns()), (100, 50, 50 + 40));
+        assert_eq!((found.storage_ns(), found.rest_ns()), (40, 10));
+        assert_eq!((found.last_start.process, found.last_end.process, found.aggregators), (1, 0, 1));
+        assert_eq!((found.bytes, found.data_bytes), (30, 30));
+    }
+
+    #[test]
+    fn who_has_gone_has_not_waited() {
+        let mut found = Collective::of(&call(0, 0, 10, 5));
+        found.add(&Collective::of(&call(1, 20, 30, 5)));
+        assert_eq!((found.wall_ns(), found.skew_ns(), found.wait_ns()), (30, 20, 0));
+        assert!(!found.is_together());
+        assert_eq!((found.storage_ns(), found.rest_ns()), (5, 5));
+    }
+
+    #[test]
+    fn a_sample_does_not_depend_on_who_saw_what() {
+        let keys = (0..1000).map(|number| Key { file: 1, op: 2, number });
+        let (mut whole, mut one, mut two) =
+            (Followed::with_limit(100), Followed::with_limit(100), Followed::with_limit(100));
+        for key in keys {
+            for process in 0..2 {
+                let call = call(process, key.number, key.number + 10, 1);
+                whole.add(key, &call);
+                let half = if (key.number + u64::from(process)).is_multiple_of(3) { &mut one } else { &mut two };
+                half.add(key, &call);
+            }
+        }
+        one.merge(two);
+        assert!((8..=32).contains(&whole.one_in()));
+        assert_eq!(whole.one_in(), one.one_in());
+        assert_eq!(whole.sorted(), one.sorted());
+    }
+}

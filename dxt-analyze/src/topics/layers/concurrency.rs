@@ -1,0 +1,194 @@
+//! How many calls are in flight at once, from what [`super::in_flight`] collected: how the number is distributed in time, its
+//! mean and maximum, and a series.
+//!
+//! Mean numbers and sums are exact. The distribution and the maximum are if all starts and ends were held; otherwise each
+//! bin counts by its mean.
+
+use super::in_flight::{Flights, InFlight, Span, What};
+use serde::Serialize;
+
+/// Bins of the series that is reported, at most.
+pub const SERIES: usize = 200;
+/// Classes of the distribution: 1, 2-3, 4-7, ..., at least 2^(CLASSES - 1).
+pub const CLASSES: usize = 20;
+
+/// How many calls of one kind are in flight over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Concurrency {
+    /// Which calls.
+    pub what: What,
+    /// How many there are.
+    pub calls: u64,
+    /// Time in which at least one is in flight, ns.
+    pub busy_ns: u64,
+    /// Time in them, summed over all, ns.
+    pub time_ns: u64,
+    /// The most at once.
+    pub max: u64,
+    /// Their mean number while at least one is in flight.
+    pub mean: f64,
+    /// Share of the busy time with 1, 2-3, 4-7, ... in flight.
+    pub shares: Vec<f64>,
+    /// Whether the busy time, the most and the shares are exact; otherwise they are estimates from the mean numbers of
+    /// bins of time, so that the most is a lower bound.
+    pub exact: bool,
+    /// Mean number in flight, by bin of [`Series`].
+    pub series: Vec<f64>,
+}
+
+/// The times of the series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Series {
+    /// Start of the first bin, ns since the job's start.
+    pub start_ns: u64,
+    /// Width of a bin, ns.
+    pub width_ns: u64,
+    /// Number of bins.
+    pub bins: usize,
+}
+
+/// The class of a number in flight.
+fn class(number: u64) -> usize {
+    (number.max(1).ilog2() as usize).min(CLASSES - 1)
+}
+
+impl InFlight {
+    /// The result.
+    #[must_use]
+    pub fn result(self) -> (Series, Vec<Concurrency>) {
+        let span = self.span;
+        let last_of = |flights: &Flights| {
+            flights.partly.iter().zip(&flights.wholly).rposition(|(&partly, &wholly)| partly > 0 || wholly != 0)
+        };
+        let used = self.kinds.iter().flatten().filter_map(|flights| last_of(flights)).max().map_or(0, |last| last + 1);
+        let together = used.div_ceil(SERIES).max(1);
+        let series = Series {
+            start_ns: span.start,
+            width_ns: span.width.saturating_mul(together as u64),
+            bins: used.div_ceil(together),
+        };
+        let kinds = What::ALL.into_iter().zip(self.kinds);
+        let of = |(what, flights): (What, Option<Box<Flights>>)| Some(one(what, *flights?, span, used, together));
+        (series, kinds.filter_map(of).collect())
+    }
+}
+
+fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -> Concurrency {
+    let mut through = 0_i64;
+    let mut busy = Vec::with_capacity(used);
+    for (partly, wholly) in flights.partly.iter().zip(&flights.wholly).take(used) {
+        through += wholly;
+        let whole = u64::try_from(through).unwrap_or(0);
+        busy.push(partly.saturating_add(whole.saturating_mul(span.width)));
+    }
+    let time_ns = busy.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    let exact = flights.held.is_some();
+    let (times, max) = match flights.held {
+        Some(held) => sweep(held),
+        None => by_bin(&busy, span.width),
+    };
+    let busy_ns = times.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    let share = |ns: &u64| if busy_ns > 0 { *ns as f64 / busy_ns as f64 } else { 0.0 };
+    let classes = times.iter().rposition(|&ns| ns > 0).map_or(0, |last| last + 1);
+    let width = span.width.saturating_mul(together as u64) as f64;
+    Concurrency {
+        what,
+        calls: flights.calls,
+        busy_ns,
+        time_ns,
+        max,
+        mean: if busy_ns > 0 { time_ns as f64 / busy_ns as f64 } else { 0.0 },
+        shares: times.iter().take(classes).map(share).collect(),
+        exact,
+        series: busy.chunks(together).map(|bins| bins.iter().map(|&ns| ns as f64).sum::<f64>() / width).collect(),
+    }
+}
+
+/// Time by class, and the most at once, from every start and end.
+fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
+    let (mut starts, mut ends): (Vec<u64>, Vec<u64>) = held.into_iter().filter(|(start, end)| start < end).unzip();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let (mut times, mut most, mut number, mut last) = ([0; CLASSES], 0, 0_u64, 0);
+    let (mut starts, mut ends) = (starts.into_iter().peekable(), ends.into_iter().peekable());
+    while let Some(&end) = ends.peek() {
+        // A call that ends when another begins is not in flight with it.
+        let start = starts.next_if(|&start| start < end);
+        let now = start.unwrap_or(end);
+        if let (true, Some(time)) = (number > 0, times.get_mut(class(number))) {
+            *time = u64::saturating_add(*time, now - last);
+        }
+        last = now;
+        if start.is_some() {
+            number += 1;
+        } else {
+            ends.next();
+            number = number.saturating_sub(1);
+        }
+        most = most.max(number);
+    }
+    (times, most)
+}
+
+/// The same, estimated from the time that calls were in flight within each bin.
+fn by_bin(busy: &[u64], width: u64) -> ([u64; CLASSES], u64) {
+    let (mut times, mut most) = ([0; CLASSES], 0);
+    for &ns in busy.iter().filter(|&&ns| ns > 0) {
+        let number = (ns.saturating_add(width / 2) / width).max(1);
+        if let Some(time) = times.get_mut(class(number)) {
+            *time = u64::saturating_add(*time, ns.min(width));
+        }
+        most = most.max(ns.div_ceil(width));
+    }
+    (times, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::layers::in_flight::BINS;
+
+    fn of(calls: &[(u64, u64)], span: Span) -> (Series, Concurrency) {
+        let mut flight = InFlight::new(span, calls.len() as u64);
+        calls.iter().for_each(|&(start, end)| flight.add(What::Posix, start, end));
+        let (series, mut all) = flight.result();
+        (series, all.remove(0))
+    }
+
+    #[test]
+    fn time_is_weighted_by_how_many_are_in_flight() {
+        let (_, found) = of(&[(0, 100), (50, 100), (60, 100), (60, 90), (200, 300)], Span::new(0, 300));
+        // 1: 0-50 and 200-300, 2-3: 50-60 and 90-100, 4: 60-90.
+        assert_eq!((found.busy_ns, found.time_ns, found.max, found.exact), (200, 320, 4, true));
+        assert_eq!(found.shares, [0.75, 0.1, 0.15]);
+        assert_eq!(found.mean, 1.6);
+    }
+
+    #[test]
+    fn calls_that_touch_do_not_overlap() {
+        let (_, found) = of(&[(0, 10), (10, 20), (20, 20)], Span::new(0, 20));
+        assert_eq!((found.max, found.busy_ns, found.calls), (1, 20, 3));
+    }
+
+    #[test]
+    fn the_series_has_all_the_time_however_long_calls_are() {
+        let span = Span::new(1000, 1_001_000);
+        let (series, found) = of(&[(1000, 1_001_000), (501_000, 1_001_000), (1500, 1501)], span);
+        assert!(series.bins <= SERIES && found.series.len() == series.bins);
+        let sum: f64 = found.series.iter().map(|mean| mean * series.width_ns as f64).sum();
+        assert!((sum - 1_500_001.0).abs() < 1e-3, "{sum}");
+        assert_eq!(found.time_ns, 1_500_001);
+        assert!((found.series[0] - 1.0).abs() < 0.01 && (found.series[series.bins - 2] - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn too_many_to_hold_are_looked_at_bin_by_bin() {
+        let span = Span::new(0, BINS as u64 * 100 - 1);
+        let mut flights = Flights::new(false);
+        flights.add(span, 0, BINS as u64 * 100 / 2);
+        flights.add(span, 0, BINS as u64 * 100 - 1);
+        let found = one(What::Mpiio, flights, span, BINS, 100);
+        assert!(!found.exact && found.max == 2);
+        assert!((found.shares[0] - 0.5).abs() < 0.001 && (found.shares[1] - 0.5).abs() < 0.001);
+    }
+}

@@ -1,0 +1,195 @@
+//! Where the time in MPI-IO and HDF5 goes: over the whole job by kind of call, and by rank.
+
+use super::parts::{Form, Kind, Made, Sum};
+use super::pass::Partial;
+use crate::model::{Op, Process, Run, Stream};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::meta::Missing;
+use trace_format::op::{Layer, OpClass};
+
+/// Calls of one kind over the whole job. Only calls on record: of others it is not known what was called inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallRow {
+    /// Layer's name.
+    pub layer: &'static str,
+    /// `read`, `write`, or `other` (open, close, sync, view, ...).
+    pub op: &'static str,
+    /// How they were made; `None` for other operations, and for HDF5.
+    pub form: Option<Form>,
+    /// The calls and what was called inside them.
+    #[serde(flatten)]
+    pub made: Made,
+    /// Time that no call inside accounts for, ns.
+    pub rest_ns: u64,
+}
+
+/// Calls of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RankRow {
+    /// Rank, or -1.
+    pub rank: i32,
+    /// Host name.
+    pub node: String,
+    /// Process id.
+    pub pid: u32,
+    /// Blocking reads and writes of MPI-IO. Those without a segment are in it, as are system calls without one, which
+    /// count as inside them if they move data or lock.
+    pub mpiio: Made,
+    /// Time in them that no call inside accounts for, ns.
+    pub mpiio_rest_ns: u64,
+    /// Other calls of MPI-IO: open, close, sync, view, ...
+    pub mpiio_others: Made,
+    /// Nonblocking and split reads and writes, whose time overlaps with other things.
+    pub mpiio_unfinished: Made,
+    /// Reads and writes of HDF5.
+    pub hdf5: Made,
+    /// Time in them that neither MPI-IO nor the system accounts for, ns.
+    pub hdf5_rest_ns: u64,
+    /// Reads and writes of STDIO by the program.
+    pub stdio: Sum,
+    /// Reads and writes of POSIX by the program.
+    pub posix: Sum,
+    /// Calls in `mpiio` that have no segment.
+    pub folded: u64,
+}
+
+impl RankRow {
+    /// Time in reads and writes at the layers that dissect: HDF5 where there is any, else MPI-IO.
+    #[must_use]
+    pub fn time_ns(&self) -> u64 {
+        self.hdf5.of.time_ns.max(self.mpiio.of.time_ns)
+    }
+
+    fn add(&mut self, op: &Op, made: &Made) {
+        match (op.layer, op.is_data(), Form::of(op.mode)) {
+            (Some(Layer::Mpiio), true, Form::Unfinished) => self.mpiio_unfinished.add(made),
+            (Some(Layer::Mpiio), true, _) => self.mpiio.add(made),
+            (Some(Layer::Mpiio), false, _) => self.mpiio_others.add(made),
+            (Some(Layer::Hdf5), true, _) => self.hdf5.add(made),
+            _ => {}
+        }
+    }
+
+    /// Calls that have no segment: inside which call they were made is not known, but libraries read, write and lock for
+    /// reads and writes only.
+    fn add_folded(&mut self, stream: &Stream, op: &Op, missing: &Missing) {
+        let counters = &missing.counters;
+        let sum = Sum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
+        match (op.layer, Kind::of(op)) {
+            (Some(Layer::Mpiio | Layer::Hdf5), _) => {
+                self.add(op, &Made { of: sum, ..Made::default() });
+                if op.layer == Some(Layer::Mpiio) && op.is_data() {
+                    self.folded = self.folded.saturating_add(sum.calls);
+                }
+            }
+            (Some(Layer::Posix), kind) if stream.nested && kind != Kind::Other => {
+                self.mpiio.inside.add_kind(kind, &sum);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All kinds of calls of the job.
+#[must_use]
+pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
+    let mut all: BTreeMap<(std::cmp::Reverse<Layer>, u8, Option<Form>), Made> = BTreeMap::new();
+    for (&(process, stream), made) in &partial.made {
+        let Some(stream) = run.processes.get(process as usize).and_then(|p| p.streams.get(stream as usize)) else {
+            continue;
+        };
+        let op = run.op(stream);
+        let Some(layer) = op.layer else { continue };
+        let kind = match op.class {
+            Some(OpClass::Read) => 0,
+            Some(OpClass::Write) => 1,
+            _ => 2,
+        };
+        let form = (layer == Layer::Mpiio && kind < 2).then(|| Form::of(op.mode));
+        all.entry((std::cmp::Reverse(layer), kind, form)).or_default().add(made);
+    }
+    let row = |((layer, kind, form), made): ((std::cmp::Reverse<Layer>, u8, Option<Form>), Made)| CallRow {
+        layer: layer.0.name(),
+        op: ["read", "write", "other"].get(usize::from(kind)).copied().unwrap_or_default(),
+        form,
+        made,
+        rest_ns: made.rest_ns(),
+    };
+    all.into_iter().map(row).collect()
+}
+
+/// All processes that called MPI-IO or HDF5: the slowest first.
+#[must_use]
+pub fn ranks(run: &Run, partial: &Partial) -> Vec<RankRow> {
+    let mut rows: Vec<RankRow> = run.processes.iter().map(|process| empty(run, process)).collect();
+    for (&(process, stream), made) in &partial.made {
+        let (Some(row), Some(def)) = (rows.get_mut(process as usize), run.processes.get(process as usize)) else {
+            continue;
+        };
+        if let Some(stream) = def.streams.get(stream as usize) {
+            row.add(run.op(stream), made);
+        }
+    }
+    for (row, process) in rows.iter_mut().zip(&run.processes) {
+        for missing in &process.missing {
+            let stream = process.stream_index(missing.stream).and_then(|at| process.streams.get(at));
+            if let Some(stream) = stream.filter(|stream| !stream.failed && stream.chosen) {
+                row.add_folded(stream, run.op(stream), missing);
+            }
+        }
+        row.mpiio_rest_ns = row.mpiio.rest_ns();
+        row.hdf5_rest_ns = row.hdf5.rest_ns();
+    }
+    rows.retain(|row| {
+        let made = [&row.mpiio, &row.mpiio_others, &row.mpiio_unfinished, &row.hdf5];
+        made.iter().any(|made| made.of.calls > 0)
+    });
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.time_ns()), row.rank, row.pid));
+    rows
+}
+
+fn empty(run: &Run, process: &Process) -> RankRow {
+    RankRow { rank: process.rank, node: run.node(process).to_owned(), pid: process.pid, ..RankRow::default() }
+}
+
+/// Adds what the program itself moved through STDIO and POSIX.
+pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows: &mut [RankRow]) {
+    let places: BTreeMap<(i32, u32), usize> =
+        rows.iter().enumerate().map(|(place, row)| ((row.rank, row.pid), place)).collect();
+    for total in totals {
+        let Some(process) = run.processes.get(total.process as usize) else { continue };
+        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let op = run.op(stream);
+        if stream.failed || stream.nested || stream.in_hdf5 || !op.is_data() {
+            continue;
+        }
+        let Some(row) = places.get(&(process.rank, process.pid)).and_then(|&place| rows.get_mut(place)) else {
+            continue;
+        };
+        let sum = Sum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
+        match op.layer {
+            Some(Layer::Stdio) => row.stdio.add(&sum),
+            Some(Layer::Posix) => row.posix.add(&sum),
+            _ => {}
+        }
+    }
+}
+
+/// All ranks together.
+#[must_use]
+pub fn job(rows: &[RankRow]) -> RankRow {
+    let mut all = RankRow { rank: -1, ..RankRow::default() };
+    for row in rows {
+        all.mpiio.add(&row.mpiio);
+        all.mpiio_others.add(&row.mpiio_others);
+        all.mpiio_unfinished.add(&row.mpiio_unfinished);
+        all.hdf5.add(&row.hdf5);
+        all.stdio.add(&row.stdio);
+        all.posix.add(&row.posix);
+        all.folded = all.folded.saturating_add(row.folded);
+        all.mpiio_rest_ns = all.mpiio_rest_ns.saturating_add(row.mpiio_rest_ns);
+        all.hdf5_rest_ns = all.hdf5_rest_ns.saturating_add(row.hdf5_rest_ns);
+    }
+    all
+}

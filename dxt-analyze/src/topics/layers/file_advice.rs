@@ -1,0 +1,205 @@
+//! What to change about the way single files are accessed.
+
+use super::advice::{severity, share};
+use super::amplification::FileRow;
+use super::buffering::BufferingRow;
+use super::result::Layers;
+use crate::findings::{Code, Finding, Severity};
+use crate::text::units;
+use crate::thresholds::Thresholds;
+
+/// Files per code that a finding is given for; the rest is counted.
+const PER_CODE: usize = 5;
+
+/// Findings on files, those with most time first.
+pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
+    let mut out = Vec::new();
+    listed(&mut out, &found.files, |file| sieving(found, file, least));
+    listed(&mut out, &found.files, |file| independent(found, file, least));
+    listed(&mut out, &found.collective_files, |file| unbuffered(found, file, least));
+    listed(&mut out, &found.collective_files, |file| aggregators(found, file, least));
+    out
+}
+
+/// Adds the findings of the first few rows that have one, and says how many more have.
+fn listed<T>(out: &mut Vec<Finding>, rows: &[T], of: impl Fn(&T) -> Option<Finding>) {
+    let mut all: Vec<Finding> = rows.iter().filter_map(of).collect();
+    let more = all.len().saturating_sub(PER_CODE);
+    all.truncate(PER_CODE);
+    if let (Some(last), true) = (all.last_mut(), more > 0) {
+        last.evidence.push(format!("and {more} more files"));
+    }
+    out.extend(all);
+}
+
+fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding> {
+    let writes = file.write_amplification.unwrap_or(0.0);
+    let reads = file.read_amplification.unwrap_or(0.0);
+    if writes.max(reads) < least.sieving_amplification {
+        return None;
+    }
+    // Of each side, the part of the time that goes with the bytes beyond those asked for.
+    let extra = |time_ns: u64, ratio: f64| if ratio > 1.0 { (time_ns as f64 * (1.0 - 1.0 / ratio)) as u64 } else { 0 };
+    let for_writes = file.posix_writes.time_ns.saturating_add(file.reads_in_writes.time_ns);
+    let for_reads = file.posix_reads.time_ns.saturating_sub(file.reads_in_writes.time_ns);
+    let cost = extra(for_writes, writes).saturating_add(extra(for_reads, reads));
+    let mut evidence = Vec::new();
+    if writes >= least.sieving_amplification {
+        evidence.push(format!(
+            "{} asked of MPI-IO to write; POSIX wrote {} and read {} for it",
+            units::bytes(file.mpiio_writes.bytes),
+            units::bytes(file.posix_writes.bytes),
+            units::bytes(file.reads_in_writes.bytes)
+        ));
+    }
+    if reads >= least.sieving_amplification {
+        evidence.push(format!(
+            "{} asked of MPI-IO to read; POSIX read {} for it",
+            units::bytes(file.mpiio_reads.bytes),
+            units::bytes(file.posix_reads.bytes.saturating_sub(file.reads_in_writes.bytes))
+        ));
+    }
+    let hint = if writes >= least.sieving_amplification {
+        "many small pieces per call: write them with a collective call (MPI_File_write_all with a file view), or set the \
+         hint romio_ds_write=disable if the pieces are few and large"
+    } else {
+        "many small pieces per call: read them with a collective call (MPI_File_read_all with a file view), or set the hint \
+         romio_ds_read=disable if the pieces are few and large"
+    };
+    Some(Finding {
+        code: Code::Sieving,
+        severity: severity(found, cost, least),
+        title: format!(
+            "data sieving moves {:.1} times the bytes that were asked for on {}",
+            writes.max(reads),
+            file.file
+        ),
+        evidence,
+        cost_ns: Some(cost),
+        hint: hint.into(),
+    })
+}
+
+fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option<Finding> {
+    let count = file.aggregators.len() as u64;
+    if !file.buffered || count == 0 || file.with_bytes < 2 {
+        return None;
+    }
+    let names: Vec<&str> = file.aggregators.iter().take(8).map(|row| row.process.as_str()).collect();
+    let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
+    let mut evidence =
+        vec![format!("{count} of {} ranks on {} nodes: {}{more}", file.processes, file.nodes, names.join(", "))];
+    if !file.hints.is_empty() {
+        let hints: Vec<String> = file.hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        evidence.push(format!("hints in effect: {}", hints.join(" ")));
+    }
+    let wanted = file.stripe_count.map_or(file.nodes, |stripes| stripes.min(file.processes)).max(1);
+    let busiest = file.aggregators.iter().map(|row| row.data.time_ns).max().unwrap_or(0);
+    // With fewer aggregators than could work at once, the busiest one's time shrinks by that much at best.
+    if count < wanted && busiest > 0 {
+        let saved = (busiest as f64 * (1.0 - count as f64 / wanted as f64)) as u64;
+        let cost = saved.saturating_mul(file.processes);
+        let storage = share(busiest.saturating_mul(file.processes), file.made.of.time_ns);
+        if storage < least.storage_share {
+            return None;
+        }
+        return Some(Finding {
+            code: Code::Aggregators,
+            severity: severity(found, cost, least),
+            title: format!(
+                "{count} aggregators for {wanted} {} on {}",
+                if file.stripe_count.is_some() { "stripes" } else { "nodes" },
+                file.file
+            ),
+            evidence,
+            cost_ns: Some(cost),
+            hint: format!(
+                "all ranks wait for the aggregators' system calls: set the hint cb_nodes={wanted} (with Open MPI's own \
+                 component: the parameter io_ompio_num_aggregators)"
+            ),
+        });
+    }
+    let stripes = file.stripe_count?;
+    (count > stripes.saturating_mul(2) && file.op == "write").then(|| Finding {
+        code: Code::Aggregators,
+        severity: Severity::Info,
+        title: format!("{count} aggregators write the {stripes} stripes of {}", file.file),
+        evidence,
+        cost_ns: None,
+        hint: format!(
+            "aggregators that share a storage target pass its locks around: set cb_nodes={stripes}, or stripe wider"
+        ),
+    })
+}
+
+fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option<Finding> {
+    let data = file.made.inside.data();
+    let calls = file.made.of.calls;
+    if file.buffered
+        || file.with_bytes < 2
+        || data.calls < calls
+        || file.mean_request_bytes >= least.small_request_bytes
+    {
+        return None;
+    }
+    let cost = data.time_ns;
+    let mut evidence = vec![format!(
+        "{} collective calls of {} on average became {} system calls of {} on average, by {} of {} ranks",
+        units::count(calls),
+        units::bytes(file.mean_call_bytes),
+        units::count(data.calls),
+        units::bytes(file.mean_request_bytes),
+        file.aggregators.len(),
+        file.processes
+    )];
+    if !file.hints.is_empty() {
+        let hints: Vec<String> = file.hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        evidence.push(format!("hints in effect: {}", hints.join(" ")));
+    }
+    let key = if file.op == "write" { "romio_cb_write" } else { "romio_cb_read" };
+    Some(Finding {
+        code: Code::NoBuffering,
+        severity: severity(found, cost, least),
+        title: format!(
+            "collective {}s on {} are not buffered: each rank makes its own small requests",
+            file.op, file.file
+        ),
+        evidence,
+        cost_ns: Some(cost),
+        hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
+    })
+}
+
+fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding> {
+    let all = file.independent.calls.saturating_add(file.collective_calls);
+    let mean = file.independent.bytes.checked_div(file.independent.calls).unwrap_or(0);
+    if file.processes < 2
+        || all <= least.independent_min_operations
+        || share(file.collective_calls, all) >= least.collective_share
+        || mean >= least.small_request_bytes
+    {
+        return None;
+    }
+    let cost = file.independent.time_ns;
+    Some(Finding {
+        code: Code::Independent,
+        severity: severity(found, cost, least),
+        title: format!(
+            "{} small independent calls of {} ranks on the shared file {}",
+            units::count(file.independent.calls),
+            file.processes,
+            file.file
+        ),
+        evidence: vec![format!(
+            "{} of {} blocking calls are collective; an independent one moves {} on average and takes {}",
+            units::count(file.collective_calls),
+            units::count(all),
+            units::bytes(mean),
+            units::duration(cost.checked_div(file.independent.calls).unwrap_or(0))
+        )],
+        cost_ns: Some(cost),
+        hint: "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE in the \
+               transfer property list): aggregators then make few large requests"
+            .into(),
+    })
+}

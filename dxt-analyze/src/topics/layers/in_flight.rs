@@ -1,0 +1,188 @@
+//! Calls in flight, collected in bounded memory. The span from the first call to the last is cut into at most [`BINS`] bins; how long
+//! calls were in flight within each is exact whatever the trace's length. In runs of at most [`HELD_CALLS`] segments every
+//! start and end is held as well.
+
+use crate::limits::HELD_CALLS;
+use crate::model::{Op, Run, Stream};
+use serde::Serialize;
+use trace_format::op::{Layer, OpClass};
+
+/// Bins that times are sorted into.
+pub const BINS: usize = 1 << 14;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Reads and writes of MPI-IO.
+    Mpiio,
+    /// Reads and writes of POSIX.
+    Posix,
+    /// POSIX locks being taken.
+    Locks,
+    /// Reads and writes of HDF5.
+    Hdf5,
+    /// Reads and writes of STDIO.
+    Stdio,
+}
+
+impl What {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Mpiio, Self::Posix, Self::Locks, Self::Hdf5, Self::Stdio];
+
+    /// For tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mpiio => "MPI-IO data",
+            Self::Posix => "POSIX data",
+            Self::Locks => "POSIX locks",
+            Self::Hdf5 => "HDF5 data",
+            Self::Stdio => "STDIO data",
+        }
+    }
+
+    /// What a stream's calls count as.
+    #[must_use]
+    pub fn of(stream: &Stream, op: &Op) -> Option<Self> {
+        match (op.layer?, op.class?) {
+            _ if stream.failed => None,
+            (Layer::Posix, OpClass::Lock) => Some(Self::Locks),
+            (Layer::Posix, class) if class.is_data() => Some(Self::Posix),
+            (Layer::Mpiio, class) if class.is_data() => Some(Self::Mpiio),
+            (Layer::Hdf5, class) if class.is_data() => Some(Self::Hdf5),
+            (Layer::Stdio, class) if class.is_data() => Some(Self::Stdio),
+            _ => None,
+        }
+    }
+}
+
+/// The span that bins divide: ns since the job's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub(super) start: u64,
+    pub(super) width: u64,
+    /// Its logarithm.
+    shift: u32,
+}
+
+impl Span {
+    /// Of all calls on record, as the blocks' heads say.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        let mut edges = (u64::MAX, 0);
+        for process in &run.processes {
+            for block in &process.blocks {
+                edges.0 = edges.0.min(block.head.min_start.saturating_add(process.shift_ns));
+                edges.1 = edges.1.max(block.head.max_end.saturating_add(process.shift_ns));
+            }
+        }
+        Self::new(edges.0.min(edges.1), edges.1)
+    }
+
+    /// From `start` to `end`.
+    #[must_use]
+    pub fn new(start: u64, end: u64) -> Self {
+        // A power of two, so that the bin of a moment is found without a division.
+        let shift = u64::BITS - (end.saturating_sub(start) / BINS as u64).leading_zeros();
+        Self { start, width: 1_u64.checked_shl(shift).unwrap_or(u64::MAX), shift }
+    }
+
+    /// The bin of a moment, and how far into it the moment is.
+    #[inline]
+    fn place(self, at: u64) -> (usize, u64) {
+        let at = at.saturating_sub(self.start);
+        let bin = (at >> self.shift).min(BINS as u64 - 1);
+        (bin as usize, (at - (bin << self.shift)).min(self.width))
+    }
+}
+
+/// What is known of one kind of calls.
+#[derive(Clone, Debug)]
+pub(super) struct Flights {
+    /// Time of calls that begin or end in a bin, ns.
+    pub(super) partly: Vec<u64>,
+    /// Calls that begin to fill whole bins, minus those that cease to.
+    pub(super) wholly: Vec<i64>,
+    /// Start and end of each call, as long as they can be held.
+    pub(super) held: Option<Vec<(u64, u64)>>,
+    pub(super) calls: u64,
+}
+
+impl Flights {
+    pub(super) fn new(hold: bool) -> Self {
+        Self { partly: vec![0; BINS], wholly: vec![0; BINS + 1], held: hold.then(Vec::new), calls: 0 }
+    }
+
+    pub(super) fn add(&mut self, span: Span, start: u64, end: u64) {
+        self.calls += 1;
+        let ((first, from), (last, to)) = (span.place(start), span.place(end));
+        let mut partly = |bin: usize, ns: u64| {
+            if let Some(sum) = self.partly.get_mut(bin) {
+                *sum = sum.saturating_add(ns);
+            }
+        };
+        if first == last {
+            partly(first, to.saturating_sub(from));
+        } else {
+            partly(first, span.width - from);
+            partly(last, to);
+            let mut wholly = |bin: usize, by: i64| {
+                if let Some(count) = self.wholly.get_mut(bin) {
+                    *count += by;
+                }
+            };
+            wholly(first + 1, 1);
+            wholly(last, -1);
+        }
+        if let Some(held) = &mut self.held {
+            held.push((start, end));
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.partly.iter_mut().zip(&other.partly).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+        self.wholly.iter_mut().zip(&other.wholly).for_each(|(mine, theirs)| *mine += theirs);
+        if let (Some(mine), Some(theirs)) = (&mut self.held, other.held) {
+            mine.extend(theirs);
+        }
+    }
+}
+
+/// Everything in flight.
+#[derive(Clone, Debug)]
+pub struct InFlight {
+    pub(super) span: Span,
+    hold: bool,
+    /// By [`What`]; made when the first call comes.
+    pub(super) kinds: [Option<Box<Flights>>; What::ALL.len()],
+}
+
+impl InFlight {
+    /// Nothing yet, of a run with `segments` calls within `span`.
+    #[must_use]
+    pub fn new(span: Span, segments: u64) -> Self {
+        Self { span, hold: segments <= HELD_CALLS, kinds: Default::default() }
+    }
+
+    /// A call; moments are ns since the job's start.
+    #[inline]
+    pub fn add(&mut self, what: What, start: u64, end: u64) {
+        let (span, hold) = (self.span, self.hold);
+        if let Some(place) = self.kinds.get_mut(what as usize) {
+            place.get_or_insert_with(|| Box::new(Flights::new(hold))).add(span, start, end);
+        }
+    }
+
+    /// Adds what another thread saw.
+    pub fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
+            match (mine.as_mut(), theirs) {
+                (Some(mine), Some(theirs)) => mine.merge(*theirs),
+                (None, Some(theirs)) => *mine = Some(theirs),
+                (_, None) => {}
+            }
+        }
+    }
+}

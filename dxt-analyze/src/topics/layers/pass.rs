@@ -1,0 +1,178 @@
+//! One pass over the segments, each process by one thread: what each call was made of, which calls belong to one
+//! collective operation, and how many were in flight.
+
+use super::collectives::{Call, Followed, Key};
+use super::in_flight::{InFlight, Span, What};
+use super::nesting::Thread;
+use super::parts::{Form, Inside, Made, Part};
+use crate::model::{Process, Run};
+use crate::scan::{Analysis, Block};
+use rustc_hash::FxHashMap;
+use trace_format::op::Layer;
+
+/// What is found by the pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    span: Span,
+    segments: u64,
+    /// Whether collective calls are matched: not if some may lie outside of what is looked at.
+    matches: bool,
+}
+
+impl Pass {
+    /// Over `run`.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        Self { span: Span::of(run), segments: run.segments(), matches: run.window.is_none() }
+    }
+}
+
+/// A stream of a process, as [`Partial`] knows it.
+pub type StreamKey = (u32, u32);
+
+/// What the pass found. Maps are by process, and by stream where calls differ by file and operation.
+#[derive(Debug)]
+pub struct Partial {
+    /// Calls of MPI-IO and HDF5 on record, and what was called inside them, by process and stream.
+    pub made: FxHashMap<StreamKey, Made>,
+    /// What was called inside a call that is not on record, or is none of MPI-IO's or HDF5's, by process.
+    pub elsewhere: FxHashMap<u32, Inside>,
+    /// Calls inside others of which it is not sure in which.
+    pub unsure: u64,
+    /// Collective operations.
+    pub followed: Followed,
+    /// Calls in flight.
+    pub in_flight: InFlight,
+    now: Now,
+}
+
+/// The thread that is being read.
+#[derive(Debug, Default)]
+struct Now {
+    process: u32,
+    thread: u32,
+    state: Thread,
+    /// What the process's streams are: to the nesting, in flight, whether collective, of which file.
+    parts: Vec<(Part, Option<What>, bool, u32)>,
+    /// Sums of its outer calls, by stream.
+    made: Vec<Made>,
+    /// Collective calls so far, by file and operation.
+    numbers: FxHashMap<(u32, u16), u64>,
+}
+
+impl Partial {
+    /// Another thread, or another process, comes.
+    fn switch(&mut self, block: &Block<'_>) {
+        let is_same_process = self.now.process == block.number && !self.now.parts.is_empty();
+        if is_same_process && self.now.thread == block.thread {
+            return;
+        }
+        self.end_thread();
+        self.now.thread = block.thread;
+        if !is_same_process {
+            self.end_process();
+            self.now.process = block.number;
+            self.now.made.resize(block.process.streams.len(), Made::default());
+            let part = |stream| {
+                let op = block.run.op(stream);
+                let collective =
+                    op.layer == Some(Layer::Mpiio) && op.is_data() && Form::of(op.mode) == Form::Collective;
+                (Part::of(stream, op), What::of(stream, op), collective, stream.file)
+            };
+            self.now.parts.extend(block.process.streams.iter().map(part));
+        }
+    }
+
+    fn end_thread(&mut self) {
+        let left_over = self.now.state.left_over();
+        self.unsure = self.unsure.saturating_add(std::mem::take(&mut self.now.state.unsure));
+        if left_over != Inside::default() {
+            self.elsewhere.entry(self.now.process).or_default().add(&left_over);
+        }
+    }
+
+    fn end_process(&mut self) {
+        for (stream, made) in self.now.made.drain(..).enumerate().filter(|(_, made)| made.of.calls > 0) {
+            self.made.insert((self.now.process, stream as u32), made);
+        }
+        self.now.parts.clear();
+        self.now.numbers.clear();
+    }
+
+    /// To be called when there are no more blocks.
+    pub fn finish(&mut self) {
+        self.end_thread();
+        self.end_process();
+    }
+
+    fn collective(&mut self, process: &Process, stream: u32, start: u64, made: &Made, counts: bool) {
+        let Some(def) = process.streams.get(stream as usize) else { return };
+        let number = self.now.numbers.entry((def.file, def.op)).or_default();
+        let key = Key { file: def.file, op: def.op, number: *number };
+        *number += 1;
+        if counts {
+            let end = start.saturating_add(made.of.time_ns);
+            self.followed.add(key, &Call { process: self.now.process, start, end, made: *made });
+        }
+    }
+}
+
+impl Analysis for Pass {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial {
+            made: FxHashMap::default(),
+            elsewhere: FxHashMap::default(),
+            unsure: 0,
+            followed: Followed::default(),
+            in_flight: InFlight::new(self.span, self.segments),
+            now: Now::default(),
+        }
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        partial.switch(block);
+        let shift = block.process.shift_ns;
+        for row in block.rows() {
+            let Some(&(part, what, collective, file)) = partial.now.parts.get(row.stream as usize) else { continue };
+            let start = row.start.saturating_add(shift);
+            if let Some(what) = what {
+                partial.in_flight.add(what, start, row.end.saturating_add(shift));
+            }
+            match part {
+                Part::Apart => {}
+                Part::Inner(kind) => partial.now.state.inner(kind, file, row.length, row.start, row.end),
+                Part::Outer { failed, hdf5, .. } => {
+                    let made = partial.now.state.outer(part, file, row.length, row.start, row.end);
+                    if failed && !hdf5 {
+                        partial.elsewhere.entry(block.number).or_default().add(&made.inside);
+                    }
+                    if let (false, Some(sum)) = (failed, partial.now.made.get_mut(row.stream as usize)) {
+                        sum.add(&made);
+                    }
+                    if collective && self.matches {
+                        partial.collective(block.process, row.stream, start, &made, !failed);
+                    }
+                }
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, mut other: Partial) {
+        into.finish();
+        other.finish();
+        // A process is read by one thread, so no key is in both.
+        into.made.extend(other.made);
+        for (process, inside) in other.elsewhere {
+            into.elsewhere.entry(process).or_default().add(&inside);
+        }
+        into.unsure = into.unsure.saturating_add(other.unsure);
+        into.followed.merge(other.followed);
+        into.in_flight.merge(other.in_flight);
+    }
+}

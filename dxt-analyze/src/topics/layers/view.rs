@@ -1,0 +1,130 @@
+//! `layers`: one pass, and how its result looks.
+
+use super::{tables, tables_together as together};
+use crate::cli::args::LayersArgs;
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::render::{Part, Report, Table, View};
+use crate::scan::scan;
+use crate::shared::totals::Totals;
+use crate::text::units;
+use crate::topics::layers::pass::Pass;
+use crate::topics::layers::result::Layers;
+use anyhow::Result;
+use serde::Serialize;
+
+/// The result and how many rows to show.
+#[derive(Debug, Serialize)]
+pub struct LayersReport {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Layers,
+    /// Rows that a table shows.
+    #[serde(skip)]
+    pub top: usize,
+}
+
+/// Loads and dissects.
+///
+/// # Errors
+/// If nothing can be loaded.
+pub fn layers(args: &LayersArgs) -> Result<LayersReport> {
+    let run = crate::session::open(&args.inputs)?;
+    Ok(layers_of(&run, args.top))
+}
+
+/// Dissects a run that is loaded; `top` rows per table are shown, and as many collective operations listed.
+#[must_use]
+pub fn layers_of(run: &Run, top: usize) -> LayersReport {
+    let bar = Bar::new(run.segments(), "layers");
+    let ((partial, totals), lost) = scan(run, &(Pass::new(run), Totals), &bar);
+    drop(bar);
+    LayersReport { result: Layers::of(run, partial, totals, &lost, top), top }
+}
+
+impl Report for LayersReport {
+    fn view(&self) -> View {
+        let (result, top) = (&self.result, self.top);
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
+        parts.push(Part::Table(tables::layers(&result.layers)));
+        let all = [
+            tables::calls(&result.calls),
+            tables::ranks(&result.ranks, &result.job, top),
+            tables::files(&result.files, top),
+            together::collective_files(&result.collective_files, top),
+            together::aggregators(&result.collective_files, top),
+            together::collectives(&result.collectives),
+            together::late(&result.collectives),
+            together::concurrency(&result.concurrency),
+        ];
+        parts.extend(all.into_iter().filter(|table: &Table| !table.rows.is_empty()).map(Part::Table));
+        parts.extend(collectives_line(result));
+        let series = together::series(&result.series, &result.concurrency);
+        parts.extend((!series.rows.is_empty()).then_some(Part::Table(series)));
+        let remarks = remarks(result);
+        parts.extend((!remarks.is_empty()).then_some(Part::Lines(remarks)));
+        parts.push(Part::Findings(result.findings.clone()));
+        parts.extend(result.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+/// All collective operations in one sentence.
+fn collectives_line(result: &Layers) -> Option<Part> {
+    let all = &result.collectives;
+    let line = format!(
+        "{} collective operations took {} of wall-clock time: {} until the last rank began, {} in system calls of the busiest \
+         rank, {} in neither. All ranks together waited {} for the last to begin.",
+        units::count(all.followed),
+        units::duration(all.wall_ns),
+        units::duration(all.skew_ns),
+        units::duration(all.storage_ns),
+        units::duration(all.rest_ns),
+        units::duration(all.wait_ns)
+    );
+    (all.followed > 0).then(|| Part::Lines(vec![line]))
+}
+
+fn remarks(result: &Layers) -> Vec<String> {
+    let mut out = Vec::new();
+    if result.ranks.is_empty() {
+        out.push("no calls of MPI-IO or HDF5: there is nothing to dissect".into());
+    }
+    if result.job.folded > 0 {
+        out.push(format!(
+            "{} calls of MPI-IO have no segment: their time is in the ranks' table, and system calls without a segment count as \
+             inside reads and writes; they are not in the table of calls",
+            units::count(result.job.folded)
+        ));
+    }
+    let elsewhere = result.elsewhere.system_calls();
+    if elsewhere > 0 {
+        out.push(format!(
+            "{} system calls ({}) were made inside other MPI calls (as MPI_Init) or inside calls that are not on record",
+            units::count(elsewhere),
+            units::duration(result.elsewhere.system_ns())
+        ));
+    }
+    if result.unsure > 0 {
+        out.push(format!(
+            "{} system calls were given to the call around them though some of them may have begun before it",
+            units::count(result.unsure)
+        ));
+    }
+    if let Some(why) = &result.collectives.not_matched {
+        out.push(format!("collective operations were not all matched: {why}"));
+    }
+    if result.collectives.followed_one_in > 1 {
+        out.push(format!(
+            "too many collective operations to follow all: sums, and the slowest, are of 1 in {} (chosen by hash)",
+            result.collectives.followed_one_in
+        ));
+    }
+    if result.concurrency.iter().any(|row| !row.exact) {
+        out.push(
+            "numbers in flight are estimates from their means within short bins of time; the most is a lower bound"
+                .into(),
+        );
+    }
+    out
+}

@@ -1,0 +1,78 @@
+//! Distribution of the bandwidth or the duration of single operations, per group.
+
+use crate::scan::{Analysis, Block};
+use crate::shared::groups::{bandwidth, group_of};
+use crate::shared::stats::Sample;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Bytes per second; slow is low.
+    #[default]
+    Bandwidth,
+    /// Nanoseconds; slow is high.
+    Duration,
+}
+
+impl Metric {
+    /// Its value for one operation, if it has one.
+    #[inline]
+    #[must_use]
+    pub fn of(self, length: u64, duration_ns: u64) -> Option<u64> {
+        match self {
+            Self::Bandwidth => bandwidth(length, duration_ns),
+            Self::Duration => Some(duration_ns),
+        }
+    }
+}
+
+/// Samples per group.
+#[derive(Clone, Debug)]
+pub struct Distribution<'a, T> {
+    /// The groups, by [`crate::shared::groups::group_index`].
+    pub groups: &'a [Option<T>],
+    /// What is sampled.
+    pub metric: Metric,
+}
+
+/// A group's sample.
+#[derive(Clone, Debug, Default)]
+pub struct GroupSample {
+    /// The values.
+    pub sample: Sample,
+    /// Operations without a value: of no bytes.
+    pub without_value: u64,
+    /// Time in all of them, ns.
+    pub time_ns: u64,
+}
+
+impl<T: Sync> Analysis for Distribution<'_, T> {
+    type Partial = Vec<GroupSample>;
+
+    fn start(&self) -> Self::Partial {
+        vec![GroupSample::default(); self.groups.len()]
+    }
+
+    fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(group) = group_of(self.groups, stream).and_then(|group| partial.get_mut(group)) else { continue };
+            group.time_ns = group.time_ns.saturating_add(row.duration_ns());
+            match self.metric.of(row.length, row.duration_ns()) {
+                Some(value) => group.sample.add(value),
+                None => group.without_value += 1,
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Self::Partial, other: Self::Partial) {
+        for (mine, theirs) in into.iter_mut().zip(other) {
+            mine.sample.merge(theirs.sample);
+            mine.without_value += theirs.without_value;
+            mine.time_ns = mine.time_ns.saturating_add(theirs.time_ns);
+        }
+    }
+}

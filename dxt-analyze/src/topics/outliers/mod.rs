@@ -1,0 +1,12 @@
+//! Outliers: operations, ranks, nodes, storage targets and files that are slower than their like.
+//!
+//! * [`distribution`], [`worst`]: the two passes for single operations; [`shared_traits`]: what the slow ones have in common.
+//! * [`units`]: ranks, nodes, targets, files against each other, for the whole job or by windows of time.
+//! * [`result`]: the result and its findings; [`view`]: how it looks.
+
+pub mod distribution;
+pub mod result;
+pub mod shared_traits;
+pub mod units;
+pub mod view;
+pub mod worst;

@@ -1,0 +1,140 @@
+//! What the slow operations share: a rank, a node, a storage target, a file, a moment. That is what tells a bad node from a
+//! bad disk from a busy hour.
+
+use super::result::OutlierRow;
+use crate::model::{FileLayout, Run};
+use crate::shared::groups::{Group, group_of};
+use crate::text::units;
+use crate::thresholds::Thresholds;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+
+/// How many there are of each kind among all operations that are compared: what chance would give.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Population {
+    /// Ranks.
+    pub ranks: u64,
+    /// Nodes.
+    pub nodes: u64,
+    /// Storage targets; 0 if not known.
+    pub targets: u64,
+    /// Files.
+    pub files: u64,
+    /// Length of the run, ns.
+    pub span_ns: u64,
+}
+
+/// By group: who does such operations, and on what.
+#[must_use]
+pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<Group>]) -> BTreeMap<Group, Population> {
+    let mut all: Vec<[FxHashSet<u32>; 3]> = vec![Default::default(); groups.len()];
+    for (number, process) in run.processes.iter().enumerate() {
+        for stream in &process.streams {
+            let Some([ranks, nodes, files]) = group_of(groups, stream).and_then(|index| all.get_mut(index)) else {
+                continue;
+            };
+            ranks.insert(number as u32);
+            if (process.node as usize) < run.nodes.len() {
+                nodes.insert(process.node);
+            }
+            files.insert(stream.file);
+        }
+    }
+    let (from, until) = run.span();
+    let of = |[ranks, nodes, files]: [FxHashSet<u32>; 3]| {
+        let layouts = files.iter().filter_map(|file| layouts.get(*file as usize)?.as_ref());
+        let components = layouts.flat_map(|layout| &layout.layout.components);
+        let targets: FxHashSet<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
+        Population {
+            ranks: run.count_of(ranks),
+            nodes: nodes.len() as u64,
+            targets: targets.len() as u64,
+            files: files.len() as u64,
+            span_ns: until.saturating_sub(from),
+        }
+    };
+    groups.iter().zip(all).filter_map(|(group, sets)| Some((group.clone()?, of(sets)))).collect()
+}
+
+/// What `rows` have in common, in words: the most telling of each kind.
+#[must_use]
+pub fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thresholds) -> Vec<String> {
+    if (rows.len() as u64) < least.shared_trait_min {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    let mut say = |what: &str, names: Vec<String>, of: u64| {
+        if let Some((name, count)) = most_common(names) {
+            let share = count as f64 / rows.len() as f64;
+            if of > 1 && share >= least.shared_trait_share && share * of as f64 >= least.shared_trait_excess {
+                out.push(format!("{count} of the {} slowest: {what} {name}", rows.len()));
+            }
+        }
+    };
+    let of = |value: fn(&OutlierRow) -> Option<String>| rows.iter().filter_map(value).collect::<Vec<String>>();
+    say("rank", of(|row| (row.rank >= 0).then(|| row.rank.to_string())), population.ranks);
+    say("node", of(|row| Some(row.node.clone())), population.nodes);
+    say("OST", of(|row| row.ost.map(|ost| ost.to_string())), population.targets);
+    say("file", of(|row| Some(row.file.clone())), population.files);
+    out.extend(moment(rows, population.span_ns, least));
+    out
+}
+
+fn most_common(names: Vec<String>) -> Option<(String, usize)> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+    counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))
+}
+
+/// The shortest span of time in which enough of them were under way.
+fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<String> {
+    let mut starts: Vec<u64> = rows.iter().map(|row| row.start_ns).collect();
+    starts.sort_unstable();
+    let enough = (starts.len() as f64 * least.shared_trait_share).ceil() as usize;
+    let spans = starts.windows(enough.max(1)).filter_map(|part| Some((*part.first()?, *part.last()?)));
+    let (from, until) = spans.min_by_key(|(from, until)| until - from)?;
+    (span_ns > 0 && (until - from) as f64 <= span_ns as f64 * least.shared_moment_share).then(|| {
+        format!(
+            "{enough} of the {} slowest began between {} and {} s of the run",
+            rows.len(),
+            units::seconds(from),
+            units::seconds(until)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rank: i32, node: &str, ost: u32, start_ns: u64) -> OutlierRow {
+        OutlierRow {
+            rank,
+            node: node.into(),
+            pid: 1,
+            file: "/f".into(),
+            offset: 0,
+            length: 1,
+            start_ns,
+            end_ns: start_ns + 1,
+            bandwidth: None,
+            stripe: None,
+            ost: Some(ost),
+        }
+    }
+
+    #[test]
+    fn only_what_is_more_than_chance_is_said() {
+        let all = Population { ranks: 8, nodes: 2, targets: 4, files: 1, span_ns: 1_000_000_000 };
+        let rows: Vec<OutlierRow> =
+            (0..8).map(|i| row(i, if i < 4 { "a" } else { "b" }, 3, i as u64 * 100_000_000)).collect();
+        assert_eq!(shared_traits(&rows, &all, &Thresholds::default()), ["8 of the 8 slowest: OST 3"]);
+        let rows: Vec<OutlierRow> = (0..8).map(|i| row(5, "b", i, 400_000_000 + u64::from(i))).collect();
+        let said = shared_traits(&rows, &all, &Thresholds::default());
+        assert_eq!(said[..2], ["8 of the 8 slowest: rank 5", "8 of the 8 slowest: node b"]);
+        assert!(said[2].contains("4 of the 8 slowest began between 0.4"), "{said:?}");
+        assert!(shared_traits(&rows[..3], &all, &Thresholds::default()).is_empty());
+    }
+}

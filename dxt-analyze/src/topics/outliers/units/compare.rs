@@ -1,0 +1,266 @@
+//! Who is slower than the rest, for what it did, by more than chance.
+//!
+//! 1. *Like with like.* A unit's slowness is its time over the time that the same operations take usually: for each size
+//!    class, the median over all units of their mean time per operation.
+//! 2. *A robust score.* On the logarithm of slowness, where twice as slow and twice as fast are equally far from usual:
+//!    distance from the median in units of 1.4826 MAD (Iglewicz & Hoaglin, 1993), or of the unit's own standard error if
+//!    that is larger, so that a few stalled operations, which may hit anybody, do not make a slow unit.
+//! 3. *Many comparisons.* Scores become probabilities by Student's t with n / 2 degrees of freedom, which fits normal data
+//!    scaled by their own MAD; of these, Benjamini & Hochberg's procedure (JRSS B 57, 1995) keeps so many that the share of
+//!    false alarms among all alarms is at most `false_discovery_rate` in the mean, however many units there are.
+//!
+//! A unit that passes is an outlier if its score is also at least `modified_z` and it is `min_slowdown` times slower.
+
+use super::UnitKind;
+use super::windows::Windows;
+use super::work::{Grouped, UnitWork, WHOLE};
+use crate::model::Run;
+use crate::shared::groups::Group;
+use crate::shared::stats::{Robust, Scale, benjamini_hochberg, median, upper_tail_t};
+use crate::thresholds::Thresholds;
+use crate::topics::outliers::distribution::Metric;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A unit's place among its like.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnitRow {
+    /// Rank, host, OST index or path.
+    pub unit: String,
+    /// Operations it rests on.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in them, ns.
+    pub time_ns: u64,
+    /// Bytes per second, or mean duration in ns.
+    pub value: f64,
+    /// How many times slower than the median, for what it did; below 1 is faster.
+    pub slower: f64,
+    /// Robust score towards slow; `None` if there are too few to say.
+    pub z: Option<f64>,
+    /// Probability of such a score by chance; `None` as above.
+    pub p: Option<f64>,
+    /// Time beyond what the same work takes at the median, ns; negative if faster.
+    pub extra_ns: i64,
+    /// Whether it is an outlier.
+    pub outlier: bool,
+}
+
+/// What can be said of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Too few to compare.
+    TooFew,
+    /// None stands out.
+    None,
+    /// Some stand out.
+    Outliers,
+}
+
+/// The units of one group, in one window of time.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitGroup {
+    /// What is compared.
+    #[serde(flatten)]
+    pub group: Group,
+    /// The window, from and until in ns since the job's start; `None`: all time.
+    pub window: Option<(u64, u64)>,
+    /// Number of units: the sample.
+    pub sample: u64,
+    /// Median over units: bytes per second or ns.
+    pub median: f64,
+    /// Robust standard deviation over units of the logarithm of slowness.
+    pub sigma: f64,
+    /// How it was estimated.
+    pub scale: Scale,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// Number of outliers.
+    pub outliers: u64,
+    /// Most time in calls of a unit, ns.
+    pub most_ns: u64,
+    /// Least, ns.
+    pub least_ns: u64,
+    /// Sum over units, ns.
+    pub total_ns: u64,
+    /// The slowest units, slowest first.
+    pub rows: Vec<UnitRow>,
+}
+
+/// A unit while it is compared.
+struct Unit {
+    key: u64,
+    operations: u64,
+    bytes: u64,
+    time_ns: u64,
+    /// Usual time of its operations, ns.
+    usual_ns: f64,
+    /// Relative standard error of its time.
+    error: f64,
+}
+
+impl Unit {
+    fn value(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Bandwidth => (self.bytes > 0).then(|| self.bytes as f64 * 1e9 / self.time_ns.max(1) as f64),
+            Metric::Duration => (self.operations > 0).then(|| self.time_ns as f64 / self.operations as f64),
+        }
+    }
+
+    /// Both times are at least the nanosecond that clocks tell: what usually takes no time still has one, and the slowness of a
+    /// unit for which it took some is a number.
+    fn slowness_ln(&self) -> f64 {
+        (self.time_ns.max(1) as f64 / self.usual_ns.max(1.0)).ln()
+    }
+}
+
+/// Compares the units of every group; the `top` slowest are listed, and all outliers are counted.
+#[must_use]
+pub fn compare(
+    run: &Run,
+    kind: UnitKind,
+    metric: Metric,
+    windows: &Windows,
+    work: &Grouped,
+    top: usize,
+) -> Vec<UnitGroup> {
+    let mut groups: Vec<Judged> = work
+        .iter()
+        .filter_map(|((group, window), units)| {
+            let span = (*windows != Windows::whole()).then(|| windows.span(*window));
+            Judged::new(group, span, metric, units, &run.thresholds)
+        })
+        .collect();
+    // All windows of a group are one family of comparisons.
+    for family in groups.chunk_by_mut(|a, b| a.group == b.group) {
+        let all: Vec<f64> =
+            family.iter().flat_map(|judged| judged.units.iter().filter_map(|(_, score)| score.p)).collect();
+        let limit = benjamini_hochberg(&all, run.thresholds.false_discovery_rate);
+        family.iter_mut().for_each(|judged| judged.limit = limit);
+    }
+    groups.into_iter().map(|judged| judged.finish(run, kind, metric, top)).collect()
+}
+
+#[derive(Clone, Copy)]
+struct Score {
+    slower: f64,
+    z: f64,
+    p: Option<f64>,
+}
+
+struct Judged {
+    group: Group,
+    window: Option<(u64, u64)>,
+    median: f64,
+    robust: Robust,
+    units: Vec<(Unit, Score)>,
+    limit: f64,
+}
+
+impl Judged {
+    fn new(
+        group: &Group,
+        window: Option<(u64, u64)>,
+        metric: Metric,
+        units: &BTreeMap<u64, UnitWork>,
+        least: &Thresholds,
+    ) -> Option<Self> {
+        let usual = usual_times(units);
+        let mut units: Vec<Unit> = units.iter().map(|(key, work)| unit(*key, work, &usual)).collect();
+        units.retain(|unit| unit.value(metric).is_some());
+        let mut values: Vec<f64> = units.iter().filter_map(|unit| unit.value(metric)).collect();
+        let slowness: Vec<f64> = units.iter().map(Unit::slowness_ln).collect();
+        let robust = Robust::of(&slowness)?;
+        let enough = units.len() as u64 >= least.units_min_sample;
+        let freedom = units.len() as f64 / 2.0;
+        let score = |unit: &Unit| {
+            let slowness = unit.slowness_ln();
+            let z = robust.z_with(slowness, unit.error);
+            let slower = (slowness - robust.median).exp();
+            Score { slower, z, p: enough.then(|| upper_tail_t(z, freedom)) }
+        };
+        let scored = units.into_iter().map(|unit| {
+            let score = score(&unit);
+            (unit, score)
+        });
+        let units = scored.collect();
+        Some(Self { group: group.clone(), window, median: median(&mut values)?, robust, units, limit: 0.0 })
+    }
+
+    fn finish(mut self, run: &Run, kind: UnitKind, metric: Metric, top: usize) -> UnitGroup {
+        let least = &run.thresholds;
+        let limit = self.limit;
+        let is_outlier = |score: &Score| {
+            score.p.is_some_and(|p| p <= limit) && score.z >= least.modified_z && score.slower >= least.min_slowdown
+        };
+        let enough = self.units.len() as u64 >= least.units_min_sample;
+        let outliers = self.units.iter().filter(|(_, score)| is_outlier(score)).count() as u64;
+        // Outliers first: a unit that a single stall made slowest is none.
+        self.units.sort_by(|(a, of_a), (b, of_b)| {
+            is_outlier(of_b)
+                .cmp(&is_outlier(of_a))
+                .then_with(|| of_b.slower.total_cmp(&of_a.slower))
+                .then_with(|| a.key.cmp(&b.key))
+        });
+        let times = || self.units.iter().map(|(unit, _)| unit.time_ns);
+        let row = |(unit, score): &(Unit, Score)| UnitRow {
+            unit: kind.name(run, unit.key),
+            operations: unit.operations,
+            bytes: unit.bytes,
+            time_ns: unit.time_ns,
+            value: unit.value(metric).unwrap_or_default(),
+            slower: score.slower,
+            z: score.p.map(|_| score.z),
+            p: score.p,
+            extra_ns: (unit.time_ns as f64 - unit.usual_ns * self.robust.median.exp()) as i64,
+            outlier: is_outlier(score),
+        };
+        UnitGroup {
+            window: self.window,
+            sample: self.units.len() as u64,
+            median: self.median,
+            sigma: self.robust.sigma,
+            scale: self.robust.scale,
+            verdict: match (enough, outliers) {
+                (false, _) => Verdict::TooFew,
+                (true, 0) => Verdict::None,
+                (true, _) => Verdict::Outliers,
+            },
+            outliers,
+            most_ns: times().max().unwrap_or_default(),
+            least_ns: times().min().unwrap_or_default(),
+            total_ns: times().fold(0, u64::saturating_add),
+            rows: self.units.iter().take(top).map(row).collect(),
+            group: self.group,
+        }
+    }
+}
+
+/// Per size class, the median over units of the mean time of one operation, ns.
+fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
+    let mut means: BTreeMap<u8, Vec<f64>> = BTreeMap::new();
+    for (class, cell) in units.values().flatten().filter(|(_, cell)| cell.weight > 0) {
+        means.entry(*class).or_default().push(cell.time_ns as f64 * WHOLE as f64 / cell.weight as f64);
+    }
+    means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
+}
+
+fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
+    let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
+    let mut variance = 0.0;
+    for (class, cell) in work {
+        out.operations = out.operations.saturating_add(cell.operations);
+        out.bytes = out.bytes.saturating_add(cell.bytes);
+        out.time_ns = out.time_ns.saturating_add(cell.time_ns);
+        out.usual_ns += usual.get(class).copied().unwrap_or_default() * cell.weight as f64 / WHOLE as f64;
+        if cell.operations > 1 {
+            let (count, time) = (cell.operations as f64, cell.time_ns as f64);
+            // Variance of the sum: count times the variance of one.
+            variance += (cell.squares as f64 - time * time / count).max(0.0) * count / (count - 1.0);
+        }
+    }
+    out.error = variance.sqrt() / out.time_ns.max(1) as f64;
+    out
+}

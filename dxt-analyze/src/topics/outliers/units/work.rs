@@ -1,0 +1,205 @@
+//! What each unit did, by size of the request, so that like is compared with like: small requests are slow everywhere.
+//!
+//! For storage targets the layer that reaches storage is looked at. An operation that spans several targets counts on each;
+//! its time is shared out by bytes, which is what can be known from outside.
+
+use super::{UnitKind, WITHOUT_RANK, Windows};
+use crate::layouts::spread::spread;
+use crate::model::{FileLayout, Process, Run, Stream};
+use crate::scan::{Analysis, Block};
+use crate::shared::groups::{Group, group_of};
+use crate::shared::targets::share_ns;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// One whole operation in [`Cell::weight`].
+pub const WHOLE: u64 = 1 << 20;
+
+/// Sums over the operations of one unit whose requests have about the same size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Operations.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in them, ns.
+    pub time_ns: u64,
+    /// Sum of the squares of their times, ns squared.
+    pub squares: u128,
+    /// The operations again, in units of [`WHOLE`]: of one that spans several targets each has its share.
+    pub weight: u64,
+}
+
+impl Cell {
+    /// Adds `other`.
+    #[inline]
+    pub fn merge(&mut self, other: &Self) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.squares = self.squares.saturating_add(other.squares);
+        self.weight = self.weight.saturating_add(other.weight);
+    }
+
+    #[inline]
+    fn of(bytes: u64, time_ns: u64, weight: u64) -> Self {
+        let squares = u128::from(time_ns) * u128::from(time_ns);
+        Self { operations: 1, bytes, time_ns, squares, weight }
+    }
+}
+
+/// Size class of a request: sizes from 2^(class - 1) up to, and not including, 2^class bytes.
+#[inline]
+#[must_use]
+pub fn size_class(length: u64) -> u8 {
+    (u64::BITS - length.leading_zeros()) as u8
+}
+
+/// What a unit did, by size class, in order.
+pub type UnitWork = BTreeMap<u8, Cell>;
+
+/// Work by group, window and unit, in order.
+pub type Grouped = BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>;
+
+/// Group, window, unit, size class.
+type Key = (u32, u32, u64, u8);
+
+/// The analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// What are the units.
+    pub kind: UnitKind,
+    /// Groups, by [`crate::shared::groups::group_index`].
+    pub groups: &'a [Option<Group>],
+    /// Layout per file of the run: for storage targets.
+    pub layouts: &'a [Option<FileLayout>],
+    /// Spans of time that are compared apart.
+    pub windows: &'a Windows,
+}
+
+/// Sums by group, window, unit and size class.
+pub type Partial = FxHashMap<Key, Cell>;
+
+impl Work<'_> {
+    /// The unit that all operations of a stream belong to; `None` if they belong to none. Not for storage targets.
+    fn unit(&self, number: u32, process: &Process, stream: &Stream) -> Option<u64> {
+        // A record that stands for several ranks is none of them, and what is on no known node is on none.
+        let alone = process.reduction.is_none();
+        match self.kind {
+            UnitKind::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number))),
+            UnitKind::Node => alone.then_some(u64::from(process.node)),
+            UnitKind::File => Some(u64::from(stream.file)),
+            UnitKind::Target => None,
+        }
+    }
+
+    fn targets(&self, partial: &mut Partial, block: &Block<'_>) {
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let (Ok(offset), true) = (u64::try_from(row.offset), stream.storage && row.length > 0) else { continue };
+            let Some(group) = group_of(self.groups, stream) else { continue };
+            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let Some(window) = self.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
+            let (duration, class) = (row.duration_ns(), size_class(row.length));
+            spread(&layout.layout, offset, row.length, |target, bytes| {
+                let Some(target) = target else { return };
+                let weight = share_ns(WHOLE, bytes, row.length);
+                let cell = Cell::of(bytes, share_ns(duration, bytes, row.length), weight);
+                partial.entry((group as u32, window, u64::from(target), class)).or_default().merge(&cell);
+            });
+        }
+    }
+}
+
+impl Analysis for Work<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        if self.kind == UnitKind::Target {
+            return self.targets(partial, block);
+        }
+        // Neighbours are mostly alike: the sums of a run of them go into the table at once.
+        let mut run: Option<((u32, u32, u8), Key)> = None;
+        let mut sum = Cell::default();
+        for row in block.rows() {
+            let Some(window) = self.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
+            let like = (row.stream, window, size_class(row.length));
+            if run.as_ref().is_none_or(|(last, _)| *last != like) {
+                if let Some((_, key)) = run.take() {
+                    partial.entry(key).or_default().merge(&std::mem::take(&mut sum));
+                }
+                let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+                let Some(group) = group_of(self.groups, stream) else { continue };
+                let Some(unit) = self.unit(block.number, block.process, stream) else { continue };
+                run = Some((like, (group as u32, window, unit, like.2)));
+            }
+            sum.merge(&Cell::of(row.length, row.duration_ns(), WHOLE));
+        }
+        if let Some((_, key)) = run {
+            partial.entry(key).or_default().merge(&sum);
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (key, cell) in other {
+            into.entry(key).or_default().merge(&cell);
+        }
+    }
+}
+
+/// Work by group, window and unit, with what the tracer folded added; and the operations that could not be added, because
+/// it is not known in which window they lie. A folded operation counts in the class of its stream's mean size.
+#[must_use]
+pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, u64) {
+    let mut unsure = 0_u64;
+    for (number, process) in run.processes.iter().enumerate() {
+        for missing in &process.missing {
+            let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+            let Some(stream) = stream else { continue };
+            let Some(group) = group_of(analysis.groups, stream) else { continue };
+            let Some(unit) = analysis.unit(number as u32, process, stream) else { continue };
+            let all = &missing.counters;
+            let at = |time: u64| analysis.windows.of(time.saturating_add(process.shift_ns));
+            let window = at(all.first_start).filter(|first| at(all.last_end.saturating_sub(1)) == Some(*first));
+            let Some(window) = window else {
+                unsure = unsure.saturating_add(all.segments);
+                continue;
+            };
+            let count = all.segments.max(1);
+            let cell = Cell {
+                operations: all.segments,
+                bytes: all.bytes,
+                time_ns: all.duration,
+                squares: u128::from(all.duration) * u128::from(all.duration) / u128::from(count),
+                weight: all.segments.saturating_mul(WHOLE),
+            };
+            let class = size_class(all.bytes / count);
+            partial.entry((group as u32, window, unit, class)).or_default().merge(&cell);
+        }
+    }
+    let mut out = Grouped::new();
+    // Ranks whose node is not known are on none.
+    let is_known = |unit: u64| analysis.kind != UnitKind::Node || unit < run.nodes.len() as u64;
+    for ((group, window, unit, class), cell) in partial.into_iter().filter(|((_, _, unit, _), _)| is_known(*unit)) {
+        if let Some(Some(group)) = analysis.groups.get(group as usize) {
+            let unit = out.entry((group.clone(), window)).or_default().entry(unit).or_default();
+            unit.entry(class).or_default().merge(&cell);
+        }
+    }
+    (out, unsure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_powers_of_two() {
+        assert_eq!([0, 1, 2, 3, 4, 4095, 4096].map(size_class), [0, 1, 2, 2, 3, 12, 13]);
+        assert_eq!(size_class(u64::MAX), 64);
+    }
+}

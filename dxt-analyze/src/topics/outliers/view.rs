@@ -1,0 +1,453 @@
+//! `outliers`: the passes over the trace that each comparison needs, and how the result looks.
+
+use crate::cli::args::{BINS, By, OutliersArgs, Spans};
+use crate::exit::UsageError;
+use crate::findings;
+use crate::model::{FileLayout, Run};
+use crate::progress::Bar;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::scan::{Lost, scan};
+use crate::shared::completeness::Completeness;
+use crate::shared::groups::{Group, data_groups};
+use crate::text::units;
+use crate::thresholds::Thresholds;
+use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
+use crate::topics::outliers::result::{
+    OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
+};
+use crate::topics::outliers::shared_traits::populations;
+use crate::topics::outliers::units::windows::{Straggler, stragglers};
+use crate::topics::outliers::units::work::{self, with_missing};
+use crate::topics::outliers::units::{UnitGroup, UnitKind, Verdict, Windows, Work, compare};
+use crate::topics::outliers::worst::{GroupWorst, Worst};
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// The result and how to show its times.
+#[derive(Debug, Serialize)]
+pub struct OutliersReport {
+    /// The result; its times are since the job's start, or since 1970 if that was asked for.
+    #[serde(flatten)]
+    pub result: Outliers,
+    /// Whether times are since 1970.
+    pub absolute: bool,
+    /// What verdicts were measured by.
+    pub thresholds: Thresholds,
+}
+
+/// Loads and compares.
+///
+/// # Errors
+/// If nothing can be loaded or the layouts make no sense.
+pub fn outliers(args: &OutliersArgs) -> Result<OutliersReport> {
+    let run = crate::session::open(&args.inputs)?;
+    outliers_of(&run, args)
+}
+
+/// Compares within a run that is loaded; `args.inputs` is not looked at.
+///
+/// # Errors
+/// If the layouts make no sense.
+pub fn outliers_of(run: &Run, args: &OutliersArgs) -> Result<OutliersReport> {
+    let result = match args.by {
+        By::Op if args.windows.is_some() => {
+            let text = "--windows compares ranks, nodes, OSTs or files: add --by; for single operations --time narrows the time down";
+            return Err(UsageError(text.into()).into());
+        }
+        By::Op => by_operation(run, args)?,
+        By::Rank => by_unit(run, args, UnitKind::Rank)?,
+        By::Node => by_unit(run, args, UnitKind::Node)?,
+        By::File => by_unit(run, args, UnitKind::File)?,
+        By::Ost => by_unit(run, args, UnitKind::Target)?,
+    };
+    Ok(finished(run, args, result))
+}
+
+fn finished(run: &Run, args: &OutliersArgs, mut result: Outliers) -> OutliersReport {
+    result.findings.extend(result.missing.findings());
+    findings::sort(&mut result.findings);
+    if args.absolute {
+        let start = u64::try_from(run.start_unix_ns).unwrap_or(0);
+        for row in result.operations.iter_mut().flat_map(|group| &mut group.rows) {
+            row.start_ns = row.start_ns.saturating_add(start);
+            row.end_ns = row.end_ns.saturating_add(start);
+        }
+    }
+    OutliersReport { result, absolute: args.absolute, thresholds: run.thresholds.clone() }
+}
+
+fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
+    Outliers {
+        by: args.by.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default(),
+        metric: args.metric,
+        operations: Vec::new(),
+        units: Vec::new(),
+        stragglers: Vec::new(),
+        nothing: None,
+        missing: Completeness::of(run, lost),
+        findings: Vec::new(),
+    }
+}
+
+/// Two passes: the distributions, then what lies beyond their fences. The second reads only blocks that can matter.
+fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
+    let layouts = crate::session::layouts(run, args.layout.as_deref())?;
+    let groups = data_groups(run);
+    let bar = Bar::new(run.segments(), "distributions");
+    let (samples, lost) = scan(run, &Distribution { groups: &groups, metric: args.metric }, &bar);
+    drop(bar);
+    let fences = fences(&samples, args.metric, &run.thresholds);
+    let worst = if fences.iter().any(Option::is_some) {
+        let bar = Bar::new(run.segments(), "outliers");
+        scan(run, &Worst { fences: &fences, metric: args.metric, keep: args.top }, &bar).0
+    } else {
+        vec![GroupWorst::default(); fences.len()]
+    };
+    Ok(operations(run, args, &layouts, &groups, &samples, worst, &lost))
+}
+
+/// The report on single operations by what two scans found.
+pub(crate) fn operations_from(
+    run: &Run,
+    args: &OutliersArgs,
+    layouts: &[Option<FileLayout>],
+    groups: &[Option<Group>],
+    samples: &[GroupSample],
+    worst: Option<Vec<GroupWorst>>,
+    lost: &Lost,
+) -> OutliersReport {
+    let worst = worst.unwrap_or_else(|| vec![GroupWorst::default(); samples.len()]);
+    finished(run, args, operations(run, args, layouts, groups, samples, worst, lost))
+}
+
+fn operations(
+    run: &Run,
+    args: &OutliersArgs,
+    layouts: &[Option<FileLayout>],
+    groups: &[Option<Group>],
+    samples: &[GroupSample],
+    worst: Vec<GroupWorst>,
+    lost: &Lost,
+) -> Outliers {
+    let mut result = empty(run, args, lost);
+    result.operations = operation_groups(run, groups, samples, worst, layouts);
+    let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
+    result.findings =
+        operation_findings(&result.operations, args.metric, io_ns, &populations(run, layouts, groups), &run.thresholds);
+    if result.operations.is_empty() {
+        result.nothing = Some(if run.counters_only() {
+            format!("{}: --by rank, node or file compares sums", run.origin().counters_and_no("single operations"))
+        } else {
+            "there are no reads or writes to compare".into()
+        });
+    }
+    result
+}
+
+fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
+    let groups = data_groups(run);
+    let layouts = certain(crate::session::layouts(run, args.layout.as_deref())?);
+    let windows = match args.windows {
+        None => Windows::whole(),
+        Some(Spans::Equal(count)) => Windows::equal(run, count),
+        Some(Spans::Phases) => Windows::beginning_at(
+            crate::topics::timeline::view::timeline_of(run, BINS).phases.iter().map(|phase| phase.start_ns),
+        ),
+    };
+    let bar = Bar::new(run.segments(), "reading");
+    let analysis = Work { kind, groups: &groups, layouts: &layouts, windows: &windows };
+    let (partial, lost) = scan(run, &analysis, &bar);
+    drop(bar);
+    Ok(units(run, args, &analysis, partial, &lost))
+}
+
+/// Layouts by which bytes may be given to storage targets: those that are no guess.
+pub(crate) fn certain(mut layouts: Vec<Option<FileLayout>>) -> Vec<Option<FileLayout>> {
+    layouts.iter_mut().for_each(|layout| {
+        layout.take_if(|layout| layout.is_guess());
+    });
+    layouts
+}
+
+/// The report on ranks, nodes, files or targets by what a scan found.
+pub(crate) fn units_from(
+    run: &Run,
+    args: &OutliersArgs,
+    analysis: &Work<'_>,
+    partial: work::Partial,
+    lost: &Lost,
+) -> OutliersReport {
+    finished(run, args, units(run, args, analysis, partial, lost))
+}
+
+fn units(run: &Run, args: &OutliersArgs, analysis: &Work<'_>, partial: work::Partial, lost: &Lost) -> Outliers {
+    let (kind, windows) = (analysis.kind, analysis.windows);
+    let (work, unsure) = with_missing(run, analysis, partial);
+    let times = work.values().flat_map(|units| units.values()).flat_map(|unit| unit.values());
+    let io_ns = times.fold(0_u64, |sum, cell| sum.saturating_add(cell.time_ns));
+    let mut result = empty(run, args, lost);
+    result.units = compare(run, kind, args.metric, windows, &work, args.top);
+    result.stragglers = stragglers(&result.units);
+    result.findings = unit_findings(kind, &result.units, io_ns, &run.thresholds);
+    result.nothing = nothing(run, kind, work.is_empty());
+    if unsure > 0 {
+        let text = "operations were folded into counters and may lie in one window or another: they are left out";
+        result.missing.remarks.push(format!("{} {text}", units::count(unsure)));
+    }
+    result
+}
+
+/// Why nothing is compared, or not everything.
+fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
+    let text = match kind {
+        UnitKind::Target if !empty => return None,
+        UnitKind::Target if run.counters_only() => {
+            let why = run.origin().counters_and_no("offsets");
+            return Some(format!("{why}: bytes cannot be assigned to storage targets"));
+        }
+        UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
+        UnitKind::Rank | UnitKind::Node if run.reduced_ranks() > 0 => {
+            "files that all ranks share were reduced to sums over the ranks and are left out here: `summary` shows the \
+             fastest and the slowest rank of each"
+        }
+        UnitKind::Node if run.nodes.is_empty() => "the nodes of the ranks are not known",
+        _ if empty => "there are no reads or writes to compare",
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+impl Report for OutliersReport {
+    fn view(&self) -> View {
+        let result = &self.result;
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
+        for group in &result.operations {
+            parts.push(Part::Lines(vec![operation_heading(group, result.metric, &self.thresholds)]));
+            parts.push(Part::Table(operation_table(group, self.absolute)));
+        }
+        if !result.stragglers.is_empty() {
+            parts.push(Part::Table(straggler_table(&result.stragglers, &result.by)));
+        }
+        for group in result.units.iter().filter(|group| group.window.is_none() || group.outliers > 0) {
+            parts.push(Part::Lines(vec![unit_heading(group, &result.by, result.metric, &self.thresholds)]));
+            parts.push(Part::Table(unit_table(group, &result.by, result.metric)));
+        }
+        parts.retain(|part| !matches!(part, Part::Table(table) if table.rows.is_empty()));
+        if let Some(nothing) = &result.nothing {
+            parts.push(Part::Lines(vec![nothing.clone()]));
+        }
+        parts.push(Part::Findings(result.findings.clone()));
+        parts.extend(result.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+/// As above the paper's Figure 4: what is usual, then how many are not.
+fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds) -> String {
+    let show = |value: f64| match metric {
+        Metric::Bandwidth => units::rate(value),
+        Metric::Duration => units::duration(value.max(0.0) as u64),
+    };
+    let plot = &group.plot;
+    let about = format!(
+        "{}: {} operations, mean {}, median {}{}",
+        group.group.title(),
+        units::count(group.sample),
+        show(plot.mean),
+        show(plot.median),
+        if plot.exact { "" } else { " (quartiles within 0.1 %)" }
+    );
+    if group.verdict == Verdict::TooFew {
+        return format!("{about}; too few to judge (at least {})", least.box_min_sample);
+    }
+    let fence = match metric {
+        Metric::Bandwidth if plot.low_fence <= 0.0 => {
+            return format!(
+                "{about}; bandwidths vary so much that none can be called low (Q1 {}, Q3 {}): try --metric duration",
+                show(plot.q1),
+                show(plot.q3)
+            );
+        }
+        Metric::Bandwidth => format!("below {}", show(plot.low_fence)),
+        Metric::Duration => format!("above {}", show(plot.high_fence)),
+    };
+    match group.verdict {
+        Verdict::TooFew | Verdict::None => format!("{about}; none {fence}"),
+        Verdict::Outliers => format!(
+            "{about}; {} ({:.3} %) {fence}: {}, of which {} beyond the usual{}",
+            units::count(group.outliers),
+            group.outliers as f64 * 100.0 / group.sample as f64,
+            units::duration(group.time_ns),
+            units::duration(group.extra_ns),
+            if group.outliers > group.rows.len() as u64 {
+                format!("; the {} slowest:", group.rows.len())
+            } else {
+                ":".into()
+            }
+        ),
+    }
+}
+
+fn operation_table(group: &OperationGroup, absolute: bool) -> Table {
+    let time = |ns: u64| match absolute {
+        true => Cell::Text(units::wall_clock(i64::try_from(ns).unwrap_or(i64::MAX))),
+        false => Cell::Moment(ns),
+    };
+    let rows = group.rows.iter().map(|row| {
+        vec![
+            Cell::Text(group.group.layer.clone()),
+            Cell::Text(group.group.op.clone()),
+            Cell::Text(group.group.mode.clone()),
+            Cell::Count(u64::from(group.group.nested)),
+            Cell::Number(i64::from(row.rank)),
+            Cell::Text(row.node.clone()),
+            Cell::Number(i64::from(row.pid)),
+            Cell::Path(row.file.clone()),
+            Cell::Number(row.offset),
+            Cell::Number(i64::try_from(row.length).unwrap_or(i64::MAX)),
+            time(row.start_ns),
+            time(row.end_ns),
+            row.bandwidth.map_or(Cell::None, Cell::Rate),
+            row.stripe.map_or(Cell::None, |stripe| Cell::Number(i64::try_from(stripe).unwrap_or(i64::MAX))),
+            row.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
+        ]
+    });
+    Table {
+        name: "operations",
+        title: String::new(),
+        columns: vec![
+            ("", "layer"),
+            ("", "op"),
+            ("", "mode"),
+            ("", "nested"),
+            ("Rank", "rank"),
+            ("Node", "node"),
+            ("", "pid"),
+            ("File", "file"),
+            ("Offset", "offset"),
+            ("Length", "length"),
+            ("Start, s", "start_s"),
+            ("End, s", "end_s"),
+            ("Bandwidth", "bandwidth_bytes_per_s"),
+            ("Stripe", "stripe"),
+            ("OST", "ost"),
+        ],
+        rows: rows.collect(),
+        most: usize::MAX,
+    }
+}
+
+fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds) -> String {
+    let show = |value: f64| match metric {
+        Metric::Bandwidth => units::rate(value),
+        Metric::Duration => units::duration(value.max(0.0) as u64),
+    };
+    let about = format!(
+        "{} by {by}{}: {} compared, median {}, robust deviation {:.1} %",
+        group.group.title(),
+        group
+            .window
+            .map(|(from, until)| format!(", {} to {} s", units::seconds(from), units::seconds(until)))
+            .unwrap_or_default(),
+        units::count(group.sample),
+        show(group.median),
+        group.sigma.exp_m1() * 100.0
+    );
+    match group.verdict {
+        Verdict::TooFew => format!("{about}; too few for a verdict (at least {})", least.units_min_sample),
+        Verdict::None => format!("{about}; none stands out"),
+        Verdict::Outliers => format!("{about}; outliers: {}", units::count(group.outliers)),
+    }
+}
+
+fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
+    let rows = group.rows.iter().map(|row| {
+        vec![
+            Cell::Text(group.group.layer.clone()),
+            Cell::Text(group.group.op.clone()),
+            Cell::Text(group.group.mode.clone()),
+            Cell::Count(u64::from(group.group.nested)),
+            if by == "file" { Cell::Path(row.unit.clone()) } else { Cell::Text(row.unit.clone()) },
+            Cell::Count(row.operations),
+            Cell::Bytes(row.bytes),
+            Cell::Duration(row.time_ns),
+            match metric {
+                Metric::Bandwidth => Cell::Rate(row.value),
+                Metric::Duration => Cell::Duration(row.value.max(0.0) as u64),
+            },
+            Cell::Times(row.slower),
+            Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
+            row.z.map_or(Cell::None, |z| Cell::Text(format!("{z:.1}"))),
+            row.p.map_or(Cell::None, |p| Cell::Text(format!("{p:.1e}"))),
+            Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
+        ]
+    });
+    let title = match by {
+        "rank" => "Rank",
+        "node" => "Node",
+        "ost" => "OST",
+        _ => "File",
+    };
+    let value = match metric {
+        Metric::Bandwidth => ("Bandwidth", "bandwidth_bytes_per_s"),
+        Metric::Duration => ("Mean", "mean_duration_s"),
+    };
+    Table {
+        name: "units",
+        title: String::new(),
+        columns: vec![
+            ("", "layer"),
+            ("", "op"),
+            ("", "mode"),
+            ("", "nested"),
+            (title, "unit"),
+            ("Calls", "calls"),
+            ("Bytes", "bytes"),
+            ("Time", "time_s"),
+            value,
+            ("Slower", "times_slower_than_median"),
+            ("Extra", "extra_s"),
+            ("Z", "robust_z"),
+            ("", "p"),
+            ("Verdict", "verdict"),
+        ],
+        rows: rows.collect(),
+        most: usize::MAX,
+    }
+}
+
+fn straggler_table(stragglers: &[Straggler], by: &str) -> Table {
+    let rows = stragglers.iter().map(|row| {
+        vec![
+            Cell::Text(row.group.title()),
+            Cell::Moment(row.from_ns),
+            Cell::Moment(row.until_ns),
+            Cell::Count(row.sample),
+            if by == "file" { Cell::Path(row.unit.clone()) } else { Cell::Text(row.unit.clone()) },
+            Cell::Times(row.slower),
+            Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
+            Cell::Share(row.imbalance),
+            Cell::Share(row.share_of_total),
+            Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
+        ]
+    });
+    Table {
+        name: "stragglers",
+        title: "The slowest in each span of time".into(),
+        columns: vec![
+            ("Operation", "operation"),
+            ("From, s", "from_s"),
+            ("Until, s", "until_s"),
+            ("Compared", "sample"),
+            ("Slowest", "unit"),
+            ("Slower", "times_slower_than_median"),
+            ("Extra", "extra_s"),
+            ("Imbalance", "imbalance"),
+            ("", "spread_to_total"),
+            ("Verdict", "verdict"),
+        ],
+        rows: rows.collect(),
+        most: usize::MAX,
+    }
+}

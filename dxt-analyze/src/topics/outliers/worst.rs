@@ -1,0 +1,135 @@
+//! The operations beyond a fence: all counted, the worst kept. The list is bounded; counts and times are of all.
+
+use super::distribution::Metric;
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+use crate::shared::groups::group_of;
+use std::collections::BinaryHeap;
+use trace_format::frame::BlockHead;
+
+/// Where a group's outliers begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fence {
+    /// Values beyond this are outliers: below it for bandwidth, above it for duration.
+    pub limit: f64,
+    /// What is usual: the median.
+    pub usual: f64,
+}
+
+/// Collects what lies beyond the fences.
+#[derive(Clone, Debug)]
+pub struct Worst<'a> {
+    /// Fences, by [`crate::shared::groups::group_index`].
+    pub fences: &'a [Option<Fence>],
+    /// What is compared.
+    pub metric: Metric,
+    /// Most operations kept per group.
+    pub keep: usize,
+}
+
+/// An operation beyond the fence; the order is from the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slow {
+    /// Bandwidth, or the complement of the duration: the lower, the worse.
+    pub badness: u64,
+    /// Index into [`Run::processes`].
+    pub process: u32,
+    /// Start, ns since the process's epoch.
+    pub start: u64,
+    /// Byte offset.
+    pub offset: i64,
+    /// Bytes.
+    pub length: u64,
+    /// End, ns since the process's epoch.
+    pub end: u64,
+    /// Index into the process's streams.
+    pub stream: u32,
+}
+
+/// A group's outliers.
+#[derive(Clone, Debug, Default)]
+pub struct GroupWorst {
+    /// How many there are.
+    pub count: u64,
+    /// Their durations together, ns.
+    pub time_ns: u64,
+    /// Their durations beyond what the same bytes (or calls) take at the group's median, ns.
+    pub extra_ns: u64,
+    /// The worst; the least bad on top.
+    pub kept: BinaryHeap<Slow>,
+}
+
+impl GroupWorst {
+    fn keep(&mut self, slow: Slow, limit: usize) {
+        if self.kept.len() < limit {
+            self.kept.push(slow);
+        } else if self.kept.peek().is_some_and(|least| slow < *least) {
+            self.kept.pop();
+            self.kept.push(slow);
+        }
+    }
+}
+
+impl Worst<'_> {
+    fn beyond(&self, value: u64, fence: &Fence) -> bool {
+        match self.metric {
+            Metric::Bandwidth => (value as f64) < fence.limit,
+            Metric::Duration => (value as f64) > fence.limit,
+        }
+    }
+}
+
+impl Analysis for Worst<'_> {
+    type Partial = Vec<GroupWorst>;
+
+    fn start(&self) -> Self::Partial {
+        vec![GroupWorst::default(); self.fences.len()]
+    }
+
+    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+        let streams = run.processes.get(process as usize).map_or(&[][..], |process| &process.streams);
+        let in_block = streams.iter().filter(|stream| head.stream_mask & 1 << (stream.id % 64) != 0);
+        in_block.into_iter().any(|stream| group_of(self.fences, stream).is_some())
+    }
+
+    fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(index) = group_of(self.fences, stream) else { continue };
+            let (Some(Some(fence)), Some(group)) = (self.fences.get(index), partial.get_mut(index)) else { continue };
+            let duration = row.duration_ns();
+            let Some(value) = self.metric.of(row.length, duration) else { continue };
+            if !self.beyond(value, fence) {
+                continue;
+            }
+            let (usual_ns, badness) = match self.metric {
+                Metric::Bandwidth => (row.length as f64 * 1e9 / fence.usual.max(1.0), value),
+                Metric::Duration => (fence.usual, u64::MAX - value),
+            };
+            group.count += 1;
+            group.time_ns = group.time_ns.saturating_add(duration);
+            group.extra_ns = group.extra_ns.saturating_add(duration.saturating_sub(usual_ns as u64));
+            let slow = Slow {
+                badness,
+                process: block.number,
+                start: row.start,
+                offset: row.offset,
+                length: row.length,
+                end: row.end,
+                stream: row.stream,
+            };
+            group.keep(slow, self.keep);
+        }
+    }
+
+    fn merge(&self, into: &mut Self::Partial, other: Self::Partial) {
+        for (mine, theirs) in into.iter_mut().zip(other) {
+            mine.count += theirs.count;
+            mine.time_ns = mine.time_ns.saturating_add(theirs.time_ns);
+            mine.extra_ns = mine.extra_ns.saturating_add(theirs.extra_ns);
+            for slow in theirs.kept {
+                mine.keep(slow, self.keep);
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What to change, from what the audit found. Three places can be changed: the layout (`lfs setstripe`), the library
+//! between program and file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
+
+use super::pace::PacePart;
+use super::parts::{FilePart, StripePart, Stripes};
+use crate::findings::{Code, Finding, Severity};
+use crate::model::LayoutOrigin;
+use crate::text::units;
+use crate::thresholds::Thresholds;
+
+/// Findings of one code that are given; the rest is counted.
+const PER_CODE: usize = 10;
+/// Lustre takes stripe sizes in multiples of this many bytes (lfs-setstripe(1)).
+const STRIPE_GRAIN: u64 = 64 << 10;
+/// Largest stripe size that is proposed: with more, few requests reach more than one target.
+const LARGEST_STRIPE: u64 = 1 << 30;
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
+}
+
+/// Enough operations to judge alignment by. Where the stripe size is a guess, files that are only read are left alone: most
+/// such reads are whole small files that the page cache serves.
+fn can_judge(file: &FilePart, least: &Thresholds) -> bool {
+    file.placed() >= least.alignment_min_operations && (!file.is_guess() || file.writes > 0)
+}
+
+fn is_unaligned(file: &FilePart, least: &Thresholds) -> bool {
+    can_judge(file, least) && share(file.unaligned, file.placed()) >= least.unaligned_share
+}
+
+fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
+    can_judge(file, least) && share(file.crossing_needlessly, file.placed()) >= least.crossing_share
+}
+
+fn is_shared(file: &FilePart, _least: &Thresholds) -> bool {
+    file.sharing.shared_stripes > 0
+}
+
+fn is_shared_between_nodes(file: &FilePart, _least: &Thresholds) -> bool {
+    file.sharing.stripes_between_nodes > 0
+}
+
+fn is_shared_on_one_node(file: &FilePart, _least: &Thresholds) -> bool {
+    file.sharing.stripes_on_one_node() > 0
+}
+
+fn is_imbalanced(file: &FilePart, least: &Thresholds) -> bool {
+    let targets = file.targets.iter().filter(|target| target.ost.is_some()).count() as u64;
+    let enough =
+        file.bytes >= file.layout.main_stripe_size().saturating_mul(least.imbalance_min_stripes * targets.max(1));
+    enough && file.imbalance.is_some_and(|ratio| ratio >= least.target_imbalance)
+}
+
+/// A code and whether a file is a case of it.
+type Kind = (Code, fn(&FilePart, &Thresholds) -> bool);
+
+/// What to change for one file; nothing if nothing is wrong.
+#[must_use]
+pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
+    let mut out = Vec::new();
+    let stripe = file.layout.main_stripe_size();
+    let count = file.layout.components.iter().map(|component| component.stripe_count).max().unwrap_or(1);
+    let lustre = matches!(file.layout.origin, LayoutOrigin::Lustre | LayoutOrigin::Given);
+    if is_crossing(file, least) && lustre {
+        let size = file.max_length.next_power_of_two().clamp(STRIPE_GRAIN, LARGEST_STRIPE);
+        if size != stripe {
+            out.push(format!(
+                "lfs setstripe -S {} -c {count} DIR   (new files in DIR; the longest request, {}, then fits in one stripe)",
+                units::size_option(size),
+                units::bytes(file.max_length)
+            ));
+        }
+    }
+    if is_shared(file, least) || is_crossing(file, least) || is_unaligned(file, least) {
+        let threshold = if is_shared(file, least) { 1 } else { stripe.min(file.max_length.max(1)) };
+        out.push(format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries"));
+        if is_shared(file, least) || is_crossing(file, least) {
+            out.push(format!(
+                "MPI-IO: hints striping_unit={stripe}, romio_cb_write=enable, cb_nodes={count} with collective writes: \
+                 each aggregator then writes whole stripes"
+            ));
+        }
+        out.push(format!(
+            "the program itself: give each rank a part that begins and ends at a multiple of {stripe} bytes"
+        ));
+    }
+    if is_imbalanced(file, least) && lustre {
+        out.push(format!(
+            "lfs setstripe -S {} -c {count} DIR with a smaller -S or another -c: the accesses stride over the targets",
+            units::size_option(stripe)
+        ));
+    }
+    out
+}
+
+/// Findings of all files.
+#[must_use]
+pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
+    let io_ns = report.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.time_ns));
+    let mut out = Vec::new();
+    let kinds: [Kind; 5] = [
+        (Code::FalseSharing, is_shared_between_nodes),
+        (Code::LocalSharing, is_shared_on_one_node),
+        (Code::Crossing, is_crossing),
+        (Code::Unaligned, is_unaligned),
+        (Code::Imbalance, is_imbalanced),
+    ];
+    for (code, applies) in kinds {
+        let mut files: Vec<&FilePart> = report.files.iter().filter(|file| applies(file, least)).collect();
+        files.sort_by_key(|file| std::cmp::Reverse(file.sharing.time_ns));
+        let more = files.len().saturating_sub(PER_CODE);
+        let mut found: Vec<Finding> =
+            files.into_iter().take(PER_CODE).map(|file| one(code, file, io_ns, least)).collect();
+        if let (Some(last), true) = (found.last_mut(), more > 0) {
+            last.evidence.push(format!("and the same for {more} more files"));
+        }
+        out.extend(found);
+    }
+    out
+}
+
+fn pace_words(part: &PacePart) -> String {
+    format!(
+        "{}s of {} to {}: {} unaligned ones took {} on the average, {} aligned ones {} (an estimate of {} in all)",
+        part.op,
+        units::bytes(part.from_bytes),
+        units::bytes(part.from_bytes.saturating_mul(2)),
+        units::count(part.unaligned),
+        units::duration(part.unaligned_mean_ns),
+        units::count(part.aligned),
+        units::duration(part.aligned_mean_ns),
+        units::duration(part.cost_ns)
+    )
+}
+
+fn shared_words(stripe: &StripePart, unit: &str) -> String {
+    let nodes = match stripe.node_count {
+        0 => "one node".into(),
+        count => format!("{count} nodes, {}", stripe.nodes.join(", ")),
+    };
+    format!(
+        "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}; {nodes}) at overlapping times, {}",
+        stripe.stripe,
+        stripe.start,
+        stripe.ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
+        units::count(stripe.writes),
+        stripe.process_count,
+        stripe.ranks.join(", "),
+        units::duration(stripe.time_ns)
+    )
+}
+
+fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
+    let guess = file.is_guess();
+    let stripe = file.layout.main_stripe_size();
+    let (all, unit) = (file.placed(), if guess { "block (a guess)" } else { "stripe" });
+    let mut cost_ns = None;
+    let mut severity = if guess { Severity::Info } else { Severity::Warn };
+    let (title, evidence) = match code {
+        Code::FalseSharing | Code::LocalSharing => {
+            let between = code == Code::FalseSharing;
+            let sharing = &file.sharing;
+            let cost = if between { sharing.time_between_nodes_ns } else { sharing.time_on_one_node_ns() };
+            cost_ns = Some(cost);
+            severity = match Severity::of_cost(cost, io_ns, least) {
+                _ if guess => Severity::Info,
+                by_cost if between => by_cost,
+                by_cost => by_cost.min(Severity::Warn),
+            };
+            let (count, whose) = if between {
+                (sharing.stripes_between_nodes, "from several nodes at once")
+            } else {
+                (sharing.stripes_on_one_node(), "by several processes of one node at once")
+            };
+            let title = format!("{} {unit}s of {} are written {whose}", units::count(count), file.file);
+            let mut shown: Vec<&StripePart> =
+                file.stripes.iter().filter(|stripe| (stripe.node_count > 0) == between).collect();
+            shown.sort_by_key(|stripe| (std::cmp::Reverse(stripe.time_ns), stripe.start));
+            (title, shown.into_iter().take(4).map(|stripe| shared_words(stripe, unit)).collect())
+        }
+        Code::Crossing => (
+            format!(
+                "{:.0} % of the operations on {} cross a {unit} boundary though they would fit in one",
+                share(file.crossing_needlessly, all) * 100.0,
+                file.file
+            ),
+            vec![format!(
+                "{} of {} operations; {unit} size {}, longest operation {}",
+                units::count(file.crossing_needlessly),
+                units::count(all),
+                units::bytes(stripe),
+                units::bytes(file.max_length)
+            )],
+        ),
+        Code::Imbalance => {
+            let busiest = file.targets.iter().filter(|target| target.ost.is_some()).max_by_key(|target| target.bytes);
+            let evidence = busiest
+                .map(|target| format!("OST {} got {}", target.ost.unwrap_or_default(), units::bytes(target.bytes)));
+            let ratio = file.imbalance.unwrap_or(1.0);
+            let title = format!("the busiest OST of {} gets {ratio:.1} times the mean", file.file);
+            (title, evidence.into_iter().collect())
+        }
+        _ => {
+            severity = Severity::Info;
+            let (misaligned_ns, estimated) = file.misalignment();
+            if estimated > 0 {
+                cost_ns = Some(misaligned_ns);
+                severity = if guess { Severity::Info } else { Severity::of_cost(misaligned_ns, io_ns, least) };
+            }
+            let title = format!(
+                "{:.0} % of the operations on {} begin or end inside a {unit}",
+                share(file.unaligned, all) * 100.0,
+                file.file
+            );
+            let evidence = format!(
+                "{} of {} operations, {}; {unit} size {}",
+                units::count(file.unaligned),
+                units::count(all),
+                units::bytes(file.unaligned_bytes),
+                units::bytes(stripe)
+            );
+            let clear = file.alignment_cost.iter().filter(|part| part.is_clear).take(4);
+            (title, std::iter::once(evidence).chain(clear.map(pace_words)).collect())
+        }
+    };
+    let hint = match code {
+        Code::FalseSharing | Code::LocalSharing => format!(
+            "let each {unit} have one writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
+             striping_unit={stripe} with collective writes)"
+        ),
+        _ => file
+            .advice
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "choose a stripe size that is a multiple of the request".into()),
+    };
+    Finding { code, severity, title, evidence, cost_ns, hint }
+}

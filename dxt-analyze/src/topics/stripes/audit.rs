@@ -1,0 +1,263 @@
+//! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
+
+use super::load::{Load, Rows, Share, Span};
+use super::pace::Pace;
+use super::place::Place;
+use super::sharing::{Followed, StripeKey};
+use crate::layouts::spread::Parts;
+use crate::model::FileLayout;
+use crate::scan::{Analysis, Block, Row};
+use crate::shared::targets::share_ns;
+use rustc_hash::FxHashMap;
+use trace_format::layout::Layout;
+use trace_format::op::OpClass;
+
+/// What went to one storage target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TargetSum {
+    /// Operations that touched it.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time, shared out by bytes, ns.
+    pub time_ns: u64,
+}
+
+impl TargetSum {
+    fn add(&mut self, other: &Self) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+}
+
+/// Counts of one file. Only reads and writes that succeeded, at the layer that reaches storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileAudit {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes of both.
+    pub bytes: u64,
+    /// Time of both, ns.
+    pub time_ns: u64,
+    /// Longest of both, in bytes.
+    pub max_length: u64,
+    /// Operations that do not begin at a stripe boundary.
+    pub unaligned_start: u64,
+    /// Operations that do not end at one.
+    pub unaligned_end: u64,
+    /// Operations that do not begin or do not end at one.
+    pub unaligned: u64,
+    /// Their bytes.
+    pub unaligned_bytes: u64,
+    /// Operations that touch more than one stripe.
+    pub crossing: u64,
+    /// Those of them that are no longer than a stripe: aligned, they would touch one.
+    pub crossing_needlessly: u64,
+    /// Operations without an offset or bytes, or where no component of the layout has objects.
+    pub not_placed: u64,
+    /// Operations that begin in a component that lies with the metadata.
+    pub on_metadata: u64,
+    /// Per storage target; `None` where the layout does not say.
+    pub targets: FxHashMap<Option<u32>, TargetSum>,
+    /// Durations of aligned and unaligned operations.
+    pub pace: Pace,
+}
+
+impl FileAudit {
+    fn merge(&mut self, other: Self) {
+        let pairs = [
+            (&mut self.reads, other.reads),
+            (&mut self.writes, other.writes),
+            (&mut self.bytes, other.bytes),
+            (&mut self.time_ns, other.time_ns),
+            (&mut self.unaligned_start, other.unaligned_start),
+            (&mut self.unaligned_end, other.unaligned_end),
+            (&mut self.unaligned, other.unaligned),
+            (&mut self.unaligned_bytes, other.unaligned_bytes),
+            (&mut self.crossing, other.crossing),
+            (&mut self.crossing_needlessly, other.crossing_needlessly),
+            (&mut self.not_placed, other.not_placed),
+            (&mut self.on_metadata, other.on_metadata),
+        ];
+        for (mine, theirs) in pairs {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.max_length = self.max_length.max(other.max_length);
+        self.pace.merge(&other.pace);
+        for (target, sum) in other.targets {
+            self.target(target, &sum);
+        }
+    }
+
+    fn target(&mut self, target: Option<u32>, sum: &TargetSum) {
+        self.targets.entry(target).or_default().add(sum);
+    }
+
+    /// Adds to the sum of `target`, which waits in `open` while the same target follows.
+    fn target_in_turn(&mut self, open: &mut OpenTarget, target: Option<u32>, sum: &TargetSum) {
+        match open {
+            Some((same, waits)) if *same == target => waits.add(sum),
+            _ => {
+                if let Some((other, waits)) = open.replace((target, *sum)) {
+                    self.target(other, &waits);
+                }
+            }
+        }
+    }
+}
+
+/// A target with the sum that has not been added to its file's yet.
+type OpenTarget = Option<(Option<u32>, TargetSum)>;
+
+/// The file that is added to: taken out of the map, as neighbours are mostly of one file.
+struct Current {
+    file: u32,
+    counts: FileAudit,
+    open: OpenTarget,
+}
+
+impl Current {
+    fn put_back(mut self, files: &mut FxHashMap<u32, FileAudit>) {
+        if let Some((target, sum)) = self.open {
+            self.counts.target(target, &sum);
+        }
+        files.insert(self.file, self.counts);
+    }
+}
+
+/// The analysis.
+#[derive(Clone, Debug)]
+pub struct Audit<'a> {
+    /// Layout per file of the run; files without one are not audited.
+    pub layouts: &'a [Option<FileLayout>],
+    /// Storage targets and bins of time.
+    pub rows: Rows,
+}
+
+/// Counts per file, and stripes that are followed.
+#[derive(Clone, Debug, Default)]
+pub struct Partial {
+    /// By file.
+    pub files: FxHashMap<u32, FileAudit>,
+    /// Partly written stripes.
+    pub followed: Followed,
+    /// Storage targets over time.
+    pub load: Load,
+}
+
+impl Analysis for Audit<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let mut current: Option<Current> = None;
+        let mut parts = Parts::default();
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
+                continue;
+            };
+            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let is_write = block.run.op(stream).class == Some(OpClass::Write);
+            if current.as_ref().is_none_or(|current| current.file != stream.file) {
+                if let Some(current) = current.take() {
+                    current.put_back(&mut partial.files);
+                }
+                let counts = partial.files.remove(&stream.file).unwrap_or_default();
+                current = Some(Current { file: stream.file, counts, open: None });
+            }
+            if let Some(current) = &mut current {
+                let common =
+                    Common { layout: &layout.layout, is_write, process: block.number, node: block.process.node };
+                let spread = one(current, row, &common, &mut parts, &mut partial.followed);
+                let place = |time: u64| time.saturating_add(block.process.shift_ns);
+                let span = Span::new(&self.rows, place(row.start), place(row.end));
+                for &(target, bytes) in spread {
+                    let Some(target) = target else { continue };
+                    let time_ns = share_ns(row.duration_ns(), bytes, row.length);
+                    partial.load.add(&self.rows, span, Share { target, bytes, time_ns });
+                }
+            }
+        }
+        if let Some(current) = current {
+            current.put_back(&mut partial.files);
+        }
+        partial.followed.settle();
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (file, counts) in other.files {
+            into.files.entry(file).or_default().merge(counts);
+        }
+        into.followed.merge(other.followed);
+        into.load.merge(other.load);
+    }
+}
+
+/// What the segments of a stream have in common.
+struct Common<'a> {
+    layout: &'a Layout,
+    is_write: bool,
+    process: u32,
+    node: u32,
+}
+
+/// Counts a segment; returns what of it went to which target.
+fn one<'a>(
+    current: &mut Current,
+    row: Row,
+    common: &Common<'_>,
+    parts: &'a mut Parts,
+    followed: &mut Followed,
+) -> &'a [(Option<u32>, u64)] {
+    let &Common { layout, is_write, process, node } = common;
+    let Current { file, counts, open } = current;
+    let duration = row.duration_ns();
+    counts.reads += u64::from(!is_write);
+    counts.writes += u64::from(is_write);
+    counts.bytes = counts.bytes.saturating_add(row.length);
+    counts.time_ns = counts.time_ns.saturating_add(duration);
+    counts.max_length = counts.max_length.max(row.length);
+    let place = Place::of(layout, row.offset, row.length);
+    let on_targets = place.filter(|place| !place.on_metadata);
+    // What begins elsewhere may still reach a storage target; the rest of it is none's.
+    let parts = match place.filter(|place| !place.crosses) {
+        Some(place) => parts.on(place.target, row.length),
+        None => {
+            let length = if row.offset < 0 { 0 } else { row.length };
+            parts.of(layout, u64::try_from(row.offset).unwrap_or(0), length)
+        }
+    };
+    for &(target, bytes) in parts.iter().filter(|(target, _)| target.is_some() || on_targets.is_some()) {
+        let time_ns = share_ns(duration, bytes, row.length);
+        counts.target_in_turn(open, target, &TargetSum { operations: 1, bytes, time_ns });
+    }
+    let Some(place) = on_targets else {
+        counts.on_metadata += u64::from(place.is_some());
+        counts.not_placed += u64::from(place.is_none());
+        return parts;
+    };
+    let is_unaligned = !(place.start_aligned && place.end_aligned);
+    counts.pace.add(is_write, row.length, is_unaligned, duration);
+    counts.unaligned_start += u64::from(!place.start_aligned);
+    counts.unaligned_end += u64::from(!place.end_aligned);
+    if is_unaligned {
+        counts.unaligned += 1;
+        counts.unaligned_bytes = counts.unaligned_bytes.saturating_add(row.length);
+    }
+    if place.crosses {
+        counts.crossing += 1;
+        counts.crossing_needlessly += u64::from(row.length <= place.stripe_size);
+    }
+    if is_write {
+        for stripe in place.partly_covered() {
+            followed.add(StripeKey { file: *file, start: stripe }, process, node, duration);
+        }
+    }
+    parts
+}

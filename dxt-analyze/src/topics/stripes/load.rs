@@ -1,0 +1,294 @@
+//! What each storage target gets over time: bytes and time of calls in at most [`LOAD_BINS`] bins of equal length. An
+//! operation counts in each bin that it lies in, by the part of its time.
+
+use super::over_time::Timeline;
+use crate::limits::{LOAD_BINS, LOAD_SHOWN, LOAD_TARGETS};
+use crate::model::{FileLayout, Run};
+use serde::Serialize;
+
+/// Highest index of a target that can have a row of its own; Lustre's go up to 65,535.
+const HIGHEST: usize = u16::MAX as usize;
+
+/// Which row each storage target has.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    timeline: Timeline,
+    /// By target; [`LOAD_TARGETS`] and above share the last row.
+    row: Vec<u16>,
+    targets: Vec<u32>,
+}
+
+impl Rows {
+    /// For the targets of `layouts`.
+    #[must_use]
+    pub fn new(run: &Run, layouts: &[Option<FileLayout>]) -> Self {
+        let mut row: Vec<u16> = Vec::new();
+        let components = layouts.iter().flatten().flat_map(|layout| &layout.layout.components);
+        for &target in components.filter(|component| component.active).flat_map(|component| &component.targets) {
+            let index = (target as usize).min(HIGHEST);
+            if row.len() <= index {
+                row.resize(index + 1, u16::MAX);
+            }
+            row[index] = 0;
+        }
+        let mut targets = Vec::new();
+        for (target, place) in row.iter_mut().enumerate() {
+            if *place == 0 && target < HIGHEST && targets.len() < LOAD_TARGETS {
+                *place = targets.len() as u16;
+                targets.push(target as u32);
+            } else {
+                *place = u16::MAX;
+            }
+        }
+        Self { timeline: Timeline::of(run, LOAD_BINS), row, targets }
+    }
+
+    #[inline]
+    fn of(&self, target: u32) -> usize {
+        let known = self.row.get(target as usize).map_or(u16::MAX, |&row| row);
+        usize::from(known).min(self.targets.len())
+    }
+}
+
+/// Bytes and time of a target in a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cell {
+    bytes: u64,
+    time_ns: u64,
+}
+
+/// When an operation was under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    start_ns: u64,
+    end_ns: u64,
+    first: usize,
+    last: usize,
+}
+
+impl Span {
+    /// From `start_ns` to `end_ns`, ns since the job's start.
+    #[inline]
+    #[must_use]
+    pub fn new(rows: &Rows, start_ns: u64, end_ns: u64) -> Self {
+        let timeline = &rows.timeline;
+        let first = timeline.bin(start_ns);
+        // Most operations end in the bin in which they begin: a division less.
+        let behind = (first as u64 + 1).saturating_mul(timeline.bin_ns).saturating_add(timeline.start_ns);
+        let last = if end_ns <= behind { first } else { timeline.bin(end_ns.saturating_sub(1)) };
+        Self { start_ns, end_ns, first, last }
+    }
+}
+
+/// A part of an operation: what one target has to do with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Storage target.
+    pub target: u32,
+    /// Bytes on the target.
+    pub bytes: u64,
+    /// Time for them, ns.
+    pub time_ns: u64,
+}
+
+/// Sums by row and bin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Load(Vec<Cell>);
+
+impl Load {
+    /// Adds a part of an operation.
+    #[inline]
+    pub fn add(&mut self, rows: &Rows, span: Span, share: Share) {
+        let Timeline { start_ns, bin_ns, bins } = rows.timeline;
+        if self.0.is_empty() {
+            self.0 = vec![Cell::default(); (rows.targets.len() + 1) * bins];
+        }
+        let begin = rows.of(share.target) * bins;
+        let Some(row) = self.0.get_mut(begin..begin + bins) else { return };
+        let Span { start_ns: begins, end_ns: ends, first, last } = span;
+        if last <= first {
+            return put(&mut row[first], share.bytes, share.time_ns);
+        }
+        // What lies in the bins so far, rounded down; so the bins have the whole together.
+        let (duration, mut bytes, mut time) = (u128::from(ends - begins).max(1), 0, 0);
+        for (bin, cell) in row.iter_mut().enumerate().take(last + 1).skip(first) {
+            let end = if bin == last { ends } else { start_ns.saturating_add((bin as u64 + 1).saturating_mul(bin_ns)) };
+            let passed = u128::from(end.clamp(begins, ends) - begins);
+            let part = |whole: u64| (u128::from(whole) * passed / duration) as u64;
+            let (bytes_until, time_until) = (part(share.bytes), part(share.time_ns));
+            put(cell, bytes_until - bytes, time_until - time);
+            (bytes, time) = (bytes_until, time_until);
+        }
+    }
+
+    /// Adds what another thread saw.
+    pub fn merge(&mut self, other: Self) {
+        if self.0.is_empty() {
+            *self = other;
+            return;
+        }
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            put(mine, theirs.bytes, theirs.time_ns);
+        }
+    }
+
+    /// The result; `None` if nothing went to a known target.
+    #[must_use]
+    pub fn part(&self, rows: &Rows) -> Option<LoadPart> {
+        let Timeline { start_ns, bin_ns, bins } = rows.timeline;
+        let mut all: Vec<(Option<u32>, &[Cell])> =
+            self.0.chunks_exact(bins).enumerate().map(|(row, cells)| (rows.targets.get(row).copied(), cells)).collect();
+        all.retain(|(target, cells)| target.is_some() || cells.iter().any(|cell| *cell != Cell::default()));
+        let sum = |cells: &[Cell]| cells.iter().fold(0_u64, |sum, cell| sum.saturating_add(cell.bytes));
+        if all.iter().all(|(_, cells)| sum(cells) == 0) {
+            return None;
+        }
+        let moments: Vec<MomentPart> = (0..bins).filter_map(|bin| moment(rows, &all, bin)).collect();
+        let busiest = moments.iter().fold(0_u64, |sum, moment| sum.saturating_add(moment.busiest_bytes));
+        let bytes = moments.iter().fold(0_u64, |sum, moment| sum.saturating_add(moment.bytes));
+        // Unused ones follow the used; those without a row of their own are together already.
+        all.sort_by_key(|(target, cells)| (target.is_none(), std::cmp::Reverse(sum(cells)), *target));
+        let shown = all.len().min(LOAD_SHOWN);
+        let (own, rest) = all.split_at(shown);
+        let series = |cells: &[Cell], of: fn(&Cell) -> u64| cells.iter().map(of).collect::<Vec<u64>>();
+        let mut targets: Vec<TargetLoad> = own
+            .iter()
+            .map(|(ost, cells)| TargetLoad {
+                ost: *ost,
+                bytes: series(cells, |cell| cell.bytes),
+                time_ns: series(cells, |cell| cell.time_ns),
+            })
+            .collect();
+        if !rest.is_empty() {
+            let mut others = vec![Cell::default(); bins];
+            for (_, cells) in rest {
+                others.iter_mut().zip(*cells).for_each(|(mine, theirs)| put(mine, theirs.bytes, theirs.time_ns));
+            }
+            targets.push(TargetLoad {
+                ost: None,
+                bytes: series(&others, |cell| cell.bytes),
+                time_ns: series(&others, |cell| cell.time_ns),
+            });
+        }
+        targets.sort_by_key(|target| (target.ost.is_none(), target.ost));
+        let parallelism = if busiest > 0 { bytes as f64 / busiest as f64 } else { 0.0 };
+        Some(LoadPart { start_ns, bin_ns, known_targets: rows.targets.len() as u64, parallelism, targets, moments })
+    }
+}
+
+fn put(cell: &mut Cell, bytes: u64, time_ns: u64) {
+    cell.bytes = cell.bytes.saturating_add(bytes);
+    cell.time_ns = cell.time_ns.saturating_add(time_ns);
+}
+
+fn moment(rows: &Rows, all: &[(Option<u32>, &[Cell])], bin: usize) -> Option<MomentPart> {
+    let at = |cells: &[Cell]| cells.get(bin).copied().unwrap_or_default();
+    let own = || all.iter().filter_map(|(target, cells)| Some(((*target)?, at(cells))));
+    let (ost, busiest) = own().max_by_key(|(target, cell)| (cell.bytes, std::cmp::Reverse(*target)))?;
+    let bytes = all.iter().fold(0_u64, |sum, (_, cells)| sum.saturating_add(at(cells).bytes));
+    (bytes > 0 && busiest.bytes > 0).then(|| MomentPart {
+        start_ns: rows.timeline.start_ns.saturating_add((bin as u64).saturating_mul(rows.timeline.bin_ns)),
+        bytes,
+        busy_targets: own().filter(|(_, cell)| cell.bytes > 0).count() as u64,
+        busiest: ost,
+        busiest_bytes: busiest.bytes,
+        busiest_to_mean: busiest.bytes as f64 * rows.targets.len() as f64 / bytes as f64,
+    })
+}
+
+/// Load of the storage targets over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadPart {
+    /// Where the first bin begins, ns since the job's start.
+    pub start_ns: u64,
+    /// Length of a bin, ns.
+    pub bin_ns: u64,
+    /// Storage targets that the layouts name, used or not.
+    pub known_targets: u64,
+    /// How many targets were at work together: bytes over those of the busiest target of each bin.
+    pub parallelism: f64,
+    /// The targets with most bytes, by index; one without an index stands for all others.
+    pub targets: Vec<TargetLoad>,
+    /// Bins in which anything went to a target, in order.
+    pub moments: Vec<MomentPart>,
+}
+
+/// One target over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TargetLoad {
+    /// OST index; `None` for all others together.
+    pub ost: Option<u32>,
+    /// Bytes per bin.
+    pub bytes: Vec<u64>,
+    /// Time of calls per bin, shared out over targets by bytes, ns.
+    pub time_ns: Vec<u64>,
+}
+
+/// One bin over targets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MomentPart {
+    /// Its start, ns since the job's start.
+    pub start_ns: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Targets that got any.
+    pub busy_targets: u64,
+    /// The one with most.
+    pub busiest: u32,
+    /// Its bytes.
+    pub busiest_bytes: u64,
+    /// Its bytes against the mean over all targets that the layouts name.
+    pub busiest_to_mean: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(targets: &[u32], bin_ns: u64, bins: usize) -> Rows {
+        let mut row = vec![u16::MAX; 400];
+        targets.iter().enumerate().for_each(|(place, &target)| row[target as usize] = place as u16);
+        Rows { timeline: Timeline { start_ns: 1000, bin_ns, bins }, row, targets: targets.to_vec() }
+    }
+
+    #[test]
+    fn an_operation_lies_in_bins_by_its_time_and_nothing_is_lost() {
+        let rows = rows(&[3, 7], 100, 4);
+        let mut load = Load::default();
+        let mut add = |target, start, end, bytes| {
+            load.add(&rows, Span::new(&rows, start, end), Share { target, bytes, time_ns: end - start });
+        };
+        add(7, 1050, 1250, 1001);
+        add(3, 1100, 1200, 64);
+        add(3, 1399, 1399, 5);
+        add(399, 1000, 1010, 6);
+        let part = load.part(&rows).unwrap();
+        let of = |ost| part.targets.iter().find(|target| target.ost == ost).unwrap();
+        assert_eq!(of(Some(7)).bytes, [250, 500, 251, 0]);
+        assert_eq!(of(Some(7)).time_ns, [50, 100, 50, 0]);
+        assert_eq!(of(Some(3)).bytes, [0, 64, 0, 5]);
+        assert_eq!(of(None).bytes, [6, 0, 0, 0]);
+        let busiest: Vec<(u32, u64)> =
+            part.moments.iter().map(|moment| (moment.busiest, moment.busy_targets)).collect();
+        assert_eq!(busiest, [(7, 1), (7, 2), (7, 1), (3, 1)]);
+        assert_eq!(part.moments[1].busiest_to_mean, 500.0 * 2.0 / 564.0);
+        let mut twice = load.clone();
+        twice.merge(load);
+        assert_eq!(twice.part(&rows).unwrap().targets[1].bytes, [500, 1000, 502, 0]);
+    }
+
+    #[test]
+    fn most_targets_of_a_large_file_system_are_summed() {
+        let all: Vec<u32> = (0..300).collect();
+        let rows = rows(&all, 100, 1);
+        let mut load = Load::default();
+        for target in 0..300 {
+            load.add(&rows, Span::new(&rows, 1000, 1010), Share { target, bytes: u64::from(target), time_ns: 1 });
+        }
+        let part = load.part(&rows).unwrap();
+        assert_eq!((part.targets.len(), part.known_targets), (LOAD_SHOWN + 1, 300));
+        // The 44 with fewest bytes: 0 to 43 of them.
+        assert_eq!(part.targets.last().map(|last| (last.ost, last.bytes[0])), Some((None, 43 * 44 / 2)));
+        assert!(Load::default().part(&rows).is_none());
+    }
+}

@@ -1,0 +1,25 @@
+//! The stripe audit: how the accesses of each file lie on its stripes and storage targets.
+//!
+//! * [`audit`]: counts per file: alignment, crossing, bytes and time per target.
+//! * [`sharing`]: which stripes are written in part by several processes.
+//! * [`overlap`], [`conflicts`]: whether they did so at the same time, and from several nodes.
+//! * [`pace`]: how much longer unaligned operations take than aligned ones.
+//! * [`load`]: what each storage target gets over time.
+//! * [`trials`]: the same accesses on other layouts, and which would be the best.
+//! * [`result`]: the result, per file.
+//! * [`advice`]: what to change, and the findings.
+
+pub mod advice;
+pub mod audit;
+pub mod conflicts;
+pub mod load;
+pub mod over_time;
+pub mod overlap;
+pub mod pace;
+pub mod parts;
+pub mod place;
+pub mod result;
+pub mod sharing;
+mod tables;
+pub mod trials;
+pub mod view;

@@ -1,0 +1,42 @@
+//! The span of time that a run covers, cut into bins of equal length.
+
+use crate::model::Run;
+
+/// The span of time that is looked at, in bins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// Where the first bin begins, ns since the job's start.
+    pub start_ns: u64,
+    /// Length of a bin, ns.
+    pub bin_ns: u64,
+    /// Bins.
+    pub bins: usize,
+}
+
+impl Timeline {
+    /// From the first to the last segment of `run`, in `bins` bins at most.
+    #[must_use]
+    pub fn of(run: &Run, bins: usize) -> Self {
+        let heads = run.processes.iter().flat_map(|process| {
+            process.blocks.iter().map(move |block| {
+                let place = |time: u64| time.saturating_add(process.shift_ns);
+                (place(block.head.min_start), place(block.head.max_end))
+            })
+        });
+        let (first, last) = heads.fold((u64::MAX, 0), |(first, last), (start, end)| (first.min(start), last.max(end)));
+        let (from, until) = run.window.unwrap_or((0, u64::MAX));
+        let (start, end) = (first.max(from), last.min(until));
+        if start >= end {
+            return Self { start_ns: start.min(last), bin_ns: 1, bins: 1 };
+        }
+        let bin_ns = (end - start).div_ceil(bins.max(1) as u64).max(1);
+        Self { start_ns: start, bin_ns, bins: (end - start).div_ceil(bin_ns) as usize }
+    }
+
+    /// The bin of a moment; what lies outside counts in the first or last.
+    #[inline]
+    #[must_use]
+    pub fn bin(&self, time_ns: u64) -> usize {
+        usize::try_from(time_ns.saturating_sub(self.start_ns) / self.bin_ns).unwrap_or(usize::MAX).min(self.bins - 1)
+    }
+}

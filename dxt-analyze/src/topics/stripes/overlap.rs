@@ -1,0 +1,161 @@
+//! Later passes of the stripe audit: the times of writes to contested stripes, and which of them overlap in time with a
+//! write of another process. Memory is bounded: stripes are taken in batches of at most
+//! [`crate::limits::HELD_WRITES`] writes, in at most [`crate::limits::SHARING_PASSES`] passes, the most written-to first;
+//! the rest is counted as not examined.
+
+use super::place::Place;
+use super::sharing::{StripeKey, Writers};
+use crate::limits::{HELD_WRITES, SHARING_PASSES};
+use crate::model::{FileLayout, Run};
+use crate::scan::{Analysis, Block};
+use rustc_hash::FxHashMap;
+use trace_format::frame::BlockHead;
+use trace_format::op::OpClass;
+
+/// Contested stripes in batches, and those that are left over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// A pass each.
+    pub batches: Vec<Vec<StripeKey>>,
+    /// Stripes that are not examined.
+    pub left_over: Vec<(StripeKey, Writers)>,
+}
+
+/// Plans the passes over `contested`, which is in the order of importance. Cutting the chosen stripes into batches can take
+/// some passes more than planned with, as a stripe is never split; never twice as many.
+#[must_use]
+pub fn plan(contested: &[(StripeKey, Writers)]) -> Plan {
+    plan_within(contested, HELD_WRITES, SHARING_PASSES)
+}
+
+fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> Plan {
+    let mut plan = Plan::default();
+    let mut room = held.saturating_mul(passes as u64);
+    let mut chosen: Vec<(StripeKey, u64)> = Vec::new();
+    for &(stripe, writers) in contested {
+        if writers.writes <= held && writers.writes <= room {
+            room -= writers.writes;
+            chosen.push((stripe, writers.writes));
+        } else {
+            plan.left_over.push((stripe, writers));
+        }
+    }
+    // Neighbours in one batch: then a pass needs only the blocks whose offsets reach into its part of the file.
+    chosen.sort_unstable();
+    let mut room = 0;
+    for (stripe, writes) in chosen {
+        if writes > room {
+            plan.batches.push(Vec::new());
+            room = held;
+        }
+        room -= writes;
+        if let Some(batch) = plan.batches.last_mut() {
+            batch.push(stripe);
+        }
+    }
+    plan
+}
+
+/// One write of a part of a contested stripe; times in ns since the job's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Write {
+    /// Which stripe of the batch.
+    pub(super) slot: u32,
+    /// Start.
+    pub(super) start: u64,
+    /// End.
+    pub(super) end: u64,
+    /// Who.
+    pub(super) process: u32,
+}
+
+/// Collects the writes to the stripes of one batch.
+#[derive(Debug)]
+pub struct Collect<'a> {
+    layouts: &'a [Option<FileLayout>],
+    slots: FxHashMap<StripeKey, u32>,
+    /// Per file: the first bytes of its first and last stripe in the batch.
+    ranges: FxHashMap<u32, (u64, u64)>,
+}
+
+impl<'a> Collect<'a> {
+    /// For `batch`.
+    #[must_use]
+    pub fn new(layouts: &'a [Option<FileLayout>], batch: &[StripeKey]) -> Self {
+        let mut ranges: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        for stripe in batch {
+            let range = ranges.entry(stripe.file).or_insert((stripe.start, stripe.start));
+            *range = (range.0.min(stripe.start), range.1.max(stripe.start));
+        }
+        let slots = batch.iter().enumerate().map(|(slot, stripe)| (*stripe, slot as u32)).collect();
+        Self { layouts, slots, ranges }
+    }
+}
+
+impl Collect<'_> {
+    /// Whether accesses to `file` in a block with `head` can touch a stripe of the batch.
+    fn reaches(&self, file: u32, head: &BlockHead) -> bool {
+        let Some(&(first, last)) = self.ranges.get(&file) else { return false };
+        // The last stripe's end: as far as the layout says, else as far as can be.
+        let layout = self.layouts.get(file as usize).and_then(Option::as_ref);
+        let end = layout.and_then(|layout| layout.layout.locate(last)).map_or(u64::MAX, |place| place.stripe_end);
+        i128::from(head.max_end_offset) > i128::from(first) && i128::from(head.min_offset) < i128::from(end)
+    }
+}
+
+impl Analysis for Collect<'_> {
+    type Partial = Vec<Write>;
+
+    fn start(&self) -> Vec<Write> {
+        Vec::new()
+    }
+
+    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+        run.processes.get(process as usize).is_some_and(|process| {
+            process.streams.iter().any(|stream| {
+                let in_block = head.stream_mask & 1 << (stream.id % 64) != 0;
+                in_block && stream.storage && self.reaches(stream.file, head)
+            })
+        })
+    }
+
+    fn block(&self, partial: &mut Vec<Write>, block: &Block<'_>) {
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            if !stream.storage || block.run.op(stream).class != Some(OpClass::Write) {
+                continue;
+            }
+            let Some(&(first, last)) = self.ranges.get(&stream.file) else { continue };
+            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let Some(place) = Place::of(&layout.layout, row.offset, row.length) else { continue };
+            for start in place.partly_covered().filter(|start| (first..=last).contains(start)) {
+                if let Some(&slot) = self.slots.get(&StripeKey { file: stream.file, start }) {
+                    let shift = block.process.shift_ns;
+                    let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                    partial.push(Write { slot, start, end, process: block.number });
+                }
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Vec<Write>, mut other: Vec<Write>) {
+        into.append(&mut other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_hold_what_fits_and_the_rest_is_named() {
+        let writers = |writes| Writers { process: 0, several: true, node: 0, several_nodes: false, writes, time_ns: 1 };
+        let stripe = |start, writes| (StripeKey { file: 0, start }, writers(writes));
+        let contested = [stripe(1, 6), stripe(2, 50), stripe(3, 6), stripe(4, 4), stripe(5, 9), stripe(6, 1)];
+        let plan = plan_within(&contested, 10, 2);
+        let starts = |batch: &[StripeKey]| batch.iter().map(|stripe| stripe.start).collect::<Vec<u64>>();
+        assert_eq!(plan.batches.iter().map(|batch| starts(batch)).collect::<Vec<_>>(), [vec![1], vec![3, 4], vec![6]]);
+        let left: Vec<u64> = plan.left_over.iter().map(|(stripe, _)| stripe.start).collect();
+        assert_eq!(left, [2, 5]);
+    }
+}

@@ -1,0 +1,239 @@
+//! Numbers per layout, what they would cost by a simple model, and what to recommend.
+//!
+//! The model takes a request to a storage target to cost as much as the transfer of `request_bytes`, and handing a stripe's
+//! lock to another node as much as `handover_bytes`. *Servers*: in each moment, the busiest target's bytes and requests; the
+//! targets work side by side. *Clients*: a process waits for the target with most of each of its operations; the processes
+//! work side by side. The larger of the two is the cost. It ranks layouts; it predicts no times.
+
+use super::plan::{Candidate, Plan};
+use super::replay::{FileTally, Fit, Replay, Work};
+use crate::model::{FileLayout, Run};
+use crate::text::units;
+use crate::thresholds::Thresholds;
+use serde::Serialize;
+
+/// A layout and what it makes of a file's accesses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trial {
+    /// `today`, `asked` or `grid`.
+    pub kind: &'static str,
+    /// Stripe size in bytes; of today's composite layout that of its last component in use.
+    pub stripe_size: u64,
+    /// Objects.
+    pub stripe_count: u64,
+    /// Reads and writes that have a place on it.
+    pub operations: u64,
+    /// Those that do not begin and end at stripe boundaries.
+    pub unaligned: u64,
+    /// Those that touch more than one stripe.
+    pub crossing: u64,
+    /// Stripes of which several processes wrote a part, at any time.
+    pub contested_stripes: u64,
+    /// Of these, those written from several nodes.
+    pub contested_between_nodes: u64,
+    /// Writes to the latter.
+    pub writes_contested_between_nodes: u64,
+    /// The three numbers above are those of one stripe in this many, times this.
+    pub estimated_times: u64,
+    /// Storage targets that an operation touches, on the average.
+    pub osts_per_operation: f64,
+    /// Storage targets that got any bytes.
+    pub osts_used: u64,
+    /// Bytes of the busiest target against the mean over all targets of the layout.
+    pub busiest_to_mean: f64,
+    /// How many targets are at work together: bytes over those of the busiest target of each moment.
+    pub parallelism: f64,
+    /// What it would cost by the model, in bytes that one target would transfer meanwhile.
+    pub cost_bytes: u64,
+}
+
+/// All layouts tried for a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileTrials {
+    /// Path.
+    pub file: String,
+    /// Whether today's layout is a guess.
+    pub is_guess: bool,
+    /// Processes that read or wrote it.
+    pub processes: u64,
+    /// Moments that servers' work is looked at in.
+    pub moments: u64,
+    /// Today's layout first, then what was asked for, then the grid.
+    pub trials: Vec<Trial>,
+    /// The best of all, if it is better than today's by enough: index into `trials`.
+    pub recommended: Option<usize>,
+    /// How to get it.
+    pub how: Vec<String>,
+}
+
+/// The results of a pass.
+#[must_use]
+pub fn results(
+    run: &Run,
+    layouts: &[Option<FileLayout>],
+    replay: &Replay<'_>,
+    tallies: Vec<FileTally>,
+    search: bool,
+) -> Vec<FileTrials> {
+    let plan = replay.plan;
+    let one = |(tried, tally): (&super::replay::Tried, FileTally)| {
+        let layout = layouts.get(tried.file as usize)?.as_ref()?;
+        let processes = processes(run, tried.file);
+        let main = crate::topics::stripes::parts::LayoutPart::of(layout).main_stripe_size();
+        let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
+        let mut trials = vec![today.trial(&tally.today.0, &tally.today.1, &run.thresholds)];
+        trials.extend(of_plan(plan, &tally, processes, &run.thresholds));
+        // A guess is no layout to compare with.
+        let recommended = if search && !layout.is_guess() { recommend(&trials, &run.thresholds) } else { None };
+        let how = recommended.and_then(|best| trials.get(best)).map(how).unwrap_or_default();
+        Some(FileTrials {
+            file: run.files.get(tried.file as usize)?.name.clone(),
+            is_guess: layout.is_guess(),
+            processes,
+            moments: tried.timeline.bins as u64,
+            trials,
+            recommended,
+            how,
+        })
+    };
+    replay.files.iter().zip(tallies).filter_map(one).collect()
+}
+
+fn of_plan(plan: &Plan, tally: &FileTally, processes: u64, least: &Thresholds) -> Vec<Trial> {
+    let mut numbered: Vec<(usize, Trial)> = Vec::new();
+    for ((_, numbers), fit) in plan.sizes.iter().zip(&tally.fits) {
+        for &number in numbers {
+            if let (Some(candidate), Some(work)) = (plan.candidates.get(number), tally.works.get(number)) {
+                numbered.push((number, Subject::of(candidate, processes).trial(fit, work, least)));
+            }
+        }
+    }
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, trial)| trial).collect()
+}
+
+fn processes(run: &Run, file: u32) -> u64 {
+    let uses =
+        |process: &&crate::model::Process| process.streams.iter().any(|stream| stream.storage && stream.file == file);
+    run.processes.iter().filter(uses).count() as u64
+}
+
+/// A layout, of which numbers are to be told.
+struct Subject {
+    kind: &'static str,
+    size: u64,
+    targets: Vec<u32>,
+    processes: u64,
+}
+
+impl Subject {
+    fn of(candidate: &Candidate, processes: u64) -> Self {
+        let kind = if candidate.asked { "asked" } else { "grid" };
+        Self { kind, size: candidate.size, targets: candidate.osts.clone(), processes }
+    }
+
+    fn trial(&self, fit: &Fit, work: &Work, least: &Thresholds) -> Trial {
+        let contested = fit.followed.contested_sums();
+        let times = fit.followed.one_in();
+        let own = Load::of(work, &self.targets, least.request_bytes);
+        let ratio = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+        let handovers = contested.writes_between_nodes.saturating_mul(times);
+        let parallelism = ratio(own.bytes, own.busiest_bytes_of_moments);
+        let servers =
+            own.busiest_cost_of_moments as f64 + handovers as f64 * least.handover_bytes as f64 / parallelism.max(1.0);
+        let requests = fit.operations as f64 * least.request_bytes as f64;
+        let clients = (work.longest as f64 + requests + handovers as f64 * least.handover_bytes as f64)
+            / self.processes.max(1) as f64;
+        Trial {
+            kind: self.kind,
+            stripe_size: self.size,
+            stripe_count: self.targets.len() as u64,
+            operations: fit.operations,
+            unaligned: fit.unaligned,
+            crossing: fit.crossing,
+            contested_stripes: contested.stripes.saturating_mul(times),
+            contested_between_nodes: contested.between_nodes.saturating_mul(times),
+            writes_contested_between_nodes: handovers,
+            estimated_times: times,
+            osts_per_operation: ratio(work.touched, fit.operations),
+            osts_used: own.used,
+            busiest_to_mean: ratio(own.busiest_bytes, own.bytes) * own.targets as f64,
+            parallelism,
+            cost_bytes: servers.max(clients) as u64,
+        }
+    }
+}
+
+/// Work by target: objects of one target are put together.
+#[derive(Default)]
+struct Load {
+    bytes: u64,
+    used: u64,
+    targets: u64,
+    busiest_bytes: u64,
+    busiest_bytes_of_moments: u64,
+    busiest_cost_of_moments: u64,
+}
+
+impl Load {
+    fn of(work: &Work, osts: &[u32], request_bytes: u64) -> Self {
+        let mut targets = osts.to_vec();
+        targets.sort_unstable();
+        targets.dedup();
+        let slots: Vec<usize> = osts.iter().map(|ost| targets.binary_search(ost).unwrap_or(0)).collect();
+        let mut out = Self { targets: targets.len() as u64, ..Self::default() };
+        let mut totals = vec![0_u64; targets.len()];
+        for moment in work.cells.chunks_exact(osts.len().max(1)) {
+            let mut now = vec![[0_u64; 2]; targets.len()];
+            for (&slot, [bytes, requests]) in slots.iter().zip(moment) {
+                if let Some([sum, count]) = now.get_mut(slot) {
+                    *sum = sum.saturating_add(*bytes);
+                    *count = count.saturating_add(*requests);
+                }
+            }
+            let most =
+                |of: fn(&[u64; 2], u64) -> u64| now.iter().map(|cell| of(cell, request_bytes)).max().unwrap_or(0);
+            let bytes = most(|cell, _| cell[0]);
+            let cost = most(|cell, each| cell[0].saturating_add(cell[1].saturating_mul(each)));
+            out.busiest_bytes_of_moments = out.busiest_bytes_of_moments.saturating_add(bytes);
+            out.busiest_cost_of_moments = out.busiest_cost_of_moments.saturating_add(cost);
+            totals.iter_mut().zip(&now).for_each(|(total, cell)| *total = total.saturating_add(cell[0]));
+        }
+        out.bytes = totals.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+        out.used = totals.iter().filter(|&&bytes| bytes > 0).count() as u64;
+        out.busiest_bytes = totals.into_iter().max().unwrap_or(0);
+        out
+    }
+}
+
+/// The cheapest, if it is cheaper than today's by enough. Of those that hardly differ, the one with fewest targets, then
+/// with fewest contested stripes, then with today's stripe size, then with the smallest.
+fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
+    let today = trials.first()?;
+    let cheapest = trials.iter().map(|trial| trial.cost_bytes).min()?;
+    if today.operations == 0 || today.cost_bytes as f64 <= cheapest as f64 * (1.0 + least.recommend_gain) {
+        return None;
+    }
+    let enough = cheapest as f64 * (1.0 + least.recommend_gain / 5.0);
+    let close = trials.iter().enumerate().skip(1).filter(|(_, trial)| trial.cost_bytes as f64 <= enough);
+    let best = close.min_by_key(|(number, trial)| {
+        let keeps_size = trial.stripe_size == today.stripe_size;
+        (trial.stripe_count, trial.contested_stripes, !keeps_size, trial.stripe_size, *number)
+    });
+    best.map(|(number, _)| number)
+}
+
+fn how(best: &Trial) -> Vec<String> {
+    let (size, count) = (best.stripe_size, best.stripe_count);
+    vec![
+        format!(
+            "lfs setstripe -S {} -c {count} DIR   (for new files in DIR; lfs migrate for old ones)",
+            units::size_option(size)
+        ),
+        format!("MPI-IO: hints striping_unit={size}, striping_factor={count} when the file is created"),
+        format!(
+            "HDF5: H5Pset_alignment(fapl, {}, {size}), so that data sets begin at stripe boundaries",
+            size.min(1 << 20)
+        ),
+    ]
+}

@@ -1,0 +1,238 @@
+//! `stripes`: the passes of the audit, and how its result looks.
+
+use super::tables::{file_table, load_part, moment_table, pace_table, stripe_table, target_table};
+use super::trials::tables::{trial_lines, trial_table};
+use crate::cli::args::StripesArgs;
+use crate::exit::UsageError;
+use crate::findings;
+use crate::limits::TRIAL_FILES;
+use crate::model::{FileLayout, LayoutOrigin, Origin, Run};
+use crate::progress::Bar;
+use crate::render::{Part, Report, View};
+use crate::scan::{Lost, scan};
+use crate::shared::completeness::Completeness;
+use crate::text::units;
+use crate::topics::stripes::audit::{self, Audit, FileAudit};
+use crate::topics::stripes::load::Rows;
+use crate::topics::stripes::result::{Found, Stripes, files};
+use crate::topics::stripes::trials::plan::{self, Candidate, Plan};
+use crate::topics::stripes::trials::replay::Replay;
+use crate::topics::stripes::trials::result::{FileTrials, results};
+use crate::topics::stripes::{advice, conflicts, overlap};
+use anyhow::Result;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// The result and how many files to show.
+#[derive(Debug, Serialize)]
+pub struct StripesReport {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Stripes,
+    /// Files that a table shows.
+    #[serde(skip)]
+    pub top: usize,
+}
+
+/// Loads and audits.
+///
+/// # Errors
+/// If nothing can be loaded or the layouts make no sense.
+pub fn stripes(args: &StripesArgs) -> Result<StripesReport> {
+    let run = crate::session::open(&args.inputs)?;
+    stripes_of(&run, args)
+}
+
+/// Audits a run that is loaded; `args.inputs` is not looked at.
+///
+/// # Errors
+/// If the layouts make no sense.
+pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
+    let layouts = crate::session::layouts(run, args.layout.as_deref())?;
+    let bar = Bar::new(run.segments(), "stripes");
+    let audit = Audit { layouts: &layouts, rows: Rows::new(run, &layouts) };
+    let (partial, lost) = scan(run, &audit, &bar);
+    drop(bar);
+    stripes_from(run, args, &audit, partial, &lost)
+}
+
+/// Audits a run by what the first scan found; scans again for contested stripes and other layouts.
+pub(crate) fn stripes_from(
+    run: &Run,
+    args: &StripesArgs,
+    audit: &Audit<'_>,
+    partial: audit::Partial,
+    lost: &Lost,
+) -> Result<StripesReport> {
+    let layouts = audit.layouts;
+    let ost_load = partial.load.part(&audit.rows);
+    let mut found = Found {
+        files: partial.files,
+        contested: partial.followed.contested(),
+        followed_one_in: partial.followed.one_in(),
+        ..Found::default()
+    };
+    let followed_one_in = found.followed_one_in;
+    drop(partial.followed);
+    let nodes: Vec<u32> = run.processes.iter().map(|process| process.node).collect();
+    let plan = overlap::plan(&found.contested);
+    for batch in &plan.batches {
+        let bar = Bar::new(run.segments(), "shared stripes");
+        let (writes, _) = scan(run, &overlap::Collect::new(layouts, batch), &bar);
+        found.conflicts.extend(conflicts::conflicts(batch, writes, &nodes));
+    }
+    found.left_over = plan.left_over;
+    let what_if = trials(run, layouts, &found.files, args)?;
+    let mut with_data: Vec<u32> = run
+        .processes
+        .iter()
+        .flat_map(|process| &process.streams)
+        .filter(|stream| stream.storage && layouts.get(stream.file as usize).is_none_or(Option::is_none))
+        .map(|stream| stream.file)
+        .collect();
+    with_data.sort_unstable();
+    with_data.dedup();
+    let names = with_data.iter().filter_map(|file| run.files.get(*file as usize));
+    let mut result = Stripes {
+        files: files(run, layouts, found, args.top),
+        without_layout: names.map(|file| file.name.clone()).collect(),
+        followed_one_in,
+        what_if,
+        ost_load,
+        missing: Completeness::of(run, lost),
+        findings: Vec::new(),
+    };
+    result.findings = advice::findings(&result, &run.thresholds);
+    result.findings.extend(result.missing.findings());
+    findings::sort(&mut result.findings);
+    Ok(StripesReport { result, top: args.top })
+}
+
+/// Tries other layouts on the files with most time, if that is asked for.
+fn trials(
+    run: &Run,
+    layouts: &[Option<FileLayout>],
+    files: &FxHashMap<u32, FileAudit>,
+    args: &StripesArgs,
+) -> Result<Vec<FileTrials>> {
+    let asked = args.what_if.iter().map(|text| plan::parse(text).map_err(|error| UsageError(format!("{error:#}"))));
+    let mut candidates = asked.collect::<Result<Vec<Candidate>, UsageError>>()?;
+    if args.recommend {
+        let mut osts = plan::known_osts(layouts);
+        osts.extend(candidates.iter().flat_map(|candidate| candidate.osts.iter().copied()));
+        osts.sort_unstable();
+        osts.dedup();
+        candidates.extend(plan::grid(&osts));
+    }
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut by_time: Vec<(&u32, &FileAudit)> = files.iter().collect();
+    by_time.sort_unstable_by_key(|(file, audit)| (std::cmp::Reverse(audit.time_ns), **file));
+    let chosen = by_time.into_iter().take(TRIAL_FILES);
+    let chosen: Vec<(u32, u64)> =
+        chosen.map(|(file, audit)| (*file, audit.reads.saturating_add(audit.writes))).collect();
+    let plan = Plan::new(candidates);
+    let replay = Replay::new(run, layouts, &plan, &chosen);
+    let bar = Bar::new(run.segments(), "other layouts");
+    let (tallies, _) = scan(run, &replay, &bar);
+    Ok(results(run, layouts, &replay, tallies, args.recommend))
+}
+
+impl Report for StripesReport {
+    fn view(&self) -> View {
+        let result = &self.result;
+        let shown = || result.files.iter().take(self.top);
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
+        parts.push(Part::Table(file_table(&result.files, self.top)));
+        let stripes = stripe_table(shown());
+        if !stripes.rows.is_empty() {
+            parts.push(Part::Table(stripes));
+        }
+        let targets = target_table(shown());
+        if !targets.rows.is_empty() {
+            parts.push(Part::Table(targets));
+        }
+        if !result.what_if.is_empty() {
+            parts.push(Part::Table(trial_table(&result.what_if)));
+            parts.push(Part::Lines(trial_lines(&result.what_if)));
+        }
+        if let Some(load) = &result.ost_load {
+            parts.push(Part::Table(moment_table(load)));
+            parts.push(load_part(load));
+        }
+        let pace = pace_table(shown());
+        if !pace.rows.is_empty() {
+            parts.push(Part::Table(pace));
+        }
+        let advice: Vec<String> = shown()
+            .filter(|file| !file.advice.is_empty())
+            .flat_map(|file| {
+                std::iter::once(format!("What to change for {}:", file.file))
+                    .chain(file.advice.iter().map(|line| format!("  {line}")))
+            })
+            .collect();
+        if !advice.is_empty() {
+            parts.push(Part::Lines(advice));
+        }
+        let remarks = remarks(result, self.top);
+        if !remarks.is_empty() {
+            parts.push(Part::Lines(remarks));
+        }
+        parts.push(Part::Findings(result.findings.clone()));
+        parts.extend(result.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+fn remarks(result: &Stripes, top: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    if result.missing.counted_operations > 0 {
+        out.push(format!(
+            "{} operations were counted and have no offsets ({}): they are not in this audit. `summary` shows how many accesses \
+             begin off a stripe boundary.",
+            units::count(result.missing.counted_operations),
+            match result.missing.origin {
+                Origin::Trace => "DXT_ENABLE=counters",
+                Origin::Darshan => "DXT has none of them",
+            }
+        ));
+    }
+    if result.files.iter().any(|file| file.layout.origin == LayoutOrigin::Guess) {
+        out.push(
+            "guess: the file system gave no layout; the file's preferred I/O size (st_blksize) stands in for the stripe \
+             size. Give a layout with --layout FILE to audit another one."
+                .into(),
+        );
+    }
+    if let Some((file, why)) = result.files.iter().find_map(|file| Some((file, file.layout_problem.as_ref()?))) {
+        out.push(format!("the layout of {} in the trace is of no use: {why}", file.file));
+    }
+    if let Some(file) = result.files.iter().find(|file| file.reads > 0 && file.layout.mirrors_in_use.len() > 1) {
+        out.push(format!(
+            "{} has {} mirrors with current data: reads may have gone to any of them; they are put on the one that reads \
+             shall prefer, or the first",
+            file.file,
+            file.layout.mirrors_in_use.len()
+        ));
+    }
+    if result.files.len() > top {
+        out.push(format!("{} more files: --top N, or --format json", result.files.len() - top));
+    }
+    if let Some(first) = result.without_layout.first() {
+        let count = result.without_layout.len();
+        out.push(format!("{count} file(s) without any layout are not audited, as {first}"));
+    }
+    if result.followed_one_in > 1 {
+        out.push(format!(
+            "too many partly written stripes to follow all: shared stripes were looked for in 1 of {} (chosen by hash), and \
+             their numbers and times are estimates: those of the sample times {0}",
+            result.followed_one_in
+        ));
+    }
+    let left: u64 = result.files.iter().map(|file| file.sharing.not_examined).sum();
+    if left > 0 {
+        out.push(format!("{left} stripes written by several processes were too many to examine for overlap in time"));
+    }
+    out
+}

@@ -1,0 +1,191 @@
+//! What the rows of a grid stand for: ranks, nodes, storage targets or files, several to a row where they are many.
+
+use super::slices::{Slices, files_by_time};
+use crate::model::{FileLayout, Process, Run};
+use crate::shared::totals::StreamTotal;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// Most rows of a grid.
+pub const ROWS: usize = 256;
+/// Most files that have a row of their own.
+const FILE_ROWS: usize = 63;
+/// Rows of a file's offsets.
+pub const OFFSET_ROWS: usize = 96;
+/// Files whose offsets are shown.
+pub const OFFSET_FILES: usize = 6;
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// What it is called.
+    pub label: String,
+    /// What its time is shared by: processes, targets, files.
+    pub members: u64,
+}
+
+/// Rows, and the row of each unit.
+#[derive(Clone, Debug, Default)]
+pub struct Axis {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// By unit (process, node, file): its row, or `u32::MAX`.
+    pub row_of: Vec<u32>,
+    /// First unit of the axis, for one that shows a part.
+    pub first: u32,
+    /// Units to a row.
+    pub per_row: u32,
+    /// Units in all rows.
+    pub units: u32,
+}
+
+impl Axis {
+    /// Row of a unit.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, unit: u32) -> Option<usize> {
+        self.row_of.get(unit as usize).filter(|&&row| row != u32::MAX).map(|&row| row as usize)
+    }
+}
+
+/// Ranks (processes), of which those from `first` until `end` are shown, as numbers in [`Run::processes`]. Records that stand for
+/// several ranks, which come before them, did nothing at any time.
+#[must_use]
+pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
+    let end = end.min(run.processes.len());
+    let records = run.processes.iter().take_while(|process| !process.reduction.is_none()).count();
+    let first = first.max(records).min(end);
+    let per_row = (end - first).div_ceil(ROWS).max(1).next_power_of_two();
+    let mut row_of = vec![u32::MAX; run.processes.len()];
+    let mut rows = Vec::new();
+    for (number, chunk) in run.processes.get(first..end).unwrap_or_default().chunks(per_row).enumerate() {
+        let name = |process: &Process| match process.rank {
+            rank if rank >= 0 => rank.to_string(),
+            _ => format!("pid {}", process.pid),
+        };
+        let label = match chunk {
+            [one] if one.rank >= 0 => format!("rank {}", one.rank),
+            [one] => name(one),
+            [one, .., last] if one.rank >= 0 => format!("ranks {}–{}", one.rank, name(last)),
+            [one, .., last] => format!("{} – {}", name(one), name(last)),
+            [] => String::new(),
+        };
+        rows.push(Row { label, members: chunk.len() as u64 });
+        let start = first + number * per_row;
+        row_of.iter_mut().skip(start).take(chunk.len()).for_each(|row| *row = number as u32);
+    }
+    Axis { rows, row_of, first: first as u32, per_row: per_row as u32, units: (end - first) as u32 }
+}
+
+/// Nodes; the unit is the process.
+#[must_use]
+pub fn nodes(run: &Run) -> Axis {
+    let per_row = run.nodes.len().div_ceil(ROWS).max(1).next_power_of_two();
+    let mut rows: Vec<Row> = run
+        .nodes
+        .chunks(per_row)
+        .map(|chunk| {
+            let label = match chunk {
+                [one, .., last] => format!("{one} – {last}"),
+                [one] => one.clone(),
+                [] => String::new(),
+            };
+            Row { label, members: 0 }
+        })
+        .collect();
+    let row_of = |node: u32| if (node as usize) < run.nodes.len() { node / per_row as u32 } else { u32::MAX };
+    let row_of: Vec<u32> = run.processes.iter().map(|process| row_of(process.node)).collect();
+    for row in &row_of {
+        if let Some(row) = rows.get_mut(*row as usize) {
+            row.members += 1;
+        }
+    }
+    Axis { rows, row_of, first: 0, per_row: per_row as u32, units: run.nodes.len() as u32 }
+}
+
+/// Files, those with most time first; the last row is for all others.
+#[must_use]
+pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
+    let ranked = files_by_time(run, totals);
+    let mut row_of = vec![u32::MAX; run.files.len()];
+    let mut rows = Vec::new();
+    for (place, &file) in ranked.iter().enumerate() {
+        let row = place.min(FILE_ROWS);
+        if let Some(slot) = row_of.get_mut(file as usize) {
+            *slot = row as u32;
+        }
+        let name = run.files.get(file as usize).map_or_else(String::new, |file| file.name.clone());
+        match rows.get_mut(row) {
+            None => rows.push(Row { label: name, members: 1 }),
+            Some(Row { label, members }) => {
+                *members += 1;
+                *label = format!("{members} other files");
+            }
+        }
+    }
+    Axis { rows, row_of, first: 0, per_row: 1, units: ranked.len() as u32 }
+}
+
+/// Storage targets that layouts name. The unit is the target's place in the list, which `number` finds.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// Rows.
+    pub axis: Axis,
+    /// Place of each target by its number.
+    pub place: FxHashMap<u32, u32>,
+}
+
+/// Of the layouts of a run; guesses name none.
+#[must_use]
+pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
+    let known = layouts.iter().flatten().filter(|layout| !layout.is_guess());
+    let components = known.flat_map(|layout| &layout.layout.components).filter(|component| component.active);
+    let mut numbers: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let per_row = numbers.len().div_ceil(ROWS).max(1).next_power_of_two();
+    let rows = numbers.chunks(per_row).map(|chunk| {
+        let label = match chunk {
+            [one, .., last] => format!("OST {one}–{last}"),
+            [one] => format!("OST {one}"),
+            [] => String::new(),
+        };
+        Row { label, members: chunk.len() as u64 }
+    });
+    let rows = rows.collect();
+    let units = numbers.len() as u32;
+    let row_of = (0..numbers.len()).map(|place| (place / per_row) as u32).collect();
+    let place = numbers.into_iter().enumerate().map(|(place, number)| (number, place as u32)).collect();
+    Targets { axis: Axis { rows, row_of, first: 0, per_row: per_row as u32, units }, place }
+}
+
+/// Offsets of one file in rows of equal size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Offsets {
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// Bytes to a row: a power of two.
+    pub row_bytes: u64,
+    /// Rows.
+    pub rows: u32,
+}
+
+/// For the files with most time among those that have offsets.
+#[must_use]
+pub fn offsets(run: &Run, slices: &Slices, totals: &[StreamTotal]) -> Vec<Offsets> {
+    let mut ends: FxHashMap<u32, u64> = FxHashMap::default();
+    for total in totals {
+        let process = run.processes.get(total.process as usize);
+        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
+        if stream.storage && !stream.failed {
+            let end = ends.entry(stream.file).or_default();
+            *end = (*end).max(u64::try_from(total.all.max_end_offset).unwrap_or(0));
+        }
+    }
+    let sized = |&file: &u32| {
+        let end = *ends.get(&file)?;
+        let row_bytes = end.div_ceil(OFFSET_ROWS as u64).max(1).checked_next_power_of_two().unwrap_or(1 << 63);
+        (end > 0).then(|| Offsets { file, row_bytes, rows: end.div_ceil(row_bytes) as u32 })
+    };
+    slices.files.iter().filter_map(sized).take(OFFSET_FILES).collect()
+}

@@ -1,0 +1,163 @@
+//! Single calls, where they are few enough to be drawn one by one.
+
+use super::slices::Slices;
+use super::span::Span;
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+use serde::Serialize;
+use trace_format::frame::BlockHead;
+
+/// Most calls that are drawn one by one.
+pub const MOST: usize = 20_000;
+
+/// Collects the calls of a span; gives up when they are too many.
+#[derive(Debug)]
+pub struct Exact<'a> {
+    /// Which calls are looked at.
+    pub slices: &'a Slices,
+    /// When.
+    pub span: Span,
+    /// Whose: first and last index into [`Run::processes`].
+    pub processes: (u32, u32),
+    /// Most calls.
+    pub most: usize,
+}
+
+/// A call. The order is by process, then by start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    /// Index into [`Run::processes`].
+    pub process: u32,
+    /// Start, ns since the job's start.
+    pub start_ns: u64,
+    /// End.
+    pub end_ns: u64,
+    /// Index of its slice.
+    pub slice: u16,
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// Index into [`Run::ops`].
+    pub op: u16,
+    /// Byte offset, or -1.
+    pub offset: i64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// What was collected; `None` once there were too many.
+pub type Calls = Option<Vec<Call>>;
+
+impl Analysis for Exact<'_> {
+    type Partial = Calls;
+
+    fn start(&self) -> Calls {
+        Some(Vec::new())
+    }
+
+    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+        let Some(found) = run.processes.get(process as usize) else { return false };
+        let place = |time: u64| time.saturating_add(found.shift_ns);
+        (self.processes.0..=self.processes.1).contains(&process)
+            && self.span.overlaps(place(head.min_start), place(head.max_end))
+    }
+
+    fn block(&self, partial: &mut Calls, block: &Block<'_>) {
+        if !(self.processes.0..=self.processes.1).contains(&block.number) {
+            return;
+        }
+        let Some(calls) = partial else { return };
+        for row in block.rows() {
+            let Some(slice) = self.slices.find(block.number, row.stream) else { continue };
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let start_ns = row.start.saturating_add(block.process.shift_ns);
+            let end_ns = row.end.saturating_add(block.process.shift_ns);
+            if !self.span.overlaps(start_ns, end_ns) {
+                continue;
+            }
+            if calls.len() >= self.most {
+                *partial = None;
+                return;
+            }
+            let (process, file, op) = (block.number, stream.file, stream.op);
+            let (offset, length) = (row.offset, row.length);
+            calls.push(Call { process, start_ns, end_ns, slice: slice as u16, file, op, offset, length });
+        }
+    }
+
+    fn merge(&self, into: &mut Calls, other: Calls) {
+        let both = into.take().zip(other);
+        *into = both.map(|(mut mine, theirs)| {
+            mine.extend(theirs);
+            mine
+        });
+        if into.as_ref().is_some_and(|calls| calls.len() > self.most) {
+            *into = None;
+        }
+    }
+}
+
+/// Calls as the page reads them: columns, names once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CallColumns {
+    /// Names of files that calls refer to.
+    pub files: Vec<String>,
+    /// Names of operations with their layer.
+    pub ops: Vec<String>,
+    /// Per call: row of the rank view at one process a row, which is the process's number.
+    pub process: Vec<u32>,
+    /// Names of the processes, from the first that has a call.
+    pub names: Vec<(u32, String)>,
+    /// Index of the slice.
+    pub slice: Vec<u16>,
+    /// Index into `files`.
+    pub file: Vec<u32>,
+    /// Index into `ops`.
+    pub op: Vec<u32>,
+    /// Byte offset, or -1.
+    pub offset: Vec<i64>,
+    /// Bytes.
+    pub length: Vec<u64>,
+    /// Start, ns since the job's start.
+    pub start_ns: Vec<u64>,
+    /// Duration, ns.
+    pub duration_ns: Vec<u64>,
+}
+
+/// Puts calls into columns, in order.
+#[must_use]
+pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
+    calls.sort_unstable();
+    let mut out = CallColumns::default();
+    let (mut files, mut ops): (Vec<u32>, Vec<u16>) = (Vec::new(), Vec::new());
+    let mut last = None;
+    for call in calls {
+        let place = files.iter().position(|&file| file == call.file).unwrap_or_else(|| {
+            files.push(call.file);
+            files.len() - 1
+        });
+        let op = ops.iter().position(|&op| op == call.op).unwrap_or_else(|| {
+            ops.push(call.op);
+            ops.len() - 1
+        });
+        if last != Some(call.process) {
+            out.names.push((call.process, run.process_name(call.process)));
+            last = Some(call.process);
+        }
+        out.process.push(call.process);
+        out.slice.push(call.slice);
+        out.file.push(place as u32);
+        out.op.push(op as u32);
+        out.offset.push(call.offset);
+        out.length.push(call.length);
+        out.start_ns.push(call.start_ns);
+        out.duration_ns.push(call.end_ns.saturating_sub(call.start_ns));
+    }
+    let name = |file: &u32| run.files.get(*file as usize).map_or_else(String::new, |file| file.name.clone());
+    out.files = files.iter().map(name).collect();
+    let label = |op: &u16| {
+        let op = run.ops.get(usize::from(*op));
+        op.map_or_else(String::new, |op| format!("{} {}", op.layer_name(), op.label()))
+    };
+    out.ops = ops.iter().map(label).collect();
+    out
+}

@@ -1,0 +1,18 @@
+//! Activity: who was in which call, when. One pass fills bounded grids of rows (the job, ranks, nodes, storage targets, files,
+//! offsets of a file) by bins of time, split into slices (file, layer, operation); what `timeline`, `report` and `serve` show is
+//! read off these grids.
+//!
+//! * `span`: a span of time and its bins; `grid`: the cells and how they are put together until they are few.
+//! * `slices`: which calls are told apart; `axes`: what the rows stand for.
+//! * `fill`: the pass; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `exact`: single calls, where they are few.
+
+pub mod axes;
+pub mod drawn;
+pub mod exact;
+pub mod fill;
+pub mod grid;
+pub mod phases;
+pub mod series;
+pub mod slices;
+pub mod span;
+pub mod view;

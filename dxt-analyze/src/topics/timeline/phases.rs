@@ -1,0 +1,146 @@
+//! I/O phases: stretches of the job in which calls follow each other, separated by quiet. The rule is ours: a phase ends where no call
+//! of the program is in flight for at least `phase_quiet_share` of the time from the first call to the last.
+
+use super::fill::Grids;
+use super::series::Bin;
+use super::slices::{Kind, Slices};
+use super::span::Span;
+use crate::model::Run;
+use crate::thresholds::Thresholds;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Files that a phase names.
+const NAMED: usize = 3;
+/// Share of a phase's bytes from which it is called by reads or writes alone.
+const MOSTLY: f64 = 0.9;
+
+/// A phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    /// Its number, from 1.
+    pub number: usize,
+    /// `read`, `write`, `read and write` or `metadata`.
+    pub kind: &'static str,
+    /// Start of its first call, ns since the job's start.
+    pub start_ns: u64,
+    /// End of its last call.
+    pub end_ns: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Calls of the program.
+    pub calls: u64,
+    /// Time in them, ns summed over processes and threads.
+    pub busy_ns: u64,
+    /// Bytes per second of its duration.
+    pub bandwidth: f64,
+    /// Mean number of calls in flight.
+    pub concurrency: f64,
+    /// The operation with most time.
+    pub operation: String,
+    /// Share of the time in calls that is in it.
+    pub operation_share: f64,
+    /// The files with most time; those that were not told apart have no name.
+    pub files: Vec<String>,
+}
+
+/// The phases of a job, in order.
+#[must_use]
+pub fn phases(
+    run: &Run,
+    span: &Span,
+    slices: &Slices,
+    grids: &Grids,
+    bins: &[Bin],
+    thresholds: &Thresholds,
+) -> Vec<Phase> {
+    let busy: Vec<usize> = (0..bins.len()).filter(|&at| bins.get(at).is_some_and(|bin| !bin.is_quiet())).collect();
+    let (Some(&first), Some(&last)) = (busy.first(), busy.last()) else { return Vec::new() };
+    let ends = |from: usize, to: usize| {
+        let range = grids.moments.get(from..=to).unwrap_or_default();
+        let start = range.iter().map(|m| m.first_ns).min().filter(|&start| start != u64::MAX);
+        let end = range.iter().map(|m| m.last_ns).max().filter(|&end| end > 0);
+        (start.unwrap_or_else(|| span.start_of(from)), end.unwrap_or_else(|| span.start_of(to + 1)))
+    };
+    let (start, end) = ends(first, last);
+    let quiet_ns = (end.saturating_sub(start) as f64 * thresholds.phase_quiet_share) as u64;
+    let mut stretches: Vec<(usize, usize)> = Vec::new();
+    for at in busy {
+        if let Some(stretch) = stretches.last_mut() {
+            let gap = ends(at, at).0.saturating_sub(ends(stretch.0, stretch.1).1);
+            // A call that goes on into this bin leaves no quiet, and then neither bin says so.
+            if at == stretch.1 + 1 || gap < quiet_ns {
+                stretch.1 = at;
+                continue;
+            }
+        }
+        stretches.push((at, at));
+    }
+    let one = |(number, &(from, to)): (usize, &(usize, usize))| {
+        let (start_ns, end_ns) = ends(from, to);
+        phase(run, slices, grids, bins, (from, to), Phase { number: number + 1, start_ns, end_ns, ..empty() })
+    };
+    stretches.iter().enumerate().map(one).collect()
+}
+
+fn empty() -> Phase {
+    Phase {
+        number: 0,
+        kind: "metadata",
+        start_ns: 0,
+        end_ns: 0,
+        bytes_read: 0,
+        bytes_written: 0,
+        calls: 0,
+        busy_ns: 0,
+        bandwidth: 0.0,
+        concurrency: 0.0,
+        operation: String::new(),
+        operation_share: 0.0,
+        files: Vec::new(),
+    }
+}
+
+fn phase(run: &Run, slices: &Slices, grids: &Grids, bins: &[Bin], range: (usize, usize), mut out: Phase) -> Phase {
+    for bin in bins.get(range.0..=range.1).unwrap_or_default() {
+        out.bytes_read = out.bytes_read.saturating_add(bin.bytes_read);
+        out.bytes_written = out.bytes_written.saturating_add(bin.bytes_written);
+        out.calls = out.calls.saturating_add(bin.reads).saturating_add(bin.writes).saturating_add(bin.metadata_calls);
+        out.busy_ns = out.busy_ns.saturating_add(bin.busy_ns());
+    }
+    let duration = out.end_ns.saturating_sub(out.start_ns).max(1) as f64;
+    let bytes = out.bytes_read.saturating_add(out.bytes_written);
+    out.bandwidth = bytes as f64 * 1e9 / duration;
+    out.concurrency = out.busy_ns as f64 / duration;
+    out.kind = match (out.bytes_read as f64, bytes as f64) {
+        (_, all) if all <= 0.0 => Kind::Metadata.name(),
+        (read, all) if read >= MOSTLY * all => Kind::Read.name(),
+        (read, all) if read <= (1.0 - MOSTLY) * all => Kind::Write.name(),
+        _ => "read and write",
+    };
+    let (mut operations, mut files): (BTreeMap<String, u64>, BTreeMap<u32, u64>) = Default::default();
+    for (slice, _, line) in grids.job.lines() {
+        let Some(slice) = slices.all.get(slice).filter(|slice| !slice.nested) else { continue };
+        let cells = line.get(range.0..=range.1).unwrap_or_default();
+        let time = cells.iter().fold(0_u64, |sum, cell| sum.saturating_add(cell.busy_ns));
+        if cells.iter().all(super::grid::Cell::is_empty) {
+            continue;
+        }
+        *operations.entry(slice.title()).or_default() += time;
+        if let Some(file) = slice.file {
+            *files.entry(file).or_default() += time;
+        }
+    }
+    let most = operations.iter().max_by_key(|(name, time)| (**time, std::cmp::Reverse((*name).clone())));
+    if let Some((name, time)) = most {
+        out.operation.clone_from(name);
+        out.operation_share = *time as f64 / out.busy_ns.max(1) as f64;
+    }
+    let mut files: Vec<(u64, u32)> = files.into_iter().map(|(file, time)| (time, file)).collect();
+    files.sort_unstable_by_key(|&(time, file)| (std::cmp::Reverse(time), file));
+    let names = files.iter().take(NAMED).filter_map(|&(_, file)| run.files.get(file as usize));
+    out.files = names.map(|file| file.name.clone()).collect();
+    out
+}

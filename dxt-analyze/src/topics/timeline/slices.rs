@@ -1,0 +1,197 @@
+//! Which calls are told apart in the grids: by file, layer, operation, and by whether the program made the call. The slices that took
+//! most time are kept; what is left is put together by layer and kind, so that their number has a bound.
+
+use crate::model::{Process, Run, Stream};
+use crate::shared::totals::StreamTotal;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::meta::HeatDef;
+use trace_format::op::{Layer, OpClass};
+
+/// Files that are told apart.
+pub const FILES: usize = 8;
+/// Slices that are told apart; the rest makes at most three for each layer, twice.
+const SLICES: usize = 40;
+/// Stands for a stream that is in no slice: of failed calls, or not looked at.
+pub const NO_SLICE: u16 = u16::MAX;
+
+/// Kinds of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Moves bytes from files.
+    Read,
+    /// Moves bytes to files.
+    Write,
+    /// Everything else: opening, closing, seeking, syncing, locking.
+    Metadata,
+}
+
+impl Kind {
+    /// Of an operation's class.
+    #[must_use]
+    pub fn of(class: Option<OpClass>) -> Self {
+        match class {
+            Some(OpClass::Read) => Self::Read,
+            Some(OpClass::Write) => Self::Write,
+            _ => Self::Metadata,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Metadata => "metadata",
+        }
+    }
+}
+
+/// What a slice holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Slice {
+    /// Index into [`Run::files`]; `None`: all that are not told apart.
+    pub file: Option<u32>,
+    /// Layer's name.
+    pub layer: &'static str,
+    /// Whether MPI-IO or HDF5 made the calls inside one of its own.
+    pub nested: bool,
+    /// Kind of work.
+    pub kind: Kind,
+    /// Operation and form for reads and writes: `write collective`.
+    pub op: String,
+}
+
+impl Slice {
+    fn of(run: &Run, stream: &Stream) -> Self {
+        let op = run.op(stream);
+        let kind = Kind::of(op.class);
+        let name = if kind == Kind::Metadata { kind.name().to_owned() } else { op.label() };
+        let nested = stream.nested || stream.in_hdf5;
+        Self { file: Some(stream.file), layer: op.layer_name(), nested, kind, op: name }
+    }
+
+    /// Bytes over time: of POSIX, MPI-IO's calls are among them.
+    fn of_heat(run: &Run, process: &Process, def: &HeatDef) -> Self {
+        let of_mpi = |stream: &Stream| run.op(stream).layer == Some(Layer::Mpiio) && run.op(stream).is_data();
+        let through_mpi =
+            process.heat.iter().any(|other| other.layer == Layer::Mpiio) || process.streams.iter().any(of_mpi);
+        let kind = if def.writes { Kind::Write } else { Kind::Read };
+        let nested = through_mpi && def.layer == Layer::Posix;
+        Self { file: None, layer: def.layer.name(), nested, kind, op: kind.name().to_owned() }
+    }
+
+    fn without_file(mut self) -> Self {
+        self.file = None;
+        self
+    }
+
+    fn of_the_rest(mut self) -> Self {
+        self.kind.name().clone_into(&mut self.op);
+        self.without_file()
+    }
+
+    /// `POSIX write`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.layer, self.op)
+    }
+}
+
+/// The slices of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Slices {
+    /// What they hold.
+    pub all: Vec<Slice>,
+    /// Files that are told apart, those with most time first.
+    pub files: Vec<u32>,
+    /// By process, by stream index: slice, or [`NO_SLICE`].
+    pub of_stream: Vec<Vec<u16>>,
+    /// By process, by number in [`crate::model::Process::heat`]: slice.
+    pub of_heat: Vec<Vec<u16>>,
+}
+
+impl Slices {
+    /// Chosen by the time that `totals` has of each stream.
+    #[must_use]
+    pub fn new(run: &Run, totals: &[StreamTotal]) -> Self {
+        let files = files_by_time(run, totals).into_iter().take(FILES).collect::<Vec<u32>>();
+        let named = |run: &Run, stream: &Stream| {
+            let slice = Slice::of(run, stream);
+            if slice.file.is_some_and(|file| files.contains(&file)) { slice } else { slice.without_file() }
+        };
+        let mut times: BTreeMap<Slice, u64> = BTreeMap::new();
+        for total in totals {
+            let Some(stream) = stream_of(run, total).filter(|stream| looked_at(stream)) else { continue };
+            let time = times.entry(named(run, stream)).or_default();
+            *time = time.saturating_add(total.all.duration);
+        }
+        let mut ranked: Vec<(u64, Slice)> = times.into_iter().map(|(slice, time)| (time, slice)).collect();
+        ranked.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let mut numbers: BTreeMap<Slice, u16> = BTreeMap::new();
+        for (_, slice) in ranked.into_iter().take(SLICES) {
+            let next = numbers.len() as u16;
+            numbers.entry(slice).or_insert(next);
+        }
+        let mut of_stream = Vec::with_capacity(run.processes.len());
+        for process in &run.processes {
+            let number = |stream: &Stream| {
+                if !looked_at(stream) {
+                    return NO_SLICE;
+                }
+                let slice = named(run, stream);
+                if let Some(&known) = numbers.get(&slice) {
+                    return known;
+                }
+                let next = numbers.len() as u16;
+                *numbers.entry(slice.of_the_rest()).or_insert(next)
+            };
+            of_stream.push(process.streams.iter().map(number).collect());
+        }
+        let of_heat = run.processes.iter().map(|process| {
+            let slice = |def: &HeatDef| {
+                let next = numbers.len() as u16;
+                *numbers.entry(Slice::of_heat(run, process, def)).or_insert(next)
+            };
+            process.heat.iter().map(slice).collect()
+        });
+        let of_heat = of_heat.collect();
+        let mut all: Vec<(u16, Slice)> = numbers.into_iter().map(|(slice, number)| (number, slice)).collect();
+        all.sort_unstable_by_key(|(number, _)| *number);
+        Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream, of_heat }
+    }
+
+    /// The slice of a stream of a process.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, process: u32, stream: u32) -> Option<usize> {
+        let slice = *self.of_stream.get(process as usize)?.get(stream as usize)?;
+        (slice != NO_SLICE).then_some(usize::from(slice))
+    }
+}
+
+fn looked_at(stream: &Stream) -> bool {
+    stream.chosen && !stream.failed
+}
+
+fn stream_of<'a>(run: &'a Run, total: &StreamTotal) -> Option<&'a Stream> {
+    run.processes.get(total.process as usize)?.streams.get(total.stream as usize)
+}
+
+/// Files by the time of the program's own calls on them, most first.
+#[must_use]
+pub fn files_by_time(run: &Run, totals: &[StreamTotal]) -> Vec<u32> {
+    let mut times: BTreeMap<u32, u64> = BTreeMap::new();
+    for total in totals {
+        let Some(stream) = stream_of(run, total).filter(|stream| looked_at(stream)) else { continue };
+        let time = times.entry(stream.file).or_default();
+        if !stream.nested && !stream.in_hdf5 {
+            *time = time.saturating_add(total.all.duration);
+        }
+    }
+    let mut files: Vec<(u64, u32)> = times.into_iter().map(|(file, time)| (time, file)).collect();
+    files.sort_unstable_by_key(|&(time, file)| (std::cmp::Reverse(time), file));
+    files.into_iter().map(|(_, file)| file).collect()
+}
