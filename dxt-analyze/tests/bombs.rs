@@ -3,17 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 use cap::Cap;
-use clap::Parser;
 use darshan_log::Module;
 use darshan_log::packed::compression;
-use dxt_analyze::cli::args::{Cli, Verb};
 use dxt_analyze::load::{Source, load};
 use dxt_analyze::tools::check::{State, check_sources};
 use dxt_analyze::topics::checks::view::checks_of;
 use dxt_analyze::topics::layers::view::layers_of;
+use dxt_analyze::topics::outliers::args::By;
 use dxt_analyze::topics::outliers::view::outliers_of;
 use dxt_analyze::topics::summary::view::summary_of;
 use dxt_analyze::topics::timeline::view::timeline_of;
+use dxt_analyze::topics::{checks, outliers};
 use std::alloc::System;
 use std::io::Write;
 use std::path::Path;
@@ -122,11 +122,8 @@ fn analyze(path: &Path) -> (u64, bool) {
     let source = || vec![Source::Path(path.to_owned())];
     let run = load(source(), None).unwrap();
     let summary = summary_of(&run, 10, true);
-    let outliers = Cli::parse_from(["dxt-analyze", "outliers", "t.dxt", "--by", "rank"]);
-    let Verb::Outliers(outliers) = outliers.verb else { unreachable!() };
-    outliers_of(&run, &outliers).unwrap();
-    let Verb::Checks(checks) = Cli::parse_from(["dxt-analyze", "checks", "t.dxt"]).verb else { unreachable!() };
-    let _ = checks_of(&run, &checks);
+    outliers_of(&run, &outliers::Options { by: By::Rank, ..outliers::Options::default() }).unwrap();
+    let _ = checks_of(&run, &checks::Options::default());
     let _ = layers_of(&run, 10);
     let _ = timeline_of(&run, 100);
     // What is left out is what there is no room for.

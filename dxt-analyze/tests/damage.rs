@@ -2,11 +2,10 @@
 
 mod common;
 
-use clap::Parser;
 use common::{job, json, process, put, run, small, stdout, trace};
-use dxt_analyze::cli::args::{Cli, DumpFormat, Verb};
 use dxt_analyze::load::{Source, load};
 use dxt_analyze::tools::check::{State, check_sources};
+use dxt_analyze::tools::dump::DumpFormat;
 use dxt_analyze::tools::dump::dump_run;
 use dxt_analyze::topics::checks::view::checks_of;
 use dxt_analyze::topics::compare::view::compare_of;
@@ -15,6 +14,7 @@ use dxt_analyze::topics::layers::view::layers_of;
 use dxt_analyze::topics::outliers::view::outliers_of;
 use dxt_analyze::topics::stripes::view::stripes_of;
 use dxt_analyze::topics::summary::view::summary_of;
+use dxt_analyze::topics::{checks, outliers, stripes};
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 /// Runs every verb on `bytes`; the result does not matter, that there is one does.
@@ -26,15 +26,11 @@ fn everything(bytes: &[u8]) {
     let summary = summary_of(&run, 10, true);
     let in_dump = dump_run(&run, DumpFormat::Csv, false, &mut Vec::new()).unwrap();
     assert_eq!(in_dump.segments, summary.missing.lost_segments - run.health.lost_segments);
-    let outliers = Cli::parse_from(["dxt-analyze", "outliers", "t.dxt"]);
-    let stripes = Cli::parse_from(["dxt-analyze", "stripes", "t.dxt"]);
-    let (Verb::Outliers(outliers), Verb::Stripes(stripes)) = (outliers.verb, stripes.verb) else { unreachable!() };
-    outliers_of(&run, &outliers).unwrap();
-    stripes_of(&run, &stripes).unwrap();
+    outliers_of(&run, &outliers::Options::default()).unwrap();
+    stripes_of(&run, &stripes::Options::default()).unwrap();
     assert_eq!(layers_of(&run, 10).result.missing.lost_segments, summary.missing.lost_segments);
     assert_eq!(counters_of(&run, 10).missing.lost_segments, summary.missing.lost_segments);
-    let Verb::Checks(checks) = Cli::parse_from(["dxt-analyze", "checks", "t.dxt"]).verb else { unreachable!() };
-    assert_eq!(checks_of(&run, &checks).result.checks.len(), 39);
+    assert_eq!(checks_of(&run, &checks::Options::default()).result.checks.len(), 39);
     let same = compare_of(&run, &run, 5).result.findings;
     assert!(same.iter().all(|finding| finding.code.name().starts_with("DXT-T")), "{same:?}");
 }

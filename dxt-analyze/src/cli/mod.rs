@@ -1,5 +1,4 @@
 //! The command line: what can be said on it, and what is then done.
 
 pub mod args;
-pub mod forms;
 pub mod run;

@@ -2,6 +2,7 @@
 //! bounded memory, and gives the same bytes whatever the number of threads. `calls` says what a segment is made of, `place` how
 //! files come to be. A further form is a variant of [`ExportFormat`] and a line in [`export`].
 
+mod args;
 mod calls;
 pub(crate) mod columnar;
 pub mod darshan;
@@ -11,7 +12,8 @@ mod perfetto;
 mod place;
 mod rows;
 
-use crate::cli::args::{ExportArgs, ExportFormat};
+pub use args::{Args, ExportFormat};
+
 use crate::exit::Exit;
 use crate::model::{FileLayout, Run};
 use crate::scan::Lost;
@@ -24,7 +26,7 @@ use std::path::Path;
 /// What every form is made of.
 struct Job<'a> {
     run: &'a Run,
-    args: &'a ExportArgs,
+    args: &'a Args,
     /// File of stripe layouts.
     stripes: Option<&'a Path>,
     /// Per file, where the trace or the user knows one: no guesses.
@@ -35,10 +37,10 @@ struct Job<'a> {
 ///
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the place cannot be written.
-pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<Exit> {
+pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
     let run = crate::session::open(&args.inputs)?;
-    let layouts = crate::topics::outliers::view::certain(crate::session::layouts(&run, chosen.stripes)?);
+    let layouts = crate::layouts::certain(crate::session::layouts(&run, chosen.stripes)?);
     let job = Job { run: &run, args, stripes: chosen.stripes, layouts };
     let lost = match args.to {
         ExportFormat::Darshan => place::seekable(&args.output, args.force, |file| {

@@ -3,6 +3,7 @@
 
 mod codes;
 
+pub(crate) use codes::codes;
 pub use codes::{Code, Explanation};
 
 use crate::thresholds::Thresholds;

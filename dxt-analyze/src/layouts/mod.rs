@@ -81,6 +81,14 @@ pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
     (file.block_size > 1).then(|| FileLayout { layout: guess(), origin: LayoutOrigin::Guess })
 }
 
+/// Layouts by which bytes may be given to storage targets: those that are no guess.
+pub(crate) fn certain(mut layouts: Vec<Option<FileLayout>>) -> Vec<Option<FileLayout>> {
+    layouts.iter_mut().for_each(|layout| {
+        layout.take_if(|layout| layout.is_guess());
+    });
+    layouts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

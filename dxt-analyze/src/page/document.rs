@@ -1,9 +1,8 @@
 //! The page as one file: the files of `assets/report/` and the plotting library are built in. Nothing is fetched, which its content
 //! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
 
+use super::Parts;
 use super::html;
-use super::sections::Sections;
-use super::verdict::Verdict;
 use anyhow::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -34,31 +33,31 @@ const SCRIPTS: [&str; 15] = [
 ];
 
 /// Puts the page together.
-pub(crate) fn assemble(verdict: &Verdict, sections: &Sections) -> Result<String> {
+pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'",
         hash(ECHARTS),
         hash(&scripts)
     );
-    let program = sections.summary.job.exe.rsplit('/').next().unwrap_or_default().to_owned();
+    let program = parts.exe.rsplit('/').next().unwrap_or_default().to_owned();
     let name = if program.is_empty() { "a job".to_owned() } else { program };
-    let menu = html! { @for section in &sections.list { li { a href={ "#" (section.id) } { (section.title) } } } };
-    let list = html! { @for section in &sections.list { (html::section(section)) } };
-    let parts = [
+    let menu = html! { @for section in parts.sections { li { a href={ "#" (section.id) } { (section.title) } } } };
+    let list = html! { @for section in parts.sections { (html::section(section)) } };
+    let filled = [
         ("policy", policy),
         ("title", html! { "I/O of " (name) }.into_string()),
-        ("job", html! { (verdict.job) }.into_string()),
+        ("job", html! { (parts.verdict.job) }.into_string()),
         ("style", STYLE.to_owned()),
         ("menu", menu.into_string()),
-        ("verdict", html::verdict(verdict).into_string()),
+        ("verdict", html::verdict(parts.verdict).into_string()),
         ("sections", list.into_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("data", json(&sections.data)?),
+        ("data", json(parts.data)?),
         ("echarts", ECHARTS.to_owned()),
         ("scripts", scripts),
     ];
-    Ok(fill(PAGE, &parts))
+    Ok(fill(PAGE, &filled))
 }
 
 /// As a content security policy names a script.

@@ -1,10 +1,10 @@
 //! Views as HTML that reads without scripts. All text is escaped by maud; names come from the trace.
 
-use super::sections::Section;
-use super::verdict::{Costly, Verdict};
 use crate::findings::Finding;
 use crate::render::{Cell, Part, Table, table};
 use crate::text::units;
+use crate::topics::report::Section;
+use crate::topics::verdict::{Costly, Verdict};
 use maud::{Markup, html};
 
 /// Rows of a table that the page has; CSV has all.

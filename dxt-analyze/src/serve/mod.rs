@@ -3,9 +3,11 @@
 //! a trace by giving its own name this address (DNS rebinding). Its paths begin with a random word, so that other users of the
 //! machine cannot read a trace by trying ports.
 
+mod args;
 mod tiles;
 
-use crate::cli::args::ServeArgs;
+pub use args::Args;
+
 use crate::exit::Exit;
 use crate::model::Run;
 use crate::page::make;
@@ -35,7 +37,7 @@ struct Served {
 ///
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the port is taken.
-pub fn serve(args: &ServeArgs) -> Result<Exit> {
+pub fn serve(args: &Args) -> Result<Exit> {
     let run = crate::session::open(&args.inputs)?;
     let served = Arc::new(served(run, args)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
@@ -45,7 +47,7 @@ pub fn serve(args: &ServeArgs) -> Result<Exit> {
     result.map(|()| Exit::Fine)
 }
 
-fn served(run: Run, args: &ServeArgs) -> Result<Served> {
+fn served(run: Run, args: &Args) -> Result<Served> {
     let page = make(&run, args.layout.as_deref(), args.top, true)?.html;
     let layouts = crate::session::layouts(&run, args.layout.as_deref())?;
     Ok(Served { page, tiler: Tiler::new(run, layouts), scanning: Mutex::new(()) })

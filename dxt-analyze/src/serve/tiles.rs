@@ -2,11 +2,11 @@
 //! overlap with the span are read.
 
 use crate::model::{FileLayout, Run};
-use crate::page::charts as data;
 use crate::progress::Bar;
 use crate::scan::scan;
 use crate::shared::totals::StreamTotal;
 use crate::topics::timeline::axes;
+use crate::topics::timeline::charts as data;
 use crate::topics::timeline::drawn::GridView;
 use crate::topics::timeline::exact::{self, CallColumns, Exact};
 use crate::topics::timeline::fill::Activity;

@@ -1,19 +1,34 @@
 //! `check`: reads every byte that has a checksum, file by file, and says what is whole, what is not and what to do.
 //! Files need not be of one job.
 
-use crate::cli::args::CheckArgs;
 use crate::exit::Exit;
 use crate::load::{self, Source, find};
 use crate::model::Problem;
 use crate::model::filters::{self, Filters};
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::Input;
+use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
 use crate::text::units;
 use anyhow::Result;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::path::PathBuf;
 use trace_format::read::{BlockRef, Columns, Decoder, RegionRef};
+
+/// `check`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Trace files, or directories with *.dxt files; of any number of jobs
+    #[arg(required = true, value_name = "TRACE")]
+    pub traces: Vec<PathBuf>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Which of the report's tables to write as CSV (default: the first)
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+}
 
 /// State of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -86,7 +101,7 @@ impl CheckReport {
 ///
 /// # Errors
 /// If a name stands for nothing.
-pub fn check(args: &CheckArgs) -> Result<CheckReport> {
+pub fn check(args: &Args) -> Result<CheckReport> {
     let found = find::find(&args.traces)?;
     Ok(CheckReport { files: check_sources(found.paths.into_iter().map(Source::Path).collect()), remarks: found.notes })
 }

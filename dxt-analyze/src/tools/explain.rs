@@ -1,11 +1,23 @@
 //! `explain`: what codes of findings mean.
 
-use crate::cli::args::ExplainArgs;
 use crate::exit::UsageError;
 use crate::findings::{Code, Explanation};
+use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
+use crate::topics::codes;
 use anyhow::Result;
 use serde::Serialize;
+
+/// `explain`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Code of a finding, as DXT-O001 or o001; without one, all codes are listed
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
 
 /// One explanation, or all.
 #[derive(Clone, Debug, Serialize)]
@@ -21,14 +33,21 @@ pub struct Explained {
 ///
 /// # Errors
 /// [`UsageError`] if there is no such code.
-pub fn explain(args: &ExplainArgs) -> Result<Explained> {
+pub fn explain(args: &Args) -> Result<Explained> {
     let Some(name) = &args.code else {
-        return Ok(Explained { codes: Code::ALL.iter().map(|code| code.explanation()).collect(), one: false });
+        return Ok(Explained { codes: codes().into_iter().map(Code::explanation).collect(), one: false });
     };
-    let found = Code::find(name).ok_or_else(|| {
+    let found = find(name).ok_or_else(|| {
         UsageError(format!("there is no finding {}: `dxt-analyze explain` lists them all", name.escape_debug()))
     })?;
     Ok(Explained { codes: vec![found.explanation()], one: true })
+}
+
+/// The code that is written as `name`, in either case, with or without `DXT-`.
+fn find(name: &str) -> Option<Code> {
+    let upper = name.to_ascii_uppercase();
+    let short = upper.strip_prefix("DXT-").unwrap_or(&upper);
+    codes().into_iter().find(|code| code.name().strip_prefix("DXT-") == Some(short))
 }
 
 impl Report for Explained {
@@ -55,4 +74,18 @@ impl Report for Explained {
 
 fn texts(row: Vec<&'static str>) -> Vec<Cell> {
     row.into_iter().map(|text| Cell::Text(text.into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_found_in_every_way_to_write_it() {
+        for code in codes() {
+            assert_eq!(find(&code.name().to_lowercase()), Some(code));
+        }
+        assert_eq!(find("o001"), Some(Code::SLOW_OPERATIONS));
+        assert_eq!(find("O999"), None);
+    }
 }

@@ -1,4 +1,6 @@
-//! The topics: what can be asked of a job, a folder each, with its pass over the segments, its result, its findings and how they look.
+//! The topics: what can be asked of a job, a folder each, with its options, its pass over the segments, its result, its findings and how
+//! they look. The table below has a row for each, which makes its verb, its part in `report` and its codes in `explain`;
+//! CONTRIBUTING.md says how to add one.
 
 pub mod checks;
 pub mod compare;
@@ -6,6 +8,92 @@ pub mod corpus;
 pub mod counters;
 pub mod layers;
 pub mod outliers;
+pub(crate) mod report;
 pub mod stripes;
 pub mod summary;
+mod table;
 pub mod timeline;
+pub(crate) mod verdict;
+
+pub use table::Outcome;
+
+use crate::exit::Exit;
+use crate::findings::{Code, Finding};
+use crate::progress::Bar;
+use crate::render::{self, Style};
+use crate::scan::{Nothing, scan, together};
+use crate::session::Output;
+use crate::shared::completeness;
+use crate::shared::totals::{Totals, with_missing};
+use anyhow::Result;
+use report::{Found, Job, Reported, Section, Sums};
+use std::io::Write;
+
+table::topics! {
+    one run {
+        /// Job, ranks, operations, bytes, times, and what is missing
+        summary: Summary at 7;
+        /// Operations, ranks, nodes, storage targets or files that are slower than their like
+        outliers: Outliers at 2;
+        /// How accesses lie on stripes and storage targets; stripes that several ranks write at once
+        stripes: Stripes at 3;
+        /// How files and the job used I/O: sizes, patterns, times per process, kinds of files
+        counters: Counters at 6;
+        /// What MPI-IO and HDF5 calls are made of: system calls, locks, communication; aggregators, late ranks, concurrency
+        layers: Layers at 4;
+        /// Rules of thumb (Drishti's) and what only single operations prove: needless traffic, small requests, idle ranks
+        checks: Checks at 5;
+        /// Bandwidth, request sizes and calls in flight over time; I/O phases
+        timeline: Timeline at 1;
+    }
+    several runs {
+        /// What changed between two runs of a program, and what of it is more than chance
+        compare: Compare;
+        /// Many jobs: a row for each, who does most I/O and how; tables in Parquet for SQL and data frames
+        corpus: Corpus;
+    }
+}
+
+/// Writes a verb's result as its options say.
+fn finish(outcome: &impl Outcome, output: &Output, style: &Style, out: &mut dyn Write) -> Result<Exit> {
+    let style = Style { format: output.format, table: output.table.clone(), ..style.clone() };
+    render::write(outcome, &style, out)?;
+    Ok(outcome.exit(output.fail_on))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCS: &str = include_str!("../../../docs/analyses.md");
+
+    #[test]
+    fn names_and_json_agree_and_every_code_is_documented_once() {
+        let all = codes();
+        let mut names: Vec<&str> = all.iter().map(|code| code.name()).collect();
+        for code in &all {
+            assert_eq!(serde_json::to_string(code).unwrap(), format!("\"{}\"", code.name()));
+            assert!(DOCS.contains(&format!("| {} |", code.name())), "{} is not in docs/analyses.md", code.name());
+        }
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+    }
+
+    #[test]
+    fn every_topic_is_documented() {
+        for name in NAMES {
+            assert!(DOCS.contains(&format!("`{name}`")), "{name} is not in docs/analyses.md");
+        }
+    }
+
+    #[test]
+    fn thresholds_that_explanations_name_exist() {
+        let known: Vec<&str> = crate::thresholds::Thresholds::default().all().iter().map(|known| known.name).collect();
+        for code in codes() {
+            let words = code.explanation().computed.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            for word in words.filter(|word| word.contains('_')) {
+                assert!(known.contains(&word), "{}: {word} is no threshold", code.name());
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@ use super::Job;
 use crate::exit::UsageError;
 use crate::model::{FileLayout, Run};
 use crate::scan::Lost;
+use crate::topics::report::{self, Options};
 use crate::written::{is_partition, workshop};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -85,7 +86,9 @@ fn layout_of<'a>(job: &'a Job<'_>, file: usize) -> Option<&'a FileLayout> {
 
 /// Findings of the report page.
 fn findings(run: &Run, layout: Option<&Path>) -> Result<Vec<crate::findings::Finding>> {
-    crate::page::findings_of(run, layout)
+    let options = Options::findings_only(layout);
+    let job = report::Job::new(run, &options)?;
+    Ok(crate::topics::whole(&job)?.findings())
 }
 
 #[cfg(test)]

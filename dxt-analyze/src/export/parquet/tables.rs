@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Writes the three tables into their folders in `folder`.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
-    let totals = crate::page::charts::totals(job.run);
+    let totals = crate::topics::timeline::charts::totals(job.run);
     let path = |table: &str| folder.join(table).join("part-0000.parquet");
     table(&path("files"), &files(job, &totals)?)?;
     table(&path("ranks"), &ranks(job, &totals)?)?;

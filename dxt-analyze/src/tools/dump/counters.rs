@@ -1,7 +1,7 @@
 //! What `dump` prints behind the segments: the counters of operations that have none, profiles, and spreads over ranks.
 //! As text each is a line of numbers that begins with what it is; as JSON an object with the field `record`.
 
-use crate::cli::args::DumpFormat;
+use super::args::DumpFormat;
 use crate::model::{Process, Run};
 use crate::shared::profiles::RankSpread;
 use anyhow::{Context, Result};

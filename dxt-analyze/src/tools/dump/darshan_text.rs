@@ -1,6 +1,6 @@
 //! `dump` in the forms of Darshan's own tools, which others parse: of a Darshan log, from the log itself.
 
-use crate::cli::args::{DumpArgs, DumpFormat};
+use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
 use anyhow::{Context, Result};
 use darshan_log::Log;
@@ -11,7 +11,7 @@ use std::io::Write;
 ///
 /// # Errors
 /// If it is not one log alone or cannot be read, or `out` cannot be written.
-pub(crate) fn print(args: &DumpArgs, out: &mut dyn Write) -> Result<Exit> {
+pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = crate::session::selection(&args.inputs)?;
     let [path] = args.inputs.traces.as_slice() else {
         return Err(UsageError("the forms of Darshan's tools are of one log".into()).into());

@@ -5,7 +5,7 @@
 //! as text 2 more. A data set stands behind its file. `errno` is why a call failed, 0 if it did not. `segment` is the running number of a segment within its process, file and layer, from 0, in this order, as in
 //! darshan-dxt-parser.
 
-use crate::cli::args::{DumpArgs, DumpFormat};
+use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
 use crate::model::{Process, Run, Stream};
 use crate::progress::Bar;
@@ -28,7 +28,7 @@ pub const CSV_HEADER: [&str; 15] = [
 ///
 /// # Errors
 /// If nothing can be loaded or `out` cannot be written.
-pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<Exit> {
+pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     if matches!(args.format, DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser) {
         return super::darshan_text::print(args, out);
     }

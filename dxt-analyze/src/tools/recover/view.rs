@@ -1,16 +1,37 @@
 //! `recover`: a trace from the spools of processes that could not write one.
 
-use crate::cli::args::RecoverArgs;
 use crate::exit::Exit;
+use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
 use crate::tools::recover::{self, Recovery};
 use anyhow::Result;
+use std::path::PathBuf;
+
+/// `recover`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Spools (*.spool), or directories with them
+    #[arg(required = true, value_name = "SPOOL")]
+    pub spools: Vec<PathBuf>,
+    /// Trace to write (*.dxt), or a directory for traces named after their programs, made if absent
+    #[arg(short, long, default_value = ".", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace a file that exists, whatever it is
+    #[arg(long)]
+    pub force: bool,
+    /// Remove spools of ended processes once their trace is written
+    #[arg(long)]
+    pub remove: bool,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
 
 /// Recovers what is named.
 ///
 /// # Errors
 /// As [`recover::recover`].
-pub fn recover(args: &RecoverArgs) -> Result<Recovery> {
+pub fn recover(args: &Args) -> Result<Recovery> {
     recover::recover(&recover::find(&args.spools)?, &args.output, args.remove, args.force)
 }
 

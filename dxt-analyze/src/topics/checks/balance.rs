@@ -35,7 +35,7 @@ fn members(m: &Measured<'_>) -> u64 {
 
 /// Whether one of several ranks moves nearly everything.
 fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
-    let (check, code, least) = ("bytes of the busiest rank", Code::OneRank, m.least.one_rank_share);
+    let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().fold(0, |sum, rank| sum.saturating_add(rank.data.bytes));
     if m.run.reduced_ranks() > 0 || members(m) < 2 || all < m.least.traffic_min_bytes {
         let why = "fewer than two ranks, ranks reduced to one record, or too few bytes";
@@ -75,14 +75,14 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
     for (check, code, of, show, enough) in [
         (
             "bytes over ranks",
-            Code::ByteImbalance,
+            Code::BYTE_IMBALANCE,
             (|rank| rank.data.bytes) as fn(&super::calls::Rank) -> u64,
             units::bytes as fn(u64) -> String,
             m.least.traffic_min_bytes,
         ),
         (
             "time in reads and writes over ranks",
-            Code::TimeImbalance,
+            Code::TIME_IMBALANCE,
             |rank| rank.data.time_ns,
             units::duration,
             m.least.imbalance_min_ns,
@@ -100,7 +100,7 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
         let found = part > least && most >= enough && !one;
         let mean = ranks.iter().map(|(_, value)| *value as f64).sum::<f64>() / members(m).max(1) as f64;
         let said = found.then(|| Said {
-            severity: if code == Code::TimeImbalance {
+            severity: if code == Code::TIME_IMBALANCE {
                 m.severity(most.saturating_sub(mean as u64))
             } else {
                 Severity::Info
@@ -127,10 +127,10 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
     for (check, code, of) in [
         (
             "bytes read of a shared file over its ranks",
-            Code::SharedReadImbalance,
+            Code::SHARED_READ_IMBALANCE,
             (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<u32, u64>,
         ),
-        ("bytes written to a shared file over its ranks", Code::SharedWriteImbalance, |file| &file.written_by),
+        ("bytes written to a shared file over its ranks", Code::SHARED_WRITE_IMBALANCE, |file| &file.written_by),
     ] {
         if let Some(why) = m.no_ranks() {
             out.skip(check, code, Amount::Ratio(least), why);
@@ -185,7 +185,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn independent(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code) = ("shared files that ranks access one by one", Code::SharedIndependent);
+    let (check, code) = ("shared files that ranks access one by one", Code::SHARED_INDEPENDENT);
     let least = Amount::Count(m.least.collective_min);
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, least, why);

@@ -13,12 +13,12 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     stdio(measured, out);
     mpi_io(measured, out);
     let calls = &measured.calls;
-    collective(measured, out, "collective reads", Code::NoCollectiveReads, &calls.mpi_reads, "MPI_File_read_at_all");
+    collective(measured, out, "collective reads", Code::NO_COLLECTIVE_READS, &calls.mpi_reads, "MPI_File_read_at_all");
     collective(
         measured,
         out,
         "collective writes",
-        Code::NoCollectiveWrites,
+        Code::NO_COLLECTIVE_WRITES,
         &calls.mpi_writes,
         "MPI_File_write_at_all",
     );
@@ -28,7 +28,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn stdio(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("bytes through C streams", Code::StdioShare, m.least.stdio_share);
+    let (check, code, least) = ("bytes through C streams", Code::STDIO_SHARE, m.least.stdio_share);
     let all = m.calls.reads.bytes.saturating_add(m.calls.writes.bytes);
     if all == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no bytes moved");
@@ -51,7 +51,7 @@ fn stdio(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("MPI-IO in an MPI program", Code::NoMpiIo, Amount::Count(1));
+    let (check, code, least) = ("MPI-IO in an MPI program", Code::NO_MPIIO, Amount::Count(1));
     let ranks = m.run.info.mpi.as_ref().map_or(0, |mpi| mpi.ranks);
     if ranks < 2 {
         return out.skip(check, code, least, "the program has fewer than two MPI ranks");
@@ -112,7 +112,7 @@ fn collective(
 }
 
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("nonblocking MPI-IO", Code::BlockingOnly, Amount::Ratio(m.least.idle_share));
+    let (check, code, least) = ("nonblocking MPI-IO", Code::BLOCKING_ONLY, Amount::Ratio(m.least.idle_share));
     let (reads, writes) = (&m.calls.mpi_reads, &m.calls.mpi_writes);
     let all = reads.count().saturating_add(writes.count());
     let nonblocking = reads.nonblocking.count.saturating_add(writes.nonblocking.count);
@@ -137,7 +137,7 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code) = ("nodes with an aggregator", Code::FewAggregators);
+    let (check, code) = ("nodes with an aggregator", Code::FEW_AGGREGATORS);
     let least = Amount::Ratio(m.least.aggregator_nodes_share);
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, least, why);
@@ -176,7 +176,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn memory(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("alignment in memory", Code::MemoryUnaligned, m.least.memory_unaligned_share);
+    let (check, code, least) = ("alignment in memory", Code::MEMORY_UNALIGNED, m.least.memory_unaligned_share);
     let (known, unaligned) = m.memory;
     if known == 0 {
         return out.skip(

@@ -19,7 +19,7 @@ const HINT: &str = "open a file once and keep it open; let one rank open and sta
                     (HDF5, ADIOS)";
 
 fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("metadata time of a rank", Code::MetadataTime, seconds(m.least.metadata_rank_s));
+    let (check, code, least) = ("metadata time of a rank", Code::METADATA_TIME, seconds(m.least.metadata_rank_s));
     if m.run.reduced_ranks() > 0 {
         return out.skip(check, code, Amount::Ns(least), "ranks were reduced to one record");
     }
@@ -48,7 +48,7 @@ fn seconds(value: f64) -> u64 {
 }
 
 fn share_of_time(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("metadata's share of I/O time", Code::MetadataShare, m.least.metadata_share);
+    let (check, code, least) = ("metadata's share of I/O time", Code::METADATA_SHARE, m.least.metadata_share);
     let calls = &m.calls;
     if calls.all.time_ns == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no calls");
@@ -70,7 +70,7 @@ fn share_of_time(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("opens of one file by one process", Code::RepeatedOpens, m.least.opens_per_file);
+    let (check, code, least) = ("opens of one file by one process", Code::REPEATED_OPENS, m.least.opens_per_file);
     let files = m.most(&m.calls.files, |file| file.most_opens.0);
     let Some(&(_, most)) = files.first() else { return out.skip(check, code, Amount::Count(least), "no opens") };
     let often = m.calls.files.values().filter(|file| file.most_opens.0 >= least);
@@ -109,7 +109,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("reads and writes per open", Code::OpenPerAccess, m.least.accesses_per_open);
+    let (check, code, least) = ("reads and writes per open", Code::OPEN_PER_ACCESS, m.least.accesses_per_open);
     let opens = &m.calls.opens;
     if opens.count == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no opens");
@@ -133,7 +133,7 @@ fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn failed(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("opens that fail", Code::FailedOpens, m.least.failed_opens_share);
+    let (check, code, least) = ("opens that fail", Code::FAILED_OPENS, m.least.failed_opens_share);
     let failed = &m.calls.failed_opens;
     let all = m.calls.opens.count.saturating_add(failed.count);
     if all == 0 {
@@ -156,7 +156,7 @@ fn failed(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn rate(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("metadata calls per second, at most", Code::MetadataRate, m.least.metadata_rate);
+    let (check, code, least) = ("metadata calls per second, at most", Code::METADATA_RATE, m.least.metadata_rate);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, Amount::PerSecond(least), why);
     }

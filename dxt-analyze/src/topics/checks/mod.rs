@@ -6,12 +6,15 @@
 //! * `calls`, `file_calls`, `counted`: what counts alone tell.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
 
+pub mod args;
 mod balance;
 pub mod calls;
 pub mod cells;
+mod codes;
 pub mod counted;
 pub mod file_calls;
 pub mod gaps;
+mod in_report;
 mod interface;
 mod metadata;
 mod phases;
@@ -26,6 +29,12 @@ pub mod sums;
 mod traffic;
 pub mod view;
 pub mod walk;
+
+pub use args::{Args, Options};
+pub(crate) use in_report::InReport;
+pub use view::checks as verb;
+
+pub use codes::CODES;
 
 use crate::findings::Severity;
 use crate::model::Run;

@@ -12,7 +12,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn idle(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("time in which no process is in a call", Code::IdleGaps, m.least.idle_share);
+    let (check, code, least) = ("time in which no process is in a call", Code::IDLE_GAPS, m.least.idle_share);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, Amount::Ratio(least), why);
     }
@@ -37,7 +37,7 @@ fn idle(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn alone(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("time in which one process alone moves bytes", Code::Serialised, m.least.serial_share);
+    let (check, code, least) = ("time in which one process alone moves bytes", Code::SERIALISED, m.least.serial_share);
     if let Some(why) = m.no_segments().or_else(|| m.no_ranks()) {
         return out.skip(check, code, Amount::Ratio(least), why);
     }

@@ -32,27 +32,27 @@ struct Which {
 static READS: Which = Which {
     word: "reads",
     of: |sums| &sums.reads,
-    small: ("small reads", Code::SmallReads),
-    shared: ("small reads of shared files", Code::SmallSharedReads),
-    random: ("random reads", Code::RandomReads),
-    runs: ("small reads in a row", Code::ReadRuns),
+    small: ("small reads", Code::SMALL_READS),
+    shared: ("small reads of shared files", Code::SMALL_SHARED_READS),
+    random: ("random reads", Code::RANDOM_READS),
+    runs: ("small reads in a row", Code::READ_RUNS),
 };
 
 static WRITES: Which = Which {
     word: "writes",
     of: |sums| &sums.writes,
-    small: ("small writes", Code::SmallWrites),
-    shared: ("small writes to shared files", Code::SmallSharedWrites),
-    random: ("random writes", Code::RandomWrites),
-    runs: ("small writes in a row", Code::WriteRuns),
+    small: ("small writes", Code::SMALL_WRITES),
+    shared: ("small writes to shared files", Code::SMALL_SHARED_WRITES),
+    random: ("random writes", Code::RANDOM_WRITES),
+    runs: ("small writes in a row", Code::WRITE_RUNS),
 };
 
 fn mix(m: &Measured<'_>, out: &mut Verdicts) {
     let (reads, writes) = (&m.calls.reads, &m.calls.writes);
     let least = m.least.intensive_share;
     for (check, code, read, write, show) in [
-        ("reads against writes, calls", Code::CallMix, reads.count, writes.count, units::count as fn(u64) -> String),
-        ("reads against writes, bytes", Code::ByteMix, reads.bytes, writes.bytes, units::bytes),
+        ("reads against writes, calls", Code::CALL_MIX, reads.count, writes.count, units::count as fn(u64) -> String),
+        ("reads against writes, bytes", Code::BYTE_MIX, reads.bytes, writes.bytes, units::bytes),
     ] {
         let all = read.saturating_add(write);
         if all == 0 {
@@ -209,7 +209,7 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 }
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("small writes at storage's pace", Code::SlowSmallWrites, m.least.slow_small_share);
+    let (check, code, least) = ("small writes at storage's pace", Code::SLOW_SMALL_WRITES, m.least.slow_small_share);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, Amount::Ratio(least), why);
     }
@@ -239,7 +239,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("syncs per write", Code::SyncPerWrite, m.least.sync_share);
+    let (check, code, least) = ("syncs per write", Code::SYNC_PER_WRITE, m.least.sync_share);
     // Per file: a log that is synced must not hide behind large files that are not.
     let files = || m.calls.files.iter().filter(|(_, file)| file.syncs.count > 0);
     let worst = files().max_by_key(|(file, calls)| (calls.syncs.count, std::cmp::Reverse(**file)));
@@ -276,7 +276,7 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("seeks per read or write", Code::SeekPerAccess, m.least.seek_share);
+    let (check, code, least) = ("seeks per read or write", Code::SEEK_PER_ACCESS, m.least.seek_share);
     let (mut count, mut time, mut data) = (0_u64, 0_u64, 0_u64);
     for file in m.calls.files.values().filter(|file| file.seeks.count > 0) {
         count = count.saturating_add(file.seeks.count);

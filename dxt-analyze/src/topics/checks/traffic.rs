@@ -12,10 +12,10 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     if measured.no_segments().is_some() {
         for (check, code) in [
             (REREAD.check, REREAD.code),
-            ("bytes that several ranks read", Code::CommonReads),
+            ("bytes that several ranks read", Code::COMMON_READS),
             (READ_BACK.check, READ_BACK.code),
             (OVERWRITTEN.check, OVERWRITTEN.code),
-            ("bytes that MPI-IO read unasked", Code::Unasked),
+            ("bytes that MPI-IO read unasked", Code::UNASKED),
         ] {
             out.skip(check, code, Amount::Ratio(measured.least.traffic_share), what);
         }
@@ -43,7 +43,7 @@ struct Kind {
 
 static REREAD: Kind = Kind {
     check: "bytes that a process reads again",
-    code: Code::Reread,
+    code: Code::REREAD,
     of: |sums| &sums.reread,
     all: |sums| sums.read.bytes,
     needs_own_file: true,
@@ -54,7 +54,7 @@ static REREAD: Kind = Kind {
 
 static READ_BACK: Kind = Kind {
     check: "bytes that a process reads back",
-    code: Code::ReadBack,
+    code: Code::READ_BACK,
     of: |sums| &sums.read_back,
     all: |sums| sums.read.bytes,
     needs_own_file: true,
@@ -66,7 +66,7 @@ static READ_BACK: Kind = Kind {
 
 static OVERWRITTEN: Kind = Kind {
     check: "bytes that a process writes again",
-    code: Code::Overwritten,
+    code: Code::OVERWRITTEN,
     of: |sums| &sums.overwritten,
     all: |sums| sums.written.bytes,
     needs_own_file: false,
@@ -138,7 +138,7 @@ fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
 }
 
 fn common(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("bytes that several ranks read", Code::CommonReads, m.least.traffic_share);
+    let (check, code, least) = ("bytes that several ranks read", Code::COMMON_READS, m.least.traffic_share);
     let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.read.bytes));
     if all == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no such bytes with segments");
@@ -176,7 +176,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("bytes that MPI-IO read unasked", Code::Unasked, m.least.traffic_share);
+    let (check, code, least) = ("bytes that MPI-IO read unasked", Code::UNASKED, m.least.traffic_share);
     // What collective calls asked for is known if all ranks are.
     let whole = m.run.selection.is_empty() && m.run.health.absent_ranks == 0 && m.run.missing_segments() == 0;
     let unasked = |sums: &FileSums| {

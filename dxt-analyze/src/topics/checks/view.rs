@@ -1,7 +1,7 @@
 //! `checks`: one ordered pass over the trace, then every verdict, and how the result looks.
 
-use crate::cli::args::ChecksArgs;
-use crate::findings;
+use super::args::{Args, Options};
+use crate::findings::{self, Finding};
 use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
@@ -10,6 +10,7 @@ use crate::shared::completeness::Completeness;
 use crate::shared::profiles;
 use crate::shared::totals::{self, Totals, with_missing};
 use crate::text::units;
+use crate::topics::Outcome;
 use crate::topics::checks::gaps::{Gap, Slots, Timeline, phases};
 use crate::topics::checks::result::{Amount, Checks, Verdict};
 use crate::topics::checks::walk::{self, Walk};
@@ -37,14 +38,14 @@ pub struct ChecksReport {
 ///
 /// # Errors
 /// If nothing can be loaded.
-pub fn checks(args: &ChecksArgs) -> Result<ChecksReport> {
+pub fn checks(args: &Args) -> Result<ChecksReport> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(checks_of(&run, args))
+    Ok(checks_of(&run, &args.options))
 }
 
 /// Checks a run that is loaded; `args.inputs` is not looked at.
 #[must_use]
-pub fn checks_of(run: &Run, args: &ChecksArgs) -> ChecksReport {
+pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     let least = &run.thresholds;
     let timeline = Timeline::new(run);
     let bar = Bar::new(run.segments(), "checks");
@@ -96,6 +97,16 @@ pub(crate) fn checks_from(
         findings: found,
     };
     ChecksReport { result, all }
+}
+
+impl Outcome for ChecksReport {
+    fn findings(&self) -> &[Finding] {
+        &self.result.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.result.missing.complete
+    }
 }
 
 impl Report for ChecksReport {

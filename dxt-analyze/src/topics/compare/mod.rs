@@ -4,6 +4,8 @@
 //! * `operations`, `units`: rows per operation, and per rank and file; `setup`: what is not a number.
 //! * `result`: the result; `verdict`: findings.
 
+pub mod args;
+mod codes;
 pub mod files;
 pub mod operations;
 pub mod result;
@@ -13,3 +15,8 @@ pub mod sums;
 pub mod units;
 pub mod verdict;
 pub mod view;
+
+pub use args::Args;
+pub use view::compare as verb;
+
+pub use codes::CODES;

@@ -24,8 +24,8 @@ pub fn judge(result: &mut Comparison, least: &Thresholds) {
     }
     let mut findings: Vec<Finding> = result.operations.iter().filter_map(|row| slower(result, row, least)).collect();
     findings.extend(result.operations.iter().flat_map(|row| more(result, row, least)));
-    findings.extend(apart(result, &result.ranks.rows, Code::RankGotSlower, "rank", least));
-    findings.extend(apart(result, &result.files.rows, Code::FileGotSlower, "file", least));
+    findings.extend(apart(result, &result.ranks.rows, Code::RANK_GOT_SLOWER, "rank", least));
+    findings.extend(apart(result, &result.files.rows, Code::FILE_GOT_SLOWER, "file", least));
     findings.extend(new_files(result));
     findings.extend(changed(result));
     result.findings = findings;
@@ -91,7 +91,7 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     }
     let cost = u64::try_from(row.extra_ns).ok();
     Some(Finding {
-        code: Code::SlowerOperation,
+        code: Code::SLOWER_OPERATION,
         severity: Severity::of_cost(cost.unwrap_or(0), result.after.time_ns, least),
         title: format!("{} got {:.2} x slower", row.group.title(), by.slower),
         evidence,
@@ -123,7 +123,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
     if grown(row.before.calls, row.after.calls, least.growth_share, least.growth_min_calls) {
         let (before, after) = (units::count(row.before.calls), units::count(row.after.calls));
         say(
-            Code::MoreCalls,
+            Code::MORE_CALLS,
             "calls",
             before,
             after,
@@ -133,7 +133,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
     if row.is_data && grown(row.before.bytes, row.after.bytes, least.growth_share, least.traffic_min_bytes) {
         let (before, after) = (units::bytes(row.before.bytes), units::bytes(row.after.bytes));
         say(
-            Code::MoreBytes,
+            Code::MORE_BYTES,
             "bytes",
             before,
             after,
@@ -182,7 +182,7 @@ fn new_files(result: &Comparison) -> Option<Finding> {
         }
     };
     (!new.is_empty() || !gone.is_empty()).then(|| Finding {
-        code: Code::FilesDiffer,
+        code: Code::FILES_DIFFER,
         severity: Severity::Info,
         title: format!("{} files are only in the second run, {} only in the first", new.len(), gone.len()),
         evidence: new
@@ -210,7 +210,7 @@ fn changed(result: &Comparison) -> Vec<Finding> {
     let (one, two) = (result.before.ranks, result.after.ranks);
     say(
         !layouts.is_empty(),
-        Code::LayoutChanged,
+        Code::LAYOUT_CHANGED,
         Severity::Warn,
         format!("the stripe layout of {} file(s) is another one", layouts.len()),
         lines(layouts),
@@ -218,7 +218,7 @@ fn changed(result: &Comparison) -> Vec<Finding> {
     );
     say(
         !hints.is_empty(),
-        Code::HintsChanged,
+        Code::HINTS_CHANGED,
         Severity::Info,
         format!("{} hint(s) of MPI-IO differ", hints.len()),
         lines(hints),
@@ -226,7 +226,7 @@ fn changed(result: &Comparison) -> Vec<Finding> {
     );
     say(
         one != two,
-        Code::RanksChanged,
+        Code::RANKS_CHANGED,
         Severity::Warn,
         format!("{one} ranks before, {two} now: calls and bytes are compared per rank"),
         Vec::new(),

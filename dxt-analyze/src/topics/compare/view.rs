@@ -1,12 +1,14 @@
 //! `compare`: two runs of the same program, and how their difference looks.
 
-use crate::cli::args::{CompareArgs, Inputs};
-use crate::findings;
+use super::args::Args;
+use crate::findings::{self, Finding};
 use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
+use crate::session::Inputs;
 use crate::shared::completeness::Completeness;
 use crate::text::units;
+use crate::topics::Outcome;
 use crate::topics::compare::files::{How, matched};
 use crate::topics::compare::result::{Changed, Comparison, OperationRow, RunPart, Totalled, UnitRow, Units};
 use crate::topics::compare::side::{Side, measure};
@@ -26,19 +28,11 @@ pub struct CompareReport {
     pub top: usize,
 }
 
-impl CompareReport {
-    /// Whether both traces are whole.
-    #[must_use]
-    pub fn complete(&self) -> bool {
-        self.result.before.missing.complete && self.result.after.missing.complete
-    }
-}
-
 /// Loads both and compares.
 ///
 /// # Errors
 /// If one of them cannot be loaded.
-pub fn compare(args: &CompareArgs) -> Result<CompareReport> {
+pub fn compare(args: &Args) -> Result<CompareReport> {
     let open = |path: &Path| {
         let inputs = Inputs {
             traces: vec![path.to_owned()],
@@ -95,6 +89,16 @@ fn run_part(run: &Run, side: &Side) -> RunPart {
         nodes: run.node_count(),
         time_ns: side.time_ns,
         missing: Completeness::of(run, &side.lost),
+    }
+}
+
+impl Outcome for CompareReport {
+    fn findings(&self) -> &[Finding] {
+        &self.result.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.result.before.missing.complete && self.result.after.missing.complete
     }
 }
 

@@ -1,11 +1,11 @@
 //! `corpus`: a row for each of many jobs, and what they are together. Jobs are read side by side, each in threads of its own and in the
 //! pool of all; of a job that has been read only its rows stay.
 
+use super::args::{Args, SortJobs};
 use super::parquet::Tables;
 use super::users::Users;
-use crate::cli::args::{CorpusArgs, SortJobs};
 use crate::exit::Exit;
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 use crate::load;
 use crate::load::corpus::{JobFiles, LeftOut, find};
 use crate::model::Run;
@@ -16,6 +16,8 @@ use crate::scan::{Progress, scan};
 use crate::shared::totals::{self, Totals};
 use crate::thresholds::Thresholds;
 use crate::topics::corpus::{Corpus, JobFile, JobRow, Read, Tally, Together, files, job, tally};
+use crate::topics::report::{Job, Options};
+use crate::topics::{Outcome, verdict};
 use anyhow::{Result, anyhow};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -38,10 +40,17 @@ pub struct CorpusReport {
     pub(crate) shown: usize,
 }
 
-impl CorpusReport {
+impl Outcome for CorpusReport {
+    fn findings(&self) -> &[Finding] {
+        &[]
+    }
+
+    fn complete(&self) -> bool {
+        self.result.left_out.is_empty() && self.result.incomplete == 0
+    }
+
     /// 1 if no job can be read, 3 if something is left out or incomplete.
-    #[must_use]
-    pub fn exit(&self) -> Exit {
+    fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.result.whole.jobs, self.result.left_out.is_empty(), self.result.incomplete) {
             (0, false, _) => Exit::Failure,
             (_, true, 0) => Exit::Fine,
@@ -62,7 +71,7 @@ struct Done {
 ///
 /// # Errors
 /// If nothing is found, or the tables cannot be written.
-pub fn corpus(args: &CorpusArgs) -> Result<CorpusReport> {
+pub fn corpus(args: &Args) -> Result<CorpusReport> {
     let thresholds = crate::session::thresholds(args.thresholds.as_deref())?;
     let mut tables = args.output.as_deref().map(|place| Tables::new(place, args.force)).transpose()?;
     let found = find(&args.places)?;
@@ -146,9 +155,11 @@ fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
 
 fn rows(run: &Run, read: Read, with_findings: bool, with_files: bool) -> Result<Done> {
     let (summary, totals, found) = if with_findings {
-        let found = crate::page::found_of(run, None)?;
+        let options = Options::findings_only(None);
+        let job = Job::new(run, &options)?;
+        let found = super::super::whole(&job)?;
         let findings = found.findings();
-        (found.summary, found.totals, Some(findings))
+        (found.summary, found.sums.all, Some(findings))
     } else {
         let (partial, lost) = scan(run, &Totals, &Bar::new(run.segments(), "reading"));
         let totals = totals::with_missing(run, partial.clone());
@@ -157,7 +168,7 @@ fn rows(run: &Run, read: Read, with_findings: bool, with_files: bool) -> Result<
     let mut row = job(run, &summary, &totals, read);
     row.findings = found.as_ref().map(|found| found.len() as u64);
     let findings = found.unwrap_or_default();
-    row.top_findings = crate::page::top_codes(&findings, &summary);
+    row.top_findings = verdict::top_codes(&findings, &summary);
     let mut files = files(run, &totals, row.ranks);
     let tally = tally(&files);
     if !with_files {

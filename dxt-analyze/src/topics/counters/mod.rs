@@ -6,11 +6,20 @@
 //! * `between`: who of them has the least and the most time.
 //! * [`files`]: files by how they were used, by size and by place.
 
+pub mod args;
 mod between;
 pub mod files;
 pub mod fold;
+mod in_report;
 pub mod result;
 pub mod view;
+
+/// It has no findings of its own.
+pub const CODES: &[crate::findings::Code] = &[];
+
+pub use args::{Args, Options};
+pub(crate) use in_report::InReport;
+pub use view::counters as verb;
 
 pub use fold::Fold;
 pub use result::{Characterization, characterize};

@@ -1,11 +1,13 @@
 //! `counters`: one ordered pass, and how the characterization looks.
 
-use crate::cli::args::CountersArgs;
+use super::args::Args;
+use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Part, Report, Table, View};
 use crate::scan::scan;
 use crate::text::units;
+use crate::topics::Outcome;
 use crate::topics::counters::files::FileUse;
 use crate::topics::counters::result::{AccessRow, PatternRow};
 use crate::topics::counters::{Characterization, Fold, characterize};
@@ -21,9 +23,9 @@ pub(crate) const BINS: [&str; SIZE_BINS] =
 ///
 /// # Errors
 /// If nothing can be loaded.
-pub fn counters(args: &CountersArgs) -> Result<Characterization> {
+pub fn counters(args: &Args) -> Result<Characterization> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(counters_of(&run, args.top))
+    Ok(counters_of(&run, args.options.top))
 }
 
 /// Characterizes a run that is loaded; `top` files are listed.
@@ -33,6 +35,16 @@ pub fn counters_of(run: &Run, top: usize) -> Characterization {
     let (partial, lost) = scan(run, &Fold, &bar);
     drop(bar);
     characterize(run, partial, &lost, top)
+}
+
+impl Outcome for Characterization {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.missing.complete
+    }
 }
 
 impl Report for Characterization {

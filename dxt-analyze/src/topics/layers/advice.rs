@@ -63,7 +63,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         format!("most on {}: {} in locks", name(row), units::duration(time_ns))
     }));
     Some(Finding {
-        code: Code::LockTime,
+        code: Code::LOCK_TIME,
         severity: severity(found, locking.time_ns, least),
         title: format!("{} of the time in MPI-IO's reads and writes goes into file locks", percent(locking.time_ns, all.of.time_ns)),
         evidence,
@@ -111,7 +111,7 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
         String::new()
     };
     Some(Finding {
-        code: Code::LateRanks,
+        code: Code::LATE_RANKS,
         severity: severity(found, cost, least),
         title: format!("{} of the time in collective calls is waiting for ranks that come late{whom}", percent(all.wait_ns, all.time_ns)),
         evidence,
@@ -141,7 +141,7 @@ fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
         )
     });
     Some(Finding {
-        code: Code::Communication,
+        code: Code::COMMUNICATION,
         severity: severity(found, cost, least),
         title: format!(
             "collective calls spend {} of their time, once all ranks have come, in communication",
@@ -166,7 +166,7 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let alone_ns = (posix.busy_ns as f64 * alone) as u64;
     let waiting = alone_ns.saturating_mul((mpiio.mean as u64).saturating_sub(1)).min(found.job.mpiio_rest_ns);
     Some(Finding {
-        code: Code::Serial,
+        code: Code::SERIAL,
         severity: severity(found, waiting, least),
         title: format!(
             "one POSIX call at a time for {:.0} % of the time in POSIX reads and writes, while {:.0} ranks are in MPI-IO",

@@ -67,7 +67,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
          romio_ds_read=disable if the pieces are few and large"
     };
     Some(Finding {
-        code: Code::Sieving,
+        code: Code::SIEVING,
         severity: severity(found, cost, least),
         title: format!(
             "data sieving moves {:.1} times the bytes that were asked for on {}",
@@ -104,7 +104,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
             return None;
         }
         return Some(Finding {
-            code: Code::Aggregators,
+            code: Code::AGGREGATORS,
             severity: severity(found, cost, least),
             title: format!(
                 "{count} aggregators for {wanted} {} on {}",
@@ -121,7 +121,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     }
     let stripes = file.stripe_count?;
     (count > stripes.saturating_mul(2) && file.op == "write").then(|| Finding {
-        code: Code::Aggregators,
+        code: Code::AGGREGATORS,
         severity: Severity::Info,
         title: format!("{count} aggregators write the {stripes} stripes of {}", file.file),
         evidence,
@@ -158,7 +158,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
     }
     let key = if file.op == "write" { "romio_cb_write" } else { "romio_cb_read" };
     Some(Finding {
-        code: Code::NoBuffering,
+        code: Code::NO_BUFFERING,
         severity: severity(found, cost, least),
         title: format!(
             "collective {}s on {} are not buffered: each rank makes its own small requests",
@@ -182,7 +182,7 @@ fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Fin
     }
     let cost = file.independent.time_ns;
     Some(Finding {
-        code: Code::Independent,
+        code: Code::INDEPENDENT,
         severity: severity(found, cost, least),
         title: format!(
             "{} small independent calls of {} ranks on the shared file {}",

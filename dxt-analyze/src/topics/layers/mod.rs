@@ -11,13 +11,16 @@
 
 pub mod advice;
 pub mod amplification;
+pub mod args;
 pub mod bandwidth;
 pub mod buffering;
+mod codes;
 pub mod collectives;
 pub mod concurrency;
 pub mod dissection;
 mod file_advice;
 pub mod in_flight;
+mod in_report;
 pub mod nesting;
 pub mod parts;
 pub mod pass;
@@ -25,3 +28,9 @@ pub mod result;
 mod tables;
 mod tables_together;
 pub mod view;
+
+pub use args::{Args, Options};
+pub(crate) use in_report::InReport;
+pub use view::layers as verb;
+
+pub use codes::CODES;

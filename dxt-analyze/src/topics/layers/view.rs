@@ -1,13 +1,15 @@
 //! `layers`: one pass, and how its result looks.
 
+use super::args::Args;
 use super::{tables, tables_together as together};
-use crate::cli::args::LayersArgs;
+use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Part, Report, Table, View};
 use crate::scan::scan;
 use crate::shared::totals::Totals;
 use crate::text::units;
+use crate::topics::Outcome;
 use crate::topics::layers::pass::Pass;
 use crate::topics::layers::result::Layers;
 use anyhow::Result;
@@ -28,9 +30,9 @@ pub struct LayersReport {
 ///
 /// # Errors
 /// If nothing can be loaded.
-pub fn layers(args: &LayersArgs) -> Result<LayersReport> {
+pub fn layers(args: &Args) -> Result<LayersReport> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(layers_of(&run, args.top))
+    Ok(layers_of(&run, args.options.top))
 }
 
 /// Dissects a run that is loaded; `top` rows per table are shown, and as many collective operations listed.
@@ -40,6 +42,16 @@ pub fn layers_of(run: &Run, top: usize) -> LayersReport {
     let ((partial, totals), lost) = scan(run, &(Pass::new(run), Totals), &bar);
     drop(bar);
     LayersReport { result: Layers::of(run, partial, totals, &lost, top), top }
+}
+
+impl Outcome for LayersReport {
+    fn findings(&self) -> &[Finding] {
+        &self.result.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.result.missing.complete
+    }
 }
 
 impl Report for LayersReport {

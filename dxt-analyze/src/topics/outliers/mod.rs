@@ -4,9 +4,18 @@
 //! * [`units`]: ranks, nodes, targets, files against each other, for the whole job or by windows of time.
 //! * [`result`]: the result and its findings; [`view`]: how it looks.
 
+pub mod args;
+mod codes;
 pub mod distribution;
+mod in_report;
 pub mod result;
 pub mod shared_traits;
 pub mod units;
 pub mod view;
 pub mod worst;
+
+pub use args::{Args, Options};
+pub(crate) use in_report::InReport;
+pub use view::outliers as verb;
+
+pub use codes::CODES;

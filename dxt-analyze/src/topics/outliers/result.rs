@@ -200,7 +200,7 @@ pub fn operation_findings(
             Metric::Duration => format!("longer than {}", show::duration(group.plot.high_fence.max(0.0) as u64)),
         };
         Some(Finding {
-            code: Code::SlowOperations,
+            code: Code::SLOW_OPERATIONS,
             severity: Severity::of_cost(group.extra_ns, io_ns, least),
             title: format!(
                 "{} of {} {} operations are {beyond}",
@@ -223,17 +223,17 @@ pub fn operation_findings(
 pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     let (code, hint) = match kind {
         UnitKind::Rank => (
-            Code::SlowRank,
+            Code::SLOW_RANK,
             "compare its node and its offsets with the others'; `--by node` tells a slow node from a slow rank",
         ),
         UnitKind::Node => {
-            (Code::SlowNode, "have the node checked (network link, client settings), or leave it out of the next job")
+            (Code::SLOW_NODE, "have the node checked (network link, client settings), or leave it out of the next job")
         }
         UnitKind::Target => (
-            Code::SlowTarget,
+            Code::SLOW_TARGET,
             "report the target to the file system's administrators; place the file elsewhere with `lfs setstripe -o` or `lfs migrate`",
         ),
-        UnitKind::File => (Code::SlowFile, "see how it is accessed with `stripes` and `outliers --by op`"),
+        UnitKind::File => (Code::SLOW_FILE, "see how it is accessed with `stripes` and `outliers --by op`"),
     };
     let mut out = Vec::new();
     for group in groups.iter().filter(|group| group.outliers > 0) {

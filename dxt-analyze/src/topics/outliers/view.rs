@@ -1,8 +1,9 @@
 //! `outliers`: the passes over the trace that each comparison needs, and how the result looks.
 
-use crate::cli::args::{BINS, By, OutliersArgs, Spans};
+use super::args::{Args, By, Options, Spans};
 use crate::exit::UsageError;
-use crate::findings;
+use crate::findings::{self, Finding};
+use crate::layouts::certain;
 use crate::model::{FileLayout, Run};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
@@ -11,6 +12,7 @@ use crate::shared::completeness::Completeness;
 use crate::shared::groups::{Group, data_groups};
 use crate::text::units;
 use crate::thresholds::Thresholds;
+use crate::topics::Outcome;
 use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
 use crate::topics::outliers::result::{
     OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
@@ -20,6 +22,7 @@ use crate::topics::outliers::units::windows::{Straggler, stragglers};
 use crate::topics::outliers::units::work::{self, with_missing};
 use crate::topics::outliers::units::{UnitGroup, UnitKind, Verdict, Windows, Work, compare};
 use crate::topics::outliers::worst::{GroupWorst, Worst};
+use crate::topics::timeline::args::BINS;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -40,16 +43,16 @@ pub struct OutliersReport {
 ///
 /// # Errors
 /// If nothing can be loaded or the layouts make no sense.
-pub fn outliers(args: &OutliersArgs) -> Result<OutliersReport> {
+pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
-    outliers_of(&run, args)
+    outliers_of(&run, &args.options)
 }
 
 /// Compares within a run that is loaded; `args.inputs` is not looked at.
 ///
 /// # Errors
 /// If the layouts make no sense.
-pub fn outliers_of(run: &Run, args: &OutliersArgs) -> Result<OutliersReport> {
+pub fn outliers_of(run: &Run, args: &Options) -> Result<OutliersReport> {
     let result = match args.by {
         By::Op if args.windows.is_some() => {
             let text = "--windows compares ranks, nodes, OSTs or files: add --by; for single operations --time narrows the time down";
@@ -64,7 +67,7 @@ pub fn outliers_of(run: &Run, args: &OutliersArgs) -> Result<OutliersReport> {
     Ok(finished(run, args, result))
 }
 
-fn finished(run: &Run, args: &OutliersArgs, mut result: Outliers) -> OutliersReport {
+fn finished(run: &Run, args: &Options, mut result: Outliers) -> OutliersReport {
     result.findings.extend(result.missing.findings());
     findings::sort(&mut result.findings);
     if args.absolute {
@@ -77,7 +80,7 @@ fn finished(run: &Run, args: &OutliersArgs, mut result: Outliers) -> OutliersRep
     OutliersReport { result, absolute: args.absolute, thresholds: run.thresholds.clone() }
 }
 
-fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
+fn empty(run: &Run, args: &Options, lost: &Lost) -> Outliers {
     Outliers {
         by: args.by.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default(),
         metric: args.metric,
@@ -91,7 +94,7 @@ fn empty(run: &Run, args: &OutliersArgs, lost: &Lost) -> Outliers {
 }
 
 /// Two passes: the distributions, then what lies beyond their fences. The second reads only blocks that can matter.
-fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
+fn by_operation(run: &Run, args: &Options) -> Result<Outliers> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let groups = data_groups(run);
     let bar = Bar::new(run.segments(), "distributions");
@@ -110,7 +113,7 @@ fn by_operation(run: &Run, args: &OutliersArgs) -> Result<Outliers> {
 /// The report on single operations by what two scans found.
 pub(crate) fn operations_from(
     run: &Run,
-    args: &OutliersArgs,
+    args: &Options,
     layouts: &[Option<FileLayout>],
     groups: &[Option<Group>],
     samples: &[GroupSample],
@@ -123,7 +126,7 @@ pub(crate) fn operations_from(
 
 fn operations(
     run: &Run,
-    args: &OutliersArgs,
+    args: &Options,
     layouts: &[Option<FileLayout>],
     groups: &[Option<Group>],
     samples: &[GroupSample],
@@ -145,11 +148,11 @@ fn operations(
     result
 }
 
-fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
+fn by_unit(run: &Run, args: &Options, kind: UnitKind) -> Result<Outliers> {
     let groups = data_groups(run);
     let layouts = certain(crate::session::layouts(run, args.layout.as_deref())?);
     let windows = match args.windows {
-        None => Windows::whole(),
+        None => Windows::WHOLE.clone(),
         Some(Spans::Equal(count)) => Windows::equal(run, count),
         Some(Spans::Phases) => Windows::beginning_at(
             crate::topics::timeline::view::timeline_of(run, BINS).phases.iter().map(|phase| phase.start_ns),
@@ -162,18 +165,10 @@ fn by_unit(run: &Run, args: &OutliersArgs, kind: UnitKind) -> Result<Outliers> {
     Ok(units(run, args, &analysis, partial, &lost))
 }
 
-/// Layouts by which bytes may be given to storage targets: those that are no guess.
-pub(crate) fn certain(mut layouts: Vec<Option<FileLayout>>) -> Vec<Option<FileLayout>> {
-    layouts.iter_mut().for_each(|layout| {
-        layout.take_if(|layout| layout.is_guess());
-    });
-    layouts
-}
-
 /// The report on ranks, nodes, files or targets by what a scan found.
 pub(crate) fn units_from(
     run: &Run,
-    args: &OutliersArgs,
+    args: &Options,
     analysis: &Work<'_>,
     partial: work::Partial,
     lost: &Lost,
@@ -181,7 +176,7 @@ pub(crate) fn units_from(
     finished(run, args, units(run, args, analysis, partial, lost))
 }
 
-fn units(run: &Run, args: &OutliersArgs, analysis: &Work<'_>, partial: work::Partial, lost: &Lost) -> Outliers {
+fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial, lost: &Lost) -> Outliers {
     let (kind, windows) = (analysis.kind, analysis.windows);
     let (work, unsure) = with_missing(run, analysis, partial);
     let times = work.values().flat_map(|units| units.values()).flat_map(|unit| unit.values());
@@ -216,6 +211,16 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
         _ => return None,
     };
     Some(text.into())
+}
+
+impl Outcome for OutliersReport {
+    fn findings(&self) -> &[Finding] {
+        &self.result.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.result.missing.complete
+    }
 }
 
 impl Report for OutliersReport {

@@ -100,11 +100,11 @@ pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     let io_ns = report.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.time_ns));
     let mut out = Vec::new();
     let kinds: [Kind; 5] = [
-        (Code::FalseSharing, is_shared_between_nodes),
-        (Code::LocalSharing, is_shared_on_one_node),
-        (Code::Crossing, is_crossing),
-        (Code::Unaligned, is_unaligned),
-        (Code::Imbalance, is_imbalanced),
+        (Code::FALSE_SHARING, is_shared_between_nodes),
+        (Code::LOCAL_SHARING, is_shared_on_one_node),
+        (Code::CROSSING, is_crossing),
+        (Code::UNALIGNED, is_unaligned),
+        (Code::IMBALANCE, is_imbalanced),
     ];
     for (code, applies) in kinds {
         let mut files: Vec<&FilePart> = report.files.iter().filter(|file| applies(file, least)).collect();
@@ -158,8 +158,8 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     let mut cost_ns = None;
     let mut severity = if guess { Severity::Info } else { Severity::Warn };
     let (title, evidence) = match code {
-        Code::FalseSharing | Code::LocalSharing => {
-            let between = code == Code::FalseSharing;
+        code if [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&code) => {
+            let between = code == Code::FALSE_SHARING;
             let sharing = &file.sharing;
             let cost = if between { sharing.time_between_nodes_ns } else { sharing.time_on_one_node_ns() };
             cost_ns = Some(cost);
@@ -179,7 +179,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             shown.sort_by_key(|stripe| (std::cmp::Reverse(stripe.time_ns), stripe.start));
             (title, shown.into_iter().take(4).map(|stripe| shared_words(stripe, unit)).collect())
         }
-        Code::Crossing => (
+        code if code == Code::CROSSING => (
             format!(
                 "{:.0} % of the operations on {} cross a {unit} boundary though they would fit in one",
                 share(file.crossing_needlessly, all) * 100.0,
@@ -193,7 +193,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 units::bytes(file.max_length)
             )],
         ),
-        Code::Imbalance => {
+        code if code == Code::IMBALANCE => {
             let busiest = file.targets.iter().filter(|target| target.ost.is_some()).max_by_key(|target| target.bytes);
             let evidence = busiest
                 .map(|target| format!("OST {} got {}", target.ost.unwrap_or_default(), units::bytes(target.bytes)));
@@ -225,7 +225,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
         }
     };
     let hint = match code {
-        Code::FalseSharing | Code::LocalSharing => format!(
+        code if [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&code) => format!(
             "let each {unit} have one writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
              striping_unit={stripe} with collective writes)"
         ),

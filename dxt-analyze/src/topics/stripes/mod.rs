@@ -10,8 +10,11 @@
 //! * [`advice`]: what to change, and the findings.
 
 pub mod advice;
+pub mod args;
 pub mod audit;
+mod codes;
 pub mod conflicts;
+mod in_report;
 pub mod load;
 pub mod over_time;
 pub mod overlap;
@@ -23,3 +26,9 @@ pub mod sharing;
 mod tables;
 pub mod trials;
 pub mod view;
+
+pub use args::{Args, Options};
+pub(crate) use in_report::InReport;
+pub use view::stripes as verb;
+
+pub use codes::CODES;

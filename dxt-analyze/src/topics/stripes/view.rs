@@ -1,10 +1,10 @@
 //! `stripes`: the passes of the audit, and how its result looks.
 
+use super::args::{Args, Options};
 use super::tables::{file_table, load_part, moment_table, pace_table, stripe_table, target_table};
 use super::trials::tables::{trial_lines, trial_table};
-use crate::cli::args::StripesArgs;
 use crate::exit::UsageError;
-use crate::findings;
+use crate::findings::{self, Finding};
 use crate::limits::TRIAL_FILES;
 use crate::model::{FileLayout, LayoutOrigin, Origin, Run};
 use crate::progress::Bar;
@@ -12,6 +12,7 @@ use crate::render::{Part, Report, View};
 use crate::scan::{Lost, scan};
 use crate::shared::completeness::Completeness;
 use crate::text::units;
+use crate::topics::Outcome;
 use crate::topics::stripes::audit::{self, Audit, FileAudit};
 use crate::topics::stripes::load::Rows;
 use crate::topics::stripes::result::{Found, Stripes, files};
@@ -38,16 +39,16 @@ pub struct StripesReport {
 ///
 /// # Errors
 /// If nothing can be loaded or the layouts make no sense.
-pub fn stripes(args: &StripesArgs) -> Result<StripesReport> {
+pub fn stripes(args: &Args) -> Result<StripesReport> {
     let run = crate::session::open(&args.inputs)?;
-    stripes_of(&run, args)
+    stripes_of(&run, &args.options)
 }
 
 /// Audits a run that is loaded; `args.inputs` is not looked at.
 ///
 /// # Errors
 /// If the layouts make no sense.
-pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
+pub fn stripes_of(run: &Run, args: &Options) -> Result<StripesReport> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let bar = Bar::new(run.segments(), "stripes");
     let audit = Audit { layouts: &layouts, rows: Rows::new(run, &layouts) };
@@ -59,7 +60,7 @@ pub fn stripes_of(run: &Run, args: &StripesArgs) -> Result<StripesReport> {
 /// Audits a run by what the first scan found; scans again for contested stripes and other layouts.
 pub(crate) fn stripes_from(
     run: &Run,
-    args: &StripesArgs,
+    args: &Options,
     audit: &Audit<'_>,
     partial: audit::Partial,
     lost: &Lost,
@@ -113,7 +114,7 @@ fn trials(
     run: &Run,
     layouts: &[Option<FileLayout>],
     files: &FxHashMap<u32, FileAudit>,
-    args: &StripesArgs,
+    args: &Options,
 ) -> Result<Vec<FileTrials>> {
     let asked = args.what_if.iter().map(|text| plan::parse(text).map_err(|error| UsageError(format!("{error:#}"))));
     let mut candidates = asked.collect::<Result<Vec<Candidate>, UsageError>>()?;
@@ -137,6 +138,16 @@ fn trials(
     let bar = Bar::new(run.segments(), "other layouts");
     let (tallies, _) = scan(run, &replay, &bar);
     Ok(results(run, layouts, &replay, tallies, args.recommend))
+}
+
+impl Outcome for StripesReport {
+    fn findings(&self) -> &[Finding] {
+        &self.result.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.result.missing.complete
+    }
 }
 
 impl Report for StripesReport {

@@ -3,7 +3,16 @@
 //! * [`result`]: the result; [`details`]: data sets, hints, datatypes.
 //! * [`view`], `tables_details`: how it looks.
 
+pub mod args;
 pub mod details;
+mod in_report;
 pub mod result;
 mod tables_details;
 pub mod view;
+
+/// It has no findings of its own.
+pub const CODES: &[crate::findings::Code] = &[];
+
+pub use args::{Args, Options};
+pub(crate) use in_report::InReport;
+pub use view::summary as verb;

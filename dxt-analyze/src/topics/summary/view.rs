@@ -1,6 +1,7 @@
 //! `summary`: one pass for the totals, another for profiles if they are asked for, and how they look within 80 columns.
 
-use crate::cli::args::SummaryArgs;
+use super::args::Args;
+use crate::findings::Finding;
 use crate::model::{Run, filters};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
@@ -8,6 +9,7 @@ use crate::scan::{Lost, scan};
 use crate::shared::profiles::{self, FileProfile, Profiles};
 use crate::shared::totals::{self, Totals};
 use crate::text::units;
+use crate::topics::Outcome;
 use crate::topics::counters::Fold;
 use crate::topics::summary::result::{Summary, summarize};
 use anyhow::Result;
@@ -20,9 +22,9 @@ const WIDTH: usize = 80;
 ///
 /// # Errors
 /// If nothing can be loaded.
-pub fn summary(args: &SummaryArgs) -> Result<Summary> {
+pub fn summary(args: &Args) -> Result<Summary> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(summary_of(&run, args.top, args.profiles))
+    Ok(summary_of(&run, args.options.top, args.options.profiles))
 }
 
 /// Sums up a run that is loaded; `top` files are listed, with the profiles of what was counted and, if `profiles`, of
@@ -53,6 +55,16 @@ pub(crate) fn summary_from(
     let names: Vec<&str> = summary.top_files.iter().map(|row| row.file.as_str()).collect();
     summary.profiles = profiles::rows(run, all, &names);
     summary
+}
+
+impl Outcome for Summary {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.missing.complete
+    }
 }
 
 impl Report for Summary {

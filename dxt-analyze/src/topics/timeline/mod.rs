@@ -6,13 +6,23 @@
 //! * `slices`: which calls are told apart; `axes`: what the rows stand for.
 //! * `fill`: the pass; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `exact`: single calls, where they are few.
 
+pub mod args;
 pub mod axes;
+pub(crate) mod charts;
 pub mod drawn;
 pub mod exact;
 pub mod fill;
 pub mod grid;
+mod in_report;
 pub mod phases;
 pub mod series;
 pub mod slices;
 pub mod span;
 pub mod view;
+
+/// It has no findings of its own.
+pub const CODES: &[crate::findings::Code] = &[];
+
+pub use args::{Args, Options};
+pub(crate) use in_report::InReport;
+pub use view::timeline as verb;

@@ -1,6 +1,6 @@
 //! `timeline`: the job over time. Two passes: which operations and files matter, then when they happened.
 
-use crate::cli::args::TimelineArgs;
+use super::args::Args;
 use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
@@ -9,6 +9,7 @@ use crate::scan::{Lost, scan};
 use crate::shared::completeness::Completeness;
 use crate::shared::totals::{Totals, with_missing};
 use crate::text::{spark, units};
+use crate::topics::Outcome;
 use crate::topics::timeline::fill::{Activity, Grids};
 use crate::topics::timeline::phases::{Phase, phases};
 use crate::topics::timeline::series::{Bin, bins};
@@ -39,9 +40,9 @@ pub struct TimelineReport {
 ///
 /// # Errors
 /// If nothing can be loaded.
-pub fn timeline(args: &TimelineArgs) -> Result<TimelineReport> {
+pub fn timeline(args: &Args) -> Result<TimelineReport> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(timeline_of(&run, args.bins))
+    Ok(timeline_of(&run, args.options.bins))
 }
 
 /// Of a run that is loaded, in at most `most` bins.
@@ -73,6 +74,16 @@ fn nothing(run: &Run) -> String {
         format!("{}: it has no times", run.origin().counters_and_no("single operations"))
     } else {
         "there are no calls to show".into()
+    }
+}
+
+impl Outcome for TimelineReport {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.missing.complete
     }
 }
 

@@ -129,7 +129,7 @@ pub fn compare(
     let mut groups: Vec<Judged> = work
         .iter()
         .filter_map(|((group, window), units)| {
-            let span = (*windows != Windows::whole()).then(|| windows.span(*window));
+            let span = (windows != Windows::WHOLE).then(|| windows.span(*window));
             Judged::new(group, span, metric, units, &run.thresholds)
         })
         .collect();

@@ -4,20 +4,21 @@ use super::compare::UnitGroup;
 use crate::model::Run;
 use crate::shared::groups::Group;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Spans of time, in order and without gaps; ns since the job's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// Where each begins, and where the last ends.
-    bounds: Vec<u64>,
+    bounds: Cow<'static, [u64]>,
 }
 
 impl Windows {
     /// One, of all time.
-    #[must_use]
-    pub fn whole() -> Self {
-        Self { bounds: vec![0, u64::MAX] }
-    }
+    pub const WHOLE: &'static Self = {
+        static WHOLE: Windows = Windows { bounds: Cow::Borrowed(&[0, u64::MAX]) };
+        &WHOLE
+    };
 
     /// `count` of equal length over what is on record of the run.
     #[must_use]
@@ -30,7 +31,7 @@ impl Windows {
         if let Some(last) = bounds.last_mut() {
             *last = last.saturating_add(1);
         }
-        if bounds.len() < 2 { Self::whole() } else { Self { bounds } }
+        if bounds.len() < 2 { Self::WHOLE.clone() } else { Self { bounds: bounds.into() } }
     }
 
     /// One from each of ascending `starts` to the next, the first from the job's start, the last without end.
@@ -40,7 +41,7 @@ impl Windows {
         bounds.extend(starts.skip(1).filter(|start| *start > 0));
         bounds.push(u64::MAX);
         bounds.dedup();
-        Self { bounds }
+        Self { bounds: bounds.into() }
     }
 
     /// Number of the one that `time` lies in.
@@ -121,12 +122,12 @@ mod tests {
 
     #[test]
     fn every_time_is_in_one_window() {
-        let windows = Windows { bounds: vec![10, 20, 30, 41] };
+        let windows = Windows { bounds: vec![10, 20, 30, 41].into() };
         assert_eq!(
             [9, 10, 19, 20, 40, 41].map(|time| windows.of(time)),
             [None, Some(0), Some(0), Some(1), Some(2), None]
         );
         assert_eq!(windows.span(2), (30, 41));
-        assert_eq!([0, u64::MAX - 1].map(|time| Windows::whole().of(time)), [Some(0), Some(0)]);
+        assert_eq!([0, u64::MAX - 1].map(|time| Windows::WHOLE.of(time)), [Some(0), Some(0)]);
     }
 }

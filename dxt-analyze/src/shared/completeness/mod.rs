@@ -1,5 +1,9 @@
 //! What the trace lacks and why. Every report carries this: a number from half a trace must not look like one from a whole.
 
+mod codes;
+
+pub use codes::CODES;
+
 use crate::findings::{Code, Finding, Severity};
 use crate::model::filters::{self, Filters};
 use crate::model::{Origin, Problem, Run};
@@ -202,7 +206,7 @@ impl Completeness {
         let mut out = Vec::new();
         if self.damaged() {
             out.push(Finding {
-                code: Code::Damaged,
+                code: Code::DAMAGED,
                 severity: Severity::High,
                 title: self.damage(),
                 evidence: self
@@ -217,7 +221,7 @@ impl Completeness {
         }
         if self.missing_segments > 0 {
             out.push(Finding {
-                code: Code::Folded,
+                code: Code::FOLDED,
                 severity: Severity::Info,
                 title: format!("{} {}", units::count(self.missing_segments), self.origin.missing_title()),
                 evidence: Vec::new(),

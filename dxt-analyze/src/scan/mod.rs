@@ -2,6 +2,10 @@
 //! thread; partials merge into the same result whatever the threads did, because they hold whole numbers, sets and
 //! bounded lists with a total order only.
 
+mod together;
+
+pub(crate) use together::together;
+
 use crate::model::select::overlaps;
 use crate::model::{Problem, Process, Run};
 use rayon::prelude::*;
@@ -124,6 +128,24 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
         self.0.merge(&mut into.0, other.0);
         self.1.merge(&mut into.1, other.1);
     }
+}
+
+/// No analysis: the part in a pass of what needs none.
+#[derive(Clone, Copy, Debug)]
+pub struct Nothing;
+
+impl Analysis for Nothing {
+    type Partial = ();
+
+    fn start(&self) {}
+
+    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+        false
+    }
+
+    fn block(&self, _partial: &mut (), _block: &Block<'_>) {}
+
+    fn merge(&self, _into: &mut (), _other: ()) {}
 }
 
 /// An analysis that is needed again after the pass.

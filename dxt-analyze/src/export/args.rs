@@ -1,54 +1,8 @@
-//! Options of the verbs that give a trace another form: `convert`, `dump`, `export`.
+//! The options of `export`.
 
-use super::args::Inputs;
-use clap::{Args, ValueEnum};
+use crate::session::Inputs;
+use clap::ValueEnum;
 use std::path::PathBuf;
-
-/// Output forms of `dump`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum DumpFormat {
-    /// Columns for people
-    #[default]
-    Text,
-    /// CSV with a header
-    Csv,
-    /// One JSON object per line
-    Json,
-    /// Of a Darshan log: what `darshan-dxt-parser --show-incomplete` of Darshan 3.5.0 prints, times in UTC
-    DxtParser,
-    /// The same with thread ids, as after Darshan 3.5.0
-    DxtParserThreads,
-    /// Of a Darshan log: the rows of `darshan-parser --show-incomplete`
-    DarshanParser,
-}
-
-/// `convert`.
-#[derive(Clone, Debug, Args)]
-pub struct ConvertArgs {
-    /// Darshan log
-    #[arg(value_name = "LOG")]
-    pub log: PathBuf,
-    /// Trace to write (*.dxt)
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace a file that exists, whatever it is
-    #[arg(long)]
-    pub force: bool,
-}
-
-/// `dump`.
-#[derive(Clone, Debug, Args)]
-pub struct DumpArgs {
-    /// Inputs
-    #[command(flatten)]
-    pub inputs: Inputs,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: DumpFormat,
-    /// Times in ns since 1970 instead of since the job's start
-    #[arg(long)]
-    pub absolute: bool,
-}
 
 /// Forms of `export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,8 +22,8 @@ pub enum ExportFormat {
 }
 
 /// `export`.
-#[derive(Clone, Debug, Args)]
-pub struct ExportArgs {
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
     /// Inputs
     #[command(flatten)]
     pub inputs: Inputs,

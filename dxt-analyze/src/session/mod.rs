@@ -1,6 +1,9 @@
 //! What a verb begins with: the job is opened, narrowed down to what was chosen, its layouts and thresholds are settled.
 
-use crate::cli::args::Inputs;
+mod inputs;
+
+pub use inputs::{Inputs, LayerName, Output};
+
 use crate::exit::UsageError;
 use crate::layouts::Rules;
 use crate::limits::TEXT_BYTES;

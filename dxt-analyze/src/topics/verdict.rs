@@ -10,6 +10,11 @@ const SHOWN: usize = 3;
 /// Two times are all but equal if they differ by less than one part in so many.
 const NEARLY_ALL: u64 = 50;
 
+/// The codes of the findings that stand on the first screen of a page.
+pub(crate) fn top_codes(findings: &[Finding], summary: &Summary) -> Vec<Code> {
+    verdict(findings, summary).top.into_iter().map(|costly| costly.finding.code).collect()
+}
+
 /// What the first screen says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
@@ -40,12 +45,12 @@ pub(crate) struct Costly {
 
 /// Codes that say the same from two sides: the first names the cause, and stands for both.
 const SAME_CAUSE: [(Code, Code); 6] = [
-    (Code::Sieving, Code::Unasked),
-    (Code::Serial, Code::Serialised),
-    (Code::Independent, Code::NoCollectiveReads),
-    (Code::Independent, Code::NoCollectiveWrites),
-    (Code::NoMpiIo, Code::SharedIndependent),
-    (Code::OneRank, Code::ByteImbalance),
+    (Code::SIEVING, Code::UNASKED),
+    (Code::SERIAL, Code::SERIALISED),
+    (Code::INDEPENDENT, Code::NO_COLLECTIVE_READS),
+    (Code::INDEPENDENT, Code::NO_COLLECTIVE_WRITES),
+    (Code::NO_MPIIO, Code::SHARED_INDEPENDENT),
+    (Code::ONE_RANK, Code::BYTE_IMBALANCE),
 ];
 
 /// Of all findings of the page.
@@ -85,7 +90,7 @@ pub(crate) fn verdict(findings: &[Finding], summary: &Summary) -> Verdict {
 /// first: they fill the places that are left.
 fn ranked(findings: &[Finding]) -> Vec<&Finding> {
     let mut out: Vec<&Finding> = findings.iter().collect();
-    let doubtful = |finding: &Finding| finding.code == Code::Damaged;
+    let doubtful = |finding: &Finding| finding.code == Code::DAMAGED;
     out.sort_by_key(|finding| {
         (!doubtful(finding), Reverse(finding.cost_ns), is_symptom(finding), Reverse(finding.severity))
     });
@@ -94,7 +99,7 @@ fn ranked(findings: &[Finding]) -> Vec<&Finding> {
 
 /// Whether it says that calls are slow, which others find a reason for.
 fn is_symptom(finding: &Finding) -> bool {
-    finding.code == Code::SlowOperations
+    finding.code == Code::SLOW_OPERATIONS
 }
 
 /// Each finding with those behind it that say the same: their codes do, or their times are equal to the ns, which are then those of
@@ -149,37 +154,37 @@ mod tests {
     #[test]
     fn what_costs_most_comes_first_behind_a_damaged_trace() {
         let all = [
-            finding(Code::Unaligned, Severity::High, None),
-            finding(Code::SlowRank, Severity::Info, Some(5)),
-            finding(Code::SlowTarget, Severity::Warn, Some(50)),
-            finding(Code::Damaged, Severity::High, None),
-            finding(Code::Crossing, Severity::Warn, None),
+            finding(Code::UNALIGNED, Severity::High, None),
+            finding(Code::SLOW_RANK, Severity::Info, Some(5)),
+            finding(Code::SLOW_TARGET, Severity::Warn, Some(50)),
+            finding(Code::DAMAGED, Severity::High, None),
+            finding(Code::CROSSING, Severity::Warn, None),
         ];
         let codes = |count| ranked(&all).into_iter().take(count).map(|finding| finding.code).collect::<Vec<Code>>();
-        assert_eq!(codes(4), [Code::Damaged, Code::SlowTarget, Code::SlowRank, Code::Unaligned]);
+        assert_eq!(codes(4), [Code::DAMAGED, Code::SLOW_TARGET, Code::SLOW_RANK, Code::UNALIGNED]);
     }
 
     #[test]
     fn what_says_the_same_is_told_once() {
         let all = [
-            finding(Code::SlowOperations, Severity::High, Some(701)),
-            finding(Code::LocalSharing, Severity::Warn, Some(700)),
-            finding(Code::SlowRank, Severity::Warn, Some(690)),
-            finding(Code::Unasked, Severity::Warn, Some(3)),
-            finding(Code::Sieving, Severity::Warn, Some(5)),
-            finding(Code::Unaligned, Severity::Warn, None),
-            finding(Code::Crossing, Severity::Warn, None),
+            finding(Code::SLOW_OPERATIONS, Severity::High, Some(701)),
+            finding(Code::LOCAL_SHARING, Severity::Warn, Some(700)),
+            finding(Code::SLOW_RANK, Severity::Warn, Some(690)),
+            finding(Code::UNASKED, Severity::Warn, Some(3)),
+            finding(Code::SIEVING, Severity::Warn, Some(5)),
+            finding(Code::UNALIGNED, Severity::Warn, None),
+            finding(Code::CROSSING, Severity::Warn, None),
         ];
         let groups = together(&ranked(&all));
         let codes = |(first, others): &(&Finding, Vec<&Finding>)| {
             std::iter::once(first.code).chain(others.iter().map(|other| other.code)).collect::<Vec<Code>>()
         };
         let codes: Vec<Vec<Code>> = groups.iter().map(codes).collect();
-        let slow = vec![Code::LocalSharing, Code::SlowOperations];
-        let rank = vec![Code::SlowRank];
+        let slow = vec![Code::LOCAL_SHARING, Code::SLOW_OPERATIONS];
+        let rank = vec![Code::SLOW_RANK];
         assert_eq!(
             codes,
-            [slow, rank, vec![Code::Sieving, Code::Unasked], vec![Code::Unaligned], vec![Code::Crossing]]
+            [slow, rank, vec![Code::SIEVING, Code::UNASKED], vec![Code::UNALIGNED], vec![Code::CROSSING]]
         );
     }
 }

@@ -1,0 +1,28 @@
+//! The options of `report`.
+
+use crate::findings::Severity;
+use crate::session::Inputs;
+use std::path::PathBuf;
+
+/// `report`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Page to write
+    #[arg(short, long, default_value = "report.html", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace a file that exists, whatever it is
+    #[arg(long)]
+    pub force: bool,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Rows of lists, those that matter most
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub top: usize,
+    /// Exit with 4 if a finding is at least this severe
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
+}

@@ -1,0 +1,45 @@
+//! Analyses under names in one pass: [`together!`] makes a struct of them, whose partial is a struct with the same names.
+
+/// `together!(Name, Partial { one, two })` makes `Name { one, two }`, an analysis if its parts are, with the partial
+/// `Partial { one, two }`.
+macro_rules! together {
+    ($(#[$doc:meta])* $name:ident, $partial:ident { $($part:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[expect(non_camel_case_types, reason = "each part's type has the part's name")]
+        pub(crate) struct $name<$($part),+> {
+            $(pub(crate) $part: $part,)+
+        }
+
+        $(#[$doc])*
+        #[expect(non_camel_case_types, reason = "each part's type has the part's name")]
+        pub(crate) struct $partial<$($part),+> {
+            $(pub(crate) $part: $part,)+
+        }
+
+        #[expect(non_camel_case_types, reason = "each part's type has the part's name")]
+        impl<$($part: $crate::scan::Analysis),+> $crate::scan::Analysis for $name<$($part),+> {
+            type Partial = $partial<$($part::Partial),+>;
+
+            fn start(&self) -> Self::Partial {
+                $partial { $($part: self.$part.start(),)+ }
+            }
+
+            fn wants(&self, run: &$crate::model::Run, process: u32, head: &trace_format::frame::BlockHead) -> bool {
+                false $(|| self.$part.wants(run, process, head))+
+            }
+
+            fn ordered(&self) -> bool {
+                false $(|| self.$part.ordered())+
+            }
+
+            fn block(&self, partial: &mut Self::Partial, block: &$crate::scan::Block<'_>) {
+                $(self.$part.block(&mut partial.$part, block);)+
+            }
+
+            fn merge(&self, into: &mut Self::Partial, other: Self::Partial) {
+                $(self.$part.merge(&mut into.$part, other.$part);)+
+            }
+        }
+    };
+}
+pub(crate) use together;

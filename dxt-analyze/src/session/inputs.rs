@@ -1,0 +1,79 @@
+//! What verbs have in common on the command line: what to read and how to write.
+
+use crate::findings::Severity;
+use crate::render::Format;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use trace_format::op::Layer;
+
+/// What to read.
+#[derive(Clone, Debug, Args)]
+pub struct Inputs {
+    /// Trace files of one job, or directories with its *.dxt files; or its Darshan log
+    #[arg(required = true, value_name = "TRACE")]
+    pub traces: Vec<PathBuf>,
+    /// Read only the files of the job with this key
+    #[arg(long, value_name = "KEY")]
+    pub job: Option<String>,
+    /// Look at these ranks only, as in 0,4:7,12:
+    #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
+    pub ranks: Option<String>,
+    /// Look at files that match only; a pattern without a slash is compared with the last part of a path
+    #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
+    pub files: Vec<String>,
+    /// Look at these layers only
+    #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
+    pub layer: Vec<LayerName>,
+    /// Look at calls within a span of time only, in seconds since the job's start, as in 1.5:3
+    #[arg(long, value_name = "FROM:UNTIL", help_heading = "What to look at")]
+    pub time: Option<String>,
+    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
+}
+
+/// How to write a report.
+#[derive(Clone, Debug, Args)]
+pub struct Output {
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Which of the report's tables to write as CSV (default: the first)
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Exit with 4 if a finding is at least this severe
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
+}
+
+/// Layers by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LayerName {
+    /// System calls
+    #[value(alias = "POSIX")]
+    Posix,
+    /// C streams
+    #[value(alias = "STDIO")]
+    Stdio,
+    /// MPI-IO
+    #[value(alias = "MPIIO", alias = "mpi-io")]
+    Mpiio,
+    /// HDF5
+    #[value(alias = "HDF5")]
+    Hdf5,
+    /// Parallel netCDF
+    #[value(alias = "PNETCDF")]
+    Pnetcdf,
+}
+
+impl From<LayerName> for Layer {
+    fn from(name: LayerName) -> Self {
+        match name {
+            LayerName::Posix => Self::Posix,
+            LayerName::Stdio => Self::Stdio,
+            LayerName::Mpiio => Self::Mpiio,
+            LayerName::Hdf5 => Self::Hdf5,
+            LayerName::Pnetcdf => Self::Pnetcdf,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The codes of the findings of this topic, and what `explain` says of each.
+
+use crate::findings::codes;
+
+codes! {
+    SLOWER_OPERATION = "DXT-D001",
+        "An operation got slower between two runs.",
+        "Single calls by a rank-sum test, or each rank's mean by a signed-rank test: false discovery rate at most compare_q, and slower by min_slowdown; at least compare_min_sample calls or units_min_sample ranks in both runs. Cost: time beyond the same calls or bytes at the first run's mean.",
+        "Compare layouts, hints and sizes; repeat both runs.",
+        "Mann & Whitney, 1947; Wilcoxon, 1945; Benjamini & Hochberg, 1995";
+    MORE_CALLS = "DXT-D002",
+        "The second run makes more calls of an operation.",
+        "More by growth_share and growth_min_calls; per rank if the number of ranks changed.",
+        "See on which file; `checks` says whether they could be fewer.",
+        "ours";
+    MORE_BYTES = "DXT-D003",
+        "The second run moves more bytes by an operation.",
+        "More by growth_share and traffic_min_bytes; per rank if the number of ranks changed.",
+        "See on which file; `checks` finds bytes that move twice.",
+        "ours";
+    FILES_DIFFER = "DXT-D004",
+        "Files that move bytes are in one run only.",
+        "By path, then below different folders, then with numbers left open.",
+        "Compare with --files that match both.",
+        "ours";
+    LAYOUT_CHANGED = "DXT-D005",
+        "A file has another stripe layout.",
+        "Stripe sizes, counts and extents of files in both runs.",
+        "Lay both out alike.",
+        "ours";
+    HINTS_CHANGED = "DXT-D006",
+        "MPI-IO hints differ.",
+        "Hints asked for and in effect, of files in both runs.",
+        "Set the same hints.",
+        "ours";
+    RANKS_CHANGED = "DXT-D007",
+        "The number of ranks differs.",
+        "Ranks in the traces.",
+        "Run both with as many ranks.",
+        "ours";
+    RANK_GOT_SLOWER = "DXT-D008",
+        "A rank got slower against the others.",
+        "Modified z-score of the logarithm of the ratio of its times per byte at least modified_z, and slower by min_slowdown, both than before and than the rest; at least units_min_sample ranks.",
+        "See `outliers --by rank` of the second run.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+    FILE_GOT_SLOWER = "DXT-D009",
+        "A file got slower against the others.",
+        "As DXT-D008, over files.",
+        "See `outliers --by file` of the second run.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+}

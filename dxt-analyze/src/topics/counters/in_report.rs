@@ -1,0 +1,51 @@
+//! The characterization on the page.
+
+use super::{Characterization, Fold, characterize};
+use crate::findings::Finding;
+use crate::scan::{Analysis, Nothing};
+use crate::topics::report::{Found, Job, Reported, Section, Sums};
+use anyhow::Result;
+
+/// See [`Reported`].
+pub(crate) struct InReport<'a> {
+    job: &'a Job<'a>,
+    first: Fold,
+}
+
+impl<'a> Reported<'a> for InReport<'a> {
+    type First = Fold;
+    type Read = Characterization;
+    type Second<'b>
+        = Nothing
+    where
+        Self: 'b;
+    type More = ();
+    type Found = Characterization;
+
+    fn new(job: &'a Job<'a>) -> Self {
+        Self { job, first: Fold }
+    }
+
+    fn first(&self) -> &Self::First {
+        &self.first
+    }
+
+    fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<Characterization> {
+        let job = self.job;
+        Ok(characterize(job.run, partial, &sums.lost, job.options.top))
+    }
+
+    fn found(self, read: Characterization, _more: Option<()>, _sums: &Sums) -> Characterization {
+        read
+    }
+}
+
+impl Found for Characterization {
+    fn sections(&self) -> Vec<Section> {
+        vec![Section::of("counters", "Counters", "Sizes, patterns, times per process, kinds of files.", self)]
+    }
+
+    fn findings(&self) -> Vec<&Finding> {
+        self.findings.iter().collect()
+    }
+}

@@ -1,0 +1,32 @@
+//! The options of `layers`.
+
+use crate::session::{Inputs, Output};
+
+/// `layers` on the command line.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Options
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What can be asked of it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Rows to list per table: ranks and collective operations, the slowest; files, those with most time
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub top: usize,
+}
+
+impl Default for Options {
+    /// As on the command line.
+    fn default() -> Self {
+        Self { top: 10 }
+    }
+}

@@ -1,0 +1,59 @@
+//! Layers on the page.
+
+use super::pass::Pass;
+use super::result::Layers;
+use super::view::LayersReport;
+use crate::findings::Finding;
+use crate::scan::{Analysis, Nothing};
+use crate::topics::report::{Found, Job, Reported, Section, Sums};
+use anyhow::Result;
+
+/// See [`Reported`].
+pub(crate) struct InReport<'a> {
+    job: &'a Job<'a>,
+    first: Pass,
+}
+
+impl<'a> Reported<'a> for InReport<'a> {
+    type First = Pass;
+    type Read = LayersReport;
+    type Second<'b>
+        = Nothing
+    where
+        Self: 'b;
+    type More = ();
+    type Found = LayersReport;
+
+    fn new(job: &'a Job<'a>) -> Self {
+        Self { job, first: Pass::new(job.run) }
+    }
+
+    fn first(&self) -> &Self::First {
+        &self.first
+    }
+
+    fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<LayersReport> {
+        let job = self.job;
+        let top = job.options.top;
+        Ok(LayersReport { result: Layers::of(job.run, partial, sums.totals.clone(), &sums.lost, top), top })
+    }
+
+    fn found(self, read: LayersReport, _more: Option<()>, _sums: &Sums) -> LayersReport {
+        read
+    }
+}
+
+impl Found for LayersReport {
+    fn sections(&self) -> Vec<Section> {
+        vec![Section::of(
+            "layers",
+            "Layers",
+            "What calls of MPI-IO and HDF5 are made of; collective operations; calls in flight.",
+            self,
+        )]
+    }
+
+    fn findings(&self) -> Vec<&Finding> {
+        self.result.findings.iter().collect()
+    }
+}

@@ -1,0 +1,35 @@
+//! The codes of the findings of this topic, and what `explain` says of each.
+
+use crate::findings::codes;
+
+codes! {
+    SLOW_OPERATIONS = "DXT-O001",
+        "Single operations take far longer than their like.",
+        "Bandwidth below Q1 - fence_iqr IQR (or duration above Q3 + fence_iqr IQR) of operations of the same layer, name and form; \
+         at least box_min_sample of them. Cost: time beyond what the same takes at the median.",
+        "See what they share: a stripe, an OST, a node, a moment (`outliers`, `timeline`). Everything late in one moment points to other jobs; \
+         one OST to the file system; one rank to its node.",
+        "Xu et al., DXT: Darshan eXtended Tracing, CUG 2017, section IV; Tukey, Exploratory Data Analysis, 1977";
+    SLOW_RANK = "DXT-O002",
+        "A rank is slower than the others at the same operations.",
+        "Its time over the usual time of requests of the same sizes, on a logarithmic scale: robust score over all ranks at least modified_z, \
+         kept by Benjamini & Hochberg's procedure at false_discovery_rate, and at least min_slowdown times slower than the median; at least \
+         units_min_sample ranks. Cost: its time beyond the same work at the median.",
+        "Compare its node, its offsets and its sizes with the others' (`outliers --by node`, `stripes`).",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
+    SLOW_NODE = "DXT-O003",
+        "A node is slower than the others at the same operations.",
+        "As DXT-O002, over nodes.",
+        "Have the node checked: its network link, its file system client, what else runs there.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
+    SLOW_TARGET = "DXT-O004",
+        "A storage target (OST) is slower than the others at the same operations.",
+        "As DXT-O002, over storage targets; an operation over several targets counts on each, with its time shared out by bytes.",
+        "Report it to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
+    SLOW_FILE = "DXT-O005",
+        "A file is slower than the others at the same operations.",
+        "As DXT-O002, over files.",
+        "See how it is accessed: `stripes --files`, `outliers --by op --files`.",
+        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
+}

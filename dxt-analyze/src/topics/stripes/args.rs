@@ -1,0 +1,43 @@
+//! The options of `stripes`.
+
+use crate::session::{Inputs, Output};
+use std::path::PathBuf;
+
+/// `stripes` on the command line.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Options
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What can be asked of it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+    /// Try another layout on the files with most time, as in size=16M,count=8 (then start=0 or osts=1,5,9 if wanted); again
+    /// and again for more
+    #[arg(long, value_name = "LAYOUT")]
+    pub what_if: Vec<String>,
+    /// Search the best stripe size and count for the files with most time
+    #[arg(long)]
+    pub recommend: bool,
+    /// Files, and stripes per file, to list, those with most time first
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+}
+
+impl Default for Options {
+    /// As on the command line.
+    fn default() -> Self {
+        Self { layout: None, what_if: Vec::new(), recommend: false, top: 20 }
+    }
+}

@@ -1,0 +1,35 @@
+//! The options of `summary`.
+
+use crate::session::{Inputs, Output};
+
+/// `summary` on the command line.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Options
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What can be asked of it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Files to list, those with most time first
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub top: usize,
+    /// Show common sizes, strides, switches and alignment also of a full trace, whose segments are then read once more
+    #[arg(long)]
+    pub profiles: bool,
+}
+
+impl Default for Options {
+    /// As on the command line.
+    fn default() -> Self {
+        Self { top: 10, profiles: false }
+    }
+}

@@ -1,0 +1,106 @@
+//! The macro behind the table of topics in [`super`]: it makes the verbs, the list of codes, and the report on a whole run.
+
+/// How a verb's result decides the exit code.
+pub trait Outcome: crate::render::Report {
+    /// What it found.
+    fn findings(&self) -> &[crate::findings::Finding];
+    /// Whether nothing is missing from what it is about.
+    fn complete(&self) -> bool;
+    /// The exit code; `fail_on` is the least severity that is a failure.
+    fn exit(&self, fail_on: Option<crate::findings::Severity>) -> crate::exit::Exit {
+        let fails = fail_on.is_some_and(|least| self.findings().iter().any(|finding| finding.severity >= least));
+        match (fails, self.complete()) {
+            (true, _) => crate::exit::Exit::Findings,
+            (false, false) => crate::exit::Exit::Incomplete,
+            (false, true) => crate::exit::Exit::Fine,
+        }
+    }
+}
+
+/// `module: Verb at N;` for a topic of one run, whose sections are the Nth of the page; `module: Verb;` for one of several runs.
+macro_rules! topics {
+    (
+        one run { $($(#[$doc:meta])* $topic:ident: $verb:ident at $place:literal;)+ }
+        several runs { $($(#[$more_doc:meta])* $more:ident: $more_verb:ident;)+ }
+    ) => {
+        /// The verbs of the topics.
+        #[derive(Debug, clap::Subcommand)]
+        pub enum Verb {
+            $($(#[$doc])* $verb($topic::Args),)+
+            $($(#[$more_doc])* $more_verb($more::Args),)+
+        }
+
+        impl Verb {
+            /// Does what is asked and writes it; `style` is that of the terminal.
+            ///
+            /// # Errors
+            /// If nothing can be loaded or written, or the options make no sense.
+            pub fn run(&self, style: &Style, out: &mut dyn Write) -> Result<Exit> {
+                match self {
+                    $(Self::$verb(args) => finish(&$topic::verb(args)?, &args.output, style, out),)+
+                    $(Self::$more_verb(args) => finish(&$more::verb(args)?, &args.output(), style, out),)+
+                }
+            }
+        }
+
+        /// Names of the topics, which are those of their verbs and of their sections in docs/analyses.md.
+        pub const NAMES: &[&str] = &[$(stringify!($topic),)+ $(stringify!($more),)+];
+
+        /// All codes of findings, in order.
+        #[must_use]
+        pub fn codes() -> Vec<Code> {
+            let of = [completeness::CODES, $($topic::CODES,)+ $($more::CODES,)+];
+            let mut all: Vec<Code> = of.into_iter().flatten().copied().collect();
+            all.sort();
+            all
+        }
+
+        together!(
+            /// What all topics, and the sums that they share, want of a reading.
+            Reading, Partials { totals, $($topic),+ }
+        );
+
+        /// What all topics found of a run.
+        #[derive(Debug)]
+        pub(crate) struct Whole<'a> {
+            pub(crate) sums: Sums,
+            $(pub(crate) $topic: <$topic::InReport<'a> as Reported<'a>>::Found,)+
+        }
+
+        impl Whole<'_> {
+            /// All findings, each once, the most severe first.
+            pub(crate) fn findings(&self) -> Vec<Finding> {
+                let mut all = [$(($place, Found::findings(&self.$topic)),)+];
+                all.sort_by_key(|(place, _)| *place);
+                report::each_once(all.into_iter().flat_map(|(_, findings)| findings))
+            }
+
+            /// The sections of the page, in order.
+            pub(crate) fn sections(&self) -> Vec<Section> {
+                let mut all = [$(($place, self.$topic.sections()),)+];
+                all.sort_by_key(|(place, _)| *place);
+                all.into_iter().flat_map(|(_, sections)| sections).collect()
+            }
+        }
+
+        /// Reads the trace twice, for every topic of one run.
+        ///
+        /// # Errors
+        /// If a topic cannot be had of this run.
+        pub(crate) fn whole<'a>(job: &'a Job<'a>) -> Result<Whole<'a>> {
+            let run = job.run;
+            $(let $topic = $topic::InReport::new(job);)+
+            let bar = Bar::new(run.segments(), "reading");
+            let (partials, lost) = scan(run, &Reading { totals: Totals, $($topic: $topic.first()),+ }, &bar);
+            drop(bar);
+            let sums = Sums { all: with_missing(run, partials.totals.clone()), totals: partials.totals, lost };
+            let read = Partials { totals: (), $($topic: $topic.read(partials.$topic, &sums)?),+ };
+            let bar = Bar::new(run.segments(), "activity");
+            let second = Reading { totals: Nothing, $($topic: $topic.second(&read.$topic, &sums)),+ };
+            let (more, _) = scan(run, &second, &bar);
+            drop(bar);
+            Ok(Whole { $($topic: $topic.found(read.$topic, more.$topic, &sums),)+ sums })
+        }
+    };
+}
+pub(super) use topics;
