@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+mod columnar;
 pub mod exit;
 pub mod export;
 pub mod findings;

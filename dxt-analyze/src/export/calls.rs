@@ -1,7 +1,7 @@
 //! What a segment is in every form: the columns that CSV, JSON and Parquet share, and where bytes lie on storage targets.
 
 use super::Job;
-use crate::export::columnar::signed;
+use crate::columnar::signed;
 use crate::layouts::spread::Parts;
 use crate::model::{Process, Run, Stream};
 use crate::scan::{Block, Row};

@@ -4,7 +4,6 @@
 
 mod args;
 mod calls;
-pub(crate) mod columnar;
 pub mod darshan;
 mod dxt_text;
 mod parquet;

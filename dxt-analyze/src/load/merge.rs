@@ -2,8 +2,8 @@
 //! files, not by which was read first.
 
 use super::clock::{self, Moment};
+use super::details::Details;
 use super::layouts::Choice;
-use crate::model::details::Details;
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run, Stream};

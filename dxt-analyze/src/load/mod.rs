@@ -2,13 +2,15 @@
 
 pub mod clock;
 pub mod corpus;
+mod details;
 pub mod find;
 pub mod layouts;
 mod merge;
 
 use crate::exit::UsageError;
-use crate::import::darshan::{self, Converted};
+use crate::import::darshan;
 use crate::model::content::{Content, Pool};
+use crate::model::made_of::Converted;
 use crate::model::run::Input;
 use crate::model::{Problem, Run};
 use anyhow::{Context, Result};

@@ -1,11 +1,6 @@
-//! What traces say beyond files and segments, merged over processes: data sets and what was selected of them, hints,
-//! datatypes. Everything is counted where it occurs; equal things of several processes become one.
+//! What a job says beyond files and segments: data sets and what was selected of them, hints, datatypes.
 
-use crate::model::run::{Op, Stream};
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-use trace_format::meta::{self, Combiner, DatatypeRole, HintOrigin, Selection};
-use trace_format::op::OpClass;
+use trace_format::meta::{Combiner, DatatypeRole, HintOrigin, Selection};
 
 /// Calls on a data set in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,94 +52,4 @@ pub struct DatatypeSum {
     pub combiner: Combiner,
     /// In how many calls of all processes.
     pub count: u64,
-}
-
-/// What is merged.
-#[derive(Debug, Default)]
-pub(crate) struct Details {
-    /// In the order in which they were met, with the file's provisional index.
-    data_sets: Vec<DataSet>,
-    data_set_of: FxHashMap<(u32, Vec<u8>), u32>,
-    hints: Vec<Hint>,
-    datatypes: BTreeMap<(u32, DatatypeRole, Combiner), u64>,
-}
-
-impl Details {
-    /// Takes what a process says; `files` are the indices of its files, `streams` its streams, by id.
-    pub(crate) fn add(&mut self, process: &meta::Process, files: &[u32], streams: &mut [Stream], ops: &[Op]) {
-        for def in &process.data_sets {
-            let Some(&file) = files.get(def.file as usize) else { continue };
-            let number = self.data_set(file, def);
-            for access in &def.accesses {
-                let Ok(index) = streams.binary_search_by_key(&access.stream, |stream| stream.id) else { continue };
-                streams[index].data_set = Some(number);
-                let set = &mut self.data_sets[number as usize];
-                let into = match ops.get(usize::from(streams[index].op)).and_then(|op| op.class) {
-                    Some(OpClass::Read) => &mut set.reads,
-                    Some(OpClass::Write) => &mut set.writes,
-                    _ => continue,
-                };
-                for (sum, count) in into.selections.iter_mut().zip(access.selections) {
-                    *sum = sum.saturating_add(count);
-                }
-                into.elements = into.elements.saturating_add(access.elements);
-            }
-        }
-        for def in &process.hints {
-            let Some(&file) = files.get(def.file as usize) else { continue };
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            self.hints.push(Hint { file, key: text(&def.key), origin: def.origin, value: text(&def.value) });
-        }
-        for def in &process.datatypes {
-            let Some(&file) = files.get(def.file as usize) else { continue };
-            let sum = self.datatypes.entry((file, def.role, def.combiner)).or_default();
-            *sum = sum.saturating_add(def.count);
-        }
-    }
-
-    /// Number of the data set of `def`, which is added if it is new.
-    fn data_set(&mut self, file: u32, def: &meta::DataSetDef) -> u32 {
-        let number = *self.data_set_of.entry((file, def.path.clone())).or_insert_with(|| {
-            let path = if def.path.is_empty() { "?".into() } else { String::from_utf8_lossy(&def.path).into_owned() };
-            self.data_sets.push(DataSet { file, path, ..DataSet::default() });
-            self.data_sets.len() as u32 - 1
-        });
-        let set = &mut self.data_sets[number as usize];
-        set.element_bytes = set.element_bytes.max(def.element_bytes);
-        if set.extent.len() == def.extent.len() {
-            set.extent.iter_mut().zip(&def.extent).for_each(|(most, size)| *most = (*most).max(*size));
-        } else {
-            set.extent.clone_from(&def.extent);
-        }
-        number
-    }
-
-    /// Everything with the files' final indices, which `place` gives, in order; tells `streams` the data sets' final numbers.
-    pub(crate) fn finish<'a>(
-        self,
-        place: &[u32],
-        streams: impl Iterator<Item = &'a mut Stream>,
-    ) -> (Vec<DataSet>, Vec<Hint>, Vec<DatatypeSum>) {
-        let mut sets: Vec<(u32, DataSet)> = (0..).zip(self.data_sets).collect();
-        sets.iter_mut().for_each(|(_, set)| set.file = place[set.file as usize]);
-        sets.sort_by(|(_, a), (_, b)| (a.file, &a.path).cmp(&(b.file, &b.path)));
-        let mut number_of = vec![0_u32; sets.len()];
-        for (new, (old, _)) in (0..).zip(&sets) {
-            number_of[*old as usize] = new;
-        }
-        for stream in streams {
-            stream.data_set = stream.data_set.map(|old| number_of[old as usize]);
-        }
-        let mut hints = self.hints;
-        hints.iter_mut().for_each(|hint| hint.file = place[hint.file as usize]);
-        hints.sort();
-        hints.dedup();
-        let mut datatypes: Vec<DatatypeSum> = self
-            .datatypes
-            .into_iter()
-            .map(|((file, role, combiner), count)| DatatypeSum { file: place[file as usize], role, combiner, count })
-            .collect();
-        datatypes.sort();
-        (sets.into_iter().map(|(_, set)| set).collect(), hints, datatypes)
-    }
 }

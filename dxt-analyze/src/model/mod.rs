@@ -3,6 +3,7 @@
 pub mod content;
 pub(crate) mod details;
 pub mod filters;
+pub mod made_of;
 pub mod origin;
 pub mod run;
 pub mod select;

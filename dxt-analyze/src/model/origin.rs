@@ -1,6 +1,5 @@
 //! Who made the file, in the words of reports: what a tracer's variables say of a trace does not hold for a log.
 
-use crate::import::darshan;
 use rustc_hash::FxHashMap;
 use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass};
@@ -19,7 +18,7 @@ impl Origin {
     /// By a job's settings.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
-        let was_log = settings.iter().any(|(name, _)| name == darshan::SOURCE);
+        let was_log = settings.iter().any(|(name, _)| name == crate::model::made_of::SOURCE);
         if was_log { Self::Darshan } else { Self::Trace }
     }
 
@@ -117,7 +116,7 @@ impl Kept {
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let is_set = |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);
-        Self { counters_only: is_set(("DXT_ENABLE", "counters")), data_only: is_set(darshan::DATA_ONLY) }
+        Self { counters_only: is_set(("DXT_ENABLE", "counters")), data_only: is_set(crate::model::made_of::DATA_ONLY) }
     }
 
     /// Whether operations of a layer and class have segments; `None`: of no known one.

@@ -2,9 +2,9 @@
 //! no segment, and count each byte once, at the layer that the program called.
 
 use super::layout_of;
+use crate::columnar::{Column, batch, finding_columns, moments, numbers, signed, sum_columns, table, texts};
 use crate::export::Job;
 use crate::export::calls::unix;
-use crate::export::columnar::{Column, batch, finding_columns, moments, numbers, signed, sum_columns, table, texts};
 use crate::shared::sums::{self, Sums};
 use crate::shared::totals::StreamTotal;
 use crate::topics::summary::result::layout_words;

@@ -9,9 +9,6 @@ use trace_format::op::Layer;
 pub(crate) const NAMES: [(&str, Layer); 3] =
     [("heatmap:POSIX", Layer::Posix), ("heatmap:MPIIO", Layer::Mpiio), ("heatmap:STDIO", Layer::Stdio)];
 
-/// What the trace says of a process whose segments end before its I/O does.
-pub(crate) const ENDS_EARLY: &str = "processes whose DXT segments end before their reads and writes do";
-
 /// When the last segment of each layer ended, ns since the job's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ends {

@@ -4,6 +4,7 @@ use super::sound::Bounds;
 use super::{DATA_ONLY, ops};
 use darshan_log::{Info, Log, Module};
 use std::io::{Read, Seek};
+use trace_format::meta::{ClockSource, ProcessInfo};
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, Note};
 
 /// The command line's words.
@@ -90,4 +91,19 @@ pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
         );
     }
     out
+}
+
+/// What a log says of a process.
+pub(crate) fn process_info(info: &Info, rank: i64) -> ProcessInfo {
+    let bounds = Bounds::of(info);
+    ProcessInfo {
+        rank: i32::try_from(rank).unwrap_or(-1),
+        exe: exe(info),
+        epoch_unix_ns: bounds.start_unix_ns,
+        clock: ClockSource::Monotonic,
+        clock_hz: 1_000_000_000,
+        end_ns: bounds.end_ns(info),
+        ended_by: "Darshan".into(),
+        ..ProcessInfo::default()
+    }
 }

@@ -20,10 +20,9 @@ mod shared;
 pub(crate) mod sound;
 mod tables;
 
-pub(crate) use heat::ENDS_EARLY;
-
 use crate::limits::{LOG_LAYOUTS, LOG_SHARED};
 use crate::model::Problem;
+use crate::model::made_of::{Converted, DATA_ONLY, SOURCE};
 use anyhow::{Context, Result, anyhow};
 use budget::Budget;
 use cursor::Cursors;
@@ -40,23 +39,8 @@ use std::sync::mpsc::sync_channel;
 use trace_format::meta::Note;
 use trace_format::write::{Encoder, Region, preamble, trailer};
 
-/// Setting of a trace that has segments of these calls only, and says so: what a Darshan log has.
-pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and writes");
-
-/// Name of the setting that tells what a trace was made of, and by which version of it.
-pub const SOURCE: &str = "source";
-
 /// Ranks that may wait to be packed.
 const WAITING: usize = 1;
-
-/// What a conversion found.
-#[derive(Clone, Debug, Default)]
-pub struct Converted {
-    /// What of the log could not be read.
-    pub problems: Vec<Problem>,
-    /// What is different from a trace.
-    pub remarks: Vec<String>,
-}
 
 /// Whether the file at `path` that begins with `head` (16 bytes are enough) is a Darshan log of any version, one inside a compressed
 /// stream, as all of 2.x are, or at least named as one.

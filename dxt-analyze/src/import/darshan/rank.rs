@@ -6,6 +6,7 @@ use super::forms::Forms;
 use super::heat;
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
+use super::made_of::process_info;
 use super::named::{Named, ns};
 use super::nested::{Above, MpiFiles};
 use super::ops::code;
@@ -19,7 +20,7 @@ use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
 use std::sync::{Arc, Mutex};
 use trace_format::columns::TickScale;
-use trace_format::meta::{ClockSource, Note, Process, ProcessInfo, ThreadDef, stream_flags};
+use trace_format::meta::{Note, Process, ThreadDef, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
@@ -209,7 +210,7 @@ impl Ranks {
         let heat = heat::read(&cursors.heat(rank), ends);
         tables.process.heat = heat.defs;
         if heat.ends_early {
-            tables.process.notes.push(Note { what: heat::ENDS_EARLY.into(), count: 1 });
+            tables.process.notes.push(Note { what: crate::model::made_of::ENDS_EARLY.into(), count: 1 });
         }
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);
@@ -333,21 +334,6 @@ impl Gather<'_> {
 fn span(segment: &darshan_log::Segment) -> (u64, u64) {
     let start = ns(segment.start);
     (start, ns(segment.end).max(start))
-}
-
-/// What a log says of a process.
-pub(crate) fn process_info(info: &Info, rank: i64) -> ProcessInfo {
-    let bounds = Bounds::of(info);
-    ProcessInfo {
-        rank: i32::try_from(rank).unwrap_or(-1),
-        exe: super::made_of::exe(info),
-        epoch_unix_ns: bounds.start_unix_ns,
-        clock: ClockSource::Monotonic,
-        clock_hz: 1_000_000_000,
-        end_ns: bounds.end_ns(info),
-        ended_by: "Darshan".into(),
-        ..ProcessInfo::default()
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What counts of calls tell, with or without segments: sums over streams, by layer, rank and file.
 
+use super::file_calls::is_collective;
 use super::file_calls::{FileCalls, ProcessFile};
 use super::sums::Calls;
 use crate::model::{Run, Stream, Within};
@@ -156,14 +157,6 @@ fn is_metadata(class: Option<OpClass>) -> bool {
                 | OpClass::Map
         )
     )
-}
-
-pub(super) fn is_collective(mode: OpMode, name: &str) -> bool {
-    match mode {
-        OpMode::Collective | OpMode::Ordered | OpMode::Split => true,
-        OpMode::Nonblocking => name.ends_with("_all"),
-        _ => false,
-    }
 }
 
 impl Rank {

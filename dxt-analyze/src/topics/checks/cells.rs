@@ -1,7 +1,8 @@
 //! Bytes that several processes read: each process's ranges, cut into cells of a fixed size. A cell keeps how many bytes its
 //! readers read of it and the span that they read in, so what is read in common is at least the difference. Cells are
-//! bounded in number by the same adaptive sampling as shared stripes (Flajolet, Computing 43, 1990).
+//! bounded in number as [`crate::shared::followed`] says.
 
+use crate::shared::followed::{Followed, Key, Value};
 use rustc_hash::FxHashMap;
 
 /// Bytes of a cell: small against what is worth a broadcast, large enough that a terabyte has few.
@@ -24,11 +25,7 @@ struct Cell {
 
 /// Cells of files, by file and number.
 #[derive(Clone, Debug)]
-pub struct Cells {
-    map: FxHashMap<(u32, u64), Cell>,
-    bits: u32,
-    limit: usize,
-}
+pub struct Cells(Followed<(u32, u64), Cell>);
 
 /// What several processes read of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,19 +36,25 @@ pub struct Common {
     pub readers: u32,
 }
 
-fn is_in(key: (u32, u64), bits: u32) -> bool {
-    // The finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
-    let mut z = key.1 ^ u64::from(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ z >> 31).leading_zeros() >= bits
+impl Key for (u32, u64) {
+    fn parts(self) -> (u64, u64) {
+        (self.0.into(), self.1)
+    }
+}
+
+impl Value for Cell {
+    fn join(&mut self, other: Self) {
+        self.readers = self.readers.saturating_add(other.readers);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        (self.first, self.behind) = (self.first.min(other.first), self.behind.max(other.behind));
+    }
 }
 
 impl Cells {
     /// Follows `limit` cells at most.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { map: FxHashMap::default(), bits: 0, limit }
+        Self(Followed::with_limit(limit))
     }
 
     /// Adds what one process read of `file`: disjoint ranges in order. Called once per process and file.
@@ -74,58 +77,33 @@ impl Cells {
                     _ => {
                         let cell = Cell { readers: 1, bytes, first: from, behind: until };
                         if let Some((number, cell)) = open.replace((number, cell)) {
-                            self.join((file, number), cell);
+                            self.0.add((file, number), cell);
                         }
                     }
                 }
             }
         }
         if let Some((number, cell)) = open {
-            self.join((file, number), cell);
+            self.0.add((file, number), cell);
         }
-    }
-
-    fn join(&mut self, key: (u32, u64), cell: Cell) {
-        if !is_in(key, self.bits) {
-            return;
-        }
-        self.map
-            .entry(key)
-            .and_modify(|mine| {
-                mine.readers = mine.readers.saturating_add(cell.readers);
-                mine.bytes = mine.bytes.saturating_add(cell.bytes);
-                (mine.first, mine.behind) = (mine.first.min(cell.first), mine.behind.max(cell.behind));
-            })
-            .or_insert(cell);
-        while self.map.len() > self.limit && self.bits < u64::BITS {
-            self.thin(self.bits + 1);
-        }
-    }
-
-    fn thin(&mut self, bits: u32) {
-        self.bits = bits;
-        self.map.retain(|key, _| is_in(*key, bits));
     }
 
     /// Adds what other processes read.
     pub fn merge(&mut self, other: Self) {
-        if other.bits > self.bits {
-            self.thin(other.bits);
-        }
-        other.map.into_iter().for_each(|(key, cell)| self.join(key, cell));
+        self.0.merge(other.0);
     }
 
     /// One cell in so many was followed.
     #[must_use]
     pub fn followed_one_in(&self) -> u64 {
-        1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
+        self.0.one_in()
     }
 
     /// Per file; an estimate if not all cells were followed.
     #[must_use]
     pub fn common(&self) -> FxHashMap<u32, Common> {
         let mut out: FxHashMap<u32, Common> = FxHashMap::default();
-        for ((file, _), cell) in self.map.iter().filter(|(_, cell)| cell.readers > 1) {
+        for ((file, _), cell) in self.0.iter().filter(|(_, cell)| cell.readers > 1) {
             let common = out.entry(*file).or_default();
             let bytes = cell.bytes.saturating_sub(cell.behind - cell.first).saturating_mul(self.followed_one_in());
             common.bytes = common.bytes.saturating_add(bytes);

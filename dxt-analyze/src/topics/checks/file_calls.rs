@@ -1,10 +1,10 @@
 //! What counts of calls tell of a file: who used it, how often it was opened, synced and sought in, and who moved the bytes of
 //! collective calls.
 
-use super::calls::is_collective;
 use super::sums::Calls;
 use crate::model::{Run, Stream, Within};
 use std::collections::BTreeMap;
+use trace_format::op::OpMode;
 use trace_format::op::{Layer, OpClass};
 
 /// What was done to a file, whoever called.
@@ -118,5 +118,13 @@ impl FileCalls {
             self.collective_by = self.collective_by.saturating_add(1);
             self.aggregators.extend(other.moves_beneath.then_some(process));
         }
+    }
+}
+
+pub(super) fn is_collective(mode: OpMode, name: &str) -> bool {
+    match mode {
+        OpMode::Collective | OpMode::Ordered | OpMode::Split => true,
+        OpMode::Nonblocking => name.ends_with("_all"),
+        _ => false,
     }
 }

@@ -11,6 +11,7 @@ mod balance;
 pub mod calls;
 pub mod cells;
 mod codes;
+mod comb;
 pub mod counted;
 pub mod file_calls;
 pub mod gaps;
@@ -38,6 +39,7 @@ pub use codes::CODES;
 
 use crate::findings::Severity;
 use crate::model::Run;
+use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
 use calls::CallSums;
 use cells::Common;
@@ -77,11 +79,6 @@ pub fn judge(measured: &Measured<'_>) -> Verdicts {
     metadata::judge(measured, &mut out);
     phases::judge(measured, &mut out);
     out
-}
-
-/// `part` of `all`; 0 of nothing.
-fn share(part: u64, all: u64) -> f64 {
-    if all > 0 { part as f64 / all as f64 } else { 0.0 }
 }
 
 /// `12.3 %`.

@@ -2,64 +2,8 @@
 //! from each other, as programs make them, are kept as one run however many they are. Where room ends, the runs of fewest bytes
 //! are forgotten, so that an overlap can be missed and never made up, and what was forgotten is counted.
 
+use super::comb::Comb;
 use super::sorted::{Place, Sorted};
-
-/// Ranges of `length` bytes, `stride` from the start of one to the start of the next, none touching the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    length: u64,
-    /// 0 for a single one.
-    stride: u64,
-    count: u64,
-    /// Latest time given.
-    time: u64,
-}
-
-impl Run {
-    /// One range.
-    pub(super) fn single(length: u64, time: u64) -> Self {
-        Self { length, stride: 0, count: 1, time }
-    }
-
-    /// Where the last range begins if the first does at `first`.
-    fn last(&self, first: u64) -> u64 {
-        first + (self.count - 1) * self.stride
-    }
-
-    /// Behind the last byte.
-    fn end(&self, first: u64) -> u64 {
-        self.last(first) + self.length
-    }
-
-    fn bytes(&self) -> u64 {
-        self.length.saturating_mul(self.count)
-    }
-
-    /// Numbers of the ranges that have a byte in `start..end` or touch it: from, and behind the last.
-    fn touching(&self, first: u64, start: u64, end: u64) -> (u64, u64) {
-        let before = |place: u64| if self.count == 1 { 1 } else { place.div_ceil(self.stride) };
-        let from = (first + self.length).checked_sub(start).map_or_else(|| before(start - first - self.length), |_| 0);
-        let behind =
-            end.checked_sub(first).map_or(0, |place| if self.count == 1 { 1 } else { place / self.stride + 1 });
-        (from.min(self.count), behind.min(self.count))
-    }
-
-    /// Bytes of `start..end` in the ranges `from..behind`, which touch it.
-    fn known(&self, first: u64, (from, behind): (u64, u64), start: u64, end: u64) -> u64 {
-        if from >= behind {
-            return 0;
-        }
-        let (begins, ends) = (first + from * self.stride, first + (behind - 1) * self.stride + self.length);
-        (behind - from) * self.length - start.saturating_sub(begins) - ends.saturating_sub(end)
-    }
-
-    /// Its ranges `from..behind` by themselves, if that is any.
-    fn part(&self, first: u64, from: u64, behind: u64) -> Option<(u64, Self)> {
-        let count = behind.checked_sub(from).filter(|count| *count > 0)?;
-        let stride = if count > 1 { self.stride } else { 0 };
-        Some((first + from * self.stride, Self { stride, count, ..*self }))
-    }
-}
 
 /// Disjoint ranges of bytes, none touching the next. No run has a range between two of another.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +56,7 @@ impl Ranges {
                 if run.count > 1 && start == run.last(first) + run.stride && end - start == run.length =>
             {
                 let count = run.count + 1;
-                self.runs.set(place, first, Run { count, time: run.time.max(time), ..run });
+                self.runs.set(place, first, Comb { count, time: run.time.max(time), ..run });
                 self.newest = start;
                 if let Some(behind) = self.runs.behind(place) {
                     self.joined_before(behind);
@@ -120,14 +64,14 @@ impl Ranges {
                 0
             }
             _ => {
-                self.insert_apart(place, start, Run::single(end - start, time));
+                self.insert_apart(place, start, Comb::single(end - start, time));
                 0
             }
         }
     }
 
     /// Adds a range that touches none, behind the run at `place`.
-    fn insert_apart(&mut self, place: Option<Place>, start: u64, run: Run) {
+    fn insert_apart(&mut self, place: Option<Place>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.newest = start;
@@ -139,18 +83,18 @@ impl Ranges {
     }
 
     /// Adds a range that a run reaches to which begins before its end.
-    fn insert_near(&mut self, place: Place, first: u64, run: Run, start: u64, end: u64, time: u64) -> u64 {
+    fn insert_near(&mut self, place: Place, first: u64, run: Comb, start: u64, end: u64, time: u64) -> u64 {
         let (from, behind) = run.touching(first, start, end);
         let begins = first + from * run.stride;
         if behind == from + 1 && begins <= start {
             self.newest = begins;
             if end <= begins + run.length {
-                self.runs.set(place, first, Run { time: run.time.max(time), ..run });
+                self.runs.set(place, first, Comb { time: run.time.max(time), ..run });
                 return end - start;
             }
             if run.count == 1 {
                 let known = first + run.length - start;
-                self.runs.set(place, first, Run { length: end - first, time: run.time.max(time), ..run });
+                self.runs.set(place, first, Comb { length: end - first, time: run.time.max(time), ..run });
                 return known;
             }
         }
@@ -176,12 +120,12 @@ impl Ranges {
             }
         }
         let place = self.runs.floor(from_byte);
-        self.insert_apart(place, from_byte, Run::single(behind_byte - from_byte, latest));
+        self.insert_apart(place, from_byte, Comb::single(behind_byte - from_byte, latest));
         known
     }
 
     /// The last run that begins at or before `last` and ends at or behind `start`.
-    fn last_reaching(&self, last: u64, start: u64) -> Option<(Place, u64, Run)> {
+    fn last_reaching(&self, last: u64, start: u64) -> Option<(Place, u64, Comb)> {
         let place = self.runs.floor(last)?;
         let (first, run) = self.runs.get(place)?;
         (run.end(first) >= start).then_some((place, first, run))
@@ -192,13 +136,13 @@ impl Ranges {
         let Some(before) = self.runs.before(place) else { return Some(place) };
         let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);
         let stride = b - one.last(a);
-        let fits = |run: &Run| run.count == 1 || run.stride == stride;
+        let fits = |run: &Comb| run.count == 1 || run.stride == stride;
         // Of two single ranges only such as came one after the other: what lies side by side by chance is not a pattern.
         let is_pattern = one.count > 1 || two.count > 1 || self.newest == a || self.newest == b;
         if one.length != two.length || !fits(&one) || !fits(&two) || !is_pattern {
             return Some(place);
         }
-        let joined = Run { length: one.length, stride, count: one.count + two.count, time: one.time.max(two.time) };
+        let joined = Comb { length: one.length, stride, count: one.count + two.count, time: one.time.max(two.time) };
         self.runs.remove(place);
         self.runs.set(before, a, joined);
         Some(before)
@@ -232,11 +176,11 @@ impl Ranges {
             self.runs.remove(place);
             let rests = [
                 run.part(first, 0, from),
-                (begins < start).then(|| (begins, Run::single(start - begins, run.time))),
+                (begins < start).then(|| (begins, Comb::single(start - begins, run.time))),
                 out.end(begins)
                     .checked_sub(end)
                     .filter(|rest| *rest > 0)
-                    .map(|rest| (end, Run::single(rest, run.time))),
+                    .map(|rest| (end, Comb::single(rest, run.time))),
                 run.part(first, behind, run.count),
             ];
             rests.into_iter().flatten().for_each(|(begins, rest)| self.runs.insert(begins, rest));

@@ -1,13 +1,14 @@
 //! A file while its process is read: where the last access ended, which bytes were touched before, and what MPI-IO has read
 //! beneath a call that has not returned.
 
+use super::cells::Cells;
 use super::ranges::Ranges;
 use super::roles::Above;
 use super::runs::Run as SmallRun;
 use super::sums::{Again, FileSums};
-use super::walk::Partial;
 use crate::scan::Row;
 use crate::thresholds::Thresholds;
+use rustc_hash::FxHashMap;
 
 /// Which threads did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,7 +150,7 @@ impl Slot {
         }
     }
 
-    pub(super) fn finish(mut self, into: &mut Partial) {
+    pub(super) fn finish(mut self, files: &mut FxHashMap<u32, FileSums>, cells: &mut Cells) {
         let sums = &mut self.sums;
         (sums.readers, sums.writers) =
             (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));
@@ -165,8 +166,8 @@ impl Slot {
             sums.unordered = all.into_iter().fold(0, |sum, one| sum.saturating_add(std::mem::take(one).bytes));
         }
         if *sums != FileSums::default() {
-            into.files.entry(self.file).or_default().merge(sums);
-            into.cells.add(self.file, self.read.iter());
+            files.entry(self.file).or_default().merge(sums);
+            cells.add(self.file, self.read.iter());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs of ranges by their first byte, in chunks that a processor's cache holds: a new one at the end costs nothing to speak of,
 //! one anywhere two short searches. A `BTreeMap` takes three times as long at a hundred thousand entries.
 
-use super::ranges::Run;
+use super::comb::Comb;
 
 /// Entries of a chunk, at most.
 const CHUNK: usize = 128;
@@ -19,7 +19,7 @@ pub(super) struct Sorted {
 #[derive(Clone, Debug, Default)]
 struct Chunk {
     keys: Vec<u64>,
-    runs: Vec<Run>,
+    runs: Vec<Comb>,
 }
 
 /// An entry, until the map changes.
@@ -57,7 +57,7 @@ impl Sorted {
         Some(Place { chunk, index })
     }
 
-    pub(super) fn get(&self, place: Place) -> Option<(u64, Run)> {
+    pub(super) fn get(&self, place: Place) -> Option<(u64, Comb)> {
         let chunk = self.chunks.get(place.chunk)?;
         Some((*chunk.keys.get(place.index)?, *chunk.runs.get(place.index)?))
     }
@@ -78,7 +78,7 @@ impl Sorted {
     }
 
     /// Replaces an entry by one with a key between the same neighbours.
-    pub(super) fn set(&mut self, place: Place, key: u64, run: Run) {
+    pub(super) fn set(&mut self, place: Place, key: u64, run: Comb) {
         let Some(chunk) = self.chunks.get_mut(place.chunk) else { return };
         if let (Some(old_key), Some(old_run)) = (chunk.keys.get_mut(place.index), chunk.runs.get_mut(place.index)) {
             (*old_key, *old_run) = (key, run);
@@ -89,12 +89,12 @@ impl Sorted {
     }
 
     /// Adds an entry whose key there is not yet.
-    pub(super) fn insert(&mut self, key: u64, run: Run) {
+    pub(super) fn insert(&mut self, key: u64, run: Comb) {
         self.insert_behind(self.floor(key), key, run);
     }
 
     /// Adds an entry behind `place`, or before all others.
-    pub(super) fn insert_behind(&mut self, place: Option<Place>, key: u64, run: Run) -> Place {
+    pub(super) fn insert_behind(&mut self, place: Option<Place>, key: u64, run: Comb) -> Place {
         self.len += 1;
         let mut at = match place {
             Some(place) => Place { index: place.index + 1, ..place },
@@ -152,12 +152,12 @@ impl Sorted {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Run)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Comb)> {
         self.chunks.iter().flat_map(|chunk| chunk.keys.iter().copied().zip(chunk.runs.iter().copied()))
     }
 
     /// Keeps the entries that `keep` says to.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, &Run) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, &Comb) -> bool) {
         let mut rest = Self::default();
         let mut last = None;
         for (key, run) in self.iter().filter(|(key, run)| keep(*key, run)) {
@@ -182,7 +182,7 @@ mod tests {
         };
         for step in 0..20_000_u64 {
             let key = if step < 2000 { step * 5 } else { random(10_000) };
-            let run = Run::single(step, 0);
+            let run = Comb::single(step, 0);
             let place = sorted.floor(key);
             assert_eq!(
                 place.and_then(|place| sorted.get(place)),

@@ -123,7 +123,7 @@ impl Partial {
     pub fn finish(&mut self, least: &Thresholds) {
         if let Some(mut current) = self.current.take() {
             current.end_thread(least);
-            current.slots.into_iter().for_each(|slot| slot.finish(self));
+            current.slots.into_iter().for_each(|slot| slot.finish(&mut self.files, &mut self.cells));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The tables in Parquet: `jobs`, `job_files`, `job_findings`, a file each. Rows of files and findings are written as jobs come, in the
 //! order of the jobs; the files get their names when all are whole.
 
-use crate::export::columnar::{
+use crate::columnar::{
     self, Column, Writer, batch, finding_columns, numbers, signed, some_numbers, some_texts, sum_columns, texts,
 };
 use crate::findings::Finding;

@@ -1,16 +1,14 @@
 //! What to change, from what the layers show of the job as a whole; [`super::file_advice`] has what they show of files.
 
 use super::dissection::RankRow;
+use super::evidence::severity;
 use super::file_advice;
 use super::in_flight::What;
 use super::result::Layers;
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{Code, Finding};
+use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
-
-pub(super) fn share(part: u64, whole: u64) -> f64 {
-    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
-}
 
 fn percent(part: u64, whole: u64) -> String {
     format!("{:.0} %", 100.0 * share(part, whole))
@@ -30,10 +28,6 @@ pub fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     out.extend(serial(found, least));
     out.extend(file_advice::findings(found, least));
     out
-}
-
-pub(super) fn severity(found: &Layers, cost_ns: u64, least: &Thresholds) -> Severity {
-    Severity::of_cost(cost_ns, found.job.mpiio.of.time_ns, least)
 }
 
 fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {

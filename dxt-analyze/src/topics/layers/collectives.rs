@@ -2,13 +2,11 @@
 //! of every other, as MPI demands of the ranks that opened the file together. (Ranks that open one file in several
 //! groups, each with its own communicator, are not told apart.)
 //!
-//! At most [`FOLLOWED_COLLECTIVES`] are followed; beyond that a sample by hash is (adaptive sampling, as
-//! [`crate::topics::stripes::sharing`] explains): what is said of a collective stays exact, sums are of 1 in 2^bits.
+//! At most [`FOLLOWED_COLLECTIVES`] are followed; beyond that a sample by hash is, as [`followed`] explains: what is said of a collective stays exact, sums are of 1 in 2^bits.
 
 use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;
-use rustc_hash::FxHashMap;
-use std::collections::hash_map::Entry;
+use crate::shared::followed::{self, Value};
 
 /// Names a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,17 +19,9 @@ pub struct Key {
     pub number: u64,
 }
 
-impl Key {
-    /// Spreads the key over 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
-    fn hash(self) -> u64 {
-        let mut z = self.number ^ (u64::from(self.file) << 16 | u64::from(self.op)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn is_in(self, bits: u32) -> bool {
-        self.hash().leading_zeros() >= bits
+impl followed::Key for Key {
+    fn parts(self) -> (u64, u64) {
+        (u64::from(self.file) << 16 | u64::from(self.op), self.number)
     }
 }
 
@@ -176,13 +166,15 @@ impl Collective {
     }
 }
 
+impl Value for Collective {
+    fn join(&mut self, other: Self) {
+        self.add(&other);
+    }
+}
+
 /// The collectives that are followed.
 #[derive(Clone, Debug)]
-pub struct Followed {
-    all: FxHashMap<Key, Collective>,
-    bits: u32,
-    limit: usize,
-}
+pub struct Followed(followed::Followed<Key, Collective>);
 
 impl Default for Followed {
     fn default() -> Self {
@@ -194,62 +186,31 @@ impl Followed {
     /// Follows `limit` at most.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { all: FxHashMap::default(), bits: 0, limit }
+        Self(followed::Followed::with_limit(limit))
     }
 
     /// The call of one process.
     pub fn add(&mut self, key: Key, call: &Call) {
-        if key.is_in(self.bits) {
-            self.join(key, &Collective::of(call));
-            self.shrink();
-        }
-    }
-
-    fn join(&mut self, key: Key, collective: &Collective) {
-        match self.all.entry(key) {
-            Entry::Vacant(place) => {
-                place.insert(*collective);
-            }
-            Entry::Occupied(mut place) => place.get_mut().add(collective),
-        }
-    }
-
-    fn shrink(&mut self) {
-        while self.all.len() > self.limit && self.bits < u64::BITS {
-            self.sample(self.bits + 1);
-        }
-    }
-
-    fn sample(&mut self, bits: u32) {
-        if bits > self.bits {
-            self.bits = bits;
-            self.all.retain(|key, _| key.is_in(bits));
+        if self.0.follows(key) {
+            self.0.add(key, Collective::of(call));
         }
     }
 
     /// Adds what another thread followed.
     pub fn merge(&mut self, other: Self) {
-        self.sample(other.bits);
-        for (key, collective) in other.all {
-            if key.is_in(self.bits) {
-                self.join(key, &collective);
-            }
-        }
-        self.shrink();
+        self.0.merge(other.0);
     }
 
     /// One in how many is followed.
     #[must_use]
     pub fn one_in(&self) -> u64 {
-        1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
+        self.0.one_in()
     }
 
     /// Those followed, by key.
     #[must_use]
     pub fn sorted(self) -> Vec<(Key, Collective)> {
-        let mut all: Vec<(Key, Collective)> = self.all.into_iter().collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
-        all
+        self.0.sorted()
     }
 }
 

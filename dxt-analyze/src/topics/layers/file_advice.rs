@@ -1,10 +1,11 @@
 //! What to change about the way single files are accessed.
 
-use super::advice::{severity, share};
 use super::amplification::FileRow;
 use super::buffering::BufferingRow;
+use super::evidence::severity;
 use super::result::Layers;
 use crate::findings::{Code, Finding, Severity};
+use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 

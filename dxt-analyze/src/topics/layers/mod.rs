@@ -7,7 +7,7 @@
 //! * [`in_flight`], [`concurrency`]: how many calls are in flight at once.
 //! * [`pass`]: all of that in one pass over the segments.
 //! * [`bandwidth`], [`dissection`], [`amplification`], [`buffering`]: results, by layer, rank, file.
-//! * [`result`]: the whole result; [`advice`]: the findings.
+//! * [`result`], `whole`: the whole result; [`advice`]: the findings.
 
 pub mod advice;
 pub mod amplification;
@@ -18,6 +18,7 @@ mod codes;
 pub mod collectives;
 pub mod concurrency;
 pub mod dissection;
+mod evidence;
 mod file_advice;
 pub mod in_flight;
 mod in_report;
@@ -28,6 +29,7 @@ pub mod result;
 mod tables;
 mod tables_together;
 pub mod view;
+mod whole;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;

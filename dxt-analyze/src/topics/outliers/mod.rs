@@ -9,6 +9,7 @@ mod codes;
 pub mod distribution;
 mod in_report;
 pub mod result;
+pub mod row;
 pub mod shared_traits;
 pub mod units;
 pub mod view;

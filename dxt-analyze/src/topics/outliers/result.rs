@@ -3,8 +3,9 @@
 //! with operations of its own layer, name and form.
 
 use super::distribution::{GroupSample, Metric};
+use super::row::OutlierRow;
 use super::shared_traits::{Population, shared_traits};
-use super::units::windows::Straggler;
+use super::units::stragglers::Straggler;
 use super::units::{UnitGroup, UnitKind, UnitRow, Verdict};
 use super::worst::{Fence, GroupWorst, Slow};
 use crate::findings::{Code, Finding, Severity};
@@ -19,33 +20,6 @@ use std::collections::BTreeMap;
 
 /// Findings of one kind that are listed; more are summed up in the last.
 const LISTED: usize = 10;
-
-/// An operation beyond the fence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OutlierRow {
-    /// Rank, or -1.
-    pub rank: i32,
-    /// Host name.
-    pub node: String,
-    /// Process id.
-    pub pid: u32,
-    /// File.
-    pub file: String,
-    /// Byte offset, or -1.
-    pub offset: i64,
-    /// Bytes.
-    pub length: u64,
-    /// Start, ns since the job's start.
-    pub start_ns: u64,
-    /// End, ns since the job's start.
-    pub end_ns: u64,
-    /// Bytes per second; `None` for no bytes.
-    pub bandwidth: Option<f64>,
-    /// Stripe that holds its first byte, counted from the file's start, if the layout is known.
-    pub stripe: Option<u64>,
-    /// Storage target of that stripe, if known.
-    pub ost: Option<u32>,
-}
 
 /// A group of operations and its outliers.
 #[derive(Clone, Debug, Serialize)]

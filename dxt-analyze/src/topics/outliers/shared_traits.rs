@@ -1,7 +1,7 @@
 //! What the slow operations share: a rank, a node, a storage target, a file, a moment. That is what tells a bad node from a
 //! bad disk from a busy hour.
 
-use super::result::OutlierRow;
+use super::row::OutlierRow;
 use crate::model::{FileLayout, Run};
 use crate::shared::groups::{Group, group_of};
 use crate::text::units;

@@ -18,7 +18,7 @@ use crate::topics::outliers::result::{
     OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
 };
 use crate::topics::outliers::shared_traits::populations;
-use crate::topics::outliers::units::windows::{Straggler, stragglers};
+use crate::topics::outliers::units::stragglers::{Straggler, stragglers};
 use crate::topics::outliers::units::work::{self, with_missing};
 use crate::topics::outliers::units::{UnitGroup, UnitKind, Verdict, Windows, Work, compare};
 use crate::topics::outliers::worst::{GroupWorst, Worst};

@@ -5,6 +5,7 @@ use super::pace::PacePart;
 use super::parts::{FilePart, StripePart, Stripes};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::LayoutOrigin;
+use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
@@ -14,10 +15,6 @@ const PER_CODE: usize = 10;
 const STRIPE_GRAIN: u64 = 64 << 10;
 /// Largest stripe size that is proposed: with more, few requests reach more than one target.
 const LARGEST_STRIPE: u64 = 1 << 30;
-
-fn share(part: u64, whole: u64) -> f64 {
-    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
-}
 
 /// Enough operations to judge alignment by. Where the stripe size is a guess, files that are only read are left alone: most
 /// such reads are whole small files that the page cache serves.

@@ -15,6 +15,7 @@ pub mod audit;
 mod codes;
 pub mod conflicts;
 mod in_report;
+pub mod layout_part;
 pub mod load;
 pub mod over_time;
 pub mod overlap;

@@ -2,7 +2,8 @@
 
 use super::audit::FileAudit;
 use super::conflicts::Conflict;
-pub use super::parts::{ComponentPart, FilePart, LayoutPart, SharingPart, StripePart, Stripes, TargetPart};
+pub use super::layout_part::{ComponentPart, LayoutPart};
+pub use super::parts::{FilePart, SharingPart, StripePart, Stripes, TargetPart};
 use super::sharing::{StripeKey, Writers};
 use crate::model::{File, FileLayout, LayoutOrigin, Run};
 use rustc_hash::FxHashMap;

@@ -1,12 +1,9 @@
 //! Stripes that are written in part, and whether by more than one process. A write that covers a whole stripe shares it
-//! with nobody (unless the bytes themselves overlap), so each write touches two stripes here at most.
-//!
-//! The table is bounded by adaptive sampling (Flajolet, "On adaptive sampling", Computing 43, 1990; the idea is Wegman's):
-//! when it grows too large, only stripes whose hash begins with one more zero bit stay. What is kept is counted exactly,
-//! which stripes are kept depends on their names alone, and the share that is kept is known: 1 in 2^bits.
+//! with nobody (unless the bytes themselves overlap), so each write touches two stripes here at most. The table is
+//! bounded as [`followed`] says.
 
 use crate::limits::FOLLOWED_STRIPES;
-use rustc_hash::FxHashMap;
+use crate::shared::followed::{self, Key, Value};
 
 /// A stripe of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,17 +14,9 @@ pub struct StripeKey {
     pub start: u64,
 }
 
-impl StripeKey {
-    /// Spreads the key over 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
-    fn hash(self) -> u64 {
-        let mut z = self.start ^ u64::from(self.file).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn is_in(self, bits: u32) -> bool {
-        self.hash().leading_zeros() >= bits
+impl Key for StripeKey {
+    fn parts(self) -> (u64, u64) {
+        (self.file.into(), self.start)
     }
 }
 
@@ -59,14 +48,23 @@ pub struct ContestedSums {
     pub writes_between_nodes: u64,
 }
 
+impl Value for Writers {
+    fn join(&mut self, other: Self) {
+        self.several |= other.several || self.process != other.process;
+        self.process = self.process.min(other.process);
+        self.several_nodes |= other.several_nodes || self.node != other.node;
+        self.node = self.node.min(other.node);
+        self.writes = self.writes.saturating_add(other.writes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+}
+
 /// The stripes that are followed.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    stripes: FxHashMap<StripeKey, Writers>,
+    stripes: followed::Followed<StripeKey, Writers>,
     /// The stripe that was written to last, not in the table yet: a process often writes to one stripe many times in a row.
     open: Option<(StripeKey, Writers)>,
-    bits: u32,
-    limit: usize,
 }
 
 impl Default for Followed {
@@ -79,7 +77,7 @@ impl Followed {
     /// Follows `limit` stripes at most.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { stripes: FxHashMap::default(), open: None, bits: 0, limit }
+        Self { stripes: followed::Followed::with_limit(limit), open: None }
     }
 
     /// One write of a part of `stripe`. [`Self::settle`] before the next question.
@@ -92,7 +90,7 @@ impl Followed {
             }
             _ => {
                 self.settle();
-                if self.bits == 0 || stripe.is_in(self.bits) {
+                if self.stripes.follows(stripe) {
                     let writers = Writers { process, several: false, node, several_nodes: false, writes: 1, time_ns };
                     self.open = Some((stripe, writers));
                 }
@@ -103,33 +101,7 @@ impl Followed {
     /// Puts the stripe that was written to last into the table.
     pub fn settle(&mut self) {
         if let Some((stripe, writers)) = self.open.take() {
-            self.join(stripe, writers);
-            self.shrink();
-        }
-    }
-
-    fn join(&mut self, stripe: StripeKey, writers: Writers) {
-        match self.stripes.entry(stripe) {
-            std::collections::hash_map::Entry::Vacant(place) => {
-                place.insert(writers);
-            }
-            std::collections::hash_map::Entry::Occupied(mut place) => {
-                let mine = place.get_mut();
-                mine.several |= writers.several || mine.process != writers.process;
-                mine.process = mine.process.min(writers.process);
-                mine.several_nodes |= writers.several_nodes || mine.node != writers.node;
-                mine.node = mine.node.min(writers.node);
-                mine.writes = mine.writes.saturating_add(writers.writes);
-                mine.time_ns = mine.time_ns.saturating_add(writers.time_ns);
-            }
-        }
-    }
-
-    fn shrink(&mut self) {
-        while self.stripes.len() > self.limit && self.bits < u64::BITS {
-            self.bits += 1;
-            let bits = self.bits;
-            self.stripes.retain(|stripe, _| stripe.is_in(bits));
+            self.stripes.add(stripe, writers);
         }
     }
 
@@ -137,30 +109,20 @@ impl Followed {
     pub fn merge(&mut self, mut other: Self) {
         other.settle();
         self.settle();
-        if other.bits > self.bits {
-            self.bits = other.bits;
-            let bits = self.bits;
-            self.stripes.retain(|stripe, _| stripe.is_in(bits));
-        }
-        for (stripe, writers) in other.stripes {
-            if stripe.is_in(self.bits) {
-                self.join(stripe, writers);
-            }
-        }
-        self.shrink();
+        self.stripes.merge(other.stripes);
     }
 
     /// One stripe in this many was followed.
     #[must_use]
     pub fn one_in(&self) -> u64 {
-        1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
+        self.stripes.one_in()
     }
 
     /// How many stripes that are followed were written in part by more than one process, and how often.
     #[must_use]
     pub fn contested_sums(&self) -> ContestedSums {
         let mut out = ContestedSums::default();
-        for writers in self.stripes.values().filter(|writers| writers.several) {
+        for (_, writers) in self.stripes.iter().filter(|(_, writers)| writers.several) {
             out.stripes += 1;
             if writers.several_nodes {
                 out.between_nodes += 1;
@@ -201,9 +163,8 @@ mod tests {
         followed.add(key(200), 3, 1, 1);
         followed.settle();
         assert_eq!(followed.contested_sums(), ContestedSums { stripes: 2, between_nodes: 1, writes_between_nodes: 2 });
-        followed.stripes.remove(&key(200));
         let contested = followed.contested();
-        assert_eq!(contested.len(), 1);
+        assert_eq!(contested.len(), 2);
         assert_eq!((contested[0].0, contested[0].1.writes, contested[0].1.time_ns), (key(100), 2, 12));
         assert_eq!(followed.one_in(), 1);
     }

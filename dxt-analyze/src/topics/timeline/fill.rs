@@ -2,7 +2,7 @@
 
 use super::axes::{self, Axis, Offsets, Targets};
 use super::grid::{Cell, Grid};
-use super::series::Moments;
+use super::moments::Moments;
 use super::slices::{Kind, Slices};
 use super::span::{Piece, Span, last_moment};
 use crate::layouts::spread::spread;

@@ -14,6 +14,7 @@ pub mod exact;
 pub mod fill;
 pub mod grid;
 mod in_report;
+pub mod moments;
 pub mod phases;
 pub mod series;
 pub mod slices;

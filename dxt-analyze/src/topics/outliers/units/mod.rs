@@ -6,6 +6,7 @@
 //! * [`windows`]: spans of time, and who held the others up in each.
 
 pub mod compare;
+pub mod stragglers;
 pub mod windows;
 pub mod work;
 

@@ -79,7 +79,7 @@ pub fn results(
     let one = |(tried, tally): (&super::replay::Tried, FileTally)| {
         let layout = layouts.get(tried.file as usize)?.as_ref()?;
         let processes = processes(run, tried.file);
-        let main = crate::topics::stripes::parts::LayoutPart::of(layout).main_stripe_size();
+        let main = crate::topics::stripes::layout_part::LayoutPart::of(layout).main_stripe_size();
         let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
         let mut trials = vec![today.trial(&tally.today.0, &tally.today.1, &run.thresholds)];
         trials.extend(of_plan(plan, &tally, processes, &run.thresholds));

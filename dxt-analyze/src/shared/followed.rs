@@ -1,0 +1,104 @@
+//! A table of bounded size over keys without number, by adaptive sampling (Flajolet, "On adaptive sampling", Computing 43, 1990; the idea
+//! is Wegman's): when it grows too large, only keys whose hash begins with one more zero bit stay. What is kept is exact, which keys
+//! are kept depends on the keys alone, so threads that saw different parts agree, and the share that is kept is known: 1 in 2^bits.
+
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+
+/// What is followed under a key.
+pub trait Value {
+    /// Adds what is known under the same key.
+    fn join(&mut self, other: Self);
+}
+
+/// A key.
+pub trait Key: Copy + Eq + Hash {
+    /// Two numbers that are no key's but this one's.
+    fn parts(self) -> (u64, u64);
+
+    /// Spread over 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+    fn spread(self) -> u64 {
+        let (major, minor) = self.parts();
+        let mut z = minor ^ major.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+/// The table.
+#[derive(Clone, Debug)]
+pub struct Followed<K, V> {
+    map: FxHashMap<K, V>,
+    bits: u32,
+    limit: usize,
+}
+
+impl<K: Key, V: Value> Followed<K, V> {
+    /// Follows `limit` keys at most.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Self {
+        Self { map: FxHashMap::default(), bits: 0, limit }
+    }
+
+    /// Whether a key is among those followed now.
+    #[inline]
+    #[must_use]
+    pub fn follows(&self, key: K) -> bool {
+        self.bits == 0 || key.spread().leading_zeros() >= self.bits
+    }
+
+    /// Adds to what is known under `key`, if it is followed.
+    pub fn add(&mut self, key: K, value: V) {
+        if self.follows(key) {
+            self.join(key, value);
+            while self.map.len() > self.limit && self.bits < u64::BITS {
+                self.thin(self.bits + 1);
+            }
+        }
+    }
+
+    fn join(&mut self, key: K, value: V) {
+        match self.map.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(value);
+            }
+            Entry::Occupied(mut place) => place.get_mut().join(value),
+        }
+    }
+
+    fn thin(&mut self, bits: u32) {
+        if bits > self.bits {
+            self.bits = bits;
+            self.map.retain(|key, _| key.spread().leading_zeros() >= bits);
+        }
+    }
+
+    /// Adds what another thread followed.
+    pub fn merge(&mut self, other: Self) {
+        self.thin(other.bits);
+        other.map.into_iter().for_each(|(key, value)| self.add(key, value));
+    }
+
+    /// One key in how many is followed.
+    #[must_use]
+    pub fn one_in(&self) -> u64 {
+        1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
+    }
+
+    /// Those followed, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.map.iter()
+    }
+}
+
+impl<K: Key + Ord, V> Followed<K, V> {
+    /// Those followed, by key.
+    #[must_use]
+    pub fn sorted(self) -> Vec<(K, V)> {
+        let mut all: Vec<(K, V)> = self.map.into_iter().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all
+    }
+}

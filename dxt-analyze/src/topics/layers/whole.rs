@@ -1,0 +1,46 @@
+//! The whole result, from what a pass found.
+
+use super::concurrency::Series;
+use super::parts::Inside;
+use super::pass::Partial;
+use super::result::Layers;
+use super::{amplification, bandwidth, buffering, dissection};
+use crate::findings;
+use crate::model::Run;
+use crate::scan::Lost;
+use crate::shared::completeness::Completeness;
+use crate::shared::totals;
+
+impl Layers {
+    /// Puts the result together; `top` collective operations and late ranks are listed.
+    #[must_use]
+    pub fn of(run: &Run, mut partial: Partial, totals: totals::Partial, lost: &Lost, top: usize) -> Self {
+        let totals = totals::with_missing(run, totals);
+        let followed = std::mem::take(&mut partial.followed);
+        let mut elsewhere = Inside::default();
+        partial.elsewhere.values().for_each(|inside| elsewhere.add(inside));
+        let mut ranks = dissection::ranks(run, &partial);
+        dissection::add_direct(run, &totals, &mut ranks);
+        let mut result = Self {
+            layers: bandwidth::layers(run, &totals),
+            calls: dissection::calls(run, &partial),
+            job: dissection::job(&ranks),
+            ranks,
+            files: amplification::files(run, &totals, &partial),
+            collective_files: buffering::files(run, &partial),
+            collectives: buffering::collectives(run, followed, top),
+            concurrency: Vec::new(),
+            series: Series::default(),
+            elsewhere,
+            unsure: partial.unsure,
+            nodes: run.node_count(),
+            missing: Completeness::of(run, lost),
+            findings: Vec::new(),
+        };
+        (result.series, result.concurrency) = partial.in_flight.result();
+        result.findings = super::advice::findings(&result, &run.thresholds);
+        result.findings.extend(result.missing.findings());
+        findings::sort(&mut result.findings);
+        result
+    }
+}

@@ -1,0 +1,158 @@
+//! The house: modules use each other in one direction only, so that each can be understood by what lies below it. A folder and the
+//! files in it may name each other.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+fn files(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// Path of the module in a file, as in `topics::stripes::audit`.
+fn module(src: &Path, file: &Path) -> String {
+    let name = file.strip_prefix(src).unwrap().with_extension("");
+    let parts: Vec<&str> = name.iter().map(|part| part.to_str().unwrap()).filter(|part| *part != "mod").collect();
+    parts.join("::")
+}
+
+/// What a file names of this crate by paths from `crate` and `super`, groups in braces taken apart; tests do not count.
+fn named(module: &str, text: &str) -> BTreeSet<String> {
+    let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code = lines.join("\n");
+    let mut out = BTreeSet::new();
+    for root in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(root) {
+            let before = code[..at].chars().next_back().unwrap_or(' ');
+            if before.is_alphanumeric() || matches!(before, '_' | ':' | '$') {
+                continue;
+            }
+            take(&base(module, &code[at..]), &code[at..], &mut out);
+        }
+    }
+    out
+}
+
+/// The module that the first words of `path` stand for.
+fn base(module: &str, path: &str) -> Vec<String> {
+    let mut base: Vec<String> = module.split("::").map(str::to_owned).collect();
+    let mut rest = path;
+    if rest.starts_with("crate::") {
+        return Vec::new();
+    }
+    while let Some(behind) = rest.strip_prefix("super::") {
+        base.pop();
+        rest = behind;
+    }
+    base
+}
+
+fn take(base: &[String], path: &str, out: &mut BTreeSet<String>) {
+    let path = path.trim_start_matches("crate::").trim_start_matches("super::");
+    let end = path.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | ':'))).unwrap_or(path.len());
+    let (plain, behind) = path.split_at(end);
+    let mut parts: Vec<String> = base.to_vec();
+    parts.extend(plain.split("::").filter(|part| !part.is_empty()).map(str::to_owned));
+    if !(plain.is_empty() || plain.ends_with("::")) || !behind.starts_with('{') {
+        out.insert(parts.join("::"));
+        return;
+    }
+    let mut depth = 0;
+    let inner: String = behind[1..]
+        .chars()
+        .take_while(|c| {
+            depth += i32::from(*c == '{') - i32::from(*c == '}');
+            depth >= 0
+        })
+        .collect();
+    let mut depth = 0;
+    let items = inner.split(|c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    });
+    for item in items {
+        take(&parts, item.trim(), out);
+    }
+}
+
+/// Modules that lie on a circle, with one of the circles.
+fn circle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn visit(
+        at: &str,
+        graph: &BTreeMap<String, BTreeSet<String>>,
+        way: &mut Vec<String>,
+        done: &mut BTreeSet<String>,
+    ) -> bool {
+        if let Some(start) = way.iter().position(|seen| seen == at) {
+            way.drain(..start);
+            way.push(at.to_owned());
+            return true;
+        }
+        if !done.insert(at.to_owned()) {
+            return false;
+        }
+        way.push(at.to_owned());
+        let found = graph.get(at).is_some_and(|to| to.iter().any(|next| visit(next, graph, way, done)));
+        if !found {
+            way.pop();
+        }
+        found
+    }
+    let (mut way, mut done) = (Vec::new(), BTreeSet::new());
+    graph.keys().any(|start| visit(start, graph, &mut way, &mut done)).then_some(way)
+}
+
+#[test]
+fn no_module_is_needed_by_what_it_needs() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&src, &mut all);
+    let texts: BTreeMap<String, String> =
+        all.iter().map(|file| (module(&src, file), std::fs::read_to_string(file).unwrap())).collect();
+    let mut between_folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut between_files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (from, text) in &texts {
+        for path in named(from, text) {
+            let parts: Vec<&str> = path.split("::").collect();
+            let known =
+                (1..=parts.len()).rev().map(|count| parts[..count].join("::")).find(|path| texts.contains_key(path));
+            let Some(to) = known.filter(|to| to != from) else { continue };
+            let top = |path: &str| path.split("::").next().unwrap_or_default().to_owned();
+            if top(from) != top(&to) {
+                between_folders.entry(top(from)).or_default().insert(top(&to));
+            }
+            let is_parent = |a: &str, b: &str| b.strip_prefix(a).is_some_and(|rest| rest.starts_with("::"));
+            if !is_parent(from, &to) && !is_parent(&to, from) {
+                between_files.entry(from.clone()).or_default().insert(to);
+            }
+        }
+    }
+    assert!(between_files.len() > 100, "the files were not read");
+    assert_eq!(circle(&between_folders), None, "folders need each other");
+    assert_eq!(circle(&between_files), None, "files need each other");
+}
+
+#[test]
+fn a_circle_is_seen() {
+    let of = |pairs: &[(&str, &str)]| {
+        let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        pairs.iter().for_each(|(from, to)| {
+            graph.entry((*from).into()).or_default().insert((*to).into());
+        });
+        circle(&graph)
+    };
+    assert_eq!(of(&[("a", "b"), ("b", "c")]), None);
+    assert_eq!(of(&[("a", "b"), ("b", "c"), ("c", "b")]).map(|way| way.len()), Some(3));
+    let text = "use crate::a::{self, b::{C, d}};\nuse super::e;\n";
+    let found: Vec<String> = named("x::y", text).into_iter().collect();
+    assert_eq!(found, ["a::b::C", "a::b::d", "a::self", "x::e"]);
+}
