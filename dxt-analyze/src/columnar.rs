@@ -2,6 +2,7 @@
 
 use crate::findings::Finding;
 use crate::shared::sums::Called;
+use crate::text::signed::signed;
 use anyhow::Result;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
@@ -67,11 +68,6 @@ pub(crate) fn table(path: &Path, batch: &RecordBatch) -> Result<()> {
 /// A table whose types do not depend on what is in it, so that those of several jobs are one.
 pub(crate) fn batch(columns: Vec<Column>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))?)
-}
-
-/// A number as most readers of tables know it.
-pub(crate) fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn numbers(values: impl Iterator<Item = u64>) -> ArrayRef {

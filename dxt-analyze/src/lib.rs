@@ -6,8 +6,13 @@
 //! about the file itself.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(all(feature = "parquet", feature = "serve")),
+    expect(dead_code, unused_imports, reason = "helpers of what this build is made without")
+)]
 
 pub mod cli;
+#[cfg(feature = "parquet")]
 mod columnar;
 pub mod exit;
 pub mod export;
@@ -22,6 +27,7 @@ pub mod pattern;
 pub mod progress;
 pub mod render;
 pub mod scan;
+#[cfg_attr(not(feature = "serve"), path = "serve/without.rs")]
 pub mod serve;
 pub mod session;
 pub mod shared;

@@ -1,10 +1,10 @@
 //! What a segment is in every form: the columns that CSV, JSON and Parquet share, and where bytes lie on storage targets.
 
 use super::Job;
-use crate::columnar::signed;
 use crate::layouts::spread::Parts;
 use crate::model::{Process, Run, Stream};
 use crate::scan::{Block, Row};
+use crate::text::signed::signed;
 use serde::Serialize;
 use trace_format::op::OpClass;
 

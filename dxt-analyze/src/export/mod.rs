@@ -6,6 +6,7 @@ mod args;
 mod calls;
 pub mod darshan;
 mod dxt_text;
+#[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
 mod perfetto;
 mod place;

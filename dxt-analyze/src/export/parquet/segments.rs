@@ -1,12 +1,13 @@
 //! The table of segments. It is cut into parts by the number of segments alone; each part is written by one thread, a few parts at
 //! a time, a row group of each in memory.
 
-use crate::columnar::{self, signed};
+use crate::columnar::{self};
 use crate::export::Job;
 use crate::export::calls::{self, Storage, kind_name, mode_name, times, unix};
 use crate::model::Run;
 use crate::progress::Bar;
 use crate::scan::{Block, Lost, Progress, Reader, segments_of};
+use crate::text::signed::signed;
 use anyhow::{Context, Result};
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::types::Int32Type;

@@ -2,11 +2,12 @@
 //! no segment, and count each byte once, at the layer that the program called.
 
 use super::layout_of;
-use crate::columnar::{Column, batch, finding_columns, moments, numbers, signed, sum_columns, table, texts};
+use crate::columnar::{Column, batch, finding_columns, moments, numbers, sum_columns, table, texts};
 use crate::export::Job;
 use crate::export::calls::unix;
 use crate::shared::sums::{self, Sums};
 use crate::shared::totals::StreamTotal;
+use crate::text::signed::signed;
 use crate::topics::summary::result::layout_words;
 use anyhow::Result;
 use arrow_array::builder::{Int32Builder, ListBuilder};

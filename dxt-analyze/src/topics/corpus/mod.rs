@@ -5,6 +5,7 @@ pub mod args;
 mod files;
 mod interface;
 mod job;
+#[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
 mod queue;
 mod result;

@@ -2,9 +2,10 @@
 //! order of the jobs; the files get their names when all are whole.
 
 use crate::columnar::{
-    self, Column, Writer, batch, finding_columns, numbers, signed, some_numbers, some_texts, sum_columns, texts,
+    self, Column, Writer, batch, finding_columns, numbers, some_numbers, some_texts, sum_columns, texts,
 };
 use crate::findings::Finding;
+use crate::text::signed::signed;
 use crate::topics::corpus::{INTERFACES, Interface, InterfaceSum, JobFile, JobRow, Sharing};
 use crate::written::{Ours, Target, workshop};
 use anyhow::{Context, Result};
