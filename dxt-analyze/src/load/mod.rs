@@ -10,7 +10,7 @@ mod merge;
 use crate::exit::UsageError;
 use crate::import::darshan;
 use crate::model::content::{Content, Pool};
-use crate::model::made_of::Converted;
+use crate::model::converted::Converted;
 use crate::model::run::Input;
 use crate::model::{Problem, Run};
 use anyhow::{Context, Result};

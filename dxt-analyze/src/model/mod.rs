@@ -1,9 +1,9 @@
 //! A loaded job: its tables, who made them, and what of it is looked at.
 
 pub mod content;
+pub mod converted;
 pub(crate) mod details;
 pub mod filters;
-pub mod made_of;
 pub mod origin;
 pub mod run;
 pub mod select;

@@ -18,7 +18,7 @@ impl Origin {
     /// By a job's settings.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
-        let was_log = settings.iter().any(|(name, _)| name == crate::model::made_of::SOURCE);
+        let was_log = settings.iter().any(|(name, _)| name == crate::model::converted::SOURCE);
         if was_log { Self::Darshan } else { Self::Trace }
     }
 
@@ -116,7 +116,10 @@ impl Kept {
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let is_set = |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);
-        Self { counters_only: is_set(("DXT_ENABLE", "counters")), data_only: is_set(crate::model::made_of::DATA_ONLY) }
+        Self {
+            counters_only: is_set(("DXT_ENABLE", "counters")),
+            data_only: is_set(crate::model::converted::DATA_ONLY),
+        }
     }
 
     /// Whether operations of a layer and class have segments; `None`: of no known one.

@@ -4,8 +4,8 @@
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
 use crate::model::content::Content;
+use crate::model::converted::Converted;
 use crate::model::details::{DataSet, DatatypeSum, Hint};
-use crate::model::made_of::Converted;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -436,7 +436,7 @@ impl Run {
     /// Whether it was made of another tool's log, which does not tell everything.
     #[must_use]
     pub fn was_log(&self) -> bool {
-        self.settings.iter().any(|(name, _)| name == crate::model::made_of::SOURCE)
+        self.settings.iter().any(|(name, _)| name == crate::model::converted::SOURCE)
     }
 
     /// Number of different ranks.

@@ -13,6 +13,10 @@ pub mod stripes;
 pub mod summary;
 mod table;
 pub mod timeline;
+#[cfg(test)]
+pub mod toy;
+#[cfg(test)]
+pub mod toy_table;
 pub(crate) mod verdict;
 
 pub use table::Outcome;

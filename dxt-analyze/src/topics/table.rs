@@ -21,13 +21,13 @@ pub trait Outcome: crate::render::Report {
 macro_rules! topics {
     (
         one run { $($(#[$doc:meta])* $topic:ident: $verb:ident at $place:literal;)+ }
-        several runs { $($(#[$more_doc:meta])* $more:ident: $more_verb:ident;)+ }
+        several runs { $($(#[$more_doc:meta])* $more:ident: $more_verb:ident;)* }
     ) => {
         /// The verbs of the topics.
         #[derive(Debug, clap::Subcommand)]
         pub enum Verb {
             $($(#[$doc])* $verb($topic::Args),)+
-            $($(#[$more_doc])* $more_verb($more::Args),)+
+            $($(#[$more_doc])* $more_verb($more::Args),)*
         }
 
         impl Verb {
@@ -38,18 +38,18 @@ macro_rules! topics {
             pub fn run(&self, style: &Style, out: &mut dyn Write) -> Result<Exit> {
                 match self {
                     $(Self::$verb(args) => finish(&$topic::verb(args)?, &args.output, style, out),)+
-                    $(Self::$more_verb(args) => finish(&$more::verb(args)?, &args.output(), style, out),)+
+                    $(Self::$more_verb(args) => finish(&$more::verb(args)?, &args.output(), style, out),)*
                 }
             }
         }
 
         /// Names of the topics, which are those of their verbs and of their sections in docs/analyses.md.
-        pub const NAMES: &[&str] = &[$(stringify!($topic),)+ $(stringify!($more),)+];
+        pub const NAMES: &[&str] = &[$(stringify!($topic),)+ $(stringify!($more),)*];
 
         /// All codes of findings, in order.
         #[must_use]
         pub fn codes() -> Vec<Code> {
-            let of = [completeness::CODES, $($topic::CODES,)+ $($more::CODES,)+];
+            let of = [completeness::CODES, $($topic::CODES,)+ $($more::CODES,)*];
             let mut all: Vec<Code> = of.into_iter().flatten().copied().collect();
             all.sort();
             all

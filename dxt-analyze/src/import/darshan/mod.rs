@@ -22,7 +22,7 @@ mod tables;
 
 use crate::limits::{LOG_LAYOUTS, LOG_SHARED};
 use crate::model::Problem;
-use crate::model::made_of::{Converted, DATA_ONLY, SOURCE};
+use crate::model::converted::{Converted, DATA_ONLY, SOURCE};
 use anyhow::{Context, Result, anyhow};
 use budget::Budget;
 use cursor::Cursors;

@@ -66,7 +66,7 @@ pub struct Completeness {
 
 /// See [`Completeness::segments_end_ns`].
 fn segments_end(run: &Run) -> Option<u64> {
-    let early = run.notes.iter().any(|(what, _)| what == crate::model::made_of::ENDS_EARLY);
+    let early = run.notes.iter().any(|(what, _)| what == crate::model::converted::ENDS_EARLY);
     let goes_on = run.processes.iter().filter(|process| early && process.data_only && !process.heat.is_empty());
     let last = |process: &crate::model::Process| {
         process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns)).max()

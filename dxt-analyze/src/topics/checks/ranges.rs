@@ -3,7 +3,7 @@
 //! are forgotten, so that an overlap can be missed and never made up, and what was forgotten is counted.
 
 use super::comb::Comb;
-use super::sorted::{Place, Sorted};
+use super::sorted::{Position, Sorted};
 
 /// Disjoint ranges of bytes, none touching the next. No run has a range between two of another.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +71,7 @@ impl Ranges {
     }
 
     /// Adds a range that touches none, behind the run at `place`.
-    fn insert_apart(&mut self, place: Option<Place>, start: u64, run: Comb) {
+    fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.newest = start;
@@ -83,7 +83,7 @@ impl Ranges {
     }
 
     /// Adds a range that a run reaches to which begins before its end.
-    fn insert_near(&mut self, place: Place, first: u64, run: Comb, start: u64, end: u64, time: u64) -> u64 {
+    fn insert_near(&mut self, place: Position, first: u64, run: Comb, start: u64, end: u64, time: u64) -> u64 {
         let (from, behind) = run.touching(first, start, end);
         let begins = first + from * run.stride;
         if behind == from + 1 && begins <= start {
@@ -125,14 +125,14 @@ impl Ranges {
     }
 
     /// The last run that begins at or before `last` and ends at or behind `start`.
-    fn last_reaching(&self, last: u64, start: u64) -> Option<(Place, u64, Comb)> {
+    fn last_reaching(&self, last: u64, start: u64) -> Option<(Position, u64, Comb)> {
         let place = self.runs.floor(last)?;
         let (first, run) = self.runs.get(place)?;
         (run.end(first) >= start).then_some((place, first, run))
     }
 
     /// Makes one run of that at `place` and the one before it if they continue each other; where the run then is.
-    fn joined_before(&mut self, place: Place) -> Option<Place> {
+    fn joined_before(&mut self, place: Position) -> Option<Position> {
         let Some(before) = self.runs.before(place) else { return Some(place) };
         let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);
         let stride = b - one.last(a);

@@ -5,7 +5,7 @@ use trace_format::op::{Layer, OpClass, OpMode};
 
 /// Calls of MPI-IO, by what is known of the reads beneath them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Above {
+pub(super) enum Caller {
     Read,
     Write,
     CollectiveRead,
@@ -28,7 +28,7 @@ pub(super) enum Role {
     Sync,
     /// The file gets another content or another name.
     Replace,
-    Above(Above),
+    Caller(Caller),
 }
 
 impl Role {
@@ -43,12 +43,12 @@ impl Role {
                 Self::Data { writes: class == OpClass::Write, requests, nested: stream.nested, told: false }
             }
             Some(class @ (OpClass::Read | OpClass::Write)) if op.layer == Some(Layer::Mpiio) && !stream.nested => {
-                Self::Above(match (op.mode, class) {
-                    (OpMode::Plain | OpMode::Shared, OpClass::Read) => Above::Read,
-                    (OpMode::Plain | OpMode::Shared, _) => Above::Write,
-                    (OpMode::Collective | OpMode::Ordered, OpClass::Read) => Above::CollectiveRead,
-                    (OpMode::Collective | OpMode::Ordered, _) => Above::CollectiveWrite,
-                    _ => Above::Other,
+                Self::Caller(match (op.mode, class) {
+                    (OpMode::Plain | OpMode::Shared, OpClass::Read) => Caller::Read,
+                    (OpMode::Plain | OpMode::Shared, _) => Caller::Write,
+                    (OpMode::Collective | OpMode::Ordered, OpClass::Read) => Caller::CollectiveRead,
+                    (OpMode::Collective | OpMode::Ordered, _) => Caller::CollectiveWrite,
+                    _ => Caller::Other,
                 })
             }
             Some(OpClass::Sync) => Self::Sync,

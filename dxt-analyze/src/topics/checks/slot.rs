@@ -3,9 +3,9 @@
 
 use super::cells::Cells;
 use super::ranges::Ranges;
-use super::roles::Above;
+use super::roles::Caller;
 use super::runs::Run as SmallRun;
-use super::sums::{Again, FileSums};
+use super::sums::{FileSums, Repeated};
 use crate::scan::Row;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
@@ -31,7 +31,7 @@ impl Who {
 
 /// Reads beneath an MPI-IO call that has not returned.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Beneath {
+pub(super) struct InsideCall {
     bytes: u64,
     time_ns: u64,
     since: u64,
@@ -49,7 +49,7 @@ pub(super) struct Slot {
     /// Where the thread's last read and write ended.
     pub(super) last: [Option<u64>; 2],
     pub(super) syncs: u32,
-    pub(super) beneath: Beneath,
+    pub(super) beneath: InsideCall,
 }
 
 impl Slot {
@@ -97,7 +97,7 @@ impl Slot {
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };
         let end = start.saturating_add(row.length);
         let sums = &mut self.sums;
-        let again = |into: &mut Again, bytes| {
+        let again = |into: &mut Repeated, bytes| {
             into.add(process, bytes, start, row.length, row.duration_ns());
         };
         if writes {
@@ -126,24 +126,24 @@ impl Slot {
     }
 
     /// An MPI-IO call that returned: what was read since it began was read for it.
-    pub(super) fn above(&mut self, above: Above, row: &Row) {
+    pub(super) fn above(&mut self, above: Caller, row: &Row) {
         let beneath = std::mem::take(&mut self.beneath);
         let bytes = if beneath.since >= row.start { beneath.bytes } else { 0 };
         let sieve = &mut self.sums.sieve;
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         match above {
-            Above::Read => add(&mut sieve.independent, bytes.saturating_sub(row.length)),
-            Above::Write | Above::CollectiveWrite => add(&mut sieve.beneath_writes, bytes),
-            Above::CollectiveRead => {
+            Caller::Read => add(&mut sieve.independent, bytes.saturating_sub(row.length)),
+            Caller::Write | Caller::CollectiveWrite => add(&mut sieve.beneath_writes, bytes),
+            Caller::CollectiveRead => {
                 add(&mut sieve.collective_read, bytes);
                 add(&mut sieve.collective_asked, row.length);
             }
-            Above::Other => {}
+            Caller::Other => {}
         }
         let more_than_asked = match above {
-            Above::Read => bytes > row.length,
-            Above::Write | Above::CollectiveWrite => bytes > 0,
-            Above::CollectiveRead | Above::Other => false,
+            Caller::Read => bytes > row.length,
+            Caller::Write | Caller::CollectiveWrite => bytes > 0,
+            Caller::CollectiveRead | Caller::Other => false,
         };
         if more_than_asked {
             add(&mut sieve.time_ns, beneath.time_ns);

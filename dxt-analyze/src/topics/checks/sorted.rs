@@ -24,7 +24,7 @@ struct Chunk {
 
 /// An entry, until the map changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     chunk: usize,
     index: usize,
 }
@@ -51,34 +51,34 @@ impl Sorted {
     }
 
     /// The last entry whose key is at most `key`.
-    pub(super) fn floor(&self, key: u64) -> Option<Place> {
+    pub(super) fn floor(&self, key: u64) -> Option<Position> {
         let chunk = last_at_most(&self.lowest, key)?;
         let index = last_at_most(&self.chunks.get(chunk)?.keys, key)?;
-        Some(Place { chunk, index })
+        Some(Position { chunk, index })
     }
 
-    pub(super) fn get(&self, place: Place) -> Option<(u64, Comb)> {
+    pub(super) fn get(&self, place: Position) -> Option<(u64, Comb)> {
         let chunk = self.chunks.get(place.chunk)?;
         Some((*chunk.keys.get(place.index)?, *chunk.runs.get(place.index)?))
     }
 
-    pub(super) fn before(&self, place: Place) -> Option<Place> {
+    pub(super) fn before(&self, place: Position) -> Option<Position> {
         if let Some(index) = place.index.checked_sub(1) {
-            return Some(Place { index, ..place });
+            return Some(Position { index, ..place });
         }
         let chunk = place.chunk.checked_sub(1)?;
-        Some(Place { chunk, index: self.chunks.get(chunk)?.keys.len().checked_sub(1)? })
+        Some(Position { chunk, index: self.chunks.get(chunk)?.keys.len().checked_sub(1)? })
     }
 
-    pub(super) fn behind(&self, place: Place) -> Option<Place> {
+    pub(super) fn behind(&self, place: Position) -> Option<Position> {
         if place.index + 1 < self.chunks.get(place.chunk)?.keys.len() {
-            return Some(Place { index: place.index + 1, ..place });
+            return Some(Position { index: place.index + 1, ..place });
         }
-        (place.chunk + 1 < self.chunks.len()).then_some(Place { chunk: place.chunk + 1, index: 0 })
+        (place.chunk + 1 < self.chunks.len()).then_some(Position { chunk: place.chunk + 1, index: 0 })
     }
 
     /// Replaces an entry by one with a key between the same neighbours.
-    pub(super) fn set(&mut self, place: Place, key: u64, run: Comb) {
+    pub(super) fn set(&mut self, place: Position, key: u64, run: Comb) {
         let Some(chunk) = self.chunks.get_mut(place.chunk) else { return };
         if let (Some(old_key), Some(old_run)) = (chunk.keys.get_mut(place.index), chunk.runs.get_mut(place.index)) {
             (*old_key, *old_run) = (key, run);
@@ -94,11 +94,11 @@ impl Sorted {
     }
 
     /// Adds an entry behind `place`, or before all others.
-    pub(super) fn insert_behind(&mut self, place: Option<Place>, key: u64, run: Comb) -> Place {
+    pub(super) fn insert_behind(&mut self, place: Option<Position>, key: u64, run: Comb) -> Position {
         self.len += 1;
         let mut at = match place {
-            Some(place) => Place { index: place.index + 1, ..place },
-            None => Place { chunk: 0, index: 0 },
+            Some(place) => Position { index: place.index + 1, ..place },
+            None => Position { chunk: 0, index: 0 },
         };
         let full = self.chunks.get(at.chunk).is_none_or(|chunk| chunk.keys.len() >= CHUNK);
         if full {
@@ -115,7 +115,7 @@ impl Sorted {
     }
 
     /// Room for one entry where `at` is, which is in a full chunk or in none.
-    fn make_room(&mut self, at: Place) -> Place {
+    fn make_room(&mut self, at: Position) -> Position {
         let Some(chunk) = self.chunks.get_mut(at.chunk) else {
             self.lowest.push(0);
             self.chunks.push(Chunk::default());
@@ -126,10 +126,10 @@ impl Sorted {
         let upper = Chunk { keys: chunk.keys.split_off(middle), runs: chunk.runs.split_off(middle) };
         self.lowest.insert(at.chunk + 1, upper.keys.first().copied().unwrap_or(0));
         self.chunks.insert(at.chunk + 1, upper);
-        if at.index < middle { at } else { Place { chunk: at.chunk + 1, index: at.index - middle } }
+        if at.index < middle { at } else { Position { chunk: at.chunk + 1, index: at.index - middle } }
     }
 
-    pub(super) fn remove(&mut self, place: Place) {
+    pub(super) fn remove(&mut self, place: Position) {
         let Some(chunk) = self.chunks.get_mut(place.chunk) else { return };
         if place.index >= chunk.keys.len() {
             return;
@@ -190,7 +190,7 @@ mod tests {
             );
             let behind = match place {
                 Some(place) => sorted.behind(place),
-                None => sorted.floor(u64::MAX).map(|_| Place { chunk: 0, index: 0 }),
+                None => sorted.floor(u64::MAX).map(|_| Position { chunk: 0, index: 0 }),
             };
             assert_eq!(
                 behind.and_then(|place| sorted.get(place)).map(|found| found.0),

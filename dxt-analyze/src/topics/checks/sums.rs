@@ -93,7 +93,7 @@ impl Direction {
 
 /// Bytes that moved again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Again {
+pub struct Repeated {
     /// Bytes.
     pub bytes: u64,
     /// Their share of the calls' time, ns.
@@ -104,7 +104,7 @@ pub struct Again {
     pub example: Option<Example>,
 }
 
-impl Again {
+impl Repeated {
     /// Adds `bytes` of a call at `offset` with `length` bytes that took `time_ns`.
     pub fn add(&mut self, process: u32, bytes: u64, offset: u64, length: u64, time_ns: u64) {
         if bytes == 0 {
@@ -129,11 +129,11 @@ impl Again {
 /// What MPI-IO read beneath its calls, and what they asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
-    /// Beneath independent reads: bytes that were read and not asked for.
+    /// InsideCall independent reads: bytes that were read and not asked for.
     pub independent: u64,
-    /// Beneath writes: bytes that were read to be written back (read-modify-write).
+    /// InsideCall writes: bytes that were read to be written back (read-modify-write).
     pub beneath_writes: u64,
-    /// Beneath collective reads: all bytes that were read.
+    /// InsideCall collective reads: all bytes that were read.
     pub collective_read: u64,
     /// What these asked for.
     pub collective_asked: u64,
@@ -170,11 +170,11 @@ pub struct FileSums {
     /// All such writes.
     pub written: Calls,
     /// Bytes that a process read again, unchanged by itself since.
-    pub reread: Again,
+    pub reread: Repeated,
     /// Bytes that a process read back after it wrote them.
-    pub read_back: Again,
+    pub read_back: Repeated,
     /// Bytes that a process wrote again.
-    pub overwritten: Again,
+    pub overwritten: Repeated,
     /// Bytes of the three that are not judged, as several threads of a process read and wrote the file in an order that is
     /// not followed.
     pub unordered: u64,
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn time_is_shared_out_by_bytes() {
-        let mut again = Again::default();
+        let mut again = Repeated::default();
         again.add(3, 0, 0, 100, 50);
         again.add(3, 25, 40, 100, 1000);
         again.add(3, 100, 0, 100, 1000);

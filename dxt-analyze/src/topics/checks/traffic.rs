@@ -1,7 +1,7 @@
 //! Checks of bytes that move more often than they must, which only offsets can prove.
 
 use super::result::{Amount, Said, Verdicts};
-use super::sums::{Again, FileSums};
+use super::sums::{FileSums, Repeated};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
@@ -32,7 +32,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
 struct Kind {
     check: &'static str,
     code: Code,
-    of: fn(&FileSums) -> &Again,
+    of: fn(&FileSums) -> &Repeated,
     all: fn(&FileSums) -> u64,
     /// Whether what other processes wrote in between would make it needful.
     needs_own_file: bool,

@@ -90,7 +90,7 @@ impl Current {
                 slot.read.clear();
                 slot.written.clear();
             }
-            Role::Above(above) => slot.above(above, row),
+            Role::Caller(above) => slot.above(above, row),
             Role::Data { writes, requests, nested, told } => {
                 let Some(run) = self.runs.get_mut(row.stream as usize) else { return };
                 let before = slot.read.len() + slot.written.len();

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 const WAITING_BYTES: usize = 256 << 20;
 
 /// What the threads share.
-struct State<T> {
+struct Pending<T> {
     /// The next to be worked on.
     next: usize,
     /// The next to be taken.
@@ -22,16 +22,16 @@ struct State<T> {
 }
 
 struct Queue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<Pending<T>>,
     changed: Condvar,
 }
 
 impl<T> Queue<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, Pending<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+    fn wait<'a>(&self, state: MutexGuard<'a, Pending<T>>) -> MutexGuard<'a, Pending<T>> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn in_order<T: Send>(
 ) -> Result<()> {
     let threads = threads.clamp(1, count.max(1));
     let (done, bytes, stopped) = (BTreeMap::new(), 0, false);
-    let state = State { next: 0, wanted: 0, done, bytes, working: threads, stopped };
+    let state = Pending { next: 0, wanted: 0, done, bytes, working: threads, stopped };
     let queue = Queue { state: Mutex::new(state), changed: Condvar::new() };
     std::thread::scope(|scope| {
         for _ in 0..threads {

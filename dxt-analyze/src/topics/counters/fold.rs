@@ -48,7 +48,7 @@ pub struct Times {
 /// Layers in [`Times`].
 pub const LAYERS: usize = 5;
 
-/// Place of a layer in [`Times`].
+/// ProfileKey of a layer in [`Times`].
 #[must_use]
 pub fn layer_place(layer: Option<Layer>) -> usize {
     match layer {
@@ -61,7 +61,7 @@ pub fn layer_place(layer: Option<Layer>) -> usize {
 }
 
 /// Reads or writes of a file through a layer: file, layer, whether they are writes, who made them.
-pub type Place = (u32, Layer, bool, Within);
+pub type ProfileKey = (u32, Layer, bool, Within);
 
 /// What is known of some processes together.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ pub struct Sums {
     /// Per file and operation.
     pub operations: FxHashMap<FileOp, Counters>,
     /// How reads and writes followed each other.
-    pub orders: BTreeMap<Place, Order>,
+    pub orders: BTreeMap<ProfileKey, Order>,
     /// Per file and layer.
     pub profiles: Profiles,
     /// Processes by file.
@@ -105,8 +105,8 @@ impl Sums {
                 makers.entry((key.file, layer, class == OpClass::Write)).or_default().insert(key.within);
             }
         }
-        let whole = |place: &Place| place.3 == Within::Overview && place.1 <= Layer::Mpiio;
-        let places: Vec<Place> = self.orders.keys().filter(|place| whole(place)).copied().collect();
+        let whole = |place: &ProfileKey| place.3 == Within::Overview && place.1 <= Layer::Mpiio;
+        let places: Vec<ProfileKey> = self.orders.keys().filter(|place| whole(place)).copied().collect();
         for place in places {
             let made_by = makers.get(&(place.0, place.1, place.2)).filter(|made_by| made_by.len() == 1);
             // Of calls of several makers nobody knows which followed which.

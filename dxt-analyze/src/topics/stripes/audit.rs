@@ -1,6 +1,6 @@
 //! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
 
-use super::load::{Load, Rows, Share, Span};
+use super::load::{LoadOverTime, Rows, Share, Span};
 use super::pace::Pace;
 use super::place::Place;
 use super::sharing::{Followed, StripeKey};
@@ -145,7 +145,7 @@ pub struct Partial {
     /// Partly written stripes.
     pub followed: Followed,
     /// Storage targets over time.
-    pub load: Load,
+    pub load: LoadOverTime,
 }
 
 impl Analysis for Audit<'_> {

@@ -93,9 +93,9 @@ pub struct Share {
 
 /// Sums by row and bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Load(Vec<Cell>);
+pub struct LoadOverTime(Vec<Cell>);
 
-impl Load {
+impl LoadOverTime {
     /// Adds a part of an operation.
     #[inline]
     pub fn add(&mut self, rows: &Rows, span: Span, share: Share) {
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn an_operation_lies_in_bins_by_its_time_and_nothing_is_lost() {
         let rows = rows(&[3, 7], 100, 4);
-        let mut load = Load::default();
+        let mut load = LoadOverTime::default();
         let mut add = |target, start, end, bytes| {
             load.add(&rows, Span::new(&rows, start, end), Share { target, bytes, time_ns: end - start });
         };
@@ -281,7 +281,7 @@ mod tests {
     fn most_targets_of_a_large_file_system_are_summed() {
         let all: Vec<u32> = (0..300).collect();
         let rows = rows(&all, 100, 1);
-        let mut load = Load::default();
+        let mut load = LoadOverTime::default();
         for target in 0..300 {
             load.add(&rows, Span::new(&rows, 1000, 1010), Share { target, bytes: u64::from(target), time_ns: 1 });
         }
@@ -289,6 +289,6 @@ mod tests {
         assert_eq!((part.targets.len(), part.known_targets), (LOAD_SHOWN + 1, 300));
         // The 44 with fewest bytes: 0 to 43 of them.
         assert_eq!(part.targets.last().map(|last| (last.ost, last.bytes[0])), Some((None, 43 * 44 / 2)));
-        assert!(Load::default().part(&rows).is_none());
+        assert!(LoadOverTime::default().part(&rows).is_none());
     }
 }

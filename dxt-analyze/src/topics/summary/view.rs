@@ -155,7 +155,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
 
 fn operations(summary: &Summary) -> Table {
     // A log has one time for several kinds of calls, which stands with one of them.
-    let of_log = summary.job.settings.contains_key(crate::model::made_of::SOURCE);
+    let of_log = summary.job.settings.contains_key(crate::model::converted::SOURCE);
     let time = |ns: u64| if ns == 0 && of_log { Cell::None } else { Cell::Duration(ns) };
     let rows = summary.operations.iter().map(|row| {
         let mut label = row.group.op.clone();

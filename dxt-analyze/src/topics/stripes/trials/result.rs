@@ -135,7 +135,7 @@ impl Subject {
     fn trial(&self, fit: &Fit, work: &Work, least: &Thresholds) -> Trial {
         let contested = fit.followed.contested_sums();
         let times = fit.followed.one_in();
-        let own = Load::of(work, &self.targets, least.request_bytes);
+        let own = TargetLoad::of(work, &self.targets, least.request_bytes);
         let ratio = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         let handovers = contested.writes_between_nodes.saturating_mul(times);
         let parallelism = ratio(own.bytes, own.busiest_bytes_of_moments);
@@ -166,7 +166,7 @@ impl Subject {
 
 /// Work by target: objects of one target are put together.
 #[derive(Default)]
-struct Load {
+struct TargetLoad {
     bytes: u64,
     used: u64,
     targets: u64,
@@ -175,7 +175,7 @@ struct Load {
     busiest_cost_of_moments: u64,
 }
 
-impl Load {
+impl TargetLoad {
     fn of(work: &Work, osts: &[u32], request_bytes: u64) -> Self {
         let mut targets = osts.to_vec();
         targets.sort_unstable();

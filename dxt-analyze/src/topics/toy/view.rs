@@ -1,0 +1,93 @@
+//! `toy`: one pass, its result, and how it looks.
+
+use super::args::Args;
+use crate::findings::{Code, Finding, Severity};
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::scan::{Analysis, Block, scan};
+use crate::topics::Outcome;
+use anyhow::Result;
+use serde::Serialize;
+use trace_format::op::OpClass;
+
+/// Counts reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reads;
+
+impl Analysis for Reads {
+    type Partial = u64;
+
+    fn start(&self) -> u64 {
+        0
+    }
+
+    fn block(&self, partial: &mut u64, block: &Block<'_>) {
+        let class = |stream: u32| {
+            let stream = block.process.streams.get(stream as usize)?;
+            block.run.ops.get(usize::from(stream.op))?.class
+        };
+        *partial += block.rows().filter(|row| class(row.stream) == Some(OpClass::Read)).count() as u64;
+    }
+
+    fn merge(&self, into: &mut u64, other: u64) {
+        *into += other;
+    }
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Toy {
+    /// Reads on record.
+    pub reads: u64,
+    /// Findings.
+    pub findings: Vec<Finding>,
+}
+
+impl Toy {
+    /// Of so many reads.
+    #[must_use]
+    pub fn of(reads: u64) -> Self {
+        let finding = Finding {
+            code: Code::TOY,
+            severity: Severity::Info,
+            title: format!("{reads} reads"),
+            evidence: Vec::new(),
+            cost_ns: None,
+            hint: "nothing".into(),
+        };
+        Self { reads, findings: if reads > 0 { vec![finding] } else { Vec::new() } }
+    }
+}
+
+/// Loads and counts.
+///
+/// # Errors
+/// If nothing can be loaded.
+pub fn toy(args: &Args) -> Result<Toy> {
+    let run: Run = crate::session::open(&args.inputs)?;
+    Ok(Toy::of(scan(&run, &Reads, &Bar::new(run.segments(), "reads")).0))
+}
+
+impl Outcome for Toy {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn complete(&self) -> bool {
+        true
+    }
+}
+
+impl Report for Toy {
+    fn view(&self) -> View {
+        let table = Table {
+            name: "reads",
+            title: "Reads".into(),
+            columns: vec![("Reads", "reads")],
+            rows: vec![vec![Cell::Count(self.reads)]],
+            most: usize::MAX,
+        };
+        View { parts: vec![Part::Table(table), Part::Findings(self.findings.clone())], max_width: None }
+    }
+}

@@ -1,0 +1,57 @@
+//! A table with one topic: what a folder and a row come to.
+
+use super::toy;
+use crate::exit::Exit;
+use crate::findings::{Code, Finding};
+use crate::load::{Source, load};
+use crate::progress::Bar;
+use crate::render::{Format, Style};
+use crate::scan::{Nothing, scan, together};
+use crate::shared::completeness;
+use crate::shared::totals::{Totals, with_missing};
+use crate::topics::report::{self, Found, Job, Options, Reported, Section, Sums};
+use crate::topics::{finish, table};
+use anyhow::Result;
+use clap::Parser;
+use std::io::Write;
+
+table::topics! {
+    one run {
+        /// How many reads there are
+        toy: Toy at 1;
+    }
+    several runs {}
+}
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/v1.dxt");
+
+#[test]
+fn the_row_makes_the_verb() {
+    let style = Style { format: Format::Table, color: false, width: None, table: None };
+    let mut out = Vec::new();
+    let line = Line::parse_from(["dxt-analyze", "toy", TRACE, "--format", "csv", "--fail-on", "info"]);
+    assert_eq!(line.verb.run(&style, &mut out).unwrap(), Exit::Findings);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.starts_with("reads\r\n") || text.starts_with("reads\n"), "{text}");
+    assert!(text.lines().nth(1).unwrap().parse::<u64>().unwrap() > 0, "{text}");
+}
+
+#[test]
+fn the_row_makes_its_part_in_the_report_and_in_explain() {
+    let run = load(vec![Source::Path(TRACE.into())], None).unwrap();
+    let options = Options::findings_only(None);
+    let job = Job::new(&run, &options).unwrap();
+    let found = whole(&job).unwrap();
+    assert!(found.toy.reads > 0);
+    assert_eq!(found.sections().iter().map(|section| section.id).collect::<Vec<_>>(), ["toy"]);
+    assert_eq!(found.findings().iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::TOY]);
+    assert_eq!(codes().last(), Some(&Code::TOY));
+    assert_eq!(NAMES, ["toy"]);
+    assert!(!found.sums.all.is_empty());
+}
