@@ -40,7 +40,7 @@ forms() {
 
 of_one() {
     local input=$1 layout=$project/testdata/layouts/four-by-1m.layout
-    for verb in summary counters layers checks timeline stripes check dump; do
+    for verb in summary ledger counters layers checks timeline stripes check dump; do
         [ "$verb" = dump ] || forms "$input/$verb" "$verb" "$input"
     done
     for form in text json csv; do say "$input/dump.$form" dump "$input" --format "$form"; done
@@ -67,7 +67,7 @@ wait
 forms corpus corpus .
 forms corpus-fast corpus . --no-findings
 forms explain explain
-for verb in summary outliers stripes counters layers checks compare timeline report serve dump convert export corpus check explain recover; do
+for verb in summary ledger outliers stripes counters layers checks compare timeline report serve dump convert export corpus check explain recover; do
     say "help/$verb" "$verb" --help
 done
 say help/all --help

@@ -106,7 +106,7 @@ pub(crate) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Called> + Clone) ->
 pub(crate) fn finding_columns(findings: &[&Finding]) -> Vec<Column> {
     let mut evidence = ListBuilder::new(StringBuilder::new());
     for finding in findings {
-        finding.evidence.iter().for_each(|line| evidence.values().append_value(line));
+        finding.evidence.iter().for_each(|line| evidence.values().append_value(line.words()));
         evidence.append(true);
     }
     vec![

@@ -64,3 +64,5 @@ pub const TRIAL_OPERATIONS: u64 = 128;
 pub const TRIAL_BYTES: usize = 64 << 20;
 /// Partly written stripes that are followed, per file and stripe size that is tried.
 pub const TRIAL_STRIPES: usize = 1 << 12;
+/// Calls of collective operations that are followed per thread, to tell who waited for whom: 32 bytes each.
+pub const FOLLOWED_ARRIVALS: usize = 1 << 20;

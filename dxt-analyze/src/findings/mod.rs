@@ -2,9 +2,11 @@
 //! describes each, and `explain` prints it.
 
 mod codes;
+mod evidence;
 
 pub(crate) use codes::codes;
 pub use codes::{Code, Explanation};
+pub use evidence::{About, Evidence, said};
 
 use crate::thresholds::Thresholds;
 use clap::ValueEnum;
@@ -57,7 +59,7 @@ pub struct Finding {
     /// One sentence: what, where, how much.
     pub title: String,
     /// What it rests on: ranks, files, offsets, times, sample.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<Evidence>,
     /// Time it cost, ns summed over processes, where that can be told.
     pub cost_ns: Option<u64>,
     /// What to do about it.

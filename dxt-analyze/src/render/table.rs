@@ -186,7 +186,7 @@ fn all_findings(findings: &[Finding], width: usize, color: bool, out: &mut dyn W
         let cost = finding.cost_ns.map(|ns| format!(" (cost {})", units::duration(ns))).unwrap_or_default();
         indented(&first, label.len() + 2, &format!("{}{cost}", finding.title), width, out)?;
         for evidence in &finding.evidence {
-            wrapped("    ", evidence, width, out)?;
+            wrapped("    ", evidence.words(), width, out)?;
         }
         wrapped("    -> ", &finding.hint, width, out)?;
     }

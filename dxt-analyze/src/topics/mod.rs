@@ -7,6 +7,7 @@ pub mod compare;
 pub mod corpus;
 pub mod counters;
 pub mod layers;
+pub mod ledger;
 pub mod outliers;
 pub(crate) mod report;
 pub mod stripes;
@@ -37,6 +38,8 @@ table::topics! {
     one run {
         /// Job, ranks, operations, bytes, times, and what is missing
         summary: Summary at 7;
+        /// Where the run time went: computing, reads, writes, metadata, syncs, locks, waiting, for the job and each process
+        ledger: Ledger at 0;
         /// Operations, ranks, nodes, storage targets or files that are slower than their like
         outliers: Outliers at 2;
         /// How accesses lie on stripes and storage targets; stripes that several ranks write at once

@@ -4,7 +4,7 @@ mod codes;
 
 pub use codes::CODES;
 
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::model::filters::{self, Filters};
 use crate::model::{Origin, Problem, Run};
 use crate::render::Part;
@@ -213,7 +213,10 @@ impl Completeness {
                     .problems
                     .iter()
                     .take(3)
-                    .map(|p| format!("{} at byte {}: {}", p.file, p.offset, p.what))
+                    .map(|p| {
+                        let about = About { file: Some(p.file.clone()), offset: Some(p.offset), ..About::default() };
+                        Evidence::of(format!("{} at byte {}: {}", p.file, p.offset, p.what), about)
+                    })
                     .collect(),
                 cost_ns: None,
                 hint: "`dxt-analyze check` says what can be read; take the numbers here as a lower bound".into(),

@@ -121,7 +121,7 @@ impl Verdicts {
             code,
             severity: said.severity,
             title: said.title,
-            evidence: said.evidence,
+            evidence: crate::findings::said(said.evidence),
             cost_ns: said.cost_ns,
             hint: said.hint,
         }));

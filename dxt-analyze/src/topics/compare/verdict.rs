@@ -2,7 +2,7 @@
 //! over all tests of the comparison.
 
 use super::result::{Comparison, Judged, OperationRow, Over, Totalled, UnitRow};
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{Code, Evidence, Finding, Severity, said};
 use crate::limits::NAMED_EXAMPLES;
 use crate::shared::significance::false_discovery_rates;
 use crate::text::units;
@@ -94,7 +94,7 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
         code: Code::SLOWER_OPERATION,
         severity: Severity::of_cost(cost.unwrap_or(0), result.after.time_ns, least),
         title: format!("{} got {:.2} x slower", row.group.title(), by.slower),
-        evidence,
+        evidence: said(evidence),
         cost_ns: cost,
         hint: "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change".into(),
     })
@@ -163,6 +163,7 @@ fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &
                 let [before, after] =
                     [row.before, row.after].map(|sum| units::duration(sum.unwrap_or_default().time_ns));
                 format!("{word} {}: {slower:.2} x the time for its bytes, z = {z:.1}; {before} -> {after}", row.unit)
+                    .into()
             })
             .collect(),
         cost_ns: Some(cost),
@@ -190,6 +191,7 @@ fn new_files(result: &Comparison) -> Option<Finding> {
             .take(NAMED_EXAMPLES)
             .map(name("new"))
             .chain(gone.iter().take(NAMED_EXAMPLES).map(name("gone")))
+            .map(Evidence::from)
             .collect(),
         cost_ns: None,
         hint: "if they are the same files under other names, compare with --files that match both".into(),
@@ -198,7 +200,10 @@ fn new_files(result: &Comparison) -> Option<Finding> {
 
 fn changed(result: &Comparison) -> Vec<Finding> {
     let lines = |all: &[super::result::Changed]| {
-        all.iter().take(NAMED_EXAMPLES).map(|one| format!("{}: {} -> {}", one.what, one.before, one.after)).collect()
+        all.iter()
+            .take(NAMED_EXAMPLES)
+            .map(|one| Evidence::from(format!("{}: {} -> {}", one.what, one.before, one.after)))
+            .collect()
     };
     let mut out = Vec::new();
     let mut say = |found: bool, code, severity, title: String, evidence, hint: &str| {

@@ -120,9 +120,11 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
 
 /// Bytes that a job's rows hold, about.
 fn held(done: &Done) -> usize {
-    let findings =
-        done.findings.iter().flat_map(|finding| finding.evidence.iter().chain([&finding.title, &finding.hint]));
-    4096 + findings.map(String::len).sum::<usize>() + done.files.iter().map(JobFile::held).sum::<usize>()
+    let findings = done.findings.iter().flat_map(|finding| {
+        let words = finding.evidence.iter().map(|evidence| evidence.words());
+        words.chain([finding.title.as_str(), finding.hint.as_str()])
+    });
+    4096 + findings.map(str::len).sum::<usize>() + done.files.iter().map(JobFile::held).sum::<usize>()
 }
 
 /// Reads a job; `with_files` if rows for its files are wanted.

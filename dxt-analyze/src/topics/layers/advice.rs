@@ -5,7 +5,7 @@ use super::evidence::severity;
 use super::file_advice;
 use super::in_flight::What;
 use super::result::Layers;
-use crate::findings::{Code, Finding};
+use crate::findings::{Code, Finding, said};
 use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
@@ -60,7 +60,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         code: Code::LOCK_TIME,
         severity: severity(found, locking.time_ns, least),
         title: format!("{} of the time in MPI-IO's reads and writes goes into file locks", percent(locking.time_ns, all.of.time_ns)),
-        evidence,
+        evidence: said(evidence),
         cost_ns: Some(locking.time_ns),
         hint: "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
                write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
@@ -108,7 +108,7 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
         code: Code::LATE_RANKS,
         severity: severity(found, cost, least),
         title: format!("{} of the time in collective calls is waiting for ranks that come late{whom}", percent(all.wait_ns, all.time_ns)),
-        evidence,
+        evidence: said(evidence),
         cost_ns: Some(cost),
         hint: "the time is lost before the I/O: see what the late rank does between two calls (more work than the others, a \
                slow node, I/O of its own) and balance that"
@@ -141,7 +141,7 @@ fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
             "collective calls spend {} of their time, once all ranks have come, in communication",
             percent(all.rest_ns, moving)
         ),
-        evidence: evidence.collect(),
+        evidence: said(evidence),
         cost_ns: Some(cost),
         hint: "larger calls, fewer of them; more aggregators (cb_nodes) or a larger cb_buffer_size make fewer rounds; ranks \
                that write large contiguous parts need no exchange (romio_cb_write=disable)"
@@ -167,10 +167,10 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
             100.0 * alone,
             mpiio.mean
         ),
-        evidence: vec![
+        evidence: said([
             format!("POSIX: {} in flight on average, {} at most", number(posix.mean), posix.max),
             format!("MPI-IO: {} in flight on average, {} at most, of {ranks} ranks", number(mpiio.mean), mpiio.max),
-        ],
+        ]),
         cost_ns: Some(waiting),
         hint: "one rank does the work of all: more aggregators (cb_nodes), a stripe count above 1, no lock on the whole file, \
                and no funnelling of data through one rank"

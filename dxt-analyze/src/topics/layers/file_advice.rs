@@ -4,7 +4,7 @@ use super::amplification::FileRow;
 use super::buffering::BufferingRow;
 use super::evidence::severity;
 use super::result::Layers;
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
@@ -22,13 +22,19 @@ pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     out
 }
 
+/// Evidence about a file.
+fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> {
+    let about = About { file: Some(file.to_owned()), ..About::default() };
+    sentences.into_iter().map(|words| Evidence::of(words, about.clone())).collect()
+}
+
 /// Adds the findings of the first few rows that have one, and says how many more have.
 fn listed<T>(out: &mut Vec<Finding>, rows: &[T], of: impl Fn(&T) -> Option<Finding>) {
     let mut all: Vec<Finding> = rows.iter().filter_map(of).collect();
     let more = all.len().saturating_sub(PER_CODE);
     all.truncate(PER_CODE);
     if let (Some(last), true) = (all.last_mut(), more > 0) {
-        last.evidence.push(format!("and {more} more files"));
+        last.evidence.push(format!("and {more} more files").into());
     }
     out.extend(all);
 }
@@ -75,7 +81,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
             writes.max(reads),
             file.file
         ),
-        evidence,
+        evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
         hint: hint.into(),
     })
@@ -112,7 +118,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
                 if file.stripe_count.is_some() { "stripes" } else { "nodes" },
                 file.file
             ),
-            evidence,
+            evidence: on(&file.file, evidence),
             cost_ns: Some(cost),
             hint: format!(
                 "all ranks wait for the aggregators' system calls: set the hint cb_nodes={wanted} (with Open MPI's own \
@@ -125,7 +131,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         code: Code::AGGREGATORS,
         severity: Severity::Info,
         title: format!("{count} aggregators write the {stripes} stripes of {}", file.file),
-        evidence,
+        evidence: on(&file.file, evidence),
         cost_ns: None,
         hint: format!(
             "aggregators that share a storage target pass its locks around: set cb_nodes={stripes}, or stripe wider"
@@ -165,7 +171,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
             "collective {}s on {} are not buffered: each rank makes its own small requests",
             file.op, file.file
         ),
-        evidence,
+        evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
         hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
     })
@@ -191,13 +197,13 @@ fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Fin
             file.processes,
             file.file
         ),
-        evidence: vec![format!(
+        evidence: on(&file.file, [format!(
             "{} of {} blocking calls are collective; an independent one moves {} on average and takes {}",
             units::count(file.collective_calls),
             units::count(all),
             units::bytes(mean),
             units::duration(cost.checked_div(file.independent.calls).unwrap_or(0))
-        )],
+        )]),
         cost_ns: Some(cost),
         hint: "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE in the \
                transfer property list): aggregators then make few large requests"

@@ -8,7 +8,7 @@ use super::shared_traits::{Population, shared_traits};
 use super::units::stragglers::Straggler;
 use super::units::{UnitGroup, UnitKind, UnitRow, Verdict};
 use super::worst::{Fence, GroupWorst, Slow};
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{Code, Evidence, Finding, Severity};
 use crate::model::{FileLayout, Run};
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
@@ -159,14 +159,15 @@ pub fn operation_findings(
         rows.sort_by_key(|row| (std::cmp::Reverse(row.end_ns - row.start_ns), row.rank, row.start_ns, row.offset));
         let evidence = rows.iter().take(3).map(|row| {
             let place = if row.offset < 0 { String::new() } else { format!("at offset {} ", row.offset) };
-            format!(
+            let words = format!(
                 "rank {} on {}: {} {place}of {} took {}",
                 row.rank,
                 row.node,
                 show::bytes(row.length),
                 row.file,
                 show::duration(row.end_ns - row.start_ns)
-            )
+            );
+            Evidence::of(words, row.about())
         });
         let traits = populations.get(&group.group).map(|population| shared_traits(&group.rows, population, least));
         let beyond = match metric {
@@ -182,7 +183,7 @@ pub fn operation_findings(
                 show::count(group.sample),
                 group.group.title()
             ),
-            evidence: traits.into_iter().flatten().chain(evidence).collect(),
+            evidence: traits.into_iter().flatten().map(Evidence::from).chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
             hint: "what the slow ones share points to the cause: one OST to the file system, one node or rank to its host, one \
                    moment to other jobs or a burst of one's own (`stripes`, `--by node`, `--by ost`)"
@@ -232,13 +233,16 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
                 code,
                 severity: Severity::of_cost(cost, io_ns, least),
                 title: title(row),
-                evidence: vec![format!(
-                    "{} operations, {} in {}, robust score {:.1}, by chance {:.1e}",
-                    show::count(row.operations),
-                    show::bytes(row.bytes),
-                    show::duration(row.time_ns),
-                    row.z.unwrap_or(0.0),
-                    row.p.unwrap_or(1.0)
+                evidence: vec![Evidence::of(
+                    format!(
+                        "{} operations, {} in {}, robust score {:.1}, by chance {:.1e}",
+                        show::count(row.operations),
+                        show::bytes(row.bytes),
+                        show::duration(row.time_ns),
+                        row.z.unwrap_or(0.0),
+                        row.p.unwrap_or(1.0)
+                    ),
+                    row.about(kind),
                 )],
                 cost_ns: Some(cost),
                 hint: hint.into(),
@@ -246,7 +250,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
         }
         let more = group.outliers.saturating_sub((out.len() - first) as u64);
         if let (Some(last), true) = (out.last_mut(), more > 0) {
-            last.evidence.push(format!("and {} more outliers of this kind", show::count(more)));
+            last.evidence.push(format!("and {} more outliers of this kind", show::count(more)).into());
         }
     }
     out

@@ -1,5 +1,6 @@
 //! A slow operation as it is listed.
 
+use crate::findings::About;
 use serde::Serialize;
 
 /// An operation beyond the fence.
@@ -27,4 +28,22 @@ pub struct OutlierRow {
     pub stripe: Option<u64>,
     /// Storage target of that stripe, if known.
     pub ost: Option<u32>,
+}
+
+impl OutlierRow {
+    /// What evidence of it is about.
+    #[must_use]
+    pub fn about(&self) -> About {
+        About {
+            rank: (self.rank >= 0).then_some(self.rank),
+            node: Some(self.node.clone()),
+            ost: self.ost,
+            file: Some(self.file.clone()),
+            offset: u64::try_from(self.offset).ok(),
+            span_ns: Some((self.start_ns, self.end_ns)),
+            calls: Some(1),
+            bytes: Some(self.length),
+            time_ns: Some(self.end_ns.saturating_sub(self.start_ns)),
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::pace::PacePart;
 use super::parts::{FilePart, StripePart, Stripes};
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::model::LayoutOrigin;
 use crate::shared::ratio::share;
 use crate::text::units;
@@ -110,7 +110,7 @@ pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
         let mut found: Vec<Finding> =
             files.into_iter().take(PER_CODE).map(|file| one(code, file, io_ns, least)).collect();
         if let (Some(last), true) = (found.last_mut(), more > 0) {
-            last.evidence.push(format!("and the same for {more} more files"));
+            last.evidence.push(format!("and the same for {more} more files").into());
         }
         out.extend(found);
     }
@@ -131,12 +131,12 @@ fn pace_words(part: &PacePart) -> String {
     )
 }
 
-fn shared_words(stripe: &StripePart, unit: &str) -> String {
+fn shared(file: &str, stripe: &StripePart, unit: &str) -> Evidence {
     let nodes = match stripe.node_count {
         0 => "one node".into(),
         count => format!("{count} nodes, {}", stripe.nodes.join(", ")),
     };
-    format!(
+    let words = format!(
         "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}; {nodes}) at overlapping times, {}",
         stripe.stripe,
         stripe.start,
@@ -145,7 +145,16 @@ fn shared_words(stripe: &StripePart, unit: &str) -> String {
         stripe.process_count,
         stripe.ranks.join(", "),
         units::duration(stripe.time_ns)
-    )
+    );
+    let about = About {
+        ost: stripe.ost,
+        file: Some(file.to_owned()),
+        offset: Some(stripe.start),
+        calls: Some(stripe.writes),
+        time_ns: Some(stripe.time_ns),
+        ..About::default()
+    };
+    Evidence::of(words, about)
 }
 
 fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
@@ -154,7 +163,8 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     let (all, unit) = (file.placed(), if guess { "block (a guess)" } else { "stripe" });
     let mut cost_ns = None;
     let mut severity = if guess { Severity::Info } else { Severity::Warn };
-    let (title, evidence) = match code {
+    let about = || About { file: Some(file.file.clone()), ..About::default() };
+    let (title, evidence): (String, Vec<Evidence>) = match code {
         code if [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&code) => {
             let between = code == Code::FALSE_SHARING;
             let sharing = &file.sharing;
@@ -174,7 +184,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             let mut shown: Vec<&StripePart> =
                 file.stripes.iter().filter(|stripe| (stripe.node_count > 0) == between).collect();
             shown.sort_by_key(|stripe| (std::cmp::Reverse(stripe.time_ns), stripe.start));
-            (title, shown.into_iter().take(4).map(|stripe| shared_words(stripe, unit)).collect())
+            (title, shown.into_iter().take(4).map(|stripe| shared(&file.file, stripe, unit)).collect())
         }
         code if code == Code::CROSSING => (
             format!(
@@ -182,18 +192,23 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 share(file.crossing_needlessly, all) * 100.0,
                 file.file
             ),
-            vec![format!(
-                "{} of {} operations; {unit} size {}, longest operation {}",
-                units::count(file.crossing_needlessly),
-                units::count(all),
-                units::bytes(stripe),
-                units::bytes(file.max_length)
+            vec![Evidence::of(
+                format!(
+                    "{} of {} operations; {unit} size {}, longest operation {}",
+                    units::count(file.crossing_needlessly),
+                    units::count(all),
+                    units::bytes(stripe),
+                    units::bytes(file.max_length)
+                ),
+                about(),
             )],
         ),
         code if code == Code::IMBALANCE => {
             let busiest = file.targets.iter().filter(|target| target.ost.is_some()).max_by_key(|target| target.bytes);
-            let evidence = busiest
-                .map(|target| format!("OST {} got {}", target.ost.unwrap_or_default(), units::bytes(target.bytes)));
+            let evidence = busiest.map(|target| {
+                let words = format!("OST {} got {}", target.ost.unwrap_or_default(), units::bytes(target.bytes));
+                Evidence::of(words, About { ost: target.ost, bytes: Some(target.bytes), ..about() })
+            });
             let ratio = file.imbalance.unwrap_or(1.0);
             let title = format!("the busiest OST of {} gets {ratio:.1} times the mean", file.file);
             (title, evidence.into_iter().collect())
@@ -218,7 +233,13 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 units::bytes(stripe)
             );
             let clear = file.alignment_cost.iter().filter(|part| part.is_clear).take(4);
-            (title, std::iter::once(evidence).chain(clear.map(pace_words)).collect())
+            (
+                title,
+                std::iter::once(evidence)
+                    .chain(clear.map(pace_words))
+                    .map(|words| Evidence::of(words, about()))
+                    .collect(),
+            )
         }
     };
     let hint = match code {

@@ -14,6 +14,7 @@
 use super::UnitKind;
 use super::windows::Windows;
 use super::work::{Grouped, UnitWork, WHOLE};
+use crate::findings::About;
 use crate::model::Run;
 use crate::shared::groups::Group;
 use crate::shared::stats::{Robust, Scale, benjamini_hochberg, median, upper_tail_t};
@@ -45,6 +46,24 @@ pub struct UnitRow {
     pub extra_ns: i64,
     /// Whether it is an outlier.
     pub outlier: bool,
+}
+
+impl UnitRow {
+    /// What evidence of a unit of `kind` is about.
+    #[must_use]
+    pub fn about(&self, kind: UnitKind) -> About {
+        let name = |wanted: UnitKind| (kind == wanted).then(|| self.unit.clone());
+        About {
+            rank: name(UnitKind::Rank).and_then(|rank| rank.parse().ok()),
+            node: name(UnitKind::Node),
+            ost: name(UnitKind::Target).and_then(|ost| ost.parse().ok()),
+            file: name(UnitKind::File),
+            calls: Some(self.operations),
+            bytes: Some(self.bytes),
+            time_ns: Some(self.time_ns),
+            ..About::default()
+        }
+    }
 }
 
 /// What can be said of a group.

@@ -1,0 +1,72 @@
+//! What a finding rests on.
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// A sentence, and what it is about: so that a program need not read English to learn which rank, target or place is meant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    words: String,
+    /// What it is about.
+    pub about: About,
+}
+
+/// What has a name or a number. Times are ns since the job's start, amounts ns and bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// Rank.
+    pub rank: Option<i32>,
+    /// Host name.
+    pub node: Option<String>,
+    /// Storage target.
+    pub ost: Option<u32>,
+    /// File.
+    pub file: Option<String>,
+    /// Byte of the file where it begins.
+    pub offset: Option<u64>,
+    /// Beginning and end.
+    pub span_ns: Option<(u64, u64)>,
+    /// How many calls.
+    pub calls: Option<u64>,
+    /// How many bytes.
+    pub bytes: Option<u64>,
+    /// How long they took.
+    pub time_ns: Option<u64>,
+}
+
+impl Evidence {
+    /// A sentence and what it is about.
+    #[must_use]
+    pub fn of(words: String, about: About) -> Self {
+        Self { words, about }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+impl<T: Into<String>> From<T> for Evidence {
+    fn from(words: T) -> Self {
+        Self { words: words.into(), about: About::default() }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.words)
+    }
+}
+
+impl Serialize for Evidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.words)
+    }
+}
+
+/// Evidence of sentences alone.
+pub fn said<T: Into<Evidence>>(sentences: impl IntoIterator<Item = T>) -> Vec<Evidence> {
+    sentences.into_iter().map(Into::into).collect()
+}

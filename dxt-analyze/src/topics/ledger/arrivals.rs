@@ -1,0 +1,135 @@
+//! How long each process waited in collective calls of MPI-IO for the last rank to come: the k-th collective call of each rank on a file
+//! belongs to the k-th of every other, as [`crate::topics::layers::collectives`] has it. Who had left before the last one came did not
+//! wait for it.
+
+use crate::limits::FOLLOWED_ARRIVALS;
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+use crate::shared::followed::{Followed, Value};
+use crate::topics::layers::collectives::Key;
+use crate::topics::layers::parts::Form;
+use rustc_hash::FxHashMap;
+use trace_format::frame::BlockHead;
+use trace_format::op::Layer;
+
+/// Calls of one collective operation: process, start and end, ns since the job's start.
+#[derive(Clone, Debug)]
+struct Calls(Vec<(u32, u64, u64)>);
+
+impl Value for Calls {
+    fn join(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+}
+
+/// The analysis.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    /// By process and stream: file and operation of collective calls.
+    collective: Vec<Vec<Option<(u32, u16)>>>,
+    /// Operations that are followed.
+    limit: usize,
+}
+
+impl Arrivals {
+    /// Of `run`. Of a part of it in time nothing is known: some calls may lie outside.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        let of = |process: &crate::model::Process| -> Vec<Option<(u32, u16)>> {
+            let key = |stream: &crate::model::Stream| {
+                let op = run.op(stream);
+                let is =
+                    op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective && run.window.is_none();
+                is.then_some((stream.file, stream.op))
+            };
+            let all: Vec<_> = process.streams.iter().map(key).collect();
+            if all.iter().any(Option::is_some) { all } else { Vec::new() }
+        };
+        Self {
+            collective: run.processes.iter().map(of).collect(),
+            limit: FOLLOWED_ARRIVALS / run.processes.len().max(1),
+        }
+    }
+
+    fn of(&self, process: u32) -> &[Option<(u32, u16)>] {
+        self.collective.get(process as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What a thread of the analyzer keeps.
+#[derive(Debug)]
+pub struct Partial {
+    calls: Followed<Key, Calls>,
+    process: u32,
+    /// Collective calls so far of the process that is being read, by file and operation.
+    numbers: FxHashMap<(u32, u16), u64>,
+}
+
+/// Waiting of each process, ns; an estimate if not all operations were followed.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    /// By process.
+    pub by_process: FxHashMap<u32, u64>,
+    /// One operation in how many was followed.
+    pub one_in: u64,
+}
+
+impl Partial {
+    /// What all of it comes to.
+    #[must_use]
+    pub fn waits(self) -> Waits {
+        let one_in = self.calls.one_in();
+        let mut by_process: FxHashMap<u32, u64> = FxHashMap::default();
+        for (_, Calls(calls)) in self.calls.iter() {
+            let last = calls.iter().map(|(_, start, _)| *start).max().unwrap_or_default();
+            for (process, start, end) in calls {
+                if *end >= last {
+                    let sum = by_process.entry(*process).or_default();
+                    *sum = sum.saturating_add((last - start).saturating_mul(one_in));
+                }
+            }
+        }
+        Waits { by_process, one_in }
+    }
+}
+
+impl Analysis for Arrivals {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial { calls: Followed::with_limit(self.limit), process: u32::MAX, numbers: FxHashMap::default() }
+    }
+
+    fn wants(&self, _run: &Run, process: u32, _head: &BlockHead) -> bool {
+        !self.of(process).is_empty()
+    }
+
+    fn ordered(&self) -> bool {
+        self.collective.iter().any(|streams| !streams.is_empty())
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let collective = self.of(block.number);
+        if collective.is_empty() {
+            return;
+        }
+        if partial.process != block.number {
+            (partial.process, partial.numbers) = (block.number, FxHashMap::default());
+        }
+        let shift = block.process.shift_ns;
+        for row in block.rows() {
+            let Some(&Some((file, op))) = collective.get(row.stream as usize) else { continue };
+            let number = partial.numbers.entry((file, op)).or_default();
+            let key = Key { file, op, number: *number };
+            *number += 1;
+            if partial.calls.follows(key) {
+                let call = (block.number, row.start.saturating_add(shift), row.end.saturating_add(shift));
+                partial.calls.add(key, Calls(vec![call]));
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        into.calls.merge(other.calls);
+    }
+}

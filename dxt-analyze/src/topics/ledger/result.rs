@@ -1,0 +1,176 @@
+//! The ledger of each process, and the job's as their sum.
+
+use super::arrivals::Waits;
+use super::busy::{Times, keeps_its_thread};
+use super::parts::Parts;
+use crate::model::{Process, Run, Within};
+use crate::scan::Lost;
+use crate::shared::completeness::Completeness;
+use crate::shared::totals::StreamTotal;
+use serde::Serialize;
+use std::cmp::Reverse;
+use trace_format::op::{Layer, OpClass};
+
+/// A process's time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProcessRow {
+    /// Rank, or -1.
+    pub rank: i32,
+    /// Host name.
+    pub node: String,
+    /// Process id.
+    pub pid: u32,
+    /// Processes that it stands for: more than one if ranks were reduced to one record.
+    pub processes: u64,
+    /// How long it ran, ns, summed over those.
+    pub run_ns: u64,
+    /// The time divided.
+    #[serde(flatten)]
+    pub parts: Parts,
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ledger {
+    /// From the earliest start to the last end, ns.
+    pub run_ns: u64,
+    /// Processes whose time it is; of ranks of which nothing is on record but that they were, the time is without I/O.
+    pub processes: u64,
+    /// Time of all of them divided.
+    pub job: Parts,
+    /// Share of it in calls.
+    pub io_share: f64,
+    /// Whether waiting for the last rank is told apart: not without single calls.
+    pub knows_waiting: bool,
+    /// Whether what MPI-IO and HDF5 do inside their calls is told apart: not in logs of libraries that are counted by themselves.
+    pub knows_inside: bool,
+    /// Waiting is of one collective operation in so many.
+    pub followed_one_in: u64,
+    /// Time of nonblocking and split operations, which go on while the program does: in no part.
+    pub background_ns: u64,
+    /// Processes, those with most time in calls first.
+    pub rows: Vec<ProcessRow>,
+    /// What is missing.
+    pub missing: Completeness,
+}
+
+/// Sums of a process over its streams.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    parts: Parts,
+    /// Blocking calls of MPI-IO and HDF5.
+    library_ns: u64,
+    /// System calls inside of calls of MPI-IO and HDF5.
+    inside_ns: u64,
+    background_ns: u64,
+}
+
+fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
+    let mut out = vec![Sums::default(); run.processes.len()];
+    for total in totals {
+        let Some((process, sums)) = run.processes.get(total.process as usize).zip(out.get_mut(total.process as usize))
+        else {
+            continue;
+        };
+        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let op = run.op(stream);
+        let is_library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
+        let into = match stream.within() {
+            Within::Overview => continue,
+            Within::Mpiio | Within::Hdf5 if is_library => continue,
+            Within::Mpiio | Within::Hdf5 => &mut sums.inside_ns,
+            Within::Nothing if !keeps_its_thread(run, stream) => &mut sums.background_ns,
+            Within::Nothing if is_library => &mut sums.library_ns,
+            Within::Nothing => match op.class {
+                Some(OpClass::Read) => &mut sums.parts.read_ns,
+                Some(OpClass::Write) => &mut sums.parts.write_ns,
+                Some(OpClass::Sync) => &mut sums.parts.sync_ns,
+                Some(OpClass::Lock | OpClass::Unlock) => &mut sums.parts.lock_ns,
+                _ => &mut sums.parts.metadata_ns,
+            },
+        };
+        *into = into.saturating_add(total.all.duration);
+    }
+    out
+}
+
+impl Sums {
+    /// The parts in calls; those within MPI-IO and HDF5 are at most what these calls took.
+    fn divided(&self, waiting_ns: u64) -> Parts {
+        let mut parts = self.parts;
+        parts.system_ns = self.inside_ns.min(self.library_ns);
+        parts.waiting_ns = waiting_ns.min(self.library_ns - parts.system_ns);
+        parts.library_ns = self.library_ns - parts.system_ns - parts.waiting_ns;
+        parts
+    }
+}
+
+/// How long a process ran, ns.
+fn lifetime(process: &Process, last_ns: u64) -> u64 {
+    process.end_ns.max(last_ns).saturating_sub(process.shift_ns)
+}
+
+impl Ledger {
+    /// Of `totals`, with what the threads of processes with several were `busy` and how they waited.
+    #[must_use]
+    pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
+        let mut last = vec![0_u64; run.processes.len()];
+        for total in totals {
+            let process = run.processes.get(total.process as usize);
+            if let (Some(process), Some(last)) = (process, last.get_mut(total.process as usize)) {
+                *last = (*last).max(process.shift_ns.saturating_add(total.all.last_end));
+            }
+        }
+        let ends = run.processes.iter().zip(&last).map(|(process, last)| process.end_ns.max(*last));
+        let run_ns = ends.max().unwrap_or_default();
+        let sums = sums(run, totals);
+        let reduced = run.reduced_ranks();
+        let mut rows: Vec<ProcessRow> = Vec::with_capacity(sums.len());
+        for (((number, process), sums), last) in (0..).zip(&run.processes).zip(&sums).zip(&last) {
+            let waiting = waits.by_process.get(&number).copied().unwrap_or_default();
+            let parts = sums.divided(waiting);
+            // A record of all ranks is of the same ranks that have rows of their own: its time in calls is theirs too, its life is not.
+            let stands_for = if process.reduction.is_none() { 1 } else { u64::from(process.reduction.ranks) };
+            let life = lifetime(process, *last);
+            let total = life.saturating_mul(stands_for);
+            let in_calls = busy.get(&number).copied().unwrap_or(u64::MAX);
+            rows.push(ProcessRow {
+                rank: process.rank,
+                node: run.node(process).to_owned(),
+                pid: process.pid,
+                processes: stands_for,
+                run_ns: total,
+                parts: parts.within(total, in_calls),
+            });
+        }
+        let known = if run.was_log() { run.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks)) } else { 0 };
+        let processes = run.process_count().max(known);
+        let (mut job, mut lives) = (Parts::default(), 0_u64);
+        for (row, process) in rows.iter().zip(&run.processes) {
+            job.add(&Parts { no_io_ns: 0, ..row.parts });
+            if process.reduction.is_none() {
+                lives = lives.saturating_add(row.run_ns);
+            }
+        }
+        // Ranks without a row of their own: those that only the record of all ranks has, and those that did nothing.
+        let single =
+            rows.len() as u64 - run.processes.iter().filter(|process| !process.reduction.is_none()).count() as u64;
+        let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
+        let job = job.within(total, u64::MAX);
+        let background = sums.iter().fold(0_u64, |sum, one| sum.saturating_add(one.background_ns));
+        let overview = run.processes.iter().flat_map(|process| &process.streams).any(|stream| stream.overview);
+        rows.sort_by_key(|row| (Reverse(row.parts.io_ns()), row.rank, row.pid));
+        Self {
+            run_ns,
+            processes: processes.max(reduced),
+            job,
+            io_share: job.io_share(),
+            knows_waiting: run.segments() > 0 && run.window.is_none(),
+            knows_inside: !overview,
+            followed_one_in: waits.one_in.max(1),
+            background_ns: background,
+            rows,
+            missing: Completeness::of(run, lost),
+        }
+    }
+}

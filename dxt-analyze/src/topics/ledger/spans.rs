@@ -1,0 +1,97 @@
+//! A set of disjoint spans of time, bounded in number.
+
+/// Disjoint spans, none touching the next, in order. At most `limit`: beyond it the smallest gaps are closed, and how much time that added is
+/// known.
+#[derive(Clone, Debug)]
+pub struct Spans {
+    spans: Vec<(u64, u64)>,
+    /// Spans that were added since they were last put in order.
+    unsorted: usize,
+    limit: usize,
+    closed_ns: u64,
+}
+
+impl Spans {
+    /// None yet; at most `limit` are kept.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Self {
+        Self { spans: Vec::new(), unsorted: 0, limit: limit.max(1), closed_ns: 0 }
+    }
+
+    /// Adds `start..end`.
+    #[inline]
+    pub fn add(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        // One call after another, or inside the last.
+        if let Some(last) = self.spans.last_mut().filter(|last| start >= last.0 && start <= last.1) {
+            last.1 = last.1.max(end);
+            return;
+        }
+        self.spans.push((start, end));
+        self.unsorted += 1;
+        if self.unsorted > self.limit {
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        self.unsorted = 0;
+        self.spans.sort_unstable();
+        let mut kept: Vec<(u64, u64)> = Vec::with_capacity(self.spans.len());
+        for &(start, end) in &self.spans {
+            match kept.last_mut().filter(|last| start <= last.1) {
+                Some(last) => last.1 = last.1.max(end),
+                None => kept.push((start, end)),
+            }
+        }
+        if kept.len() > self.limit {
+            let mut gaps: Vec<u64> = kept.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
+            let too_many = kept.len() - self.limit;
+            let (_, &mut least, _) = gaps.select_nth_unstable(too_many - 1);
+            let mut fewer: Vec<(u64, u64)> = Vec::with_capacity(self.limit);
+            for (start, end) in kept {
+                match fewer.last_mut().filter(|last: &&mut (u64, u64)| start - last.1 <= least) {
+                    Some(last) => {
+                        self.closed_ns = self.closed_ns.saturating_add(start - last.1);
+                        last.1 = end;
+                    }
+                    None => fewer.push((start, end)),
+                }
+            }
+            kept = fewer;
+        }
+        self.spans = kept;
+    }
+
+    /// Time in any of them, ns, and how much of it, at most, is gaps that were closed.
+    #[must_use]
+    pub fn time(mut self) -> (u64, u64) {
+        self.settle();
+        (self.spans.iter().map(|(start, end)| end - start).sum(), self.closed_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn time_of(spans: &[(u64, u64)], limit: usize) -> (u64, u64) {
+        let mut set = Spans::with_limit(limit);
+        spans.iter().for_each(|&(start, end)| set.add(start, end));
+        set.time()
+    }
+
+    proptest! {
+        #[test]
+        fn time_is_that_of_the_union(spans in prop::collection::vec((0_u64..200, 0_u64..30), 0..60), limit in 1_usize..8) {
+            let spans: Vec<(u64, u64)> = spans.into_iter().map(|(start, length)| (start, start + length)).collect();
+            let exact = (0..300).filter(|at| spans.iter().any(|(start, end)| (start..end).contains(&at))).count() as u64;
+            prop_assert_eq!(time_of(&spans, 1000), (exact, 0));
+            let (time, closed) = time_of(&spans, limit);
+            prop_assert!(time >= exact && time - exact <= closed);
+        }
+    }
+}

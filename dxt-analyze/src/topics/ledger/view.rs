@@ -1,0 +1,179 @@
+//! `ledger`: one pass, and how it looks.
+
+use super::args::{Args, Options};
+use super::arrivals::Arrivals;
+use super::busy::Busy;
+use super::result::{Ledger, ProcessRow};
+use crate::findings::Finding;
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::scan::{scan, together};
+use crate::shared::ratio::share;
+use crate::shared::totals::{Totals, with_missing};
+use crate::text::units;
+use crate::topics::Outcome;
+use anyhow::Result;
+use serde::Serialize;
+
+together!(
+    /// What the verb wants of its pass.
+    Reading, Partials { totals, busy, arrivals }
+);
+
+/// The result and how much of it to show.
+#[derive(Clone, Debug, Serialize)]
+pub struct LedgerReport {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Ledger,
+    /// Processes that a table shows.
+    #[serde(skip)]
+    pub top: usize,
+    /// Findings: of the trace itself.
+    pub findings: Vec<Finding>,
+}
+
+impl LedgerReport {
+    pub(crate) fn of(result: Ledger, top: usize) -> Self {
+        Self { findings: result.missing.findings(), result, top }
+    }
+}
+
+/// Loads and divides.
+///
+/// # Errors
+/// If nothing can be loaded.
+pub fn ledger(args: &Args) -> Result<LedgerReport> {
+    let run = crate::session::open(&args.inputs)?;
+    Ok(ledger_of(&run, &args.options))
+}
+
+/// Divides the time of a run that is loaded.
+#[must_use]
+pub fn ledger_of(run: &Run, options: &Options) -> LedgerReport {
+    let bar = Bar::new(run.segments(), "ledger");
+    let reading = Reading { totals: Totals, busy: Busy::new(run), arrivals: Arrivals::new(run) };
+    let (partials, lost) = scan(run, &reading, &bar);
+    drop(bar);
+    let totals = with_missing(run, partials.totals);
+    let (busy, waits) = (partials.busy.times(), partials.arrivals.waits());
+    LedgerReport::of(Ledger::of(run, &totals, &busy, &waits, &lost), options.top)
+}
+
+impl Outcome for LedgerReport {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.result.missing.complete
+    }
+}
+
+/// The ledger in a sentence: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
+#[must_use]
+pub fn lead(ledger: &Ledger) -> String {
+    let each = |ns: u64| units::duration(ns / ledger.processes.max(1));
+    let whose = if ledger.processes == 1 { "" } else { ", the mean over processes" };
+    format!(
+        "I/O takes {:.1} % of the run time ({} of {}{whose})",
+        ledger.io_share * 100.0,
+        each(ledger.job.io_ns()),
+        each(ledger.job.total_ns())
+    )
+}
+
+impl Report for LedgerReport {
+    fn view(&self) -> View {
+        let result = &self.result;
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
+        parts.push(Part::Lines(vec![lead(result)]));
+        parts.push(Part::Table(job_table(result)));
+        parts.push(Part::Table(process_table(&result.rows, self.top)));
+        let remarks = remarks(result);
+        parts.extend((!remarks.is_empty()).then_some(Part::Lines(remarks)));
+        parts.push(Part::Findings(self.findings.clone()));
+        parts.extend(result.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+fn remarks(ledger: &Ledger) -> Vec<String> {
+    let mut out = Vec::new();
+    if ledger.background_ns > 0 {
+        out.push(format!(
+            "nonblocking and split operations, which go on while the program does, are in no part: {} in all",
+            units::duration(ledger.background_ns)
+        ));
+    }
+    if ledger.job.library_ns > 0 && !ledger.knows_waiting {
+        out.push("waiting for the last rank is part of `in neither`: single calls are not on record".into());
+    }
+    if ledger.followed_one_in > 1 {
+        out.push(format!("waiting is estimated from 1 in {} collective operations", ledger.followed_one_in));
+    }
+    if !ledger.knows_inside {
+        out.push(
+            "calls of HDF5 and PnetCDF are left out: the log has what they did inside as if the program had".into(),
+        );
+    }
+    out
+}
+
+fn job_table(ledger: &Ledger) -> Table {
+    let total = ledger.job.total_ns();
+    let rows = ledger.job.named().into_iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| {
+        let each = ns / ledger.processes.max(1);
+        vec![Cell::Text(name.into()), Cell::Duration(each), Cell::Share(share(ns, total)), Cell::Duration(ns)]
+    });
+    Table {
+        name: "ledger",
+        title: "Where the run time went".into(),
+        columns: vec![("Part", "part"), ("Per process", "mean_s"), ("Share", "share"), ("All processes", "time_s")],
+        rows: rows.collect(),
+        most: usize::MAX,
+    }
+}
+
+fn process_table(rows: &[ProcessRow], top: usize) -> Table {
+    let row = |row: &ProcessRow| {
+        let parts = &row.parts;
+        vec![
+            if row.rank >= 0 { Cell::Number(row.rank.into()) } else { Cell::None },
+            Cell::Text(row.node.clone()),
+            Cell::Count(row.pid.into()),
+            Cell::Duration(row.run_ns),
+            Cell::Share(parts.io_share()),
+            Cell::Duration(parts.read_ns),
+            Cell::Duration(parts.write_ns),
+            Cell::Duration(parts.metadata_ns),
+            Cell::Duration(parts.sync_ns),
+            Cell::Duration(parts.lock_ns),
+            Cell::Duration(parts.waiting_ns),
+            Cell::Duration(parts.system_ns),
+            Cell::Duration(parts.library_ns),
+        ]
+    };
+    Table {
+        name: "processes",
+        title: "Processes".into(),
+        columns: vec![
+            ("Rank", "rank"),
+            ("Node", "node"),
+            ("", "pid"),
+            ("Ran", "run_s"),
+            ("In I/O", "io_share"),
+            ("Reads", "read_s"),
+            ("Writes", "write_s"),
+            ("Metadata", "metadata_s"),
+            ("Syncs", "sync_s"),
+            ("Locks", "lock_s"),
+            ("Waiting", "waiting_s"),
+            ("System", "system_s"),
+            ("Neither", "library_s"),
+        ],
+        rows: rows.iter().map(row).collect(),
+        most: top,
+    }
+}

@@ -1,0 +1,107 @@
+//! `ledger` on traces whose every call is known: the parts sum up to the time of all processes, and each is what it must be.
+
+mod common;
+
+use common::{Builder, job, json, op, process, put, trace};
+use serde_json::Value;
+use trace_format::meta::{ThreadDef, stream_flags};
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::segment::{Segment, StreamId};
+
+const SYNC: u16 = 20;
+const LOCK: u16 = 21;
+const IWRITE: u16 = 23;
+const NESTED: u8 = stream_flags::NESTED;
+const FILE: &str = "/scratch/shared";
+const MS: u64 = 1_000_000;
+
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn ledger(mut processes: Vec<Builder>, run_ms: u64) -> Value {
+    let mut job = job("ledger", processes.len() as u32);
+    let def = |code, layer, class, mode, name: &str| OpDef { code, layer, class, mode, name: name.into() };
+    job.ops.extend([
+        def(SYNC, Layer::Posix, OpClass::Sync, OpMode::Plain, "fsync"),
+        def(LOCK, Layer::Posix, OpClass::Lock, OpMode::Plain, "lock"),
+        def(IWRITE, Layer::Mpiio, OpClass::Write, OpMode::Nonblocking, "write"),
+    ]);
+    processes.iter_mut().for_each(|process| process.process.info.end_ns = run_ms * MS);
+    let folder = tempfile::tempdir().unwrap();
+    let found = json(&["ledger", "--format", "json", &put(folder.path(), "a.dxt", &trace(&job, processes))], 0);
+    for row in found["rows"].as_array().unwrap().iter().chain([&found["job"]]) {
+        let parts = row.as_object().unwrap().iter().filter(|(name, _)| PARTS.contains(&name.as_str()));
+        let sum: u64 = parts.map(|(_, ns)| ns.as_u64().unwrap()).sum();
+        let whole = row["run_ns"].as_u64().unwrap_or(run_ms * MS * found["processes"].as_u64().unwrap());
+        assert_eq!(sum, whole, "{row}");
+    }
+    found
+}
+
+const PARTS: [&str; 9] =
+    ["no_io_ns", "read_ns", "write_ns", "metadata_ns", "sync_ns", "lock_ns", "waiting_ns", "system_ns", "library_ns"];
+
+/// The parts that are not 0, in ms.
+fn parts(row: &Value) -> Vec<(&str, u64)> {
+    let part = |name: &&'static str| (*name, row[*name].as_u64().unwrap_or_default() / MS);
+    PARTS.iter().map(part).filter(|(_, ms)| *ms > 0).collect()
+}
+
+fn row(found: &Value, rank: i64) -> &Value {
+    static NONE: Value = Value::Null;
+    found["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["rank"] == rank)).unwrap_or(&NONE)
+}
+
+#[test]
+fn each_call_of_the_program_is_in_one_part() {
+    let mut one = process(0, "n");
+    one.add(FILE, op::POSIX_OPEN, 0, -1, 0, MS, 3 * MS);
+    one.add(FILE, op::POSIX_READ, 0, 0, 100, 10 * MS, 15 * MS);
+    one.add(FILE, op::POSIX_WRITE, 0, 0, 100, 20 * MS, 30 * MS);
+    one.add(FILE, SYNC, 0, -1, 0, 30 * MS, 50 * MS);
+    one.add(FILE, LOCK, 0, 0, 1, 60 * MS, 61 * MS);
+    let found = ledger(vec![one], 100);
+    let expected =
+        [("no_io_ns", 62), ("read_ns", 5), ("write_ns", 10), ("metadata_ns", 2), ("sync_ns", 20), ("lock_ns", 1)];
+    assert_eq!(parts(row(&found, 0)), expected);
+    assert_eq!(parts(&found["job"]), expected);
+    assert_eq!(found["io_share"], 0.38);
+}
+
+#[test]
+fn a_collective_call_is_waiting_then_system_calls_then_the_rest() {
+    let ranks = (0..4_u64).map(|rank| {
+        let mut one = process(rank as i32, "n");
+        // The last rank comes 40 ms after the first; rank 0 writes for all.
+        let start = 10 + if rank == 3 { 40 } else { 0 };
+        if rank == 0 {
+            one.add(FILE, op::POSIX_WRITE, NESTED, 0, 400, 52 * MS, 72 * MS);
+        }
+        one.add(FILE, op::MPIIO_WRITE_ALL, 0, 0, 100, start * MS, 80 * MS);
+        one
+    });
+    let found = ledger(ranks.collect(), 100);
+    assert_eq!(parts(row(&found, 0)), [("no_io_ns", 30), ("waiting_ns", 40), ("system_ns", 20), ("library_ns", 10)]);
+    assert_eq!(parts(row(&found, 1)), [("no_io_ns", 30), ("waiting_ns", 40), ("library_ns", 30)]);
+    assert_eq!(parts(row(&found, 3)), [("no_io_ns", 70), ("library_ns", 30)]);
+    assert_eq!(parts(&found["job"]), [("no_io_ns", 160), ("waiting_ns", 120), ("system_ns", 20), ("library_ns", 100)]);
+}
+
+#[test]
+fn threads_that_read_at_once_take_the_time_once() {
+    let mut one = process(0, "n");
+    one.add(FILE, op::POSIX_READ, 0, 0, 100, 0, 40 * MS);
+    let stream = StreamId(one.stream(FILE, op::POSIX_READ, 0));
+    one.process.threads.push(ThreadDef { index: 1, tid: 77 });
+    one.threads.push((1, vec![Segment::new(stream, 0, 100, 20 * MS, 60 * MS)]));
+    let found = ledger(vec![one], 100);
+    assert_eq!(parts(row(&found, 0)), [("no_io_ns", 40), ("read_ns", 60)]);
+}
+
+#[test]
+fn what_goes_on_in_the_background_is_in_no_part() {
+    let mut one = process(0, "n");
+    one.add(FILE, IWRITE, 0, 0, 100, 10 * MS, 90 * MS);
+    one.add(FILE, op::POSIX_WRITE, 0, 0, 100, 91 * MS, 93 * MS);
+    let found = ledger(vec![one], 100);
+    assert_eq!(parts(row(&found, 0)), [("no_io_ns", 98), ("write_ns", 2)]);
+    assert_eq!(found["background_ns"], 80 * MS);
+}
