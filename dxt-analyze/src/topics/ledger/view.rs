@@ -15,6 +15,7 @@ use crate::text::units;
 use crate::topics::Outcome;
 use anyhow::Result;
 use serde::Serialize;
+use std::cmp::Reverse;
 
 together!(
     /// What the verb wants of its pass.
@@ -71,16 +72,27 @@ impl Outcome for LedgerReport {
     }
 }
 
+/// How much larger a process's share in I/O is than the mean to be named, as a share of the run time.
+const FAR_ABOVE: f64 = 0.1;
+
 /// The ledger in a sentence: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
 #[must_use]
 pub fn lead(ledger: &Ledger) -> String {
     let each = |ns: u64| units::duration(ns / ledger.processes.max(1));
     let whose = if ledger.processes == 1 { "" } else { ", the mean over processes" };
+    // One that is in I/O for much longer than the others may decide how long the job runs.
+    let slowest =
+        ledger.rows.iter().filter(|row| row.processes == 1).max_by_key(|row| (row.parts.io_ns(), Reverse(row.rank)));
+    let slowest = slowest.filter(|row| row.parts.io_share() >= ledger.io_share + FAR_ABOVE).map(|row| {
+        let who = if row.rank >= 0 { format!("rank {}", row.rank) } else { format!("pid {}", row.pid) };
+        format!("; {who}: {:.1} %", row.parts.io_share() * 100.0)
+    });
     format!(
-        "I/O takes {:.1} % of the run time ({} of {}{whose})",
+        "I/O takes {:.1} % of the run time ({} of {}{whose}{})",
         ledger.io_share * 100.0,
         each(ledger.job.io_ns()),
-        each(ledger.job.total_ns())
+        each(ledger.job.total_ns()),
+        slowest.unwrap_or_default()
     )
 }
 
@@ -141,7 +153,7 @@ fn process_table(rows: &[ProcessRow], top: usize) -> Table {
         let parts = &row.parts;
         vec![
             if row.rank >= 0 { Cell::Number(row.rank.into()) } else { Cell::None },
-            Cell::Text(row.node.clone()),
+            Cell::Text(if row.processes > 1 { format!("{} ranks together", row.processes) } else { row.node.clone() }),
             Cell::Count(row.pid.into()),
             Cell::Duration(row.run_ns),
             Cell::Share(parts.io_share()),
