@@ -1,6 +1,6 @@
 //! The codes of findings and what each means. A code never changes its meaning; new meanings get new codes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What `explain` prints of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,7 +20,7 @@ pub struct Explanation {
 macro_rules! codes {
     ($($variant:ident = $code:literal, $meaning:literal, $computed:literal, $remedy:literal, $source:literal;)+) => {
         /// Stable codes. T: the trace itself; O: outliers; S: stripes; L: layers; C: checks; D: two runs compared.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Code {
             $(#[doc = $meaning] #[serde(rename = $code)] $variant,)+
         }

@@ -13,6 +13,8 @@ mod sums_tables;
 mod tables;
 mod users;
 pub mod view;
+mod worker;
+mod workers;
 
 pub use files::{FILE_SIZES, JobFile, Sharing, SizeSum, Tally, files, tally};
 pub use interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
@@ -22,3 +24,12 @@ pub use result::{
 };
 pub use share::{ShareOfTime, slowest_ns};
 pub use sums::Together;
+
+/// Works for another process of this program: see [`worker`].
+///
+/// # Errors
+/// If thresholds or what is asked for cannot be read.
+pub(crate) fn work(args: &crate::cli::args::CorpusArgs) -> anyhow::Result<crate::exit::Exit> {
+    worker::work(&workers::reading(args)?)?;
+    Ok(crate::exit::Exit::Fine)
+}
