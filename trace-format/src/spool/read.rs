@@ -208,8 +208,8 @@ impl Spool {
             threads.push((thread, pieces));
         }
         let mut process = std::mem::take(&mut journal.process);
-        process.threads =
-            journal.threads.into_values().filter(|def| threads.iter().any(|(index, _)| *index == def.index)).collect();
+        let recorded: BTreeSet<u32> = threads.iter().map(|(index, _)| *index).collect();
+        process.threads = journal.threads.into_values().filter(|def| recorded.contains(&def.index)).collect();
         process.missing = counters;
         process.notes = self.notes(&journal.notes);
         describe(&mut process, journal.files, journal.streams, journal.layouts, &used);
@@ -350,12 +350,17 @@ fn describe(
         });
         process.streams.push(StreamDef { file: number, ..stream });
     }
-    for layout in layouts {
+    // A journal may say a thing twice; the last one counts.
+    let mut told: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let mut last: Vec<LayoutDef> = Vec::new();
+    for layout in layouts.into_iter().rev() {
         let Some(&file) = number_of.get(&layout.file) else { continue };
-        // A journal may say a thing twice; the last one counts.
-        process.layouts.retain(|known| (known.file, known.moment) != (file, layout.moment));
-        process.layouts.push(LayoutDef { file, ..layout });
+        if told.insert((file, layout.moment.into())) {
+            last.push(LayoutDef { file, ..layout });
+        }
     }
+    process.layouts.retain(|known| !told.contains(&(known.file, known.moment.into())));
+    process.layouts.extend(last.into_iter().rev());
 }
 
 impl Recovered {
