@@ -379,3 +379,30 @@ impl Recovered {
         encoder.region(number, &mut self.process, &threads, &self.scale)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::{LayoutMoment, LayoutSource};
+
+    /// In the order in which the last of each was told; files that no stream is about have none.
+    #[test]
+    fn the_last_layout_of_a_file_and_moment_counts() {
+        let layout = |file, moment, byte| LayoutDef { file, moment, source: LayoutSource::Lustre, bytes: vec![byte] };
+        let (open, close) = (LayoutMoment::Open, LayoutMoment::Close);
+        let told = vec![
+            layout(7, open, 1),
+            layout(8, open, 2),
+            layout(7, close, 3),
+            layout(7, open, 4),
+            layout(9, open, 5),
+            layout(7, open, 6),
+        ];
+        let stream = |id, file| (id, StreamDef { id, file, op: 0, flags: 0, errno: 0 });
+        let streams = BTreeMap::from([stream(0, 7), stream(1, 8), stream(2, 9)]);
+        let mut process = Process::default();
+        describe(&mut process, BTreeMap::new(), streams, told, &BTreeSet::from([0, 1]));
+        let kept: Vec<_> = process.layouts.iter().map(|def| (def.file, def.moment, def.bytes[0])).collect();
+        assert_eq!(kept, [(1, open, 2), (0, close, 3), (0, open, 6)]);
+    }
+}

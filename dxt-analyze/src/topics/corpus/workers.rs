@@ -146,9 +146,13 @@ impl Worker {
         let said = self.last_words.take().and_then(|said| said.join().ok()).unwrap_or_default();
         let killed = status.as_ref().is_ok_and(|status| status.signal() == Some(9));
         let how = status.map_or_else(|error| error.to_string(), |status| ended_by(status).to_string());
-        let by = if killed { "or because memory was used up" } else { "that is worth a report" };
+        let why = match (killed, said.contains("memory allocation of")) {
+            (true, _) => "failed to analyze it: its process was killed, perhaps because memory was used up",
+            (_, true) => "failed to analyze it: memory was used up",
+            _ => "failed to analyze it, by a defect of dxt-analyze that is worth a report",
+        };
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        anyhow!("failed to analyze it, by a defect of dxt-analyze {by} ({how}){said}")
+        anyhow!("{why} ({how}){said}")
     }
 }
 
