@@ -78,7 +78,7 @@ fn text(path: &Path) -> &str {
 
 /// The outliers by a kind of unit, those that are slow for slow targets only, and all else that is said.
 fn units(path: &Path, by: &str) -> (Vec<String>, u64, Value) {
-    let found = json(&["outliers", "--format", "json", "--by", by, "-n", "10000", text(path)], 0);
+    let found = json(&["outliers", "--format", "json", "--by", by, "--top", "10000", text(path)], 0);
     let rows = found["units"][0]["rows"].as_array().cloned().unwrap_or_default();
     let outliers = rows.iter().filter(|row| row["outlier"] == true);
     let outliers = outliers.map(|row| row["unit"].as_str().expect("a name").to_owned()).collect();

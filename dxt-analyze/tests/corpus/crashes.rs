@@ -13,7 +13,7 @@ const KILOBYTES: &str = "80000";
 
 /// A log with so many files that reading it takes more memory.
 fn large(path: &Path) {
-    let names: Vec<String> = (0..90_000).map(|number| format!("/scratch/large/of/many/files.{number}")).collect();
+    let names: Vec<String> = (0..40_000).map(|number| format!("/scratch/large/of/many/files.{number}")).collect();
     let mut job = Job::default();
     (job.nprocs, job.exe, job.start_sec, job.end_sec) = (300, "./app".into(), 1_600_000_000, 1_600_000_010);
     job.metadata.push(("lib_ver".into(), "3.5.0".into()));
