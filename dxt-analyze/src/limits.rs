@@ -1,5 +1,6 @@
 //! Bounds on the analyzer's memory: together at most 512 MiB, whatever an input holds or claims, but for Darshan logs of more than
-//! 8 MiB, which may take in proportion to their length, up to 2 GiB. None of them makes a result wrong: where one is met, the report says what was left out.
+//! 8 MiB, which may take in proportion to their length, up to eight times as much. None of them makes a result wrong: where one is
+//! met, the report says what was left out.
 
 /// Bytes of a Darshan log up to which the bounds of logs are as they stand here; they grow with what is beyond.
 const LOG_SMALL: u64 = 8 << 20;

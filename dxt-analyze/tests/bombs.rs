@@ -39,14 +39,7 @@ fn log(path: &Path, ranks: i64, place: usize, version: u32, fill: impl FnOnce(&m
 }
 
 /// The same of less than `most` bytes.
-fn log_of_size(
-    path: &Path,
-    ranks: i64,
-    place: usize,
-    version: u32,
-    most: usize,
-    fill: impl FnOnce(&mut dyn Write),
-) {
+fn log_of_size(path: &Path, ranks: i64, place: usize, version: u32, most: usize, fill: impl FnOnce(&mut dyn Write)) {
     let zlib = |fill: &mut dyn FnMut(&mut dyn Write)| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         fill(&mut encoder);

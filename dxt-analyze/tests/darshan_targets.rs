@@ -119,7 +119,9 @@ fn counters_of_files_on_one_target_name_it_and_nobody_else() {
 
     // Also if it met a slow target besides.
     let mut two: Vec<Written> = files(|rank, ost| if ost == 9 || rank == 25 { 60.0 } else { 1.0 });
-    two.extend((0..64).map(|rank| of(rank, (rank + 5) % 16, if rank == 25 || (rank + 5) % 16 == 9 { 60.0 } else { 1.0 })));
+    two.extend(
+        (0..64).map(|rank| of(rank, (rank + 5) % 16, if rank == 25 || (rank + 5) % 16 == 9 { 60.0 } else { 1.0 })),
+    );
     log(&path, 64, &two);
     assert_eq!(units(&path, "ost").0[0], "9");
     let (ranks, spared, _) = units(&path, "rank");

@@ -125,15 +125,20 @@ fn every_file_has_its_logs_totals() {
 
         // What the job did with a file that is used through one layer only is what the file's row says.
         let shown = json_of(&["counters", "--format", "json", "--top", "1000000", text(&path)]);
-        let shown: BTreeMap<&str, &Value> =
-            shown["files"].as_array().expect("rows").iter().map(|row| (row["file"].as_str().expect("a name"), row)).collect();
+        let shown: BTreeMap<&str, &Value> = shown["files"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| (row["file"].as_str().expect("a name"), row))
+            .collect();
         for (file, layer, _) in expected.keys() {
             if expected.keys().any(|(other, of, _)| other == file && of != layer) {
                 continue;
             }
             let of = |writes| expected.get(&(file.clone(), *layer, writes)).copied().unwrap_or_default();
             let row = shown.get(file.as_str()).unwrap_or_else(|| panic!("{} {file}", path.display()));
-            let numbers = ["reads", "bytes_read", "writes", "bytes_written"].map(|key| row[key].as_i64().expect("a number"));
+            let numbers =
+                ["reads", "bytes_read", "writes", "bytes_written"].map(|key| row[key].as_i64().expect("a number"));
             let (reads, writes) = (of(false), of(true));
             assert_eq!(numbers, [reads.0, reads.1, writes.0, writes.1], "{} {file} {layer}", path.display());
         }
@@ -413,7 +418,10 @@ fn pydarshan_finds_the_same_counters_in_a_log_made_of_a_log() {
                     }
                     let (value, found) = (value.as_f64().expect("a number"), after[module][rank][name].as_f64());
                     let found = found.unwrap_or_else(|| panic!("{module} {name}"));
-                    assert!((found - value).abs() <= 1e-6 * value.abs().max(1.0), "{module} {rank} {name}: {value}, {found}");
+                    assert!(
+                        (found - value).abs() <= 1e-6 * value.abs().max(1.0),
+                        "{module} {rank} {name}: {value}, {found}"
+                    );
                 }
             }
         }

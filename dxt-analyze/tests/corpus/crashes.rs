@@ -92,7 +92,8 @@ fn a_worker_that_is_killed_costs_nothing() {
         let reading = children(child.id()).into_iter().find(|worker| reads(*worker, folder));
         if let Some(worker) = reading {
             killed = Command::new("kill").args(["-9", &worker.to_string()]).status().unwrap().success();
-        } else if std::fs::read_to_string(format!("/proc/{}/stat", child.id())).is_ok_and(|stat| stat.contains(") Z ")) {
+        } else if std::fs::read_to_string(format!("/proc/{}/stat", child.id())).is_ok_and(|stat| stat.contains(") Z "))
+        {
             break;
         }
     }

@@ -183,6 +183,10 @@ fn record(
         out.float("VARIANCE_RANK_BYTES", variance(spread.bytes));
     }
     out.int("RW_SWITCHES", profile.switches);
+    // Of calls of several forms it is known of all together only.
+    for (slowest, data, what) in [(profile.slowest_read, reads, "READ"), (profile.slowest_write, writes, "WRITE")] {
+        out.seconds(&format!("MAX_{what}_TIME"), slowest.duration.max(data.max_duration));
+    }
     out.int("MAX_READ_TIME_SIZE", profile.slowest_read.bytes);
     out.int("MAX_WRITE_TIME_SIZE", profile.slowest_write.bytes);
     match module {

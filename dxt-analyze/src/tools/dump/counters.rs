@@ -223,11 +223,7 @@ fn profile_moved(profile: &Profile, shift: u64) -> Profile {
         true => slowest,
         false => Slowest { start: slowest.start.saturating_add(shift), ..slowest },
     };
-    Profile {
-        slowest_read: slowest(profile.slowest_read),
-        slowest_write: slowest(profile.slowest_write),
-        ..*profile
-    }
+    Profile { slowest_read: slowest(profile.slowest_read), slowest_write: slowest(profile.slowest_write), ..*profile }
 }
 
 /// `more` stands behind who it is of.

@@ -216,7 +216,11 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let part = share(moved, all);
     let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
         severity: m.severity(time).max(Severity::Info),
-        title: format!("MPI-IO read {} ({} of what it moved) that no call asked for", units::bytes(moved), percent(part)),
+        title: format!(
+            "MPI-IO read {} ({} of what it moved) that no call asked for",
+            units::bytes(moved),
+            percent(part)
+        ),
         evidence: m
             .most(&m.files, unasked)
             .into_iter()

@@ -190,16 +190,18 @@ fn units(run: &Run, args: &OutliersArgs, analysis: &Work<'_>, partial: work::Par
     let judged = |met| compare(run, kind, args.metric, windows, &work, met, args.top);
     result.units = judged(None);
     // Only where somebody is to be blamed is it asked who else could be.
-    if kind != UnitKind::Target && result.units.iter().any(|group| group.outliers > 0) {
-        if let Some(met) = Met::of(run, analysis, args.metric) {
-            result.units = judged(Some(&met));
-        }
+    let blames = kind != UnitKind::Target && result.units.iter().any(|group| group.outliers > 0);
+    if let Some(met) = blames.then(|| Met::of(run, analysis, args.metric)).flatten() {
+        result.units = judged(Some(&met));
     }
     result.stragglers = stragglers(&result.units);
     result.findings = unit_findings(kind, &result.units, io_ns, &run.thresholds);
     result.nothing = nothing(run, kind, work.is_empty());
     let texts = [
-        (unsure.windows, "operations were folded into counters and may lie in one window or another: they are left out"),
+        (
+            unsure.windows,
+            "operations were folded into counters and may lie in one window or another: they are left out",
+        ),
         (
             unsure.targets,
             "operations have no segment and are on files of several storage targets: they are left out, as counters do not \
@@ -219,7 +221,7 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
         UnitKind::Target if run.counters_only() => {
             let why = run.origin().counters_and_no("offsets");
             return Some(format!(
-                "{why}: bytes can be assigned to storage targets only of files that lie on one, and none is known to"
+                "{why}: bytes can be assigned to storage targets only where a file lies on one, and none is known to"
             ));
         }
         UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",

@@ -136,9 +136,7 @@ pub fn compare(
 ) -> Vec<UnitGroup> {
     let mut groups: Vec<Judged> = work
         .iter()
-        .filter_map(|((group, window), units)| {
-            Judged::new(group, *window, metric, units, &run.thresholds)
-        })
+        .filter_map(|((group, window), units)| Judged::new(group, *window, metric, units, &run.thresholds))
         .collect();
     // All windows of a group are one family of comparisons.
     for family in groups.chunk_by_mut(|a, b| a.group == b.group) {
@@ -204,8 +202,7 @@ impl Judged {
         let enough = units.len() as u64 >= least.units_min_sample;
         let freedom = enough.then_some(units.len() as f64 / 2.0);
         let (group, median) = (group.clone(), median(&mut values)?);
-        let mut judged =
-            Self { group, window, metric, median, robust, usual, freedom, units: Vec::new(), limit: 0.0 };
+        let mut judged = Self { group, window, metric, median, robust, usual, freedom, units: Vec::new(), limit: 0.0 };
         judged.units = units.into_iter().map(|unit| judged.scored(unit)).collect();
         Some(judged)
     }
