@@ -1,4 +1,20 @@
-//! Bounds on the analyzer's memory: together at most 512 MiB, whatever an input holds or claims. None of them makes a result wrong: where one is met, the report says what was left out.
+//! Bounds on the analyzer's memory: together at most 512 MiB, whatever an input holds or claims, but for Darshan logs of more than
+//! 8 MiB, which may take in proportion to their length, up to eight times as much. None of them makes a result wrong: where one is
+//! met, the report says what was left out.
+
+/// Bytes of a Darshan log up to which the bounds of logs are as they stand here; they grow with what is beyond.
+const LOG_SMALL: u64 = 8 << 20;
+/// So many bytes of a log double a bound: a record of some hundred bytes in the file takes some thousands.
+const LOG_DOUBLES: u64 = 2 << 20;
+/// Times that a bound may become what it is, at most.
+const LOG_TIMES: u64 = 8;
+
+/// The bound for a log of `length` bytes. What is in a large log may be large; what a small one claims may not.
+#[must_use]
+pub fn of_log(bound: u64, length: u64) -> u64 {
+    let more = u128::from(bound) * u128::from(length.saturating_sub(LOG_SMALL)) / u128::from(LOG_DOUBLES);
+    bound.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)).min(bound.saturating_mul(LOG_TIMES))
+}
 
 /// Bytes that the stripe layouts of a Darshan log may take. As with the other bounds of logs, what is beyond is left out, and the
 /// run has a problem that says so.
@@ -66,3 +82,18 @@ pub const TRIAL_BYTES: usize = 64 << 20;
 pub const TRIAL_STRIPES: usize = 1 << 12;
 /// Calls of collective operations that are followed per thread, to tell who waited for whom: 32 bytes each.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_logs_grow_with_the_file_and_not_with_what_it_says() {
+        let all = |length| [LOG_LAYOUTS, LOG_SHARED, LOG_RANK, LOG_PROCESSES].map(|bound| of_log(bound, length));
+        let small = [LOG_LAYOUTS, LOG_SHARED, LOG_RANK, LOG_PROCESSES];
+        assert_eq!((all(0), all(LOG_SMALL)), (small, small));
+        assert_eq!(all(LOG_SMALL + LOG_DOUBLES), small.map(|bound| bound * 2));
+        assert_eq!(all(u64::MAX), small.map(|bound| bound * LOG_TIMES));
+        assert!(all(u64::MAX).iter().sum::<u64>() <= 2112 << 20);
+    }
+}

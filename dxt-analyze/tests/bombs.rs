@@ -35,6 +35,11 @@ fn bounded<T>(run: impl FnOnce() -> T) -> T {
 
 /// A log of format 3.41 of one job on `ranks` ranks: the records of one module, as `fill` writes them, in one zlib stream.
 fn log(path: &Path, ranks: i64, place: usize, version: u32, fill: impl FnOnce(&mut dyn Write)) {
+    log_of_size(path, ranks, place, version, 8 << 20, fill);
+}
+
+/// The same of less than `most` bytes.
+fn log_of_size(path: &Path, ranks: i64, place: usize, version: u32, most: usize, fill: impl FnOnce(&mut dyn Write)) {
     let zlib = |fill: &mut dyn FnMut(&mut dyn Write)| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         fill(&mut encoder);
@@ -58,7 +63,7 @@ fn log(path: &Path, ranks: i64, place: usize, version: u32, fill: impl FnOnce(&m
     bytes[1072 + 4 * place..][..4].copy_from_slice(&version.to_le_bytes());
     bytes.extend(job);
     bytes.extend(region);
-    assert!(bytes.len() < 8 << 20, "{} bytes are no bomb", bytes.len());
+    assert!(bytes.len() < most, "{} bytes are no bomb", bytes.len());
     std::fs::write(path, bytes).unwrap();
 }
 
@@ -197,4 +202,60 @@ fn a_compressed_table_is_no_log() {
     old[..4].copy_from_slice(b"3.41");
     let packed = said("new.gz", &old);
     assert!(packed.contains("decompress it first"), "{packed}");
+}
+
+/// Records of which no two are alike, as measured ones are: so many make a log of more than 8 MiB, which may take more memory.
+fn measured(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
+    move |out| {
+        let names = darshan_log::counters::int_names(Module::Posix);
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        for number in 0..count {
+            let mut record = vec![0_i64; 2 + 69 + 17];
+            (record[0], record[1]) = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed()), rank(number));
+            for (name, value) in names.iter().zip(&mut record[2..]) {
+                if ["POSIX_OPENS", "POSIX_READS", "POSIX_WRITES"].contains(name) || name.contains("_COUNT") {
+                    *value = 1 + (random() % 1000) as i64;
+                } else if name.starts_with("POSIX_BYTES") || name.ends_with("_ACCESS") || name.ends_with("_STRIDE") {
+                    *value = (random() % 1_000_000) as i64;
+                }
+            }
+            for value in &mut record[71..] {
+                *value = (random() as f64 / f64::from(1 << 30)).to_bits().cast_signed();
+            }
+            put(out, &record);
+        }
+    }
+}
+
+#[test]
+fn a_large_log_that_was_measured_is_complete() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.darshan");
+    // Of one rank, and of many: the bounds of small logs are some 25,000 records of a rank and 100,000 of all.
+    for (ranks, count) in [(1, 60_000), (500, 120_000)] {
+        log_of_size(&path, ranks, 1, 4, usize::MAX, measured(count, |number| number * ranks / count));
+        let length = std::fs::metadata(&path).unwrap().len();
+        assert!(length > 12 << 20, "{length}");
+        let run = load(vec![Source::Path(path.clone())], None).unwrap();
+        assert_eq!((&run.health.problems, run.files.len() as i64), (&Vec::new(), count), "{ranks}");
+    }
+}
+
+/// Modules of other file systems are named as passed over, and take nothing from the others.
+#[test]
+fn modules_of_daos_are_passed_over_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for (place, version, name) in [(16, 1, "DFS"), (17, 1, "DAOS"), (16, 9, "DFS"), (40, 1, "module 40")] {
+        let path = folder.path().join("daos.darshan");
+        log(&path, 4, place, version, |out| put(out, &[7; 600]));
+        let run = load(vec![Source::Path(path)], None).unwrap();
+        let notes: Vec<&String> = run.notes.iter().map(|(what, _)| what).collect();
+        assert!(notes.iter().any(|what| what.contains(name) && what.contains("passed over")), "{notes:?}");
+        assert!(run.health.problems.is_empty(), "{:?}", run.health.problems);
+    }
 }

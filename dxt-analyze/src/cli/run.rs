@@ -3,7 +3,7 @@
 use crate::cli::args::{Cli, Verb};
 use crate::exit::Exit;
 use crate::render::{self, Format, Style};
-use crate::{export, page, serve, tools};
+use crate::{export, page, serve, tools, topics};
 use anyhow::{Context, Result};
 use std::io::{BufWriter, IsTerminal, Write};
 
@@ -14,6 +14,12 @@ use std::io::{BufWriter, IsTerminal, Write};
 pub fn run(cli: &Cli) -> Result<Exit> {
     // Fails only if the pool exists already, in a test: then that one is used.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(cli.threads).build_global();
+    if let Verb::Topic(topics::Verb::Corpus(args)) = &cli.verb
+        && args.worker
+    {
+        // Its threads write by themselves.
+        return topics::corpus::work(args);
+    }
     let color = cli.color.decide();
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
     let exit = match &cli.verb {

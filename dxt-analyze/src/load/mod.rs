@@ -9,6 +9,7 @@ mod merge;
 
 use crate::exit::UsageError;
 use crate::import::darshan;
+use crate::limits::of_log;
 use crate::model::content::{Content, Pool};
 use crate::model::converted::Converted;
 use crate::model::run::Input;
@@ -17,6 +18,7 @@ use anyhow::{Context, Result};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trace_format::limits::TABLE_BYTES;
 use trace_format::read::{Room, Source as _, Trace};
 
 /// An input before it is opened.
@@ -130,12 +132,16 @@ fn open(
     room: Arc<Room>,
 ) -> Result<(Trace<Content>, Option<Converted>)> {
     let content = content.with_context(|| format!("failed to open {}", path.display()))?;
-    let (content, converted) = match content {
+    let (content, converted, room) = match content {
         Content::File { .. } if is_darshan(path, &content) => {
+            // A log is a job by itself, and what a large one holds may be large.
+            let length = content.size().unwrap_or(0);
+            let large = of_log(TABLE_BYTES, length);
             let (content, converted) = from_darshan(path)?;
-            (content, Some(converted))
+            let room = if large > TABLE_BYTES { Arc::new(Room::new(large)) } else { room };
+            (content, Some(converted), room)
         }
-        other => (other, None),
+        other => (other, None, room),
     };
     let trace = Trace::open_within(content, room).with_context(|| format!("failed to read {}", path.display()))?;
     Ok((trace, converted))

@@ -9,6 +9,7 @@ use crate::model::details::{DataSet, DatatypeSum, Hint};
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::path::PathBuf;
+use trace_format::counters::Counters;
 use trace_format::layout::Layout;
 use trace_format::meta::{HeatDef, JobInfo, Missing, ProfileDef, Reduction, ThreadDef, WholeDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
@@ -337,6 +338,14 @@ impl Run {
             counted.fold(0_u64, |sum, missing| sum.saturating_add(missing.counters.segments))
         };
         self.processes.iter().map(of_process).fold(0, u64::saturating_add)
+    }
+
+    /// What should have segments in a process and has none, with its stream.
+    pub fn missing_of<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = (&'a Stream, &'a Counters)> {
+        let lacking = process.missing.iter().filter(|missing| !self.is_by_design(process, missing));
+        lacking.filter_map(|missing| {
+            Some((process.streams.get(process.stream_index(missing.stream)?)?, &missing.counters))
+        })
     }
 
     /// Whether no segments were to be kept of what `missing` counts.

@@ -4,12 +4,12 @@
 use super::totals::StreamTotal;
 use crate::model::{Process, Run, Within};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use trace_format::op::{Layer, OpClass};
 
 /// What was called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
     /// Calls of every kind that the program made.
     pub operations: u64,

@@ -6,6 +6,7 @@
 mod broken;
 #[path = "../common/mod.rs"]
 mod common;
+mod crashes;
 mod engines;
 mod sums;
 

@@ -105,30 +105,50 @@ pub(super) mod read {
     use crate::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
+    /// Times the length of a journal that is checksummed for records that are none. A process that is killed leaves one for each of
+    /// its threads at most; where there are more, somebody made them, and reading ends before it takes much longer than the journal.
+    const IN_VAIN: usize = 16;
+
     /// The whole records of a journal: (kind, payload).
-    pub(in crate::spool) fn records(journal: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
-        let mut rest = journal;
-        std::iter::from_fn(move || {
-            while rest.len() >= RECORD_BYTES {
-                if let Some(payload) = record(rest) {
-                    let kind = u32_at(rest, 8);
-                    rest = rest.get(record_bytes(payload.len())..).unwrap_or_default();
-                    return Some((kind, payload));
-                }
-                rest = &rest[8..];
-            }
-            None
-        })
+    pub(in crate::spool) fn records(journal: &[u8]) -> Records<'_> {
+        let room = journal.len().saturating_mul(IN_VAIN).max(MOST_PAYLOAD);
+        Records { rest: journal, room }
     }
 
-    fn record(at: &[u8]) -> Option<&[u8]> {
+    /// See [`records`].
+    pub(in crate::spool) struct Records<'a> {
+        rest: &'a [u8],
+        /// Bytes that may still be checksummed in vain.
+        pub(super) room: usize,
+    }
+
+    impl<'a> Iterator for Records<'a> {
+        type Item = (u32, &'a [u8]);
+
+        fn next(&mut self) -> Option<Self::Item> {
+            while self.rest.len() >= RECORD_BYTES {
+                if let Some(payload) = claimed(self.rest) {
+                    if crc(payload) == u32_at(self.rest, 12) {
+                        let kind = u32_at(self.rest, 8);
+                        self.rest = self.rest.get(record_bytes(payload.len())..).unwrap_or_default();
+                        return Some((kind, payload));
+                    }
+                    self.room = self.room.checked_sub(payload.len())?;
+                }
+                self.rest = &self.rest[8..];
+            }
+            None
+        }
+    }
+
+    /// The payload of what begins like a record.
+    fn claimed(at: &[u8]) -> Option<&[u8]> {
         let length = u32_at(at, 4) as usize;
         // An empty payload has a checksum of zero; no record is of kind 0.
         if u32_at(at, 0) != RECORD_MAGIC || u32_at(at, 8) == 0 || length > MOST_PAYLOAD {
             return None;
         }
-        let payload = at.get(RECORD_BYTES..RECORD_BYTES + length)?;
-        (crc(payload) == u32_at(at, 12)).then_some(payload)
+        at.get(RECORD_BYTES..RECORD_BYTES + length)
     }
 
     pub(in crate::spool) fn thread(payload: &[u8]) -> ThreadDef {
@@ -193,6 +213,26 @@ mod tests {
             assert_eq!(kept.len(), 2, "{damage}");
             assert_eq!((kept[0], read::thread(kept[1].1).tid), ((kind::NOTES, b"one".as_slice()), 4));
         }
+    }
+
+    /// Whatever a journal claims, no more is checksummed than some times its length, and what stands before is read.
+    #[test]
+    fn records_that_are_none_take_time_in_proportion_to_the_journal() {
+        let mut journal = Vec::new();
+        put(&mut journal, kind::NOTES, b"one");
+        let claims = 1 << 14;
+        for _ in 0..claims {
+            let mut header = record_header(kind::FILE, b"");
+            header[4..8].copy_from_slice(&(1_u32 << 17).to_le_bytes());
+            header[12] = 7;
+            journal.extend_from_slice(&header);
+        }
+        journal.resize(journal.len() + (1 << 17), 0);
+        let mut records = read::records(&journal);
+        let room = records.room;
+        assert!(room <= (journal.len() * 16).max(MOST_PAYLOAD) && room < claims << 16);
+        assert_eq!(records.by_ref().collect::<Vec<_>>(), [(kind::NOTES, b"one".as_slice())]);
+        assert!(records.room < 1 << 17);
     }
 
     #[test]

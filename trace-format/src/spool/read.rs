@@ -208,8 +208,8 @@ impl Spool {
             threads.push((thread, pieces));
         }
         let mut process = std::mem::take(&mut journal.process);
-        process.threads =
-            journal.threads.into_values().filter(|def| threads.iter().any(|(index, _)| *index == def.index)).collect();
+        let recorded: BTreeSet<u32> = threads.iter().map(|(index, _)| *index).collect();
+        process.threads = journal.threads.into_values().filter(|def| recorded.contains(&def.index)).collect();
         process.missing = counters;
         process.notes = self.notes(&journal.notes);
         describe(&mut process, journal.files, journal.streams, journal.layouts, &used);
@@ -350,12 +350,17 @@ fn describe(
         });
         process.streams.push(StreamDef { file: number, ..stream });
     }
-    for layout in layouts {
+    // A journal may say a thing twice; the last one counts.
+    let mut told: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let mut last: Vec<LayoutDef> = Vec::new();
+    for layout in layouts.into_iter().rev() {
         let Some(&file) = number_of.get(&layout.file) else { continue };
-        // A journal may say a thing twice; the last one counts.
-        process.layouts.retain(|known| (known.file, known.moment) != (file, layout.moment));
-        process.layouts.push(LayoutDef { file, ..layout });
+        if told.insert((file, layout.moment.into())) {
+            last.push(LayoutDef { file, ..layout });
+        }
     }
+    process.layouts.retain(|known| !told.contains(&(known.file, known.moment.into())));
+    process.layouts.extend(last.into_iter().rev());
 }
 
 impl Recovered {
@@ -372,5 +377,32 @@ impl Recovered {
     pub fn region(&mut self, encoder: &mut crate::write::Encoder, number: u32) -> Result<crate::write::Region> {
         let threads: Vec<_> = self.threads.iter().map(|(thread, pieces)| pieces.of_thread(*thread)).collect();
         encoder.region(number, &mut self.process, &threads, &self.scale)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::{LayoutMoment, LayoutSource};
+
+    /// In the order in which the last of each was told; files that no stream is about have none.
+    #[test]
+    fn the_last_layout_of_a_file_and_moment_counts() {
+        let layout = |file, moment, byte| LayoutDef { file, moment, source: LayoutSource::Lustre, bytes: vec![byte] };
+        let (open, close) = (LayoutMoment::Open, LayoutMoment::Close);
+        let told = vec![
+            layout(7, open, 1),
+            layout(8, open, 2),
+            layout(7, close, 3),
+            layout(7, open, 4),
+            layout(9, open, 5),
+            layout(7, open, 6),
+        ];
+        let stream = |id, file| (id, StreamDef { id, file, op: 0, flags: 0, errno: 0 });
+        let streams = BTreeMap::from([stream(0, 7), stream(1, 8), stream(2, 9)]);
+        let mut process = Process::default();
+        describe(&mut process, BTreeMap::new(), streams, told, &BTreeSet::from([0, 1]));
+        let kept: Vec<_> = process.layouts.iter().map(|def| (def.file, def.moment, def.bytes[0])).collect();
+        assert_eq!(kept, [(1, open, 2), (0, close, 3), (0, open, 6)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::id;
 use super::sums::{ALL_RANKS, Sum, Sums};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileLayout, Origin, Run};
 use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
 use darshan_log::{CounterRecord, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,6 +10,9 @@ use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::spread::Moments;
+
+/// What Darshan has for a time that is not known.
+const UNKNOWN: f64 = -1.0;
 
 /// A record that is filled by name.
 struct Filled {
@@ -76,10 +79,11 @@ impl Sums {
             _ => Layer::Posix,
         };
         let of_layer = self.all.iter().filter(move |((known, ..), _)| *known == layer);
+        let was_log = run.origin() == Origin::Darshan;
         let together = if layer == Layer::Mpiio { self.opened_together(run) } else { FxHashSet::default() };
         of_layer.filter_map(move |((_, rank, file), sum)| {
             let alignment = alignment(run, layouts, *file);
-            record(module, id(run, *file), *rank, sum, alignment, together.contains(file))
+            record(module, id(run, *file), *rank, sum, alignment, together.contains(file), was_log)
         })
     }
 
@@ -112,6 +116,7 @@ fn record(
     sum: &Sum,
     alignment: u64,
     opened_together: bool,
+    was_log: bool,
 ) -> Option<CounterRecord> {
     let prefix = match module {
         Module::Posix => "POSIX",
@@ -140,10 +145,23 @@ fn record(
     }
     out.seconds("META_TIME", sum.metadata_ns);
     out.seconds("WRITE_TIME", writes.duration.saturating_add(sum.sync_ns));
-    for (span, name) in [(sum.opened, "OPEN"), (sum.closed, "CLOSE")] {
-        if let Some((first, last)) = span {
-            out.seconds(&format!("{name}_START_TIMESTAMP"), first);
-            out.seconds(&format!("{name}_END_TIMESTAMP"), last);
+    match sum.opened {
+        // The one span that a log's records have become is from the first open to the last close.
+        Some((first, last)) if was_log => {
+            out.seconds("OPEN_START_TIMESTAMP", first);
+            out.float("OPEN_END_TIMESTAMP", UNKNOWN);
+            if last > first {
+                out.float("CLOSE_START_TIMESTAMP", UNKNOWN);
+                out.seconds("CLOSE_END_TIMESTAMP", last);
+            }
+        }
+        _ => {
+            for (span, name) in [(sum.opened, "OPEN"), (sum.closed, "CLOSE")] {
+                if let Some((first, last)) = span {
+                    out.seconds(&format!("{name}_START_TIMESTAMP"), first);
+                    out.seconds(&format!("{name}_END_TIMESTAMP"), last);
+                }
+            }
         }
     }
     let profile = sum.whole.as_ref().map_or(&sum.profile, |whole| &whole.profile);
@@ -165,6 +183,10 @@ fn record(
         out.float("VARIANCE_RANK_BYTES", variance(spread.bytes));
     }
     out.int("RW_SWITCHES", profile.switches);
+    // Of calls of several forms it is known of all together only.
+    for (slowest, data, what) in [(profile.slowest_read, reads, "READ"), (profile.slowest_write, writes, "WRITE")] {
+        out.seconds(&format!("MAX_{what}_TIME"), slowest.duration.max(data.max_duration));
+    }
     out.int("MAX_READ_TIME_SIZE", profile.slowest_read.bytes);
     out.int("MAX_WRITE_TIME_SIZE", profile.slowest_write.bytes);
     match module {

@@ -69,12 +69,16 @@ impl AllUsed {
 pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     let (layer, id) = (named.layer(), named.record.id);
     let file = tables.file(id, layouts);
-    let mut on_record = 0_u64;
+    let (mut on_record, mut sync_ns) = (0_u64, 0_u64);
     for writes in [false, true] {
         let used = used.get(layer, id, writes);
         on_record = on_record.saturating_add(used.count);
         let name = if writes { "write" } else { "read" };
         let left = rest(named.data(writes), &used);
+        // Darshan counts the time of syncs as time of writes: where each write has a segment, what is left is theirs.
+        if writes && used.count > 0 && left.segments == 0 {
+            sync_ns = left.duration;
+        }
         if named.module == Module::MpiIo {
             let mut forms = named.forms(writes);
             forms.iter_mut().zip(used.forms).for_each(|(all, used)| *all = all.saturating_sub(used));
@@ -85,7 +89,7 @@ pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut T
             tables.missing(file, code(layer, name, OpMode::Plain), left, above.data(writes));
         }
     }
-    metadata(named, |code, counters| tables.missing(file, code, counters, above.metadata()));
+    metadata(named, sync_ns, |code, counters| tables.missing(file, code, counters, above.metadata()));
     // A record of fewer calls than there are segments of does not tell of all.
     let accesses = named.data(false).segments.saturating_add(named.data(true).segments);
     if layer != Layer::Stdio && accesses > 0 && accesses >= on_record {
@@ -142,16 +146,18 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
     out
 }
 
-/// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is.
-pub(crate) fn metadata(named: Named<'_>, mut each: impl FnMut(Code, Counters)) {
+/// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is;
+/// `sync_ns` is known to be of syncs.
+pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code, Counters)) {
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
     let mut left = named.ns("META_TIME");
     for (name, counters, mode) in kinds(named.module) {
         let count = counters.iter().fold(0_u64, |sum, counter| sum.saturating_add(named.count(counter)));
         if count > 0 {
+            let own = if *name == "sync" { sync_ns } else { 0 };
             let calls = Counters {
                 segments: count,
-                duration: std::mem::take(&mut left),
+                duration: std::mem::take(&mut left).saturating_add(own),
                 max_duration: 0,
                 first_start: first,
                 last_end: last.max(first),

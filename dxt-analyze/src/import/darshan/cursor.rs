@@ -4,7 +4,7 @@ use super::Logs;
 use super::budget::Budget;
 use super::libraries::LIBRARIES;
 use super::sound::{Aside, Bounds};
-use crate::limits::{LOG_PROCESSES, LOG_RANK};
+use crate::limits::{LOG_PROCESSES, LOG_RANK, of_log};
 use darshan_log::counters::Counters;
 use darshan_log::dxt::Dxt;
 use darshan_log::heatmap::Heatmaps;
@@ -68,7 +68,8 @@ impl DxtCursor<'_> {
 }
 
 impl<'a> Cursors<'a> {
-    pub(crate) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds) -> Self {
+    /// `length` is the log's, in bytes.
+    pub(crate) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds, length: u64) -> Self {
         let mut logs = logs.0.iter_mut();
         let counters = COUNTED.iter().zip(logs.by_ref());
         let counters =
@@ -80,8 +81,8 @@ impl<'a> Cursors<'a> {
         });
         let dxt = dxt.collect();
         let heat = logs.next().and_then(Log::heatmaps).map(Iterator::peekable);
-        let of_rank = Budget::new("records of a rank", LOG_RANK);
-        let of_all = Budget::new("what all ranks did", LOG_PROCESSES);
+        let of_rank = Budget::new("records of a rank", of_log(LOG_RANK, length));
+        let of_all = Budget::new("what all ranks did", of_log(LOG_PROCESSES, length));
         Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
     }
 

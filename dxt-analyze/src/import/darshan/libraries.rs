@@ -24,7 +24,7 @@ pub(crate) fn add(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layou
 
 fn file(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     let file = tables.file(named.record.id, layouts);
-    counted::metadata(named, |code, counters| tables.missing(file, code, counters, false));
+    counted::metadata(named, 0, |code, counters| tables.missing(file, code, counters, false));
     for (counter, mode) in [("INDEP_WAITS", OpMode::Plain), ("COLL_WAITS", OpMode::Collective)] {
         let others = named.count("INDEP_WAITS").saturating_add(named.count("COLL_WAITS"));
         let waits = Counters {
@@ -52,7 +52,7 @@ fn data_set(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     let file = tables.file(file_id, layouts);
     let element_bytes = u32::try_from(named.count("DATATYPE_SIZE")).unwrap_or(0);
     let set = tables.data_set(file, path, element_bytes);
-    counted::metadata(named, |code, counters| {
+    counted::metadata(named, 0, |code, counters| {
         tables.of_data_set(file, set, code, counters);
     });
     let mut kinds = selections(named);

@@ -20,7 +20,7 @@ mod shared;
 pub(crate) mod sound;
 mod tables;
 
-use crate::limits::{LOG_LAYOUTS, LOG_SHARED};
+use crate::limits::{LOG_LAYOUTS, LOG_SHARED, of_log};
 use crate::model::Problem;
 use crate::model::converted::{Converted, DATA_ONLY, SOURCE};
 use anyhow::{Context, Result, anyhow};
@@ -63,7 +63,8 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let place = || format!("failed to read {}", path.display());
     let mut log = Log::open(path).with_context(place)?;
     let mut encoder = Encoder::new()?;
-    let mut of_layouts = Budget::new("stripe layouts", LOG_LAYOUTS);
+    let length = std::fs::metadata(path).with_context(place)?.len();
+    let mut of_layouts = Budget::new("stripe layouts", of_log(LOG_LAYOUTS, length));
     let layouts = layouts::read(&mut log, &mut of_layouts);
     let counters_only = log.header().module(Module::DxtPosix).is_none_or(|entry| entry.region.length == 0)
         && log.header().module(Module::DxtMpiIo).is_none_or(|entry| entry.region.length == 0);
@@ -77,9 +78,9 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let info = log.info();
     let bounds = Bounds::of(&info);
     let mut aside = Aside::default();
-    let mut cursors = Cursors::new(&mut logs, log.info(), bounds);
+    let mut cursors = Cursors::new(&mut logs, log.info(), bounds, length);
     let mut ranks = Ranks::new(&log, layouts)?;
-    let mut of_shared = Budget::new("records of all ranks", LOG_SHARED);
+    let mut of_shared = Budget::new("records of all ranks", of_log(LOG_SHARED, length));
     let mut shared = Shared::read(&mut log, &bounds, &mut aside, &mut of_shared);
     let mut notes: Vec<Note> = made_of::notes(&log);
     let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };

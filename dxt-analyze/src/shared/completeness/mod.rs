@@ -6,12 +6,13 @@ pub use codes::CODES;
 
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::model::filters::{self, Filters};
-use crate::model::{Origin, Problem, Run};
+use crate::model::{Origin, Problem, Process, Run};
 use crate::render::Part;
 use crate::scan::Lost;
 use crate::text::units;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use trace_format::op::Layer;
 
 /// Problems that a report lists; more are counted.
 const LISTED: usize = 100;
@@ -57,21 +58,95 @@ pub struct Completeness {
     /// What of the job is looked at, as the user wrote it: option and value; empty for everything.
     pub selection: BTreeMap<String, String>,
     /// When the first process that goes on reading or writing has its last segment, ns since the job's start: from there on timelines
-    /// have bytes of heat maps and no calls.
+    /// have bytes of heat maps, if there are any, and no calls.
     pub segments_end_ns: Option<u64>,
+    /// Files of which a rank has segments of some reads and writes and then none, those first that lack most.
+    pub cut: Vec<Cut>,
+    /// How many there are.
+    pub cut_count: u64,
+    #[serde(skip)]
+    has_heat: bool,
     /// In whose words it is told.
     #[serde(skip)]
     pub origin: Origin,
 }
 
-/// See [`Completeness::segments_end_ns`].
-fn segments_end(run: &Run) -> Option<u64> {
-    let early = run.notes.iter().any(|(what, _)| what == crate::model::converted::ENDS_EARLY);
-    let goes_on = run.processes.iter().filter(|process| early && process.data_only && !process.heat.is_empty());
-    let last = |process: &crate::model::Process| {
-        process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns)).max()
-    };
-    goes_on.filter_map(last).min()
+/// Rows of [`Cut`] that are listed; more are counted.
+const CUT_LISTED: usize = 5;
+
+/// Reads or writes of which the first have segments and the rest have none: DXT ran out of memory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Cut {
+    /// Rank, or -1.
+    pub rank: i32,
+    /// File.
+    pub file: String,
+    /// Layer's name.
+    pub layer: &'static str,
+    /// Reads and writes that were counted.
+    pub calls: u64,
+    /// Those of them that have segments.
+    pub segments: u64,
+    /// When the last segment of the process ended, ns since the job's start.
+    pub last_segment_ns: u64,
+}
+
+/// Where segments end before the reads and writes do.
+#[derive(Default)]
+struct Cuts {
+    first_end_ns: Option<u64>,
+    /// The largest.
+    listed: Vec<Cut>,
+    count: u64,
+}
+
+impl Cuts {
+    fn of(run: &Run) -> Self {
+        let early = run.notes.iter().any(|(what, _)| what == crate::model::converted::ENDS_EARLY);
+        let mut out = Self::default();
+        for process in run.processes.iter().filter(|process| process.data_only) {
+            let ends = process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns));
+            let Some(end) = ends.max() else { continue };
+            let goes_on = out.add(run, process, end) || early && !process.heat.is_empty();
+            if goes_on {
+                out.first_end_ns = Some(out.first_end_ns.map_or(end, |first| first.min(end)));
+            }
+        }
+        out
+    }
+
+    /// Adds those of a process whose last segment ended at `end`; whether there are any.
+    fn add(&mut self, run: &Run, process: &Process, end: u64) -> bool {
+        // Calls without segments, and when the last of them ended.
+        let mut without: BTreeMap<(u32, Layer), (u64, u64)> = BTreeMap::new();
+        for (stream, counters) in run.missing_of(process) {
+            let Some(layer) = run.op(stream).layer else { continue };
+            let (calls, last) = without.entry((stream.file, layer)).or_default();
+            *calls = calls.saturating_add(counters.segments);
+            *last = (*last).max(counters.last_end.saturating_add(process.shift_ns));
+        }
+        let before = self.count;
+        for whole in process.whole.iter().filter(|_| !without.is_empty()) {
+            let Some((missing, last)) = without.get(&(whole.file, whole.layer)) else { continue };
+            let calls = whole.profile.accesses;
+            // Without any segment, the file was not to have any.
+            if calls <= *missing || *last <= end {
+                continue;
+            }
+            self.count += 1;
+            self.listed.push(Cut {
+                rank: process.rank,
+                file: run.files.get(whole.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+                layer: whole.layer.name(),
+                calls,
+                segments: calls - missing,
+                last_segment_ns: end,
+            });
+            self.listed.sort_by(|a, b| (b.calls - b.segments).cmp(&(a.calls - a.segments)).then_with(|| a.cmp(b)));
+            self.listed.truncate(CUT_LISTED);
+        }
+        self.count > before
+    }
 }
 
 impl Completeness {
@@ -83,6 +158,7 @@ impl Completeness {
         problems.dedup();
         let problem_count = problems.len() as u64;
         problems.truncate(LISTED);
+        let cuts = Cuts::of(run);
         let mut out = Self {
             complete: false,
             missing_segments: run.missing_segments(),
@@ -98,7 +174,10 @@ impl Completeness {
             remarks: run.remarks.clone(),
             filters: run.filters.clone(),
             selection: run.selection.iter().map(|(option, value)| ((*option).into(), value.clone())).collect(),
-            segments_end_ns: segments_end(run),
+            segments_end_ns: cuts.first_end_ns,
+            cut: cuts.listed,
+            cut_count: cuts.count,
+            has_heat: run.processes.iter().any(|process| !process.heat.is_empty()),
             origin: run.origin(),
         };
         out.complete = out.missing_segments == 0 && !out.damaged();
@@ -154,10 +233,26 @@ impl Completeness {
             out.push(format!("{}: {}", note.what, units::count(note.count)));
         }
         if let Some(end) = self.segments_end_ns {
-            out.push(format!(
-                "Segments end {} s after the start: timelines behind that are of heat maps, which have bytes and no calls.",
-                units::seconds(end)
-            ));
+            let behind = match self.has_heat {
+                true => "timelines behind that are of heat maps, which have bytes and no calls",
+                false => "timelines and lists have nothing of what came behind that",
+            };
+            out.push(format!("Segments end {} s after the start: {behind}.", units::seconds(end)));
+        }
+        out.extend(self.cut.iter().map(|cut| {
+            format!(
+                "rank {} has segments of {} of {} {} calls on {}, the last segment until {} s",
+                cut.rank,
+                units::count(cut.segments),
+                units::count(cut.calls),
+                cut.layer,
+                cut.file,
+                units::seconds(cut.last_segment_ns)
+            )
+        }));
+        let more = self.cut_count.saturating_sub(self.cut.len() as u64);
+        if more > 0 {
+            out.push(format!("and so on for {} more files of ranks", units::count(more)));
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));

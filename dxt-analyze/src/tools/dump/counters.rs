@@ -1,4 +1,5 @@
-//! What `dump` prints behind the segments: the counters of operations that have none, profiles, and spreads over ranks.
+//! What `dump` prints behind the segments: the counters of operations that have none, profiles, what another tool counted of all
+//! accesses, and spreads over ranks.
 //! As text each is a line of numbers that begins with what it is; as JSON an object with the field `record`.
 
 use super::args::DumpFormat;
@@ -9,6 +10,7 @@ use serde::Serialize;
 use std::io::Write;
 use trace_format::common_values::CommonValues;
 use trace_format::counters::Counters;
+use trace_format::meta::Order;
 use trace_format::profile::{Profile, Slowest};
 
 #[derive(Serialize)]
@@ -41,6 +43,33 @@ struct ProfileRow<'a> {
     record: &'static str,
     #[serde(flatten)]
     who: Who<'a>,
+    #[serde(flatten)]
+    profile: Profile,
+}
+
+/// Of an access, whether it is known how it followed the one before.
+#[derive(Serialize)]
+struct OrderRow {
+    ordered: u64,
+    consecutive: u64,
+    sequential: u64,
+}
+
+impl From<Order> for OrderRow {
+    fn from(order: Order) -> Self {
+        Self { ordered: order.known, consecutive: order.consecutive, sequential: order.sequential }
+    }
+}
+
+#[derive(Serialize)]
+struct WholeRow<'a> {
+    record: &'static str,
+    #[serde(flatten)]
+    who: Who<'a>,
+    reads: OrderRow,
+    writes: OrderRow,
+    /// Bytes; 0 unknown.
+    memory_alignment: u64,
     #[serde(flatten)]
     profile: Profile,
 }
@@ -93,17 +122,35 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
         write(out, format, &row, || counters_text(&row))?;
     }
     for def in &process.profiles {
-        let slowest = |slowest: Slowest| match slowest == Slowest::default() {
-            true => slowest,
-            false => Slowest { start: slowest.start.saturating_add(shift), ..slowest },
-        };
-        let profile = Profile {
-            slowest_read: slowest(def.profile.slowest_read),
-            slowest_write: slowest(def.profile.slowest_write),
-            ..def.profile
-        };
+        let profile = profile_moved(&def.profile, shift);
         let row = ProfileRow { record: "profile", who: who(def.file, def.layer.name()), profile };
-        write(out, format, &row, || profile_text(&row))?;
+        write(out, format, &row, || profile_text(row.record, &row.who, "", &row.profile))?;
+    }
+    for def in &process.whole {
+        let row = WholeRow {
+            record: "whole",
+            who: who(def.file, def.layer.name()),
+            reads: def.reads.into(),
+            writes: def.writes.into(),
+            memory_alignment: def.memory_alignment,
+            // When the longest calls began is not known.
+            profile: def.profile,
+        };
+        write(out, format, &row, || {
+            let order = |order: &OrderRow, what| {
+                format!(
+                    " {what} ordered {} consecutive {} sequential {}",
+                    order.ordered, order.consecutive, order.sequential
+                )
+            };
+            let more = format!(
+                "{}{} memory_alignment {}",
+                order(&row.reads, "reads"),
+                order(&row.writes, "writes"),
+                row.memory_alignment
+            );
+            profile_text(row.record, &row.who, &more, &row.profile)
+        })?;
     }
     for def in &process.reduction.spreads {
         let row =
@@ -171,8 +218,16 @@ fn counters_text(row: &CountersRow<'_>) -> String {
     )
 }
 
-fn profile_text(row: &ProfileRow<'_>) -> String {
-    let p = &row.profile;
+fn profile_moved(profile: &Profile, shift: u64) -> Profile {
+    let slowest = |slowest: Slowest| match slowest == Slowest::default() {
+        true => slowest,
+        false => Slowest { start: slowest.start.saturating_add(shift), ..slowest },
+    };
+    Profile { slowest_read: slowest(profile.slowest_read), slowest_write: slowest(profile.slowest_write), ..*profile }
+}
+
+/// `more` stands behind who it is of.
+fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String {
     let common = |values: &CommonValues| {
         let shown = values.top().into_iter().map(|common| match common.over {
             0 => format!("{}x{}", common.value, common.count),
@@ -185,9 +240,9 @@ fn profile_text(row: &ProfileRow<'_>) -> String {
         false => format!("{} ns, {} bytes, at {}", slowest.duration, slowest.bytes, slowest.start),
     };
     format!(
-        "{} accesses {} switches {} alignment {} file_unaligned {} memory_unaligned {} of {} sizes {} strides {} \
+        "{}{more} accesses {} switches {} alignment {} file_unaligned {} memory_unaligned {} of {} sizes {} strides {} \
          slowest_read {} slowest_write {}  {}",
-        head(row.record, &row.who),
+        head(record, who),
         p.accesses,
         p.switches,
         p.alignment,
@@ -198,7 +253,7 @@ fn profile_text(row: &ProfileRow<'_>) -> String {
         common(&p.strides),
         slowest(p.slowest_read),
         slowest(p.slowest_write),
-        row.who.file.escape_debug()
+        who.file.escape_debug()
     )
 }
 

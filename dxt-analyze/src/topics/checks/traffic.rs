@@ -175,6 +175,19 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} read", units::bytes(all)), said);
 }
 
+/// One rank has nobody to call together with.
+const fn sieving_hint(single_rank: bool) -> &'static str {
+    match single_rank {
+        true => {
+            "data sieving reads holes: set romio_ds_read or romio_ds_write to disable, or store what is read together without gaps"
+        }
+        false => {
+            "data sieving reads holes: make collective calls, set romio_ds_read or romio_ds_write to disable, or store what is read \
+             together without gaps"
+        }
+    }
+}
+
 fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("bytes that MPI-IO read unasked", Code::UNASKED, m.least.traffic_share);
     // What collective calls asked for is known if all ranks are.
@@ -203,7 +216,11 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let part = share(moved, all);
     let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
         severity: m.severity(time).max(Severity::Info),
-        title: format!("MPI-IO read {} ({} of what it moved) that no call asked for", units::bytes(moved), percent(part)),
+        title: format!(
+            "MPI-IO read {} ({} of what it moved) that no call asked for",
+            units::bytes(moved),
+            percent(part)
+        ),
         evidence: m
             .most(&m.files, unasked)
             .into_iter()
@@ -218,9 +235,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
             })
             .collect(),
         cost_ns: Some(time),
-        hint: "data sieving reads holes: make collective calls, set romio_ds_read or romio_ds_write to disable, or store what is read \
-               together without gaps"
-            .into(),
+        hint: sieving_hint(m.single_rank()).into(),
     });
     out.add(
         check,

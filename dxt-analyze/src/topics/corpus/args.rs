@@ -33,7 +33,7 @@ pub enum SortJobs {
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Directories, however deep, with *.dxt and *.darshan files of any number of jobs; or such files
-    #[arg(required = true, value_name = "DIR")]
+    #[arg(required_unless_present = "worker", value_name = "DIR")]
     pub places: Vec<PathBuf>,
     /// Write tables in Parquet into this directory: jobs, job_files, job_findings
     #[arg(short, long, value_name = "DIR")]
@@ -59,6 +59,12 @@ pub struct Args {
     /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
+    /// Read the jobs that standard input names, for another process of this program
+    #[arg(long, hide = true)]
+    pub worker: bool,
+    /// As a worker: answer with rows of files too
+    #[arg(long, hide = true, requires = "worker")]
+    pub worker_files: bool,
 }
 
 impl Args {

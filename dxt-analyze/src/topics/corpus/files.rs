@@ -4,7 +4,7 @@ use super::interface::{Interface, sums as interface_sums};
 use crate::model::{File, Run};
 use crate::shared::sums::{self, Called, Sums};
 use crate::shared::totals::StreamTotal;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Upper bounds of the sizes that files are counted by, inclusive, with their names: powers of 16. Larger ones come last.
 pub const FILE_SIZES: [(u64, &str); 10] = [
@@ -21,7 +21,7 @@ pub const FILE_SIZES: [(u64, &str); 10] = [
 ];
 
 /// How many ranks of a job of several used a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
     /// One: as with a file per process.
@@ -55,7 +55,7 @@ impl Sharing {
 }
 
 /// A file of a job. Operations, bytes and times are those of the layer that the program called.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
     /// Path.
     pub file: String,
@@ -128,7 +128,7 @@ fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> Job
 }
 
 /// Files of one size or use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeSum {
     /// Files.
     pub files: u64,
@@ -152,7 +152,7 @@ impl SizeSum {
 }
 
 /// Files of a job or of many by size and use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// By size, in the order of [`FILE_SIZES`].
     pub sizes: [SizeSum; FILE_SIZES.len()],

@@ -2,12 +2,12 @@
 
 use crate::model::{Op, Run, Within};
 use crate::shared::totals::StreamTotal;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
 /// An interface that programs call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
     /// System calls.
@@ -58,7 +58,7 @@ impl Interface {
 }
 
 /// What a program did through an interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceSum {
     /// Calls of every kind that the program made.
     pub calls: u64,

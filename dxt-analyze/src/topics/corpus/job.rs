@@ -7,11 +7,32 @@ use crate::model::Run;
 use crate::shared::sums::{self, Called};
 use crate::shared::totals::StreamTotal;
 use crate::topics::summary::result::Summary;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 
+/// What jobs are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// Traces.
+    Trace,
+    /// A Darshan log.
+    Darshan,
+}
+
+impl Form {
+    /// Its name in columns.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Darshan => "darshan",
+        }
+    }
+}
+
 /// A job.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRow {
     /// Its key: that of `export`. Of Darshan logs with one job id and start, later ones have `~2` and so on behind it.
     pub job: String,
@@ -19,8 +40,8 @@ pub struct JobRow {
     pub source: String,
     /// How many files it was read from.
     pub sources: u64,
-    /// `darshan` or `trace`.
-    pub form: &'static str,
+    /// What it was read from.
+    pub form: Form,
     /// The scheduler's job id; several rows have the same if a batch job ran several programs.
     pub batch: String,
     /// User id, if it is known.
@@ -68,6 +89,7 @@ pub struct JobRow {
     /// Findings; `None` if none were looked for.
     pub findings: Option<u64>,
     /// Those that cost most, at most three.
+    #[serde(deserialize_with = "super::sent::codes_of")]
     pub top_findings: Vec<Code>,
 }
 
@@ -77,6 +99,14 @@ fn by_name<S: Serializer>(sums: &BTreeMap<Interface, InterfaceSum>, serializer: 
 }
 
 impl JobRow {
+    /// Makes a row that was read from JSON again what it was: interfaces that were not used are no entries, and shares are computed,
+    /// as text does not carry each of their bits.
+    pub(super) fn restore(&mut self) {
+        self.interfaces.retain(|_, sum| sum.used);
+        self.io_share = self.time().share();
+        self.slowest_share = share_of(self.slowest_ns, self.runtime_ns);
+    }
+
     /// What went through an interface.
     #[must_use]
     pub fn interface(&self, interface: Interface) -> InterfaceSum {
@@ -121,6 +151,10 @@ pub struct Read {
     pub darshan: bool,
 }
 
+fn share_of(slowest_ns: u64, runtime_ns: u64) -> Option<f64> {
+    ShareOfTime { io_ns: slowest_ns.into(), ranks_ns: runtime_ns.into() }.share()
+}
+
 /// The row of a job whose findings are not known yet.
 #[must_use]
 pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> JobRow {
@@ -141,12 +175,11 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
     let io_ns = called.time_ns();
     let mean_ns = io_ns / ranks.max(1);
     let slowest_ns = slowest_ns(run, totals, mean_ns);
-    let runtime = ShareOfTime { io_ns: slowest_ns.into(), ranks_ns: of_job.runtime_ns.into() };
     let mut row = JobRow {
         job: of_job.key.clone(),
         source: read.source,
         sources: read.sources,
-        form: if read.darshan { "darshan" } else { "trace" },
+        form: if read.darshan { Form::Darshan } else { Form::Trace },
         batch: of_job.scheduler.clone(),
         // A log can have none that is valid.
         uid: Some(of_job.uid).filter(|&uid| uid != u32::MAX),
@@ -164,7 +197,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         io_ns,
         io_share: None,
         slowest_ns,
-        slowest_share: runtime.share(),
+        slowest_share: share_of(slowest_ns, of_job.runtime_ns),
         interfaces,
         missing_segments: summary.missing_segments,
         complete: summary.missing.complete,

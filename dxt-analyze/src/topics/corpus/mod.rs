@@ -9,12 +9,15 @@ mod job;
 mod parquet;
 mod queue;
 mod result;
+mod sent;
 mod share;
 mod sums;
 mod sums_tables;
 mod tables;
 mod users;
 pub mod view;
+mod worker;
+mod workers;
 
 /// It has no findings of its own.
 pub const CODES: &[crate::findings::Code] = &[];
@@ -30,3 +33,12 @@ pub use result::{
 };
 pub use share::{ShareOfTime, slowest_ns};
 pub use sums::Together;
+
+/// Works for another process of this program: see [`worker`].
+///
+/// # Errors
+/// If thresholds or what is asked for cannot be read.
+pub(crate) fn work(args: &Args) -> anyhow::Result<crate::exit::Exit> {
+    worker::work(&workers::reading(args)?)?;
+    Ok(crate::exit::Exit::Fine)
+}

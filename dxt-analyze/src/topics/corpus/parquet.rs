@@ -132,7 +132,7 @@ fn job_batch(jobs: &[&JobRow]) -> Result<RecordBatch> {
         ("job", texts(all().map(|job| &job.job))),
         ("source", texts(all().map(|job| &job.source))),
         ("sources", numbers(all().map(|job| job.sources))),
-        ("form", texts(all().map(|job| job.form))),
+        ("form", texts(all().map(|job| job.form.name()))),
         ("batch", texts(all().map(|job| &job.batch))),
         ("uid", some_numbers(all().map(|job| job.uid.map(u64::from)))),
         ("user_name", some_texts(all().map(|job| job.user_name.as_ref()))),

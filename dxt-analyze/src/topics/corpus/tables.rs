@@ -103,7 +103,7 @@ fn jobs(corpus: &Corpus, shown: usize) -> Table {
             Cell::Count(job.missing_segments),
             Cell::Count(u64::from(job.complete)),
             Cell::Count(job.problems),
-            Cell::Text(job.form.into()),
+            Cell::Text(job.form.name().into()),
             Cell::Count(job.sources),
             Cell::Path(job.source.clone()),
         ]);

@@ -62,9 +62,14 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         title: format!("{} of the time in MPI-IO's reads and writes goes into file locks", percent(locking.time_ns, all.of.time_ns)),
         evidence: said(evidence),
         cost_ns: Some(locking.time_ns),
-        hint: "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
-               write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
-            .into(),
+        // One rank has nobody to write together with.
+        hint: if found.ranks.len() > 1 {
+            "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
+             write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
+        } else {
+            "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable"
+        }
+        .into(),
     })
 }
 

@@ -66,12 +66,24 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
             units::bytes(file.posix_reads.bytes.saturating_sub(file.reads_in_writes.bytes))
         ));
     }
-    let hint = if writes >= least.sieving_amplification {
-        "many small pieces per call: write them with a collective call (MPI_File_write_all with a file view), or set the \
-         hint romio_ds_write=disable if the pieces are few and large"
-    } else {
-        "many small pieces per call: read them with a collective call (MPI_File_read_all with a file view), or set the hint \
-         romio_ds_read=disable if the pieces are few and large"
+    let hint = match (writes >= least.sieving_amplification, file.processes) {
+        // One process has nobody to call together with.
+        (true, 0 | 1) => {
+            "many small pieces per call: gather them in memory and write them without gaps, or set the hint \
+             romio_ds_write=disable if the pieces are few and large"
+        }
+        (false, 0 | 1) => {
+            "many small pieces per call: read them with the gaps between them and pick them out in memory, or set the hint \
+             romio_ds_read=disable if the pieces are few and large"
+        }
+        (true, _) => {
+            "many small pieces per call: write them with a collective call (MPI_File_write_all with a file view), or set the \
+             hint romio_ds_write=disable if the pieces are few and large"
+        }
+        (false, _) => {
+            "many small pieces per call: read them with a collective call (MPI_File_read_all with a file view), or set the hint \
+             romio_ds_read=disable if the pieces are few and large"
+        }
     };
     Some(Finding {
         code: Code::SIEVING,

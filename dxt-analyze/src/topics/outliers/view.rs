@@ -20,7 +20,7 @@ use crate::topics::outliers::result::{
 use crate::topics::outliers::shared_traits::populations;
 use crate::topics::outliers::units::stragglers::{Straggler, stragglers};
 use crate::topics::outliers::units::work::{self, with_missing};
-use crate::topics::outliers::units::{UnitGroup, UnitKind, Verdict, Windows, Work, compare};
+use crate::topics::outliers::units::{Met, UnitGroup, UnitKind, Verdict, Windows, Work, compare};
 use crate::topics::outliers::worst::{GroupWorst, Worst};
 use crate::topics::timeline::args::BINS;
 use anyhow::Result;
@@ -182,13 +182,29 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     let times = work.values().flat_map(|units| units.values()).flat_map(|unit| unit.values());
     let io_ns = times.fold(0_u64, |sum, cell| sum.saturating_add(cell.time_ns));
     let mut result = empty(run, args, lost);
-    result.units = compare(run, kind, args.metric, windows, &work, args.top);
+    let judged = |met| compare(run, kind, args.metric, windows, &work, met, args.top);
+    result.units = judged(None);
+    // Only where somebody is to be blamed is it asked who else could be.
+    let blames = kind != UnitKind::Target && result.units.iter().any(|group| group.outliers > 0);
+    if let Some(met) = blames.then(|| Met::of(run, analysis, args.metric)).flatten() {
+        result.units = judged(Some(&met));
+    }
     result.stragglers = stragglers(&result.units);
     result.findings = unit_findings(kind, &result.units, io_ns, &run.thresholds);
     result.nothing = nothing(run, kind, work.is_empty());
-    if unsure > 0 {
-        let text = "operations were folded into counters and may lie in one window or another: they are left out";
-        result.missing.remarks.push(format!("{} {text}", units::count(unsure)));
+    let texts = [
+        (
+            unsure.windows,
+            "operations were folded into counters and may lie in one window or another: they are left out",
+        ),
+        (
+            unsure.targets,
+            "operations have no segment and are on files of several storage targets: they are left out, as counters do not \
+             tell which served them",
+        ),
+    ];
+    for (count, text) in texts.into_iter().filter(|(count, _)| *count > 0) {
+        result.missing.remarks.push(format!("{} {text}", units::count(count)));
     }
     result
 }
@@ -199,7 +215,9 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
         UnitKind::Target if !empty => return None,
         UnitKind::Target if run.counters_only() => {
             let why = run.origin().counters_and_no("offsets");
-            return Some(format!("{why}: bytes cannot be assigned to storage targets"));
+            return Some(format!(
+                "{why}: bytes can be assigned to storage targets only where a file lies on one, and none is known to"
+            ));
         }
         UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
         UnitKind::Rank | UnitKind::Node if run.reduced_ranks() > 0 => {
@@ -359,10 +377,15 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
         show(group.median),
         group.sigma.exp_m1() * 100.0
     );
+    let spared = match group.on_slow_targets {
+        0 => String::new(),
+        count => format!("; {} slow only on slow OSTs, see --by ost", units::count(count)),
+    };
     match group.verdict {
         Verdict::TooFew => format!("{about}; too few for a verdict (at least {})", least.units_min_sample),
+        Verdict::None if group.on_slow_targets > 0 => format!("{about}{spared}"),
         Verdict::None => format!("{about}; none stands out"),
-        Verdict::Outliers => format!("{about}; outliers: {}", units::count(group.outliers)),
+        Verdict::Outliers => format!("{about}; outliers: {}{spared}", units::count(group.outliers)),
     }
 }
 
@@ -385,7 +408,11 @@ fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
             Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
             row.z.map_or(Cell::None, |z| Cell::Text(format!("{z:.1}"))),
             row.p.map_or(Cell::None, |p| Cell::Text(format!("{p:.1e}"))),
-            Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
+            Cell::Text(match (row.outlier, row.slow_targets) {
+                (true, _) => "outlier".into(),
+                (_, true) => "slow OST".into(),
+                _ => String::new(),
+            }),
         ]
     });
     let title = match by {

@@ -9,9 +9,11 @@
 //!    scaled by their own MAD; of these, Benjamini & Hochberg's procedure (JRSS B 57, 1995) keeps so many that the share of
 //!    false alarms among all alarms is at most `false_discovery_rate` in the mean, however many units there are.
 //!
-//! A unit that passes is an outlier if its score is also at least `modified_z` and it is `min_slowdown` times slower.
+//! A unit that passes is an outlier if its score is also at least `modified_z` and it is `min_slowdown` times slower; unless it is
+//! none by what it did apart from slow storage targets ([`super::met`]).
 
 use super::UnitKind;
+use super::met::{Blame, Met};
 use super::windows::Windows;
 use super::work::{Grouped, UnitWork, WHOLE};
 use crate::findings::About;
@@ -46,6 +48,8 @@ pub struct UnitRow {
     pub extra_ns: i64,
     /// Whether it is an outlier.
     pub outlier: bool,
+    /// Whether it would be one but for slow storage targets that it met, and others too.
+    pub slow_targets: bool,
 }
 
 impl UnitRow {
@@ -98,6 +102,8 @@ pub struct UnitGroup {
     pub verdict: Verdict,
     /// Number of outliers.
     pub outliers: u64,
+    /// Units that are slow only where they met slow storage targets: no outliers.
+    pub on_slow_targets: u64,
     /// Most time in calls of a unit, ns.
     pub most_ns: u64,
     /// Least, ns.
@@ -109,7 +115,7 @@ pub struct UnitGroup {
 }
 
 /// A unit while it is compared.
-struct Unit {
+pub(super) struct Unit {
     key: u64,
     operations: u64,
     bytes: u64,
@@ -135,7 +141,8 @@ impl Unit {
     }
 }
 
-/// Compares the units of every group; the `top` slowest are listed, and all outliers are counted.
+/// Compares the units of every group; the `top` slowest are listed, and all outliers are counted. `met` says what they did on slow
+/// storage targets.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -143,14 +150,12 @@ pub fn compare(
     metric: Metric,
     windows: &Windows,
     work: &Grouped,
+    met: Option<&Met>,
     top: usize,
 ) -> Vec<UnitGroup> {
     let mut groups: Vec<Judged> = work
         .iter()
-        .filter_map(|((group, window), units)| {
-            let span = (windows != Windows::WHOLE).then(|| windows.span(*window));
-            Judged::new(group, span, metric, units, &run.thresholds)
-        })
+        .filter_map(|((group, window), units)| Judged::new(group, *window, metric, units, &run.thresholds))
         .collect();
     // All windows of a group are one family of comparisons.
     for family in groups.chunk_by_mut(|a, b| a.group == b.group) {
@@ -159,21 +164,42 @@ pub fn compare(
         let limit = benjamini_hochberg(&all, run.thresholds.false_discovery_rate);
         family.iter_mut().for_each(|judged| judged.limit = limit);
     }
-    groups.into_iter().map(|judged| judged.finish(run, kind, metric, top)).collect()
+    let span = |window| (windows != Windows::WHOLE).then(|| windows.span(window));
+    let finish = |judged: Judged| {
+        let span = span(judged.window);
+        judged.finish(run, kind, span, met, top)
+    };
+    groups.into_iter().map(finish).collect()
 }
 
+/// How far a unit is from its like.
 #[derive(Clone, Copy)]
-struct Score {
-    slower: f64,
+pub(super) struct Score {
+    pub(super) slower: f64,
     z: f64,
     p: Option<f64>,
 }
 
-struct Judged {
+/// What a unit is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Outlier,
+    /// On slow targets only.
+    SlowTargets,
+    Usual,
+}
+
+/// The units of a group in a window, with their scores.
+pub(super) struct Judged {
     group: Group,
-    window: Option<(u64, u64)>,
+    window: u32,
+    metric: Metric,
     median: f64,
     robust: Robust,
+    /// Usual time of an operation by size class, ns.
+    pub(super) usual: BTreeMap<u8, f64>,
+    /// Of Student's t; `None` if there are too few units for a verdict.
+    freedom: Option<f64>,
     units: Vec<(Unit, Score)>,
     limit: f64,
 }
@@ -181,7 +207,7 @@ struct Judged {
 impl Judged {
     fn new(
         group: &Group,
-        window: Option<(u64, u64)>,
+        window: u32,
         metric: Metric,
         units: &BTreeMap<u64, UnitWork>,
         least: &Thresholds,
@@ -193,65 +219,89 @@ impl Judged {
         let slowness: Vec<f64> = units.iter().map(Unit::slowness_ln).collect();
         let robust = Robust::of(&slowness)?;
         let enough = units.len() as u64 >= least.units_min_sample;
-        let freedom = units.len() as f64 / 2.0;
-        let score = |unit: &Unit| {
-            let slowness = unit.slowness_ln();
-            let z = robust.z_with(slowness, unit.error);
-            let slower = (slowness - robust.median).exp();
-            Score { slower, z, p: enough.then(|| upper_tail_t(z, freedom)) }
-        };
-        let scored = units.into_iter().map(|unit| {
-            let score = score(&unit);
-            (unit, score)
-        });
-        let units = scored.collect();
-        Some(Self { group: group.clone(), window, median: median(&mut values)?, robust, units, limit: 0.0 })
+        let freedom = enough.then_some(units.len() as f64 / 2.0);
+        let (group, median) = (group.clone(), median(&mut values)?);
+        let mut judged = Self { group, window, metric, median, robust, usual, freedom, units: Vec::new(), limit: 0.0 };
+        judged.units = units.into_iter().map(|unit| judged.scored(unit)).collect();
+        Some(judged)
     }
 
-    fn finish(mut self, run: &Run, kind: UnitKind, metric: Metric, top: usize) -> UnitGroup {
+    /// A unit with its score.
+    pub(super) fn scored(&self, unit: Unit) -> (Unit, Score) {
+        let slowness = unit.slowness_ln();
+        let z = self.robust.z_with(slowness, unit.error);
+        let slower = (slowness - self.robust.median).exp();
+        (unit, Score { slower, z, p: self.freedom.map(|freedom| upper_tail_t(z, freedom)) })
+    }
+
+    fn is_beyond(&self, score: &Score, least: &Thresholds) -> bool {
+        let improbable = score.p.is_some_and(|p| p <= self.limit);
+        improbable && score.z >= least.modified_z && score.slower >= least.min_slowdown
+    }
+
+    fn found(&self, unit: &Unit, score: &Score, blame: Option<&Blame<'_>>, least: &Thresholds) -> Found {
+        if !self.is_beyond(score, least) {
+            return Found::Usual;
+        }
+        match blame.and_then(|blame| blame.rest(unit.key, self, least)) {
+            Some((rest, score)) if rest.value(self.metric).is_none() || !self.is_beyond(&score, least) => {
+                Found::SlowTargets
+            }
+            _ => Found::Outlier,
+        }
+    }
+
+    fn finish(
+        mut self,
+        run: &Run,
+        kind: UnitKind,
+        span: Option<(u64, u64)>,
+        met: Option<&Met>,
+        top: usize,
+    ) -> UnitGroup {
         let least = &run.thresholds;
-        let limit = self.limit;
-        let is_outlier = |score: &Score| {
-            score.p.is_some_and(|p| p <= limit) && score.z >= least.modified_z && score.slower >= least.min_slowdown
-        };
-        let enough = self.units.len() as u64 >= least.units_min_sample;
-        let outliers = self.units.iter().filter(|(_, score)| is_outlier(score)).count() as u64;
+        let blame = met.and_then(|met| met.of_group(&self.group, self.window));
+        let blame = blame.map(|units| Blame::of(units, &self, least));
+        let units = std::mem::take(&mut self.units);
+        let found = |(unit, score): (Unit, Score)| (self.found(&unit, &score, blame.as_ref(), least), unit, score);
+        let mut units: Vec<(Found, Unit, Score)> = units.into_iter().map(found).collect();
+        let count = |what| units.iter().filter(|(found, ..)| *found == what).count() as u64;
+        let (outliers, on_slow_targets) = (count(Found::Outlier), count(Found::SlowTargets));
         // Outliers first: a unit that a single stall made slowest is none.
-        self.units.sort_by(|(a, of_a), (b, of_b)| {
-            is_outlier(of_b)
-                .cmp(&is_outlier(of_a))
-                .then_with(|| of_b.slower.total_cmp(&of_a.slower))
-                .then_with(|| a.key.cmp(&b.key))
+        units.sort_by(|(found, a, of_a), (other, b, of_b)| {
+            found.cmp(other).then_with(|| of_b.slower.total_cmp(&of_a.slower)).then_with(|| a.key.cmp(&b.key))
         });
-        let times = || self.units.iter().map(|(unit, _)| unit.time_ns);
-        let row = |(unit, score): &(Unit, Score)| UnitRow {
+        let times = || units.iter().map(|(_, unit, _)| unit.time_ns);
+        let row = |(found, unit, score): &(Found, Unit, Score)| UnitRow {
             unit: kind.name(run, unit.key),
             operations: unit.operations,
             bytes: unit.bytes,
             time_ns: unit.time_ns,
-            value: unit.value(metric).unwrap_or_default(),
+            value: unit.value(self.metric).unwrap_or_default(),
             slower: score.slower,
             z: score.p.map(|_| score.z),
             p: score.p,
             extra_ns: (unit.time_ns as f64 - unit.usual_ns * self.robust.median.exp()) as i64,
-            outlier: is_outlier(score),
+            outlier: *found == Found::Outlier,
+            slow_targets: *found == Found::SlowTargets,
         };
         UnitGroup {
-            window: self.window,
-            sample: self.units.len() as u64,
+            window: span,
+            sample: units.len() as u64,
             median: self.median,
             sigma: self.robust.sigma,
             scale: self.robust.scale,
-            verdict: match (enough, outliers) {
-                (false, _) => Verdict::TooFew,
-                (true, 0) => Verdict::None,
-                (true, _) => Verdict::Outliers,
+            verdict: match (self.freedom, outliers) {
+                (None, _) => Verdict::TooFew,
+                (_, 0) => Verdict::None,
+                _ => Verdict::Outliers,
             },
             outliers,
+            on_slow_targets,
             most_ns: times().max().unwrap_or_default(),
             least_ns: times().min().unwrap_or_default(),
             total_ns: times().fold(0, u64::saturating_add),
-            rows: self.units.iter().take(top).map(row).collect(),
+            rows: units.iter().take(top).map(row).collect(),
             group: self.group,
         }
     }
@@ -266,7 +316,8 @@ fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
 }
 
-fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
+/// A unit by what it did; `usual` has the usual time of an operation by size class.
+pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
     let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
     let mut variance = 0.0;
     for (class, cell) in work {

@@ -3,14 +3,18 @@
 //!
 //! * [`work`]: what each did, by size of the request: the pass over the segments.
 //! * [`compare`]: how long that should have taken, and who is slower than the rest by more than chance.
+//! * [`met`]: who is slow only because of slow storage targets, and not to blame.
 //! * [`windows`]: spans of time, and who held the others up in each.
 
 pub mod compare;
+pub mod met;
+mod one_target;
 pub mod stragglers;
 pub mod windows;
 pub mod work;
 
 pub use compare::{UnitGroup, UnitRow, Verdict, compare};
+pub use met::Met;
 pub use windows::Windows;
 pub use work::{UnitWork, Work};
 

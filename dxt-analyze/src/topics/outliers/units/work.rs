@@ -1,8 +1,10 @@
 //! What each unit did, by size of the request, so that like is compared with like: small requests are slow everywhere.
 //!
 //! For storage targets the layer that reaches storage is looked at. An operation that spans several targets counts on each;
-//! its time is shared out by bytes, which is what can be known from outside.
+//! its time is shared out by bytes, which is what can be known from outside. Operations of which only sums are known count where
+//! all of their bytes lie on one target.
 
+use super::one_target::one_target;
 use super::{UnitKind, WITHOUT_RANK, Windows};
 use crate::layouts::spread::spread;
 use crate::model::{FileLayout, Process, Run, Stream};
@@ -11,6 +13,7 @@ use crate::shared::groups::{Group, group_of};
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use trace_format::counters::Counters;
 
 /// One whole operation in [`Cell::weight`].
 pub const WHOLE: u64 = 1 << 20;
@@ -42,9 +45,20 @@ impl Cell {
     }
 
     #[inline]
-    fn of(bytes: u64, time_ns: u64, weight: u64) -> Self {
+    pub(super) fn of(bytes: u64, time_ns: u64, weight: u64) -> Self {
         let squares = u128::from(time_ns) * u128::from(time_ns);
         Self { operations: 1, bytes, time_ns, squares, weight }
+    }
+
+    /// Of operations of which only sums are known: they count as alike.
+    fn of_counted(all: &Counters) -> Self {
+        Self {
+            operations: all.segments,
+            bytes: all.bytes,
+            time_ns: all.duration,
+            squares: u128::from(all.duration) * u128::from(all.duration) / u128::from(all.segments.max(1)),
+            weight: all.segments.saturating_mul(WHOLE),
+        }
     }
 }
 
@@ -82,7 +96,7 @@ pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
     /// The unit that all operations of a stream belong to; `None` if they belong to none. Not for storage targets.
-    fn unit(&self, number: u32, process: &Process, stream: &Stream) -> Option<u64> {
+    pub(super) fn unit(&self, number: u32, process: &Process, stream: &Stream) -> Option<u64> {
         // A record that stands for several ranks is none of them, and what is on no known node is on none.
         let alone = process.reduction.is_none();
         match self.kind {
@@ -151,35 +165,80 @@ impl Analysis for Work<'_> {
     }
 }
 
-/// Work by group, window and unit, with what the tracer folded added; and the operations that could not be added, because
-/// it is not known in which window they lie. A folded operation counts in the class of its stream's mean size.
-#[must_use]
-pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, u64) {
-    let mut unsure = 0_u64;
-    for (number, process) in run.processes.iter().enumerate() {
-        for missing in &process.missing {
-            let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
-            let Some(stream) = stream else { continue };
-            let Some(group) = group_of(analysis.groups, stream) else { continue };
-            let Some(unit) = analysis.unit(number as u32, process, stream) else { continue };
+/// Operations of one stream of which only sums are known.
+pub(super) struct Counted<'a> {
+    /// Index into [`Run::processes`].
+    pub(super) number: u32,
+    pub(super) process: &'a Process,
+    pub(super) stream: &'a Stream,
+    /// By [`crate::shared::groups::group_index`].
+    pub(super) group: usize,
+    /// The window that all of them lie in, if it is one.
+    pub(super) window: Option<u32>,
+    /// Of their mean size.
+    pub(super) class: u8,
+    pub(super) cell: Cell,
+    pub(super) all: &'a Counters,
+}
+
+impl Counted<'_> {
+    /// The storage target that served all of them, if the file's layout tells.
+    pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
+        one_target(layouts.get(self.stream.file as usize)?.as_ref()?, self.all)
+    }
+}
+
+/// What has no segments.
+pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator<Item = Counted<'a>> {
+    let of_process = move |(number, process): (usize, &'a Process)| {
+        process.missing.iter().filter_map(move |missing| {
+            let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index))?;
+            let group = group_of(analysis.groups, stream)?;
             let all = &missing.counters;
             let at = |time: u64| analysis.windows.of(time.saturating_add(process.shift_ns));
             let window = at(all.first_start).filter(|first| at(all.last_end.saturating_sub(1)) == Some(*first));
-            let Some(window) = window else {
-                unsure = unsure.saturating_add(all.segments);
-                continue;
-            };
-            let count = all.segments.max(1);
-            let cell = Cell {
-                operations: all.segments,
-                bytes: all.bytes,
-                time_ns: all.duration,
-                squares: u128::from(all.duration) * u128::from(all.duration) / u128::from(count),
-                weight: all.segments.saturating_mul(WHOLE),
-            };
-            let class = size_class(all.bytes / count);
-            partial.entry((group as u32, window, unit, class)).or_default().merge(&cell);
-        }
+            let class = size_class(all.bytes / all.segments.max(1));
+            let (number, cell) = (number as u32, Cell::of_counted(all));
+            Some(Counted { number, process, stream, group, window, class, cell, all })
+        })
+    };
+    run.processes.iter().enumerate().flat_map(of_process)
+}
+
+/// Operations without segments that could not be added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsure {
+    /// It is not known in which window they lie.
+    pub windows: u64,
+    /// It is not known which storage target served them: of a file on several.
+    pub targets: u64,
+}
+
+/// Work by group, window and unit, with what has no segments added; and what could not be added. A folded operation counts in the
+/// class of its stream's mean size.
+#[must_use]
+pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
+    let mut unsure = Unsure::default();
+    for counted in counted(run, analysis) {
+        let unit = match analysis.kind {
+            UnitKind::Target => {
+                let reaches = counted.stream.storage && counted.all.bytes > 0;
+                let target = counted.target(analysis.layouts).filter(|_| reaches);
+                let layout = analysis.layouts.get(counted.stream.file as usize);
+                if target.is_none() && reaches && layout.is_some_and(Option::is_some) {
+                    unsure.targets = unsure.targets.saturating_add(counted.all.segments);
+                }
+                target.map(u64::from)
+            }
+            _ => analysis.unit(counted.number, counted.process, counted.stream),
+        };
+        let Some(unit) = unit else { continue };
+        let Some(window) = counted.window else {
+            unsure.windows = unsure.windows.saturating_add(counted.all.segments);
+            continue;
+        };
+        let key = (counted.group as u32, window, unit, counted.class);
+        partial.entry(key).or_default().merge(&counted.cell);
     }
     let mut out = Grouped::new();
     // Ranks whose node is not known are on none.

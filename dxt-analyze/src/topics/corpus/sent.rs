@@ -1,0 +1,35 @@
+//! What a worker sends, read again: codes are what they were by their names.
+
+use crate::findings::{Code, Finding, Severity, said};
+use crate::topics::codes;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+fn code<E: Error>(name: &str) -> Result<Code, E> {
+    let known = codes().into_iter().find(|code| code.name() == name);
+    known.ok_or_else(|| E::custom(format_args!("there is no finding {name}")))
+}
+
+/// Codes.
+pub(super) fn codes_of<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Code>, D::Error> {
+    Vec::<String>::deserialize(from)?.iter().map(|name| code(name)).collect()
+}
+
+#[derive(Deserialize)]
+struct Sent {
+    code: String,
+    severity: Severity,
+    title: String,
+    evidence: Vec<String>,
+    cost_ns: Option<u64>,
+    hint: String,
+}
+
+/// Findings. Of their evidence the words were sent.
+pub(super) fn findings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Finding>, D::Error> {
+    let one = |sent: Sent| {
+        let Sent { severity, title, cost_ns, hint, .. } = sent;
+        Ok(Finding { code: code(&sent.code)?, severity, title, evidence: said(sent.evidence), cost_ns, hint })
+    };
+    Vec::<Sent>::deserialize(from)?.into_iter().map(one).collect()
+}

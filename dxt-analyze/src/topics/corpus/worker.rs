@@ -1,0 +1,146 @@
+//! The process that reads the jobs of a corpus: it is asked for jobs on standard input, a line each, and answers on standard output.
+//! Whatever ends it, be it a defect that one job meets or memory that is used up, costs the one that asks no more than a new worker.
+
+use super::sent;
+use super::{JobFile, JobRow, Read, Tally, files, job, tally};
+use crate::findings::Finding;
+use crate::load;
+use crate::load::corpus::{JobFiles, LeftOut};
+use crate::model::Run;
+use crate::model::content::Pool;
+use crate::progress::Bar;
+use crate::scan::scan;
+use crate::shared::totals::{self, Totals};
+use crate::thresholds::Thresholds;
+use crate::topics::report::{Job, Options};
+use crate::topics::{verdict, whole};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::io::{BufRead, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a worker says first.
+pub(super) const READY: &str = "dxt-analyze reads jobs";
+
+/// What is left of a job when it has been read.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Done {
+    pub(super) row: JobRow,
+    pub(super) files: Vec<JobFile>,
+    pub(super) tally: Tally,
+    #[serde(deserialize_with = "sent::findings")]
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A job that is asked for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) number: u64,
+    paths: Vec<Vec<u8>>,
+    darshan: bool,
+}
+
+impl Asked {
+    pub(super) fn new(number: u64, job: &JobFiles) -> Self {
+        let paths = job.paths.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+        Self { number, paths, darshan: job.darshan }
+    }
+
+    fn job(self) -> JobFiles {
+        let paths = self.paths.into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect();
+        JobFiles { paths, darshan: self.darshan }
+    }
+}
+
+/// What became of it.
+pub(super) type Answer = Result<Done, LeftOut>;
+
+/// How jobs are read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pool: Arc<Pool>,
+    thresholds: Thresholds,
+    with_findings: bool,
+    /// Whether rows for files are wanted.
+    with_files: bool,
+}
+
+impl Reading {
+    pub(super) fn new(thresholds: Thresholds, with_findings: bool, with_files: bool) -> Self {
+        Self { pool: Arc::new(Pool::default()), thresholds, with_findings, with_files }
+    }
+
+    /// Reads a job.
+    pub(super) fn one(&self, files: &JobFiles) -> Answer {
+        let first = files.paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
+        let read = || -> Result<Done> {
+            let mut run = load::load_one(&files.paths, &self.pool)?;
+            run.thresholds = self.thresholds.clone();
+            let (sources, darshan) = (files.paths.len() as u64, files.darshan);
+            self.rows(&run, Read { source: first.display().to_string(), sources, darshan })
+        };
+        read().map_err(|error| LeftOut::new(first, &error))
+    }
+
+    fn rows(&self, run: &Run, read: Read) -> Result<Done> {
+        let (summary, totals, found) = if self.with_findings {
+            let options = Options::findings_only(None);
+            let of_run = Job::new(run, &options)?;
+            let found = whole(&of_run)?;
+            let findings = found.findings();
+            (found.summary, found.sums.all, Some(findings))
+        } else {
+            let (partial, lost) = scan(run, &Totals, &Bar::new(run.segments(), "reading"));
+            let totals = totals::with_missing(run, partial.clone());
+            (crate::topics::summary::view::summary_from(run, partial, &lost, 0, None), totals, None)
+        };
+        let mut row = job(run, &summary, &totals, read);
+        row.findings = found.as_ref().map(|found| found.len() as u64);
+        let findings = found.unwrap_or_default();
+        row.top_findings = verdict::top_codes(&findings, &summary);
+        let mut files = files(run, &totals, row.ranks);
+        let tally = tally(&files);
+        if !self.with_files {
+            files = Vec::new();
+        }
+        Ok(Done { row, files, tally, findings })
+    }
+}
+
+/// Reads what is asked for until nothing more is: several jobs at a time, as many as the one that asks waits for. An answer is its
+/// job's number and JSON.
+///
+/// # Errors
+/// If something else than jobs is asked for.
+pub(super) fn work(reading: &Reading) -> Result<()> {
+    // A thread that unwinds would leave its job without an answer; so it ends as a release does.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |what| {
+        told(what);
+        std::process::abort();
+    }));
+    say(READY);
+    std::thread::scope(|scope| {
+        for line in std::io::stdin().lock().lines() {
+            let asked: Asked = serde_json::from_str(&line?).context("failed to read what is asked for")?;
+            scope.spawn(move || {
+                let number = asked.number;
+                let answer = serde_json::to_string(&reading.one(&asked.job()));
+                // Numbers and texts always have a form in JSON.
+                say(&format!("{number} {}", answer.unwrap_or_default()));
+            });
+        }
+        Ok(())
+    })
+}
+
+/// A line, at once. Who does not listen any more wants nothing more.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(1);
+    }
+}
