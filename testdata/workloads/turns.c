@@ -1,0 +1,111 @@
+/* Threads that move one position at the same time. What they write tells afterwards where each of them did.
+ * Usage: turns DIRECTORY (absolute, canonical, empty), then one of
+ *   slow     one thread is inside a copy from a pipe that gives nothing for longer than anybody waits for it; others write meanwhile;
+ *   stream   the threads write to the descriptor of a C stream, not to the stream;
+ *   handler  a signal handler writes there too, on whichever thread it interrupts.
+ * Each record is 8 bytes: its thread and its number; a handler writes two at once. Prints "offset thread" of each record of DIRECTORY/file.
+ * Provenance: written for this project. */
+#define _GNU_SOURCE
+#include "oplog.h"
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/time.h>
+
+enum { THREADS = 4, RECORDS = 3000 };
+
+static char path[4200];
+static int file, pipes[2];
+static atomic_int inside;
+
+static void put(uint32_t thread, uint32_t number) {
+    uint32_t record[2] = {thread, number};
+    CHECK(write(file, record, sizeof record) == sizeof record);
+}
+
+static void *copies(void *unused) {
+    (void)unused;
+    inside = 1;
+    CHECK(splice(pipes[0], NULL, file, NULL, 8, 0) == 8);
+    return NULL;
+}
+
+static void slow(void) {
+    CHECK(pipe(pipes) == 0);
+    pthread_t copier;
+    CHECK(pthread_create(&copier, NULL, copies, NULL) == 0);
+    while (!inside) {
+        sched_yield();
+    }
+    usleep(100000);
+    for (uint32_t i = 1; i <= 20; i++) {
+        put(1, i);
+    }
+    uint32_t record[2] = {2, 0};
+    CHECK(write(pipes[1], record, sizeof record) == sizeof record);
+    for (uint32_t i = 21; i <= 40; i++) {
+        put(1, i);
+    }
+    CHECK(pthread_join(copier, NULL) == 0);
+    put(1, 41);
+}
+
+static void *writes(void *number) {
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        put(1 + (uint32_t)(uintptr_t)number, i);
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_t all[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&all[i], NULL, writes, (void *)i) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(all[i], NULL) == 0);
+    }
+}
+
+static atomic_uint handled;
+
+static void handler(int signal) {
+    (void)signal;
+    int saved = errno;
+    uint32_t number = handled++, record[4] = {THREADS + 1, number, THREADS + 1, number};
+    CHECK(write(file, record, sizeof record) == sizeof record);
+    errno = saved;
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 3);
+    snprintf(path, sizeof path, "%s/file", argv[1]);
+    FILE *stream = NULL;
+    if (strcmp(argv[2], "stream") == 0) {
+        stream = fopen(path, "w");
+        CHECK(stream != NULL);
+        file = fileno(stream);
+    } else {
+        file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+        CHECK(file >= 0);
+    }
+    if (strcmp(argv[2], "slow") == 0) {
+        slow();
+    } else {
+        if (strcmp(argv[2], "handler") == 0) {
+            struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+            CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+            struct itimerval often = {{0, 200}, {0, 200}};
+            CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+        }
+        threads();
+        struct itimerval never = {{0, 0}, {0, 0}};
+        CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    }
+    int again = open(path, O_RDONLY);
+    uint32_t record[2];
+    for (long long at = 0; raw_system_call(SYS_pread64, again, (long)record, sizeof record, at, 0, 0) == sizeof record; at += 8) {
+        printf("%lld %u\n", at, record[0]);
+    }
+    return 0;
+}
