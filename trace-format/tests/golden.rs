@@ -64,7 +64,8 @@ fn version_1_is_read_as_ever() {
 fn this_writer_still_writes_what_version_1_holds() {
     // The file's latest segment has times that no clock reaches, where a writer's segments have their marks.
     let text = version_1().to_string();
-    let now = text.replace(&format!("{},{}]", u64::MAX - 1, u64::MAX), &format!("{},{}]", (1_u64 << 62) - 2, (1_u64 << 62) - 1));
+    let now = text
+        .replace(&format!("{},{}]", u64::MAX - 1, u64::MAX), &format!("{},{}]", (1_u64 << 62) - 2, (1_u64 << 62) - 1));
     assert_ne!(text, now);
     assert_as_ever(&contents(&file(&job(), &mut ranks())), &serde_json::from_str(&now).unwrap(), "v1");
 }

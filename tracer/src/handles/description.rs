@@ -218,7 +218,9 @@ impl Description {
             return Mover::NONE;
         }
         // Turns are in vain where somebody takes none.
-        if self.kind.load(Ordering::Relaxed) == Position::None as u8 || self.doubts.load(Ordering::Acquire) & OTHERS != 0 {
+        if self.kind.load(Ordering::Relaxed) == Position::None as u8
+            || self.doubts.load(Ordering::Acquire) & OTHERS != 0
+        {
             return Mover::AMONG_OTHERS;
         }
         self.moving_among_threads()
