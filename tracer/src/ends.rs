@@ -103,9 +103,9 @@ fn write_alone(config: &Config, by: &'static str) -> bool {
 }
 
 /// Whether there is a trace to write. Late calls stay in their spool as long as more may come, and in counters mode, where they are no
-/// part of what is counted.
+/// part of what is counted. Where they had no spool, their number is to be told.
 fn writes(now: State, next: Next) -> bool {
-    now != State::Late || next == Next::Gone && !buffer::counting::is_on()
+    now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }
 
 /// The process ends.

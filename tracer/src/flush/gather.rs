@@ -84,9 +84,11 @@ impl Gathered {
     }
 
     /// Whether there is nothing to write. A shell's child that does nothing but to become a program which cannot be traced has that
-    /// to say.
+    /// to say, and a process that had no memory for a single call has to say how many there were.
     pub(super) fn is_empty(&self) -> bool {
-        let says = |note: &Note| note.what == notes::Note::Untraceable.text() && note.count > 0;
+        use notes::Note::{DuringTracer, Late, TablesFull, Untraceable};
+        let told = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
+        let says = |note: &Note| note.count > 0 && told.contains(&note.what.as_str());
         self.process.streams.is_empty() && !self.process.notes.iter().any(says)
     }
 

@@ -43,6 +43,21 @@ fn a_program_that_uses_up_its_memory() {
     }
 }
 
+#[test]
+fn a_child_without_memory_counts_what_it_cannot_record() {
+    for (mode, spool) in [("trace", "off"), ("counters", "off"), ("trace", "on")] {
+        let scratch = Scratch::new();
+        let launch = launch(&scratch, "poor").arg("500").env("DXT_ENABLE", mode);
+        let outcome = if spool == "off" { launch.env("DXT_SPOOL", spool) } else { launch }.run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""), "{mode} {spool}: {outcome:?}");
+        let traces = Traces::read(&scratch.traces());
+        let recorded = traces.totals(&["POSIX"], "write", &scratch.data()).0;
+        let notes = traces.processes.iter().flat_map(|process| &process.notes);
+        let counted: u64 = notes.filter(|note| note.what.contains("table was full")).map(|note| note.count).sum();
+        assert_eq!(recorded + counted, 510, "{mode} {spool}: {recorded} recorded, {counted} counted");
+    }
+}
+
 /// Runs `way` with every allocation failing in turn, the first, the next, ..., until none is reached any more.
 fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
     let (mut number, mut whole, mut failed) = (1_u32, 0, 0);
