@@ -2,11 +2,15 @@
  * Usage: turns DIRECTORY (absolute, canonical, empty), then one of
  *   slow     one thread is inside a copy from a pipe that gives nothing for longer than anybody waits for it; others write meanwhile;
  *   stream   the threads write to the descriptor of a C stream, not to the stream;
- *   handler  a signal handler writes there too, on whichever thread it interrupts.
- * Each record is 8 bytes: its thread and its number; a handler writes two at once. Prints "offset thread" of each record of DIRECTORY/file.
+ *   handler  a signal handler writes there too, on whichever thread it interrupts;
+ *   alone    the same, with one thread;
+ *   jumps    a signal handler leaves calls of one thread by siglongjmp(3), and seeks now and then.
+ * A record is its thread and its number, 8 bytes, once or several times; a handler's twice. Prints "offset length thread" of each
+ * record of DIRECTORY/file.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -18,9 +22,13 @@ static char path[4200];
 static int file, pipes[2];
 static atomic_int inside;
 
+static void put_some(uint32_t thread, uint32_t number, int some) {
+    uint32_t record[6] = {thread, number, thread, number, thread, number};
+    CHECK(write(file, record, 8 * some) == 8 * some);
+}
+
 static void put(uint32_t thread, uint32_t number) {
-    uint32_t record[2] = {thread, number};
-    CHECK(write(file, record, sizeof record) == sizeof record);
+    put_some(thread, number, 1);
 }
 
 static void *copies(void *unused) {
@@ -68,13 +76,32 @@ static void threads(void) {
 }
 
 static atomic_uint handled;
+static sigjmp_buf back;
+static volatile int jumps;
 
 static void handler(int signal) {
     (void)signal;
+    if (jumps) {
+        siglongjmp(back, 1);
+    }
     int saved = errno;
     uint32_t number = handled++, record[4] = {THREADS + 1, number, THREADS + 1, number};
     CHECK(write(file, record, sizeof record) == sizeof record);
     errno = saved;
+}
+
+static void jump(void) {
+    static volatile uint32_t number;
+    sigsetjmp(back, 1);
+    jumps = 1;
+    while (number < 20 * RECORDS) {
+        number++;
+        put_some(1, number, 1 + 2 * (number % 2));
+        if (number % 500 == 0) {
+            CHECK(lseek(file, 16, SEEK_CUR) > 0);
+        }
+    }
+    jumps = 0;
 }
 
 int main(int argc, char **argv) {
@@ -92,20 +119,37 @@ int main(int argc, char **argv) {
     if (strcmp(argv[2], "slow") == 0) {
         slow();
     } else {
-        if (strcmp(argv[2], "handler") == 0) {
+        if (strcmp(argv[2], "stream") != 0) {
             struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
             CHECK(sigaction(SIGALRM, &action, NULL) == 0);
             struct itimerval often = {{0, 200}, {0, 200}};
             CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
         }
-        threads();
+        if (strcmp(argv[2], "alone") == 0) {
+            writes(0);
+        } else if (strcmp(argv[2], "jumps") == 0) {
+            jump();
+        } else {
+            threads();
+        }
         struct itimerval never = {{0, 0}, {0, 0}};
         CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
     }
     int again = open(path, O_RDONLY);
-    uint32_t record[2];
-    for (long long at = 0; raw_system_call(SYS_pread64, again, (long)record, sizeof record, at, 0, 0) == sizeof record; at += 8) {
-        printf("%lld %u\n", at, record[0]);
+    uint32_t record[2], last[2] = {0, 0};
+    long long begun = 0;
+    for (long long at = 0;; at += 8) {
+        int more = raw_system_call(SYS_pread64, again, (long)record, sizeof record, at, 0, 0) == sizeof record;
+        if (!more || memcmp(record, last, sizeof record) != 0) {
+            if (last[0] != 0) {
+                printf("%lld %lld %u\n", begun, at - begun, last[0]);
+            }
+            begun = at;
+            memcpy(last, record, sizeof record);
+        }
+        if (!more) {
+            break;
+        }
     }
     return 0;
 }

@@ -238,6 +238,8 @@ pub(crate) fn becoming_another() -> Option<Stay> {
     }
     let errno = errno::save();
     let thread = tls::current();
+    // The process may go on: a handler that left this work by a jump would leave the other threads where they wait.
+    let blocked = memory::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
             let stay = ends::set_aside(config);
@@ -247,6 +249,7 @@ pub(crate) fn becoming_another() -> Option<Stay> {
             stay
         })
     });
+    drop(blocked);
     errno.restore();
     stay
 }

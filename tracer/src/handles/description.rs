@@ -114,8 +114,14 @@ pub(super) fn share_all() {
     FREE_BUSY.store(0, Ordering::Relaxed);
 }
 
-/// Bit of [`Description::mover`]: a signal handler has interrupted the thread there, and moves the position itself.
+/// Bit of [`Description::mover`]: a signal handler has interrupted the thread there and moves the position itself, or has left that call.
 const NESTED: u32 = 1 << 31;
+
+/// Apart, so that the usual case is a jump that is not taken.
+#[cold]
+const fn nested(me: u32) -> u32 {
+    me | NESTED
+}
 
 /// A number that tells this thread from the others alive; never 0, without [`NESTED`]. Where its block lies, without asking the kernel.
 #[inline(always)]
@@ -215,7 +221,7 @@ impl Description {
     #[inline(always)]
     pub(crate) fn moving(&self) -> Mover {
         if threads::is_single() {
-            return Mover::NONE;
+            return self.moving_alone();
         }
         // Turns are in vain where somebody takes none.
         if self.kind.load(Ordering::Relaxed) == Position::None as u8
@@ -224,6 +230,17 @@ impl Description {
             return Mover::AMONG_OTHERS;
         }
         self.moving_among_threads()
+    }
+
+    /// Where there is one thread, a call that is still under way has been interrupted by a signal handler, which makes this one; or such a
+    /// handler has left it by a jump, and nobody knows whether the kernel had moved the position by then.
+    #[inline(always)]
+    fn moving_alone(&self) -> Mover {
+        let me = thread_number();
+        let under_way = self.mover.load(Ordering::Relaxed) != 0;
+        let thread = if under_way { nested(me) } else { me };
+        self.mover.store(thread, Ordering::Relaxed);
+        Mover { thread, alone: true }
     }
 
     /// As [`Self::moving`], whoever else may move the position: for C streams, whose own lock cannot be held safely.
@@ -267,14 +284,32 @@ impl Description {
     /// it began.
     #[inline(always)]
     pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, appended: bool) -> Placed {
-        let mut placed = if self.kind.load(Ordering::Relaxed) == Position::Followed as u8 && !appended {
+        let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
+        let mut placed = if follows && !appended && mover.thread & NESTED == 0 {
             Placed { offset: self.position.fetch_add(bytes, Ordering::Relaxed), is_estimate: !mover.alone }
         } else {
             self.placed_by_asking(&mover, descriptor, bytes)
         };
-        // Whoever has lost its turn on the way does not know what the other one did before it was here.
-        placed.is_estimate |= !self.settle(mover) && placed.offset >= 0;
+        if !self.settle(mover) {
+            self.moved_meanwhile(descriptor, &mut placed);
+        }
         placed
+    }
+
+    /// Whoever has lost its turn on the way does not know what the other one did before it was here.
+    #[cold]
+    fn moved_meanwhile(&self, descriptor: libc::c_int, placed: &mut Placed) {
+        placed.is_estimate = placed.offset >= 0;
+        self.look_again(descriptor);
+    }
+
+    /// A signal handler has moved the position in the middle of this thread's own call. Where others move it at this moment, each counts
+    /// for itself, and nobody is to look.
+    #[cold]
+    pub(crate) fn look_again(&self, descriptor: libc::c_int) {
+        if threads::is_single() {
+            self.moved_by_others(descriptor, 0);
+        }
     }
 
     /// The kernel leaves the position behind the bytes, and it is this description's alone: so also where they are appended
@@ -326,9 +361,14 @@ impl Description {
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) -> bool {
         let me = mover.thread;
-        me == 0
-            || self.mover.compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed).is_ok()
-            || self.turn_was_lost(me)
+        if me == 0 {
+            return true;
+        }
+        if threads::is_single() && self.mover.load(Ordering::Relaxed) == me {
+            self.mover.store(0, Ordering::Relaxed);
+            return true;
+        }
+        self.mover.compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed).is_ok() || self.turn_was_lost(me)
     }
 
     #[cold]
@@ -347,7 +387,7 @@ const NAP_NS: i64 = 50_000;
 
 /// Turn of a thread to move a position.
 pub(crate) struct Mover {
-    /// The thread's number, or 0.
+    /// The thread's number, or 0; with [`NESTED`] where the kernel is to be asked.
     thread: u32,
     /// Whether nobody else can be in such a call: false if the turn was taken over.
     alone: bool,
