@@ -88,7 +88,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
     record::prepare(begin::begin);
     // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
-    if state::prepare(take_over) {
+    if state::prepare(take_over, has_left) {
         spool::may_be();
         if spooled {
             spool::want();
@@ -176,7 +176,8 @@ pub(crate) fn mpi_started() {
     });
     let Some(world) = mpi::world() else { return };
     let chosen = is_chosen(world.rank);
-    if chosen && record::is_muted() {
+    // Who has confined itself stays mute.
+    if chosen && record::is_muted() && !sys::is_shut() {
         record::set_state(State::On);
     } else if !chosen && record::is_on() {
         // What it has recorded until now is never written.
@@ -269,4 +270,13 @@ pub(crate) fn stayed(stay: Option<Stay>) {
         tls::current().come_back();
         errno.restore();
     }
+}
+
+/// A thread makes a call, and others wait for what becomes of the process: if it is the one that was about to make it another program, a
+/// signal handler may have left that by a jump. True if so; then recording goes on as before. Keeps errno.
+pub(crate) fn has_left() -> bool {
+    let left = ends::left_behind();
+    let stays = left.is_some();
+    stayed(left);
+    stays
 }

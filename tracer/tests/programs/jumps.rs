@@ -73,6 +73,11 @@ fn handlers_that_jump_out_of_a_recursion() {
 }
 
 #[test]
+fn handlers_that_jump_out_of_a_failing_exec() {
+    check("execs", "150");
+}
+
+#[test]
 fn handlers_on_a_stack_of_their_own() {
     check("stack", "100000");
 }
