@@ -74,9 +74,6 @@ static __attribute__((noinline)) void recurse(int depth) {
 static volatile int stop;
 
 static void *beside(void *unused) {
-    sigset_t all;
-    sigfillset(&all);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
     while (!stop) {
         handled_begun++;
         CHECK(pwrite(to_handler, "h", 1, 0) == 1);
@@ -139,7 +136,13 @@ int main(int argc, char **argv) {
         int interval = execs ? 1500 : 60;
         struct itimerval often = {{0, interval}, {0, interval}}, never = {{0, 0}, {0, 0}};
         pthread_t thread;
-        if (execs) CHECK(pthread_create(&thread, NULL, beside, NULL) == 0);
+        if (execs) {
+            sigset_t all, before;
+            sigfillset(&all);
+            CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+            CHECK(pthread_create(&thread, NULL, beside, NULL) == 0);
+            CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+        }
         CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
         sigsetjmp(back, 1);
         may_jump = 1;

@@ -266,8 +266,11 @@ pub(crate) fn write_so_far(by: &'static str) {
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
+        // Not to be left in the middle either.
+        let blocked = memory::Blocked::all();
         ends::take_back(&stay);
         tls::current().come_back();
+        drop(blocked);
         errno.restore();
     }
 }
