@@ -1,7 +1,9 @@
 /* A library preloaded behind the tracer, which counts the collective MPI calls that the tracer makes and says at MPI_Finalize, on
  * standard error, which they were: "flush RANK NAME NAME ...". Those that MPI makes inside are not the tracer's. Calls that can
  * hurt are made to fail or are used to put another file in the trace's place:
- *   FAILING=NAME:N      the N-th call of this name fails on rank 1, after having taken part; Op_create and Type_contiguous refuse
+ *   FAILING=NAME:N      the N-th call of this name fails on rank 1, after having taken part; Op_create and Type_contiguous refuse;
+ *                       on another rank with FAILING_RANK
+ *   TAKEN=NAME:N        before the N-th call of this name every name is taken that the tracer's unfinished traces could get
  *   SWAP=NAME, VICTIM   before the first call of this name every unfinished trace in DXT_OUTPUT_DIR gives way to a symbolic link
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -42,9 +44,39 @@ static void swap(void) {
     }
 }
 
+/* As many as the tracer tries. */
+static void take_names(void) {
+    const char *directory = getenv("DXT_OUTPUT_DIR");
+    DIR *list = opendir(directory);
+    for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+        char *end = strstr(entry->d_name, "ranks.");
+        for (int i = 1; end != NULL && strstr(entry->d_name, ".partial") != NULL && i <= 1000; i++) {
+            char name[4096], number[16] = "";
+            snprintf(number, sizeof number, i == 1 ? "" : ".%d", i);
+            snprintf(name, sizeof name, "%s/%.*s%s.dxt", directory, (int)(end + 5 - entry->d_name), entry->d_name, number);
+            FILE *file = fopen(name, "wx");
+            if (file != NULL) {
+                fclose(file);
+            }
+        }
+    }
+    if (list != NULL) {
+        closedir(list);
+    }
+}
+
+static int failing_rank(void) {
+    return getenv("FAILING_RANK") == NULL ? 1 : atoi(getenv("FAILING_RANK"));
+}
+
 /* Whether this call, of the tracer's, shall fail. */
 static int noted(const char *name) {
-    static int calls, swapped;
+    static int calls, swapped, of_taken;
+    const char *taken = getenv("TAKEN");
+    if (taken != NULL && strncmp(taken, name, strlen(name)) == 0 && taken[strlen(name)] == ':' && rank_of_this() == 0 &&
+        ++of_taken == atoi(taken + strlen(name) + 1)) {
+        take_names();
+    }
     const char *failing = getenv("FAILING"), *when = getenv("SWAP");
     strcat(strcat(seen, " "), name);
     if (when != NULL && strcmp(when, name) == 0 && rank_of_this() == 0 && swapped++ == 0) {
@@ -52,7 +84,7 @@ static int noted(const char *name) {
     }
     size_t length = strlen(name);
     int of_name = failing != NULL && strncmp(failing, name, length) == 0 && failing[length] == ':';
-    return of_name && rank_of_this() == 1 && ++calls == atoi(failing + length + 1);
+    return of_name && rank_of_this() == failing_rank() && ++calls == atoi(failing + length + 1);
 }
 
 typedef intptr_t word;
@@ -83,7 +115,7 @@ COUNTED(File_read_at_all) COUNTED(Win_create) COUNTED(Win_fence) COUNTED(Win_fre
     int PMPI_##name(ALL) {                                                                                          \
         int (*next)(ALL) = (int (*)(ALL))dlsym(RTLD_NEXT, "PMPI_" #name);                                           \
         const char *failing = getenv("FAILING");                                                                    \
-        int refused = failing != NULL && strcmp(failing, #name ":1") == 0 && rank_of_this() == 1;                   \
+        int refused = failing != NULL && strcmp(failing, #name ":1") == 0 && rank_of_this() == failing_rank();                 \
         return refused && is_tracer(__builtin_return_address(0)) ? 16 : next(a, b, c, d, e, f, g, h, i, j);         \
     }
 

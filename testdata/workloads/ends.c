@@ -4,7 +4,8 @@
  * Writer s writes 8 bytes at a time to DIRECTORY/t<s>, its call i at offset 8 i. KIND: threads, forks (a loop of children, each of
  * which ends in the same way), exec (what a process is after it has become another), ranks. WAY: exit, _exit, quick_exit, sigterm,
  * sigkill, abort, exec, failed_exec, finalize, join (writers go on during exit, and are joined at its very end). When is drawn from
- * SEED.
+ * SEED. vforks: beside threads, one makes children by vfork(2) that write to DIRECTORY/v, which no number counts, and become another
+ * program or end. After MPI_Abort, a destructor of each rank is one more writer.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #ifdef WITH_MPI
@@ -55,6 +56,27 @@ static void *work(void *argument) {
     return NULL;
 }
 
+/* Nothing is looked at but that it comes to an end. */
+static void *vforks(void *unused) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/v", dir);
+    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+    CHECK(fd >= 0);
+    started++;
+    for (volatile int i = 0; !stop; i++) {
+        pid_t child = vfork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            if (pwrite(fd, "v", 1, 0) != 1) _exit(9);
+            if (i % 2 == 0) execl("/bin/true", "true", (char *)NULL);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    return unused;
+}
+
 static void start(int first, int threads) {
     started = 0;
     writer_count = threads;
@@ -82,6 +104,19 @@ static void become(const char *program) {
     snprintf(number, sizeof number, "%d", base + 4);
     execl(program, "ends", dir, counts_path, "second", number, "1", (char *)NULL);
 }
+
+#ifdef WITH_MPI
+static int late = -1;
+
+static __attribute__((destructor)) void after_abort(void) {
+    struct count *count = &counts[base + 5];
+    for (uint64_t i = 0; late >= 0 && i < 50; i++) {
+        count->begun++;
+        CHECK(pwrite(late, &i, 8, (off_t)(8 * i)) == 8);
+        count->returned++;
+    }
+}
+#endif
 
 static void end(void) {
     nap(draw(20000));
@@ -111,7 +146,12 @@ static void end(void) {
         join();
         exit(0);
     }
-    if (strcmp(way, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
+    if (strcmp(way, "abort") == 0) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/t%d", dir, base + 5);
+        CHECK((late = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0644)) >= 0);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
 #endif
     if (strcmp(way, "abort") == 0) abort();
     nap(5000000);
@@ -136,6 +176,12 @@ int main(int argc, char **argv) {
         return 0;
     }
     way = argv[4];
+    if (strcmp(kind, "vforks") == 0) {
+        start(0, 3);
+        CHECK(pthread_create(&writers[writer_count++], NULL, vforks, NULL) == 0);
+        while (started < writer_count) nap(100);
+        end();
+    }
     if (strcmp(kind, "threads") == 0) {
         start(0, 4);
         end();

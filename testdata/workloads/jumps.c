@@ -4,10 +4,11 @@
  *     jumps DIR WAY CALLS
  *
  * WAY: `writes`, the handler writes; `jumps`, it jumps; `both`; `far`, it jumps out of a deep recursion; `stack`, as `both` on an
- * alternate stack; `opens`, it opens, writes and closes; `coroutines`, nothing is handled, calls are made on stacks of the program's.
+ * alternate stack; `execs`, it jumps, mostly out of execv(3) that fails, while a thread writes as the handler would; `opens`, it opens, writes and closes; `coroutines`, nothing is handled, calls are made on stacks of the program's.
  * Prints what was begun and what had returned, in the program and in the handler: four numbers. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -70,6 +71,17 @@ static __attribute__((noinline)) void recurse(int depth) {
     room[0]++;
 }
 
+static volatile int stop;
+
+static void *beside(void *unused) {
+    while (!stop) {
+        handled_begun++;
+        CHECK(pwrite(to_handler, "h", 1, 0) == 1);
+        handled_returned++;
+    }
+    return unused;
+}
+
 static ucontext_t of_main, of_other;
 static volatile long left;
 
@@ -100,7 +112,8 @@ int main(int argc, char **argv) {
     char path[4096];
     const char *way = argv[2];
     long calls = atol(argv[3]);
-    writes = strcmp(way, "jumps") != 0 && strcmp(way, "opens") != 0;
+    int execs = strcmp(way, "execs") == 0;
+    writes = strcmp(way, "jumps") != 0 && strcmp(way, "opens") != 0 && !execs;
     opens = strcmp(way, "opens") == 0;
     jumps = strcmp(way, "writes") != 0 && !opens;
     deep = strcmp(way, "far") == 0 ? 40 : 0;
@@ -120,15 +133,29 @@ int main(int argc, char **argv) {
             action.sa_flags |= SA_ONSTACK;
         }
         CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-        struct itimerval often = {{0, 60}, {0, 60}}, never = {{0, 0}, {0, 0}};
+        int interval = execs ? 1500 : 60;
+        struct itimerval often = {{0, interval}, {0, interval}}, never = {{0, 0}, {0, 0}};
+        pthread_t thread;
+        if (execs) {
+            sigset_t all, before;
+            sigfillset(&all);
+            CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+            CHECK(pthread_create(&thread, NULL, beside, NULL) == 0);
+            CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+        }
         CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
         sigsetjmp(back, 1);
         may_jump = 1;
-        while (returned < calls) recurse(deep);
+        while (returned < calls) {
+            recurse(deep);
+            if (execs) CHECK(execl("/no/such/program", "none", (char *)NULL) == -1);
+        }
         may_jump = 0;
         CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
         usleep(1000);
         signal(SIGALRM, SIG_IGN);
+        stop = 1;
+        if (execs) CHECK(pthread_join(thread, NULL) == 0);
     }
     printf("%ld %ld %ld %ld %ld\n", begun, returned, handled_begun, handled_returned, jumped);
     fflush(stdout);

@@ -10,6 +10,7 @@
  *   followed by some writes and an allocation of 1 MiB, and "refused" if any of it fails.
  * forks: with 100 MiB in memory says "ready" and forks children for ever, which end at once; somebody else ends it.
  * packs: NUMBER threads write for ever while the process forks 60 children that write, of which it prints the calls.
+ * poor: a forked child that may have no memory writes NUMBER times, is given memory again, and ends.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -117,6 +118,20 @@ int main(int argc, char **argv) {
             CHECK(waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 5);
         }
         end(argv[5]);
+    } else if (strcmp(way, "poor") == 0) {
+        writes(10);
+        pid_t child = fork();
+        if (child == 0) {
+            struct rlimit limit;
+            CHECK(getrlimit(RLIMIT_DATA, &limit) == 0);
+            struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+            CHECK(setrlimit(RLIMIT_DATA, &none) == 0);
+            writes(number);
+            CHECK(setrlimit(RLIMIT_DATA, &limit) == 0);
+            exit(5);
+        }
+        int how;
+        CHECK(child > 0 && waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 5);
     } else if (strcmp(way, "lock") == 0) {
         CHECK(argc > 3);
         lock(argv[3]);

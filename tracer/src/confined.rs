@@ -27,8 +27,9 @@ pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: im
     errno.restore();
     let result = if strict { without_counter(call, &succeeded) } else { call() };
     if succeeded(&result) {
+        // A rank takes part in what all ranks do together, now or later: they would wait for it.
         if !kept && record::is_on() {
-            record::set_state(record::State::Off);
+            record::set_state(record::State::Muted);
         }
     } else {
         let errno = errno::save();

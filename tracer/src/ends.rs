@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::mpi::World;
 use crate::record::State;
 use crate::say::say;
-use crate::{buffer, flush, gate, handles, late, record, signals, spool, state, threads};
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::{buffer, flush, gate, handles, late, record, signals, spool, state, threads, tls};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What becomes of the process when its trace has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,33 @@ static BECOMING: AtomicBool = AtomicBool::new(false);
 /// it now has nothing to wait for.
 pub(crate) fn is_becoming() -> bool {
     BECOMING.load(Ordering::Acquire)
+}
+
+/// Who is about to become another program, where its stack was then, and how things were before.
+static BECOMES: Becomes = Becomes {
+    thread: AtomicUsize::new(0),
+    frame: AtomicUsize::new(0),
+    state_is_late: AtomicBool::new(false),
+    set_aside: AtomicBool::new(false),
+};
+
+struct Becomes {
+    thread: AtomicUsize,
+    frame: AtomicUsize,
+    state_is_late: AtomicBool,
+    set_aside: AtomicBool,
+}
+
+/// If this thread was about to become another program and a signal handler has left that by a jump: how things were before. A thread is
+/// taken to be where it was as long as its stack is deeper than then; a handler's frames are, by more than what the signal's own takes.
+pub(crate) fn left_behind() -> Option<Stay> {
+    let mine = is_becoming() && BECOMES.thread.load(Ordering::Acquire) == tls::number();
+    if !mine || crate::inside::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
+        return None;
+    }
+    BECOMES.thread.store(0, Ordering::Relaxed);
+    let state = if BECOMES.state_is_late.load(Ordering::Relaxed) { State::Late } else { State::On };
+    Some(Stay { state, set_aside: BECOMES.set_aside.load(Ordering::Relaxed) })
 }
 
 /// In a forked child, which writes nothing yet.
@@ -103,9 +130,9 @@ fn write_alone(config: &Config, by: &'static str) -> bool {
 }
 
 /// Whether there is a trace to write. Late calls stay in their spool as long as more may come, and in counters mode, where they are no
-/// part of what is counted.
+/// part of what is counted. Where they had no spool, their number is to be told.
 fn writes(now: State, next: Next) -> bool {
-    now != State::Late || next == Next::Gone && !buffer::counting::is_on()
+    now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }
 
 /// The process ends.
@@ -169,8 +196,13 @@ pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
         return None;
     }
     spool::spill::remove();
+    let stay = Stay { state, set_aside: spool::set_aside() };
+    BECOMES.state_is_late.store(state == State::Late, Ordering::Relaxed);
+    BECOMES.set_aside.store(stay.set_aside, Ordering::Relaxed);
+    BECOMES.frame.store(crate::inside::here(), Ordering::Relaxed);
+    BECOMES.thread.store(tls::number(), Ordering::Release);
     BECOMING.store(true, Ordering::Release);
-    Some(Stay { state, set_aside: spool::set_aside() })
+    Some(stay)
 }
 
 /// What has no trace is in the spool.

@@ -56,6 +56,18 @@ impl Inside {
     }
 }
 
+/// Where this function's caller is on its stack, for [`is_below`].
+#[inline(never)]
+pub(crate) fn here() -> usize {
+    stack_pointer()
+}
+
+/// Whether the code that asks may run on top of a frame that was `here` then: on a signal handler's, which lies deeper by more than the
+/// gap, or on another stack.
+pub(crate) fn is_below(frame: usize) -> bool {
+    is_alive(frame.saturating_sub(GAP_BYTES), stack_pointer())
+}
+
 /// Whether a frame at `frame` can be one that the code at `here` was called from.
 fn is_alive(frame: usize, here: usize) -> bool {
     here <= frame || here - frame > LARGEST_STACK

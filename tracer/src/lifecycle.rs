@@ -88,7 +88,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
     record::prepare(begin::begin);
     // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
-    if state::prepare(take_over) {
+    if state::prepare(take_over, has_left) {
         spool::may_be();
         if spooled {
             spool::want();
@@ -176,7 +176,8 @@ pub(crate) fn mpi_started() {
     });
     let Some(world) = mpi::world() else { return };
     let chosen = is_chosen(world.rank);
-    if chosen && record::is_muted() {
+    // Who has confined itself stays mute.
+    if chosen && record::is_muted() && !sys::is_shut() {
         record::set_state(State::On);
     } else if !chosen && record::is_on() {
         // What it has recorded until now is never written.
@@ -238,6 +239,8 @@ pub(crate) fn becoming_another() -> Option<Stay> {
     }
     let errno = errno::save();
     let thread = tls::current();
+    // The process may go on: a handler that left this work by a jump would leave the other threads where they wait.
+    let blocked = memory::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
             let stay = ends::set_aside(config);
@@ -247,6 +250,7 @@ pub(crate) fn becoming_another() -> Option<Stay> {
             stay
         })
     });
+    drop(blocked);
     errno.restore();
     stay
 }
@@ -262,8 +266,20 @@ pub(crate) fn write_so_far(by: &'static str) {
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
+        // Not to be left in the middle either.
+        let blocked = memory::Blocked::all();
         ends::take_back(&stay);
         tls::current().come_back();
+        drop(blocked);
         errno.restore();
     }
+}
+
+/// A thread makes a call, and others wait for what becomes of the process: if it is the one that was about to make it another program, a
+/// signal handler may have left that by a jump. True if so; then recording goes on as before. Keeps errno.
+pub(crate) fn has_left() -> bool {
+    let left = ends::left_behind();
+    let stays = left.is_some();
+    stayed(left);
+    stays
 }

@@ -68,6 +68,8 @@ notes! {
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
     /// A call that could not be recorded or counted in its stream, because even the tables were full.
     TablesFull = "calls while a table was full";
+    /// A call that came when the trace had been written and its spool was gone, and found no place.
+    Late = "calls that came after the trace had been written and found no place in another spool";
     /// A call whose offset others may have changed before it could be asked for: in a stream that is marked so.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes that no wrapped function has moved, between two that have.

@@ -146,11 +146,26 @@ fn object_info(address: *const c_void) -> Option<libc::Dl_info> {
     (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info)
 }
 
-/// What a wrapped function answers that the C library does not have, where -1 would be wrong: nothing, null or 0.
-pub(crate) fn none<T: Copy>() -> T {
+/// A value that says nothing: what a wrapped function answers that the C library does not have, where -1 would be wrong.
+pub(crate) trait Nothing {
+    /// It.
+    const NOTHING: Self;
+}
+
+impl<T> Nothing for *mut T {
+    const NOTHING: Self = std::ptr::null_mut();
+}
+
+macro_rules! nothing {
+    ($($type:ty = $value:expr),+) => { $(impl Nothing for $type { const NOTHING: Self = $value; })+ };
+}
+
+nothing!(() = (), i32 = 0, u32 = 0, i64 = 0, isize = 0, usize = 0);
+
+/// The same, with errno.
+pub(crate) fn none<T: Nothing>() -> T {
     crate::errno::set(libc::ENOSYS);
-    // SAFETY: used for `()`, pointers and integers, for which all zero is a value.
-    unsafe { std::mem::zeroed() }
+    T::NOTHING
 }
 
 /// Defines wrapped functions: `hooks! { TABLE; /// doc  [name, alias](arg: type, ...) -> type = |real| body; ... }`.

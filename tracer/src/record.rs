@@ -336,7 +336,7 @@ fn next_slot(thread: &Thread, slot: usize) -> usize {
     if slot == 0 {
         // The next call tries again.
         thread.cursor.set(thread.limit.get());
-        Note::TablesFull.count();
+        if thread.late.get() != 0 { Note::Late } else { Note::TablesFull }.count();
     }
     errno.restore();
     slot

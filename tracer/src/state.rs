@@ -43,10 +43,14 @@ static PAGE: StatePage =
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// What a forked child does first.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
+/// Whether what the others wait for was left in the middle, by the thread that asks.
+static HAS_LEFT: OnceLock<fn() -> bool> = OnceLock::new();
 /// Has the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot.
-/// `in_child` is what such a child does before its first call is recorded. For the constructor.
-pub(crate) fn prepare(in_child: fn()) -> bool {
+/// `in_child` is what such a child does before its first call is recorded; `has_left` says whether this thread has left by a jump what the
+/// others wait for, which then is over. For the constructor.
+pub(crate) fn prepare(in_child: fn(), has_left: fn() -> bool) -> bool {
     let _ = IN_CHILD.set(in_child);
+    let _ = HAS_LEFT.set(has_left);
     let page = (&raw const PAGE).cast_mut();
     // SAFETY: the page is ours alone, private and, since it is all zero in the file, anonymous.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
@@ -115,10 +119,16 @@ pub(crate) fn wait() {
 /// wait for it, or it is the one that writes; or this is a child of vfork(2), which outlives the process.
 pub(crate) fn park() -> bool {
     while is_parked() {
-        if tls::current().busy.get() != 0 || !crate::process::is_own() {
+        if !crate::process::is_own() {
             return false;
         }
-        wait();
+        if tls::current().busy.get() != 0 {
+            if HAS_LEFT.get().is_none_or(|has_left| !has_left()) {
+                return false;
+            }
+        } else {
+            wait();
+        }
     }
     true
 }

@@ -147,6 +147,16 @@ impl Thread {
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
 
+/// Compiles only because `Thread` is not `Sync`: else both would do.
+const _: fn() = || {
+    trait NotSync<Way> {
+        fn holds() {}
+    }
+    impl<T> NotSync<()> for T {}
+    impl<T: Sync> NotSync<u8> for T {}
+    <Thread as NotSync<_>>::holds();
+};
+
 const BLOCK_BYTES: usize = 192;
 const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);
 
@@ -168,36 +178,33 @@ mod storage {
         size = const BLOCK_BYTES,
     );
 
+    /// Where the block is, by instructions with these options.
+    macro_rules! read_block {
+        ($($option:ident),+) => {{
+            let block: *const Thread;
+            // SAFETY: reads the thread pointer (fs:0, x86-64 psABI) and the block's offset from it, which the dynamic linker
+            // has put into the GOT; touches no memory that Rust knows of.
+            unsafe {
+                asm!(
+                    "mov {0}, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
+                    "add {0}, qword ptr fs:[0]",
+                    out(reg) block,
+                    options($($option),+),
+                );
+            }
+            block
+        }};
+    }
+
     #[inline(always)]
     pub(super) fn block() -> *const Thread {
-        let block: *const Thread;
-        // SAFETY: reads the thread pointer (fs:0, x86-64 psABI) and the block's offset from it, which the dynamic linker
-        // has put into the GOT; touches no memory that Rust knows of.
-        unsafe {
-            asm!(
-                "mov {0}, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
-                "add {0}, qword ptr fs:[0]",
-                out(reg) block,
-                options(pure, nomem, nostack),
-            );
-        }
-        block
+        read_block!(pure, nomem, nostack)
     }
 
     /// As [`block`], for whoever has to know that the answer is of now: the compiler may take an earlier one of that.
     #[inline(always)]
     pub(super) fn block_now() -> *const Thread {
-        let block: *const Thread;
-        // SAFETY: as in `block`.
-        unsafe {
-            asm!(
-                "mov {0}, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
-                "add {0}, qword ptr fs:[0]",
-                out(reg) block,
-                options(nostack),
-            );
-        }
-        block
+        read_block!(nostack)
     }
 }
 
@@ -215,11 +222,12 @@ mod storage {
     }
 }
 
-/// This thread's block.
+/// This thread's block. Safe to call: the reference stays on its thread, since a `Thread` is not `Sync` (below), and the block outlives
+/// whatever runs there. What keeps it across a call of the program's, which may come back on another thread, asks anew: [`current_now`].
 #[inline(always)]
 pub(crate) fn current() -> &'static Thread {
     // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), lives as long as its thread and is reached
-    // only from it; its fields are cells.
+    // only from it, as said above; its fields are cells.
     unsafe { &*storage::block() }
 }
 

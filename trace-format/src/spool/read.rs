@@ -2,18 +2,19 @@
 
 use super::journal::{kind, read as journal};
 use super::parts::{i64_at, u32_at, u64_at};
-use super::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, Part, VERSION, cut, folded, header};
+use super::{HEADER_BYTES, MAGIC, MOST_NOTES, VERSION, cut, folded, header};
 use crate::columns::TickScale;
 use crate::counters::{Counters, SIZE_BINS};
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef, ThreadDef};
 use crate::read::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod segments;
+mod snapshot;
 
 use segments::{Gone, Pieces};
+use snapshot::Snapshot;
 
 /// Two readings of the clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Cut {
 #[derive(Debug)]
 pub struct Spool {
     header: Vec<u8>,
-    parts: [Vec<u8>; PARTS],
+    parts: Snapshot,
 }
 
 /// What a spool holds that is in no trace yet.
@@ -66,7 +67,8 @@ pub struct Recovered {
 }
 
 impl Spool {
-    /// Reads a spool, as much of it as is used.
+    /// Reads a spool, as much of it as is used. Its owner may be running: then all is there that it had recorded before, and no
+    /// part of a thing.
     ///
     /// # Errors
     /// [`Error::Malformed`] if it is none, [`Error::Version`] if another version's tracer made it, [`Error::Io`].
@@ -75,7 +77,7 @@ impl Spool {
         let size = source.size().map_err(io(0, 0))?;
         let what = "a spool";
         // Its owner was killed while it made it, before it had recorded anything.
-        let unfinished = |header| Self { header, parts: std::array::from_fn(|_| Vec::new()) };
+        let unfinished = |header| Self { header, parts: Snapshot::default() };
         if size == 0 {
             return Ok(unfinished(vec![0; HEADER_BYTES]));
         }
@@ -96,27 +98,7 @@ impl Spool {
                 format!("it is of version {version}, this reader knows {VERSION}: use the dxt-analyze of that tracer");
             return Err(Error::Malformed { what, offset: header::VERSION as u64, why });
         }
-        let mut parts: [Vec<u8>; PARTS] = std::array::from_fn(|_| Vec::new());
-        // Parts do not overlap, so together they are no longer than the file.
-        let mut unclaimed = size;
-        for (number, bytes) in parts.iter_mut().enumerate() {
-            let at = header::PARTS + number * PART_BYTES;
-            let (offset, capacity, used) = (u64_at(&head, at), u64_at(&head, at + 8), u64_at(&head, at + 16));
-            let there = size.saturating_sub(offset);
-            let length = used.min(capacity).min(there);
-            limits::check("bytes of a spool's part", length, limits::SPOOL_PART_BYTES, at as u64)?;
-            unclaimed = unclaimed.checked_sub(length).ok_or_else(|| Error::Malformed {
-                what,
-                offset: at as u64,
-                why: "its parts are longer than the file together".into(),
-            })?;
-            let wanted = usize::try_from(length).unwrap_or(usize::MAX);
-            // A file with holes can be longer than memory.
-            let no_room = |_| io(offset, length)(std::io::ErrorKind::OutOfMemory.into());
-            bytes.try_reserve_exact(wanted).map_err(no_room)?;
-            bytes.resize(wanted, 0);
-            source.read_exact_at(offset, bytes).map_err(io(offset, length))?;
-        }
+        let parts = Snapshot::of(source)?;
         Ok(Self { header: head, parts })
     }
 
@@ -161,10 +143,6 @@ impl Spool {
         (under_way && length > 0).then_some(cut)
     }
 
-    fn part(&self, part: Part) -> &[u8] {
-        &self.parts[part as usize]
-    }
-
     /// From ticks to ns: by comparing clocks now with clocks at the process's start. `now` must be of the same boot.
     fn scale(&self, now: Option<Clock>) -> TickScale {
         let base = u64_at(&self.header, header::BASE_TICKS);
@@ -197,9 +175,9 @@ impl Spool {
         let spilled = if in_trace { header::SPILL_TAKEN } else { header::SPILL_WRITTEN };
         let spilled = usize::try_from(u64_at(&self.header, spilled)).unwrap_or(usize::MAX);
         let spill = spill.get(spilled..).unwrap_or_default();
-        let mut pieces = Pieces::of_chunks(self.part(Part::Arena), self.part(Part::Landing), spill, gone);
-        let uncertain = segments::of_scratches(self.part(Part::Scratch), gone, &mut pieces);
-        let mut journal = Journal::read(self.part(Part::Journal))?;
+        let mut pieces = Pieces::of_chunks(&self.parts.arena, &self.parts.landing, spill, gone);
+        let uncertain = segments::of_scratches(&self.parts.scratches, gone, &mut pieces) + self.parts.folded_meanwhile;
+        let mut journal = Journal::read(&self.parts.journal)?;
         let counters = self.folded(&scale, in_trace);
         let mut used: BTreeSet<u32> = counters.iter().map(|missing| missing.stream).collect();
         let (mut threads, mut latest) = (Vec::new(), 0);
@@ -278,7 +256,7 @@ impl Spool {
             };
             (segments > 0).then_some(Missing { stream, counters })
         };
-        self.part(Part::Folded).chunks_exact(folded::BYTES).filter_map(entry).collect()
+        self.parts.folded.chunks_exact(folded::BYTES).filter_map(entry).collect()
     }
 
     fn notes(&self, texts: &[String]) -> Vec<Note> {

@@ -1,22 +1,23 @@
-//! Stands for `handles/description.rs` (`moving_among_threads`, `moved`, `settle`): threads that move one position take turns around the
-//! kernel's call, so that each is told the offset at which the kernel had it begin. A turn that another thread takes over, since
-//! its owner does not come back for long, makes what the thread that took it over is told an estimate.
+//! Stands for `handles/description.rs` (`moving`, `moving_among_threads`, `moved`, `settle`, `share_with_others`): threads that move one
+//! position take turns around the kernel's call, so that each is told the offset at which the kernel had it begin. Where a turn is taken
+//! over, since its owner does not come back for long, all who may be told a wrong offset know that it is an estimate: who took the turn
+//! over, who lost it, and who has a turn of its own while that one is still under way.
 //!
 //! The kernel lets such calls through one at a time: here an atomic add. A wait that ends is a number of looks.
-//!
-//! What the code does not promise, and the last test shows: the thread whose turn was taken over does not know, and may be told an
-//! offset that is not marked as an estimate and wrong.
 
 use crate::explore;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
     NoTurns,
-    TakesOver,
+    LoserNotTold,
+    NotSaid,
+    SaidTooEarly,
+    SaidTooLate,
 }
 
 #[derive(Default)]
@@ -24,38 +25,67 @@ struct Description {
     kernel: AtomicU64,
     position: AtomicU64,
     mover: AtomicU32,
+    /// The position is no longer followed.
+    shared: AtomicBool,
+    /// Some take no turns.
+    others: AtomicBool,
 }
 
 impl Description {
+    fn share_with_others(&self) {
+        self.shared.store(true, Ordering::Relaxed);
+        self.others.store(true, Ordering::Release);
+    }
+
     /// Moves the position by `bytes`; what the tracer says of the offset, whether that is an estimate, and what is true. `None` if it
     /// still waits.
-    fn call(&self, me: u32, bytes: u64, fault: Fault) -> Option<(u64, bool, u64)> {
-        let mut alone = true;
-        if fault != Fault::NoTurns
-            && self.mover.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed).is_err()
-        {
-            if fault != Fault::TakesOver {
+    fn call(&self, me: u32, bytes: u64, takes_over: bool, fault: Fault) -> Option<(u64, bool, u64)> {
+        let (mut turn, mut alone) = (me, true);
+        if fault == Fault::NoTurns {
+            turn = 0;
+        } else if self.others.load(Ordering::Acquire) {
+            (turn, alone) = (0, false);
+        } else if self.mover.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            if !takes_over {
                 return None;
             }
-            self.mover.store(me, Ordering::Relaxed);
+            if fault == Fault::SaidTooEarly {
+                self.share_with_others();
+            }
+            self.mover.swap(me, Ordering::AcqRel);
+            if !matches!(fault, Fault::NotSaid | Fault::SaidTooLate) {
+                self.share_with_others();
+            }
             alone = false;
         }
         let truth = self.kernel.fetch_add(bytes, Ordering::Relaxed);
-        let told = self.position.fetch_add(bytes, Ordering::Relaxed);
-        let _ = self.mover.compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed);
-        Some((told, !alone, truth))
+        let (told, mut is_estimate) = if self.shared.load(Ordering::Relaxed) {
+            (self.kernel.load(Ordering::Relaxed) - bytes, !alone || self.others.load(Ordering::Relaxed))
+        } else {
+            (self.position.fetch_add(bytes, Ordering::Relaxed), !alone)
+        };
+        if turn != 0 {
+            let had = self.mover.compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed).is_ok();
+            is_estimate |= !had && fault != Fault::LoserNotTold;
+        }
+        if !alone && turn != 0 && fault == Fault::SaidTooLate {
+            self.share_with_others();
+        }
+        Some((told, is_estimate, truth))
     }
 }
 
-fn moving(fault: Fault) {
+/// Three threads that move the position; if `takes_over`, none of them waits for long.
+fn moving(fault: Fault, takes_over: bool) {
     let description = Arc::new(Description::default());
     let movers = [(1, 10), (2, 100), (3, 1000)].map(|(me, bytes)| {
         let description = Arc::clone(&description);
-        thread::spawn(move || description.call(me, bytes, fault))
+        thread::spawn(move || description.call(me, bytes, takes_over, fault))
     });
     for mover in movers {
         if let Some((told, is_estimate, truth)) = mover.join().expect("it ends") {
             assert!(is_estimate || told == truth, "a wrong offset is no estimate");
+            assert!(takes_over || !is_estimate, "an estimate where all waited");
         }
     }
     assert_eq!(description.mover.load(Ordering::Relaxed), 0, "a turn never ends");
@@ -63,17 +93,40 @@ fn moving(fault: Fault) {
 
 #[test]
 fn whose_turn_it_is_is_told_the_true_offset() {
-    explore(3, || moving(Fault::None));
+    explore(3, || moving(Fault::None, false));
+}
+
+#[test]
+fn what_is_not_certain_is_an_estimate() {
+    explore(3, || moving(Fault::None, true));
 }
 
 #[test]
 #[should_panic(expected = "no estimate")]
 fn threads_take_turns() {
-    explore(2, || moving(Fault::NoTurns));
+    explore(2, || moving(Fault::NoTurns, false));
 }
 
 #[test]
 #[should_panic(expected = "no estimate")]
-fn who_loses_its_turn_does_not_know() {
-    explore(2, || moving(Fault::TakesOver));
+fn who_loses_its_turn_is_told() {
+    explore(3, || moving(Fault::LoserNotTold, true));
+}
+
+#[test]
+#[should_panic(expected = "no estimate")]
+fn who_comes_later_is_told() {
+    explore(3, || moving(Fault::NotSaid, true));
+}
+
+#[test]
+#[should_panic(expected = "no estimate")]
+fn it_is_said_within_the_turn() {
+    explore(3, || moving(Fault::SaidTooLate, true));
+}
+
+#[test]
+#[should_panic(expected = "no estimate")]
+fn it_is_said_when_the_turn_is_taken() {
+    explore(3, || moving(Fault::SaidTooEarly, true));
 }

@@ -1,6 +1,9 @@
 //! All ranks write one file. Each encodes its own part; one Exscan tells where it goes; two collective writes put the
 //! parts and the index entries there; all agree on the outcome. A rank whose own part failed still joins every call.
 //!
+//! Should the last agreement fail on one rank, it looks whether rank 0 has given the file its name; rank 0 gives it, if its own part is
+//! there. A part that is told twice all the same, since two things went wrong at once, is the same in both: process, epoch and end.
+//!
 //! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody
 //! writes alone, and no rank ever holds what grows with the number of ranks.
 //!
@@ -127,16 +130,19 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     crate::spool::cut_goes_to(&plan.trace_path());
     mine.note(sink.write(world, &spans));
     mine.note(sink.close());
-    let state = [mine.failed()];
-    let [failed] = mine.agree(world, state);
-    let failed = failed.max(mine.failed());
+    let (all, agreed) = greatest(world, &[mine.failed()]);
+    // Where MPI does not tell this rank what the others say, its own part is there, and most likely theirs.
+    let failed = mine.failed().max(if agreed { all.first().copied().unwrap_or(0) } else { 0 });
     if failed > 0 {
         sink.give_up();
         return Err(mine.why(failed));
     }
     match sink.finish(&output::job_stem(world.size)) {
         Some(Ok(name)) if config.verbose > 0 => say(&[b"wrote ", &name]),
-        Some(Err(why)) => say(&[why.as_bytes()]),
+        // The others take it for written by now, and it is: only its name is not what it should be.
+        Some(Err(why)) => say(&[why.as_bytes(), output::WHOLE]),
+        // Rank 0 knows better: if it gives the file its name, all is there, and else everybody writes a trace alone.
+        None if !agreed && here(|| plan.file_has_its_name()) != Ok(true) => return Err("MPI_Allreduce failed".into()),
         _ => {}
     }
     Ok(())

@@ -11,10 +11,10 @@ use crate::record::THREADS;
 use crate::registry::{self, File};
 use crate::{buffer, describe, handles, hooks, notes, record, spool};
 use std::borrow::Cow;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::columns::TickScale;
-use trace_format::meta::{FileDef, Missing, Note, Process, StreamDef, ThreadDef};
+use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, StreamDef, ThreadDef};
 use trace_format::spool::block::mark;
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
@@ -37,7 +37,7 @@ impl Gathered {
         let calibration = clock::calibrate();
         if record::is_muted() {
             let notes = vec![Note { what: notes::Note::LeftOut.text().to_owned(), count: 1 }];
-            let process = Process { info: describe::process(by, &calibration), notes, ..Process::default() };
+            let process = Process { info: own_info(by, &calibration), notes, ..Process::default() };
             return Self { process, threads: Vec::new(), scale: calibration.scale };
         }
         if let Some(counted) = counted {
@@ -46,7 +46,7 @@ impl Gathered {
         let mut threads = segments();
         let left_out = sift::sift(&mut threads, &calibration.scale);
         let used = used_streams(&threads);
-        let mut process = Process { info: describe::process(by, &calibration), notes: notes(), ..Process::default() };
+        let mut process = Process { info: own_info(by, &calibration), notes: notes(), ..Process::default() };
         if left_out.files() > 0 {
             let what = notes::Note::Triggered.text().to_owned();
             process.notes.push(Note { what, count: left_out.files() });
@@ -71,7 +71,7 @@ impl Gathered {
         reduced: Option<&Reduced>,
     ) -> Self {
         let notes = if reduced.is_some() { Vec::new() } else { notes() };
-        let mut process = Process { info: describe::process(by, calibration), notes, ..Process::default() };
+        let mut process = Process { info: own_info(by, calibration), notes, ..Process::default() };
         let left_out = |file: &File| reduced.is_some_and(|reduced| reduced.has(file));
         counted.describe(&mut process, &calibration.scale, known.unwrap_or_default(), left_out);
         details::add(&mut process);
@@ -84,9 +84,11 @@ impl Gathered {
     }
 
     /// Whether there is nothing to write. A shell's child that does nothing but to become a program which cannot be traced has that
-    /// to say.
+    /// to say, and a process that had no memory for a single call has to say how many there were.
     pub(super) fn is_empty(&self) -> bool {
-        let says = |note: &Note| note.what == notes::Note::Untraceable.text() && note.count > 0;
+        use notes::Note::{DuringTracer, Late, TablesFull, Untraceable};
+        let told = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
+        let says = |note: &Note| note.count > 0 && told.contains(&note.what.as_str());
         self.process.streams.is_empty() && !self.process.notes.iter().any(says)
     }
 
@@ -114,6 +116,23 @@ impl Gathered {
             })
             .collect();
         encoder.region(number, &mut self.process, &threads, &self.scale)
+    }
+}
+
+/// When the part that was taken ended, or 0 while nobody has asked. It is told the same if it has to be told again, so that a
+/// reader who meets both knows.
+static PART_ENDS: AtomicU64 = AtomicU64::new(0);
+
+/// Another part begins.
+pub(super) fn begin_part() {
+    PART_ENDS.store(0, Ordering::Relaxed);
+}
+
+fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
+    let info = describe::process(by, calibration);
+    match PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => info,
+        Err(end_ns) => ProcessInfo { end_ns, ..info },
     }
 }
 

@@ -36,6 +36,7 @@ fn arenas() -> [&'static Arena; 2] {
 /// alone. What is not on record by now is left for the next trace.
 pub(crate) fn take() {
     spool::cut_begins();
+    gather::begin_part();
     if buffer::counting::is_on() {
         buffer::counting::fold_all();
     }

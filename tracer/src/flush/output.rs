@@ -1,9 +1,10 @@
 //! Where traces go and what they are called, and a process's own. A file has the suffix `.partial` until it is whole.
 
 use super::directory::Directory;
-use super::unfinished::Unfinished;
+use super::unfinished::{self, Unfinished};
 use crate::config::Config;
-use crate::job;
+use crate::say::say;
+use crate::{job, spool};
 use std::ffi::CStr;
 
 /// `YYYYMMDDThhmmssZ` of a wall-clock time. Civil date from days: Hinnant, "chrono-Compatible Low-Level Date Algorithms".
@@ -85,18 +86,39 @@ pub(super) fn file_of_rank_0(directory: &[u8], name: &CStr, inode: u64) -> Resul
     Unfinished::of_another(Directory::open(directory)?, name, inode)
 }
 
+/// Whether that file has got its final name; `stem` is that without its ending.
+pub(super) fn has_its_name(directory: &[u8], name: &CStr, inode: u64, stem: &[u8]) -> bool {
+    let stem = String::from_utf8_lossy(stem);
+    Directory::open(directory).is_ok_and(|directory| unfinished::got_its_name(&directory, name, inode, &stem))
+}
+
+/// To say of a trace that could not get its name.
+pub(super) const WHOLE: &[u8] = b"; the trace is whole: name that file to dxt-analyze";
+
 /// Writes a process's own trace; returns the name it got.
 ///
 /// # Errors
-/// Why it cannot be written; then nothing is left of it.
+/// Why it cannot be written; then nothing is left of it, unless there is no spool to recover it from: then what is whole stays
+/// under the name that it has, and that is said.
 pub(super) fn write_process(config: &Config, place: (&str, u32), bytes: &[u8]) -> Result<Vec<u8>, String> {
     let stem = process_stem(place);
     let mut file = new_file(config, &stem)?;
-    let written = file.write_at(bytes, 0).and_then(|()| file.finish(&stem));
-    if written.is_err() {
+    let whole = file.write_at(bytes, 0).and_then(|()| file.settle());
+    if let Err(why) = whole {
         file.abandon();
+        return Err(why);
     }
-    written
+    match file.finish(&stem) {
+        Err(why) if spool::is_there() => {
+            file.abandon();
+            Err(why)
+        }
+        Err(why) => {
+            say(&[why.as_bytes(), WHOLE]);
+            Ok(file.path())
+        }
+        named => named,
+    }
 }
 
 #[cfg(test)]

@@ -54,6 +54,14 @@ impl Plan {
         [directory.as_slice(), b"/", stem, b".dxt"].concat()
     }
 
+    /// Whether the file has its final name, or gets it soon.
+    pub(super) fn file_has_its_name(&self) -> bool {
+        let Some((directory, name, inode)) = &self.file else { return false };
+        let path = self.trace_path();
+        let stem = path.strip_suffix(b".dxt").and_then(|path| path.get(directory.len() + 1..));
+        output::has_its_name(directory, name, *inode, stem.unwrap_or_default())
+    }
+
     fn words(&self, names: usize) -> [u64; HEAD] {
         let (path, inode) = match &self.file {
             Some((directory, name, inode)) => (directory.len() << 16 | name.as_bytes().len(), *inode),

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "write(2), fchmod(2), rename(2), link(2)")]
 
 use super::directory::{Directory, Handle, failed};
-use crate::{errno, random};
+use crate::{errno, random, threads};
 use std::ffi::{CStr, CString};
 
 /// Names tried before giving up.
@@ -221,10 +221,36 @@ pub(super) mod in_work {
     }
 }
 
+/// The `number`th name that a file of this stem may get.
+fn final_name(stem: &str, number: u32) -> Result<CString, String> {
+    let number = if number == 1 { String::new() } else { format!(".{number}") };
+    c_string(format!("{stem}{number}.dxt"))
+}
+
+/// Times that a process looks, a millisecond apart, whether another one has named its file.
+const MOST_WAITS: u32 = 2_000;
+
+/// Whether file number `inode`, which another process makes as `name`, has its final name: once it has lost that one, or after a while.
+pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem: &str) -> bool {
+    let flags = libc::O_PATH | libc::O_NOFOLLOW;
+    let number_of = |name: &CStr| {
+        let about = Handle::open(directory.number(), name, flags, 0).and_then(|file| file.about());
+        about.map(|about| about.st_ino)
+    };
+    for _ in 0..MOST_WAITS {
+        if number_of(name) != Ok(inode) {
+            break;
+        }
+        threads::pause(1_000_000);
+    }
+    // Names are taken in turn.
+    let names = (1..=TRIES).map_while(|number| number_of(&final_name(stem, number).ok()?).ok());
+    names.into_iter().any(|found| found == inode)
+}
+
 fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, String> {
     for number in 1..=TRIES {
-        let number = if number == 1 { String::new() } else { format!(".{number}") };
-        let target = c_string(format!("{stem}{number}.dxt"))?;
+        let target = final_name(stem, number)?;
         // Whatever takes memory comes before the file has its name: who is given up behind that has not failed.
         let path = directory.path_of(&target);
         match WAYS.iter().find_map(|way| way(directory.number(), name, &target)) {
@@ -348,6 +374,25 @@ mod tests {
         file.abandon();
         assert!(!path.exists() && !place.join("x.dxt").exists());
         assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn another_sees_whether_a_file_got_its_name() {
+        let place = scratch("named");
+        for (number, expected) in ["x.dxt", "x.2.dxt", "x.3.dxt"].into_iter().enumerate() {
+            let mut made = Unfinished::new(directory(&place), "x", 0o600).unwrap();
+            let (name, inode) = (made.place().1.to_owned(), made.inode().unwrap());
+            let path = made.finish("x").unwrap();
+            assert!(String::from_utf8(path).unwrap().ends_with(expected), "{number}");
+            assert!(got_its_name(&directory(&place), &name, inode, "x"));
+            assert!(!got_its_name(&directory(&place), &name, inode + 1, "x"));
+            assert!(!got_its_name(&directory(&place), &name, inode, "y"));
+        }
+        let given_up = Unfinished::new(directory(&place), "x", 0o600).unwrap();
+        let (name, inode) = (given_up.place().1.to_owned(), given_up.inode().unwrap());
+        given_up.abandon();
+        assert!(!got_its_name(&directory(&place), &name, inode, "x"));
         std::fs::remove_dir_all(place).unwrap();
     }
 

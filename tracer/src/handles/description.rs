@@ -22,7 +22,7 @@ pub(crate) enum Position {
 
 /// Bit: opened with O_APPEND.
 const APPENDS: u8 = 1;
-/// Bit: other processes may have it.
+/// Bit: others move it who take no turns: other processes, or a thread whose turn was taken over.
 const OTHERS: u8 = 2;
 
 /// Where in the file a call began.
@@ -43,7 +43,7 @@ pub(crate) struct Description {
     doubts: AtomicU8,
     /// Descriptors that refer to it.
     references: AtomicU32,
-    /// Thread inside a call that moves the position, or 0.
+    /// Thread inside a call that moves the position, or 0; with [`NESTED`].
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
     /// Of the C stream on it, if there is one.
@@ -114,11 +114,19 @@ pub(super) fn share_all() {
     FREE_BUSY.store(0, Ordering::Relaxed);
 }
 
-/// A number that tells this thread from the others alive; never 0. Where its block lies, without asking the kernel.
+/// Bit of [`Description::mover`]: a signal handler has interrupted the thread there and moves the position itself, or has left that call.
+const NESTED: u32 = 1 << 31;
+
+/// Apart, so that the usual case is a jump that is not taken.
+#[cold]
+const fn nested(me: u32) -> u32 {
+    me | NESTED
+}
+
+/// A number that tells this thread from the others alive; never 0, without [`NESTED`]. Where its block lies, without asking the kernel.
 #[inline(always)]
 fn thread_number() -> u32 {
-    let block = std::ptr::from_ref(tls::current()).addr();
-    ((block / size_of::<tls::Thread>()) as u32).max(1)
+    ((tls::number() / size_of::<tls::Thread>()) as u32 & !NESTED).max(1)
 }
 
 impl Description {
@@ -156,13 +164,13 @@ impl Description {
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The same, and it is another process: what the kernel says of the position may be what that one has made of it.
+    /// The same, and that one takes no turns: what the kernel says of the position may be what it has made of it.
     pub(crate) fn share_with_others(&self) {
         self.share();
-        self.doubts.fetch_or(OTHERS, Ordering::Relaxed);
+        self.doubts.fetch_or(OTHERS, Ordering::Release);
     }
 
-    /// Whether what a C stream on it tells of its position is no more than an estimate: another process moves it too, or the
+    /// Whether what a C stream on it tells of its position is no more than an estimate: others move it too, or the
     /// bytes go to wherever the file ends when the buffer is emptied.
     #[inline(always)]
     pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
@@ -212,10 +220,27 @@ impl Description {
     /// this, for a bounded time, so that the order of the positions is the kernel's. Gives what [`Self::moved`] wants.
     #[inline(always)]
     pub(crate) fn moving(&self) -> Mover {
-        if self.kind.load(Ordering::Relaxed) != Position::Followed as u8 || threads::is_single() {
-            return Mover::NONE;
+        if threads::is_single() {
+            return self.moving_alone();
+        }
+        // Turns are in vain where somebody takes none.
+        if self.kind.load(Ordering::Relaxed) == Position::None as u8
+            || self.doubts.load(Ordering::Acquire) & OTHERS != 0
+        {
+            return Mover::AMONG_OTHERS;
         }
         self.moving_among_threads()
+    }
+
+    /// Where there is one thread, a call that is still under way has been interrupted by a signal handler, which makes this one; or such a
+    /// handler has left it by a jump, and nobody knows whether the kernel had moved the position by then.
+    #[inline(always)]
+    fn moving_alone(&self) -> Mover {
+        let me = thread_number();
+        let under_way = self.mover.load(Ordering::Relaxed) != 0;
+        let thread = if under_way { nested(me) } else { me };
+        self.mover.store(thread, Ordering::Relaxed);
+        Mover { thread, alone: true }
     }
 
     /// As [`Self::moving`], whoever else may move the position: for C streams, whose own lock cannot be held safely.
@@ -229,12 +254,16 @@ impl Description {
         let me = thread_number();
         let mut waited = 0;
         while let Err(other) = self.mover.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
-            // A signal handler that interrupted this very thread inside such a call must not wait for it. And nobody
-            // waits for long: a thread may have been cancelled inside the call, or be reading from a slow device. Then
-            // the turn is taken over, so that nobody waits for that thread again.
-            if other == me {
-                return Mover::NONE;
+            // A signal handler that interrupted this very thread inside such a call must not wait for it; which of the two
+            // the kernel let through first, neither knows.
+            if other & !NESTED == me {
+                self.mover.fetch_or(NESTED, Ordering::Relaxed);
+                return Mover::AMONG_OTHERS;
             }
+            // And nobody waits for long: a thread may have been cancelled inside the call, or be reading from a slow device. Then the
+            // turn is taken over, so that nobody waits for that thread again. It may come back at any time, so from now on nobody
+            // can be certain. That is said behind the taking, so that who has lost the turn finds that out before others take none,
+            // and within this turn, so that whoever has one later knows.
             waited += 1;
             match waited {
                 0..SPINS => std::hint::spin_loop(),
@@ -242,7 +271,8 @@ impl Description {
                 // A thread that the kernel has put aside gets its processor back only if others sleep.
                 YIELDS..NAPS => threads::pause(NAP_NS),
                 _ => {
-                    self.mover.store(me, Ordering::Relaxed);
+                    self.mover.swap(me, Ordering::AcqRel);
+                    self.share_with_others();
                     return Mover { thread: me, alone: false };
                 }
             }
@@ -254,13 +284,32 @@ impl Description {
     /// it began.
     #[inline(always)]
     pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, appended: bool) -> Placed {
-        let placed = if self.kind.load(Ordering::Relaxed) == Position::Followed as u8 && !appended {
+        let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
+        let mut placed = if follows && !appended && mover.thread & NESTED == 0 {
             Placed { offset: self.position.fetch_add(bytes, Ordering::Relaxed), is_estimate: !mover.alone }
         } else {
             self.placed_by_asking(&mover, descriptor, bytes)
         };
-        self.settle(mover);
+        if !self.settle(mover) {
+            self.moved_meanwhile(descriptor, &mut placed);
+        }
         placed
+    }
+
+    /// Whoever has lost its turn on the way does not know what the other one did before it was here.
+    #[cold]
+    fn moved_meanwhile(&self, descriptor: libc::c_int, placed: &mut Placed) {
+        placed.is_estimate = placed.offset >= 0;
+        self.look_again(descriptor);
+    }
+
+    /// A signal handler has moved the position in the middle of this thread's own call. Where others move it at this moment, each counts
+    /// for itself, and nobody is to look.
+    #[cold]
+    pub(crate) fn look_again(&self, descriptor: libc::c_int) {
+        if threads::is_single() {
+            self.moved_by_others(descriptor, 0);
+        }
     }
 
     /// The kernel leaves the position behind the bytes, and it is this description's alone: so also where they are appended
@@ -308,12 +357,24 @@ impl Description {
         }
     }
 
-    /// Ends a call that did not move the position.
+    /// Ends a turn; false if it was over already, or a signal handler of this thread has moved the position meanwhile.
     #[inline(always)]
-    pub(crate) fn settle(&self, mover: Mover) {
-        if mover.thread != 0 {
-            let _ = self.mover.compare_exchange(mover.thread, 0, Ordering::Release, Ordering::Relaxed);
+    pub(crate) fn settle(&self, mover: Mover) -> bool {
+        let me = mover.thread;
+        if me == 0 {
+            return true;
         }
+        if threads::is_single() && self.mover.load(Ordering::Relaxed) == me {
+            self.mover.store(0, Ordering::Relaxed);
+            return true;
+        }
+        self.mover.compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed).is_ok() || self.turn_was_lost(me)
+    }
+
+    #[cold]
+    fn turn_was_lost(&self, me: u32) -> bool {
+        let _ = self.mover.compare_exchange(me | NESTED, 0, Ordering::Release, Ordering::Relaxed);
+        false
     }
 }
 
@@ -326,13 +387,15 @@ const NAP_NS: i64 = 50_000;
 
 /// Turn of a thread to move a position.
 pub(crate) struct Mover {
-    /// The thread's number, or 0.
+    /// The thread's number, or 0; with [`NESTED`] where the kernel is to be asked.
     thread: u32,
     /// Whether nobody else can be in such a call: false if the turn was taken over.
     alone: bool,
 }
 
 impl Mover {
-    /// No turn: none is needed, or another call of this thread has it.
+    /// No turn: none is needed, since there is one thread.
     const NONE: Self = Self { thread: 0, alone: true };
+    /// No turn: there are some who move the position and take none.
+    const AMONG_OTHERS: Self = Self { thread: 0, alone: false };
 }

@@ -1,7 +1,7 @@
 //! What all ranks do together at MPI_Finalize: at most eight collective calls, whatever was recorded; whichever of them fails on one
 //! rank, everybody comes to an end and nothing is lost.
 
-use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
+use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, spools, workload_with};
 use std::path::Path;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
@@ -95,6 +95,66 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
             let traces = Traces::read(&scratch.traces());
             println!("{mpi:?} {mode} {call}: {} files", traces.files.len());
             told_once(&traces, &scratch.data(), 3);
+        }
+    }
+}
+
+#[test]
+fn whoever_does_not_hear_the_last_agreement_everything_is_told_once() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        for (mode, call) in [("trace", "Allreduce:2"), ("counters", "Allreduce:4")] {
+            for (rank, spool) in [("0", true), ("1", true), ("2", true), ("2", false)] {
+                let scratch = Scratch::new();
+                let launch = program(&scratch, mpi, 3, "shared").env("DXT_ENABLE", mode).env("FAILING", call);
+                let launch = if spool { launch } else { launch.env("DXT_SPOOL", "off") };
+                at_most_eight(&launch.env("FAILING_RANK", rank).run(), 3);
+                let traces = Traces::read(&scratch.traces());
+                assert_eq!(traces.files.len(), 1, "{mpi:?} {mode}, rank {rank}");
+                told_once(&traces, &scratch.data(), 3);
+                assert!(spools(&scratch).is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_gets_no_name_is_whole_under_the_one_it_has() {
+    for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        for (mode, call, failing) in [
+            ("trace", "Allreduce:2", "none:0"),
+            ("counters", "Allreduce:4", "none:0"),
+            // Both at once: who does not know tells its part once more, and both say the same of whose it is.
+            ("trace", "Allreduce:2", "Allreduce:2"),
+        ] {
+            let scratch = Scratch::new();
+            let launch = program(&scratch, mpi, 3, "shared").env("DXT_ENABLE", mode).env("TAKEN", call);
+            let outcome = launch.env("FAILING", failing).run();
+            assert_eq!(outcome.code, 0, "{outcome:?}");
+            assert!(outcome.stderr.contains(".partial; the trace is whole"), "{outcome:?}");
+            let place = scratch.root().join("found");
+            std::fs::create_dir(&place).expect("a directory");
+            let mut own = 0;
+            for entry in std::fs::read_dir(scratch.traces()).expect("the traces") {
+                let path = entry.expect("the traces").path();
+                let name = path.file_name().and_then(|name| name.to_str()).expect("a name").replace(".partial", "");
+                if std::fs::metadata(&path).expect("it is there").len() > 0 {
+                    own += usize::from(!name.contains("ranks"));
+                    std::fs::rename(&path, place.join(name)).expect("a place for it");
+                }
+            }
+            assert_eq!(own, usize::from(failing != "none:0"), "{mpi:?} {mode}: {outcome:?}");
+            let traces = Traces::read(&place);
+            let mut parts: Vec<_> = Vec::new();
+            for process in traces.processes.iter().filter(|process| process.info.pid != 0) {
+                parts.push((process.info.pid, process.info.epoch_unix_ns, process.info.end_ns));
+            }
+            parts.sort_unstable();
+            let all = parts.len();
+            parts.dedup();
+            assert_eq!(all - parts.len(), own, "{mpi:?} {mode}");
+            if own == 0 {
+                told_once(&traces, &scratch.data(), 3);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Programs that confine themselves by seccomp(2): they end as they would have, and what they did is in the spool.
 
-use crate::harness::{Launch, Outcome, Scratch, Traces, recover, spools, workload};
+use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, recover, spools, workload, workload_with};
 
 fn run(scratch: &Scratch, way: &str, calls: &str) -> Outcome {
     Launch::new(scratch, workload("confined")).arg(scratch.data()).arg(way).arg(calls).run()
@@ -85,6 +85,31 @@ fn a_child_of_a_confined_process_is_counted() {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     let children: u64 = notes.filter(|note| note.what.contains("forked children")).map(|note| note.count).sum();
     assert_eq!(children, 1);
+}
+
+/// A rank that may make no system call of its own keeps the others neither waiting nor from their traces.
+#[test]
+fn ranks_that_confine_themselves() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        for (mode, modulus, confined) in [("trace", "2", 2), ("trace", "1", 3), ("counters", "2", 2)] {
+            let scratch = Scratch::new();
+            let launch = Launch::new(&scratch, workload_with("confined_mpi", mpi, &["-O1"])).ranks(mpi, 3);
+            let outcome = launch.arg(scratch.data()).arg(modulus).env("DXT_ENABLE", mode).run();
+            assert_eq!(outcome.code, 0, "{mpi:?} {mode} {modulus}: {outcome:?}");
+            let said = outcome.stderr.lines().filter(|line| line.contains("seccomp")).count();
+            assert_eq!(said, confined, "{mpi:?} {mode} {modulus}: {outcome:?}");
+            recover(&scratch);
+            let traces = Traces::read(&scratch.traces());
+            for rank in 0..3 {
+                let writes =
+                    |name: &str| traces.totals(&["POSIX"], "write", &scratch.data().join(format!("{name}.{rank}"))).0;
+                let is_confined = modulus == "1" || rank % 2 == 0;
+                // In counters mode a confined rank has written what it had before.
+                let after = if mode == "counters" && is_confined { 0 } else { 300 };
+                assert_eq!((writes("before"), writes("after")), (300, after), "{mpi:?} {mode} {modulus} {rank}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ways to end: on every one that runs code, the trace is whole, and the program ends as it would have.
 
-use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, library, read_log, workload};
+use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, library, read_log, recover, workload};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -118,6 +118,34 @@ fn sigterm_ignored_by_the_program() {
 #[test]
 fn sigterm_with_default_action_restored() {
     assert!(dies("default_again", 128 + 15));
+}
+
+/// The first process of a container: its own signals do not end it, and nobody else of its kind looks after it.
+#[test]
+fn the_first_process_of_a_namespace() {
+    let command = |way: &str, scratch: &Scratch, preload: &str| {
+        let launch = Launch::new(scratch, "unshare").untraced().args(["-p", "-f", "env"]).arg(preload);
+        launch.arg(workload("exits")).arg(scratch.data()).arg(way).arg("3000").run()
+    };
+    let probe = Launch::new(&Scratch::new(), "unshare").untraced().args(["-p", "-f", "true"]).run();
+    if probe.code != 0 {
+        return crate::harness::skip_here("a namespace of processes may not be made here");
+    }
+    let preload = format!("LD_PRELOAD={}", library().display());
+    // SIGTERM does not end it: it goes on to its end.
+    for (way, code) in
+        [("return", 7), ("exit", 7), ("_exit", 7), ("quick_exit", 7), ("thread_exit", 7), ("sigterm", 99)]
+    {
+        let untraced = command(way, &Scratch::new(), "NOTHING=").code;
+        let scratch = Scratch::new();
+        let traced = command(way, &scratch, &preload);
+        assert_eq!((untraced, traced.code), (code, code), "{way}: {traced:?}");
+        assert_eq!(traced.stderr, "", "{way}");
+        recover(&scratch);
+        let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
+        assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+        assert!(traces.processes.iter().all(|process| process.info.pid == 1), "{way}");
+    }
 }
 
 #[test]

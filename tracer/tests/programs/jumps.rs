@@ -73,6 +73,12 @@ fn handlers_that_jump_out_of_a_recursion() {
 }
 
 #[test]
+#[ignore = "threads wait on where the one that has jumped makes no further call"]
+fn handlers_that_jump_out_of_a_failing_exec() {
+    check("execs", "150");
+}
+
+#[test]
 fn handlers_on_a_stack_of_their_own() {
     check("stack", "100000");
 }

@@ -60,6 +60,74 @@ fn offsets_that_others_may_have_changed_are_estimates() {
     }
 }
 
+/// Runs threads that move one position. Returns the writes of whose offset the trace is certain, which must be where the program has
+/// found their bytes, by thread, none twice; and how many are estimates.
+fn turns(way: &str) -> (usize, u64) {
+    let scratch = Scratch::new();
+    let outcome = Launch::new(&scratch, workload("turns")).arg(scratch.data()).arg(way).run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let lines = outcome.stdout.lines().map(|line| line.split(' ').map(number).collect::<Vec<_>>());
+    let records: BTreeMap<i64, (u64, u64)> = lines.map(|line| (line[0] as i64, (line[1], line[2]))).collect();
+    let traces = Traces::read(&scratch.traces());
+    let certain = traces.segments.iter().filter(|seg| seg.op.path.ends_with("/file") && !seg.estimated);
+    // A handler's are twice as long, and of whichever thread it has interrupted.
+    let certain: Vec<(i64, u32)> = certain
+        .filter(|seg| matches!(seg.op.name.as_str(), "write" | "copy_write"))
+        .map(|seg| {
+            let there = records.get(&seg.op.offset).map(|(length, _)| *length);
+            assert_eq!(there, Some(seg.op.length), "{way}: what is at {}", seg.op.offset);
+            (seg.op.offset, if seg.op.length == 16 { 0 } else { seg.op.tid })
+        })
+        .collect();
+    let writer = |offset: &i64| records.get(offset).map(|(_, thread)| *thread).expect("an offset that was written to");
+    // Which of the program's threads one of the trace's is, is told by what most of its bytes say.
+    let mut votes: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+    for (offset, tid) in &certain {
+        *votes.entry((*tid, writer(offset))).or_default() += 1;
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for (offset, tid) in &certain {
+        let of_tid = votes.iter().filter(|((voter, _), _)| voter == tid);
+        let thread = of_tid.max_by_key(|(_, votes)| **votes).map(|((_, thread), _)| *thread);
+        assert_eq!(Some(writer(offset)), thread, "{way}: the bytes at {offset} are another thread's");
+        assert!(seen.insert(*offset), "{way}: {offset} was written to once");
+    }
+    (certain.len(), note(&traces, "estimate"))
+}
+
+#[test]
+fn a_turn_that_was_taken_over_leaves_estimates() {
+    // Nothing was certain any more from the moment when the turn was taken over, the call that had it among it.
+    assert_eq!(turns("slow"), (0, 42));
+}
+
+#[test]
+fn threads_take_turns_on_the_descriptor_of_a_stream() {
+    let (certain, estimates) = turns("stream");
+    // On a machine that puts a thread aside for long, turns are taken over.
+    assert_eq!(certain as u64 + estimates, 4 * 3000);
+}
+
+#[test]
+fn handlers_that_move_the_position_of_the_call_they_interrupt() {
+    let (certain, estimates) = turns("handler");
+    assert!(certain as u64 + estimates >= 4 * 3000, "{certain} certain, {estimates} estimates");
+}
+
+#[test]
+fn handlers_that_move_the_position_of_the_only_thread() {
+    let (certain, estimates) = turns("alone");
+    assert!(certain as u64 + estimates >= 3000 && certain > 100, "{certain} certain, {estimates} estimates");
+}
+
+#[test]
+fn a_call_that_was_left_by_a_jump_leaves_no_wrong_position() {
+    let (certain, estimates) = turns("jumps");
+    // Each that was left leaves one question behind it, and no doubt.
+    assert!(certain > 10_000 && estimates == 0, "{certain} certain, {estimates} estimates");
+}
+
 #[test]
 fn a_file_too_far_down_for_a_path_is_recorded() {
     let scratch = Scratch::new();

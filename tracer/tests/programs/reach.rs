@@ -37,6 +37,27 @@ fn constructors_that_write_before_the_tracer_has_started() {
 }
 
 #[test]
+fn destructors_that_write_when_there_is_no_spool_any_more() {
+    let late = workload_with("late", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+    for mode in ["trace", "counters"] {
+        for (end, code) in [(Some("6"), 6), (None, 0)] {
+            let scratch = Scratch::new();
+            let both = format!("{}:{}", library().display(), late.display());
+            let launch = Launch::new(&scratch, "/bin/true").untraced().env("LD_PRELOAD", both).env("DXT_ENABLE", mode);
+            let launch = launch.env("LATE_DIR", scratch.data()).env("LATE_CALLS", "700").env("DXT_SPOOL", "off");
+            let outcome = if let Some(end) = end { launch.env("LATE_EXIT", end) } else { launch }.run();
+            assert_eq!(outcome.code, code, "{mode}: {outcome:?}");
+            assert_eq!(outcome.stderr.lines().count(), 1, "{mode}: {outcome:?}");
+            assert!(outcome.stderr.contains("there is no spool"), "{mode}: {outcome:?}");
+            // Who ends it by a call that can be seen can still be told how many there were: the open, and the writes.
+            if end.is_some() {
+                assert_eq!(counted(&Traces::read(&scratch.traces()), "after the trace"), 701, "{mode}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_constructor_of_a_process_that_is_not_traced() {
     let scratch = Scratch::new();
     let both = format!("{}:{}", library().display(), early().display());
@@ -85,6 +106,15 @@ fn programs_that_cannot_be_traced_are_counted() {
     let outcome = launch.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 3);
+    // By a name that is searched for, and by a descriptor. What cannot be executed is not found.
+    let (scratch, reach) = (Scratch::new(), workload_with("reach", Compiler::Cc, &["-O1", "-Wl,-rpath,$ORIGIN"]));
+    let found = program.parent().expect("it lies somewhere").display().to_string();
+    std::fs::write(scratch.data().join("static"), "no program").expect("failed to write a file");
+    let path = format!("/no/such/directory::{found}:{}", std::env::var("PATH").expect("there is a PATH"));
+    let launch = Launch::new(&scratch, reach).in_data().args(["finds", "static", "true"]).env("PATH", path);
+    let outcome = launch.run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 5);
     // And by a shell.
     let scratch = Scratch::new();
     let script = format!("echo x > {}/file; {}; true", scratch.data().display(), program.display());

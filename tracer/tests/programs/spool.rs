@@ -1,7 +1,10 @@
 //! What survives a process: whatever kills it, every call that had returned is on record, and nothing else is. A process
 //! that ends as it should leaves no spool.
 
-use crate::harness::{Launch, Order, Scratch, Traces, assert_same, library, read_log, recover, spools, workload};
+use crate::harness::{
+    Launch, Order, Scratch, Traces, assert_same, have, library, look, read_log, recover, skip, skip_here, spools,
+    workload,
+};
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -109,6 +112,105 @@ fn killed_while_segments_are_spilled() {
 #[test]
 fn killed_while_segments_are_folded() {
     kills(40, 3, 2, 20_000, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")]);
+}
+
+/// Reads the spool of a process that runs, again and again: each time all is there that it had told of, once and in order.
+fn watched(threads: u32, settings: &[(&str, &str)]) {
+    let scratch = Scratch::new();
+    let mut child = start(&scratch, threads, settings);
+    let mut out = child.stdout.take().expect("its standard output is a pipe");
+    let (mut told, mut record) = (vec![0; threads as usize], [0; 8]);
+    for round in 0..60 {
+        for _ in 0..3_000 {
+            out.read_exact(&mut record).expect("the program runs");
+            note(&mut told, record);
+        }
+        let (bytes, uncertain) = look(&scratch);
+        let place = scratch.root().join(format!("look{round}"));
+        std::fs::create_dir(&place).expect("a directory");
+        std::fs::write(place.join("x.dxt"), bytes).expect("a file");
+        let traces = Traces::read(&place);
+        for (t, told) in told.iter().enumerate() {
+            let path = scratch.data().join(format!("t{t}")).display().to_string();
+            let kept: Vec<_> = traces.segments.iter().filter(|segment| segment.op.path == path).collect();
+            let missing = traces.processes.iter().flat_map(|process| &process.missing);
+            let folded = missing.filter(|missing| missing.op.path == path).map(|missing| missing.counters.segments);
+            let folded: u64 = folded.sum();
+            assert!(
+                kept.len() as u64 + folded >= *told,
+                "round {round}, thread {t}: {} and {folded}, {told} told",
+                kept.len()
+            );
+            assert!(folded > 0 || uncertain == 0, "round {round}");
+            // What came while it was read may be there or not, one by one.
+            let checked = if folded == 0 { *told as usize } else { 0 };
+            for (i, segment) in kept.iter().take(checked).enumerate() {
+                let op = &segment.op;
+                let found = (op.name.as_str(), op.offset, op.length);
+                assert_eq!(found, call(t as u64, i as u64), "round {round}, thread {t}, call {i}");
+            }
+        }
+        std::fs::remove_dir_all(place).expect("a directory");
+    }
+    child.kill().expect("failed to kill the program");
+    child.wait().expect("failed to wait for the program");
+}
+
+#[test]
+fn a_reader_beside_the_process_finds_all_it_had_done() {
+    watched(1, &[]);
+}
+
+#[test]
+fn a_reader_finds_all_while_segments_are_packed() {
+    watched(2, &[("DXT_BUFFER_MAX", "512K")]);
+    watched(2, &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")]);
+}
+
+#[test]
+fn a_reader_finds_all_while_segments_are_folded() {
+    watched(2, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")]);
+}
+
+/// Its trace has its name, and nothing in the spool says so yet: the process is held behind rename(2), and killed.
+#[test]
+fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
+    if !have("strace") {
+        return skip("strace is not installed");
+    }
+    for (way, settings) in [("exit", ("DXT_OVERFLOW", "compact")), ("_exit", ("DXT_BUFFER_MAX", "16K"))] {
+        let scratch = Scratch::new();
+        let mut command = Command::new("strace");
+        command.args(["-f", "-o", "/dev/null", "-e", "trace=renameat2", "-e", "signal=none"]);
+        command.args(["-e", "inject=renameat2:delay_exit=5000000", "-E"]);
+        command.arg(format!("LD_PRELOAD={}", library().display())).arg(workload("exits"));
+        command.arg(scratch.data()).arg(way).arg("3000").env("DXT_ENABLE", "trace").env("OPLOG", scratch.log());
+        command.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools()).env(settings.0, settings.1);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("failed to run strace");
+        let named = || Traces::read_finished(&scratch.traces()).files.len() == 1;
+        for _ in 0..2_000 {
+            if scratch.traces().exists() && named() || child.try_wait().expect("our child").is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let ended = child.try_wait().expect("our child");
+        if ended.is_some() {
+            return skip_here("strace may not trace here");
+        }
+        assert!(named(), "{way}");
+        let log = read_log(&scratch);
+        let pid = log.first().expect("it has done something").pid;
+        assert!(Command::new("kill").arg("-KILL").arg(pid.to_string()).status().is_ok_and(|status| status.success()));
+        child.wait().expect("our child");
+        assert_eq!(spools(&scratch).len(), 1, "{way}");
+        recover(&scratch);
+        let traces = Traces::read(&scratch.traces());
+        assert_eq!(traces.files.len(), 1, "{way}: all was in the trace");
+        if settings.1 == "compact" {
+            assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
+        }
+    }
 }
 
 /// Ends by a signal; the parts that it had done are recovered.

@@ -9,6 +9,8 @@ use crate::spool::parts::{i64_at, u32_at, u64_at};
 use crate::spool::{blocks, chunk, landing, scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::snapshot::{Arena, owner};
+
 /// A piece of a thread's buffer.
 #[derive(Debug)]
 enum Piece {
@@ -50,19 +52,18 @@ type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
     /// Of all threads, from the arena, the blocks on their way and those in the spill; without what is `gone`.
-    pub(super) fn of_chunks(arena: &[u8], landed: &[u8], spill: &[u8], gone: Gone) -> Threads {
+    pub(super) fn of_chunks(arena: &Arena, landed: &[u8], spill: &[u8], gone: Gone) -> Threads {
         let mut threads = Threads::new();
         add_blocks(spill, gone, &mut threads);
         let mut packing = Vec::new();
-        for (header, body) in chunks(arena) {
+        for (header, body) in arena.slots() {
             match u32_at(header, chunk::STATE) {
-                chunk::HOLDS_BLOCKS => {
-                    let taken = (u32_at(header, chunk::PACKED) as usize).min(body.len());
-                    add_blocks(&body[..taken], gone, &mut threads);
-                }
                 chunk::PACKING => packing.push((header, body)),
                 _ => add_slots(owner(header), body, gone, &mut threads),
             }
+        }
+        for blocks in arena.blocks() {
+            add_blocks(blocks, gone, &mut threads);
         }
         for place in landed.chunks_exact(landing::BYTES) {
             let length = u32_at(place, landing::LENGTH) as usize;
@@ -103,32 +104,30 @@ impl Pieces {
         latest
     }
 
+    /// Which of the thread's they are.
+    #[cfg(test)]
+    pub(super) fn sequences(&self) -> Vec<u32> {
+        self.0.keys().copied().collect()
+    }
+
+    /// The ends of its segments, piece by piece.
+    #[cfg(test)]
+    pub(super) fn ends(&self) -> Vec<Vec<u64>> {
+        let ends = |piece: &Piece| match piece {
+            Piece::Slots(slots) => slots.iter().map(|slot| slot.end).collect(),
+            Piece::Frame { bytes, head, .. } => {
+                let frame = FrameHeader::decode(bytes, 0).expect("a block");
+                let block = BlockRef { offset: 0, frame, head: *head };
+                Decoder::default().block(bytes, &block).expect("a block").end.clone()
+            }
+        };
+        self.0.values().map(ends).collect()
+    }
+
     /// As the writer takes them.
     pub(super) fn of_thread(&self, thread: u32) -> crate::write::ThreadSegments<'_> {
         crate::write::ThreadSegments { thread, pieces: self.0.values().map(Piece::borrowed).collect() }
     }
-}
-
-fn owner(header: &[u8]) -> (u32, u32) {
-    (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
-}
-
-/// The chunks of an arena: header and body.
-fn chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    std::iter::from_fn(move || {
-        while rest.len() >= chunk::HEADER_BYTES {
-            let bytes = u32_at(rest, chunk::BYTES) as usize;
-            let whole = u64_at(rest, chunk::MAGIC) == chunk::MAGIC_VALUE && bytes >= chunk::HEADER_BYTES;
-            match rest.split_at_checked(bytes).filter(|_| whole) {
-                Some((here, after)) => {
-                    rest = after;
-                    return Some(here.split_at(chunk::HEADER_BYTES));
-                }
-                None => rest = &rest[chunk::HEADER_BYTES..],
-            }
-        }
-        None
-    })
 }
 
 fn slots(body: &[u8], gone: Gone) -> Vec<Segment> {
@@ -220,7 +219,7 @@ mod tests {
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
         let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(arena, landed, &[], Gone::Written)
+            Pieces::of_chunks(&Arena::at_rest(arena), landed, &[], Gone::Written)
                 .values()
                 .flat_map(|pieces| pieces.0.keys().copied())
                 .collect()
@@ -245,7 +244,7 @@ mod tests {
         marked[1][31] |= (TAKEN >> 56) as u8;
         let arena = chunk_of(chunk::ACTIVE, 0, &marked.concat());
         for (gone, ends) in [(Gone::WrittenAndTaken, [9].as_slice()), (Gone::Written, &[6, 9])] {
-            let kept = Pieces::of_chunks(&arena, &[], &[], gone);
+            let kept = Pieces::of_chunks(&Arena::at_rest(&arena), &[], &[], gone);
             let Piece::Slots(slots) = &kept[&0].0[&0] else { panic!("slots are slots") };
             assert_eq!(slots.iter().map(|slot| slot.end).collect::<Vec<_>>(), ends);
         }

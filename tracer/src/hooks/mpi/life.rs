@@ -4,7 +4,7 @@
 use crate::lifecycle;
 use crate::mpi::{Handle, SUCCESS};
 use crate::real::hooks;
-use crate::record;
+use crate::{record, tls};
 use std::ffi::{c_char, c_int};
 
 /// `MPI_ERR_OTHER` of MPICH; the program has no MPI at all if this is ever returned.
@@ -27,7 +27,8 @@ fn starting(call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn finalizing(call: impl FnOnce() -> c_int) -> c_int {
-    if record::thread_or_muted().is_some_and(|thread| !thread.mpi.is_set()) {
+    // Whatever is recorded by now, and whatever this thread was doing: a rank that began with the others ends with them.
+    if !tls::current().mpi.is_set() {
         lifecycle::mpi_finalizing();
     }
     outermost(call).0

@@ -68,7 +68,7 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
             timer.again().end_placed(after, description.file(), end.op, placed, result as u64);
         } else {
             let offset = if mover.is_some() { description.position(writes) } else { NO_OFFSET };
-            mover.into_iter().for_each(|mover| description.settle(mover));
+            mover.into_iter().for_each(|mover| _ = description.settle(mover));
             timer.again().failed_with(errno.value(), description.file(), end.op, offset);
         }
     }

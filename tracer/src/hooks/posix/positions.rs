@@ -22,7 +22,11 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     } else {
         timer.failed(description.file(), &POSIX_SEEK, NO_OFFSET);
     }
-    description.settle(mover);
+    if !description.settle(mover) {
+        let errno = errno::save();
+        description.look_again(number);
+        errno.restore();
+    }
     position
 }
 

@@ -1,6 +1,6 @@
 //! Whether a program can be traced once it is started: one that is linked statically, or that takes on another user, loads no library
 //! that LD_PRELOAD names (ld.so(8)). Nothing can be done but to say so.
-#![expect(unsafe_code, reason = "open(2), read(2), fstat(2)")]
+#![expect(unsafe_code, reason = "open(2), read(2), fstat(2); environ(7)")]
 
 use crate::memory::Loan;
 use crate::notes::Note;
@@ -13,16 +13,36 @@ const MOST_HEADERS: usize = 16;
 const HEADER_BYTES: usize = size_of::<libc::Elf64_Phdr>();
 const HEAD_BYTES: usize = size_of::<libc::Elf64_Ehdr>();
 
-/// The program at `path`, below `directory` if that is relative, is about to run: counts it if it cannot be traced. True if it did.
-/// In a child of vfork(2) too, which counts for its parent. Keeps errno.
-pub(super) fn note(directory: c_int, path: *const c_char) -> bool {
-    if !record::is_on() || path.is_null() {
+/// What is about to run.
+#[derive(Clone, Copy)]
+pub(super) enum Program {
+    /// The file of this name, below this directory if the name is relative; null if it is not known.
+    At(c_int, *const c_char),
+    /// What execvp(3) finds by this name.
+    Searched(*const c_char),
+    /// The file of this descriptor.
+    Open(c_int),
+}
+
+/// The program is about to run: counts it if it cannot be traced. True if it did. In a child of vfork(2) too, which counts for its
+/// parent. Keeps errno.
+pub(super) fn note(program: Program) -> bool {
+    if !record::is_on() {
         return false;
     }
     let errno = errno::save();
-    // SAFETY: a path of the program's, which is about to pass it to the kernel.
-    let path = unsafe { CStr::from_ptr(path) };
-    let found = !is_dynamic_linker(path.to_bytes()) && is_untraceable(directory, path);
+    let found = match program {
+        Program::At(_, path) | Program::Searched(path) if path.is_null() => false,
+        Program::At(directory, path) => {
+            // SAFETY: a path of the program's, which is about to pass it to the kernel.
+            is_untraceable_at(directory, unsafe { CStr::from_ptr(path) })
+        }
+        Program::Searched(name) => {
+            // SAFETY: likewise.
+            is_untraceable_in_path(unsafe { CStr::from_ptr(name) })
+        }
+        Program::Open(number) => is_untraceable_open(number),
+    };
     if found {
         Note::Untraceable.count();
     }
@@ -34,6 +54,90 @@ pub(super) fn note(directory: c_int, path: *const c_char) -> bool {
 fn is_dynamic_linker(path: &[u8]) -> bool {
     let name = crate::job::basename(path);
     name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64.so")
+}
+
+fn is_untraceable_at(directory: c_int, path: &CStr) -> bool {
+    !is_dynamic_linker(path.to_bytes()) && is_untraceable(directory, path)
+}
+
+/// Where execvp(3) looks if the environment does not say (execvp(3), glibc 2.24 and later).
+const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
+
+/// As execvp(3) looks for it: a name without a slash in each directory of PATH, until one is found that may be executed.
+fn is_untraceable_in_path(name: &CStr) -> bool {
+    let bytes = name.to_bytes();
+    if bytes.contains(&b'/') {
+        return is_untraceable_at(libc::AT_FDCWD, name);
+    }
+    let Some(mut place) = Loan::take().filter(|_| !bytes.is_empty()) else { return false };
+    for directory in search_path().split(|byte| *byte == b':') {
+        // An empty one is the working directory.
+        let directory = if directory.is_empty() { b".".as_slice() } else { directory };
+        let length = directory.len() + 1 + bytes.len();
+        let Some(path) = place.get_mut(..=length) else { continue };
+        path[..directory.len()].copy_from_slice(directory);
+        path[directory.len()] = b'/';
+        path[directory.len() + 1..length].copy_from_slice(bytes);
+        path[length] = 0;
+        let Ok(path) = CStr::from_bytes_with_nul(path) else { continue };
+        if may_be_executed(path) {
+            // `is_static` needs a loan too: there is more than one.
+            return is_untraceable_at(libc::AT_FDCWD, path);
+        }
+    }
+    false
+}
+
+/// The value of PATH now, as execvp(3) is about to read it; as unsafe towards other threads that change it as that is.
+fn search_path() -> &'static [u8] {
+    // SAFETY: the C library's variable, read by value.
+    let mut entry = unsafe { environ };
+    while !entry.is_null() {
+        // SAFETY: an array of strings that ends in null (environ(7)).
+        let variable = unsafe { entry.read() };
+        if variable.is_null() {
+            break;
+        }
+        // SAFETY: likewise.
+        if let Some(value) = unsafe { CStr::from_ptr(variable) }.to_bytes().strip_prefix(b"PATH=") {
+            return value;
+        }
+        // SAFETY: the array goes on behind what is not null.
+        entry = unsafe { entry.add(1) };
+    }
+    USUAL_PATH
+}
+
+unsafe extern "C" {
+    /// environ(7).
+    static environ: *const *const c_char;
+}
+
+fn may_be_executed(path: &CStr) -> bool {
+    // SAFETY: the path ends in NUL.
+    unsafe { sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, path.as_ptr(), libc::X_OK) == 0 }
+}
+
+/// The file of a descriptor, by the name that proc(5) has for it: it may have been opened with O_PATH.
+fn is_untraceable_open(number: c_int) -> bool {
+    let Ok(digits) = u32::try_from(number) else { return false };
+    let mut path = *b"/proc/self/fd/0000000000\0";
+    let (mut rest, mut at) = (digits, path.len() - 1);
+    while at > b"/proc/self/fd/".len() {
+        at -= 1;
+        path[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    // Names there have no zeros in front.
+    let zeros = path[14..23].iter().take_while(|digit| **digit == b'0').count();
+    path.copy_within(14 + zeros.., 14);
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return false };
+    let Some(mut place) = Loan::take() else { return false };
+    // SAFETY: the path ends in NUL; the buffer is ours.
+    let length =
+        unsafe { sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, path.as_ptr(), place.as_mut_ptr(), place.len()) };
+    let name = usize::try_from(length).ok().and_then(|length| place.get(..length)).unwrap_or_default();
+    !is_dynamic_linker(name) && is_untraceable(libc::AT_FDCWD, path)
 }
 
 fn is_untraceable(directory: c_int, path: &CStr) -> bool {
@@ -101,6 +205,15 @@ mod tests {
     fn dynamic_programs_are_traceable() {
         assert!(!is_untraceable(libc::AT_FDCWD, c"/bin/sh"));
         assert!(!is_untraceable(libc::AT_FDCWD, c"/") && !is_untraceable(libc::AT_FDCWD, c"/no/such/file"));
+        assert!(
+            !is_untraceable_in_path(c"sh")
+                && !is_untraceable_in_path(c"no-such-program")
+                && !is_untraceable_in_path(c"")
+        );
+        for (number, file) in (0..40).map(|_| std::fs::File::open("/bin/sh").unwrap()).enumerate() {
+            assert!(!is_untraceable_open(std::os::fd::AsRawFd::as_raw_fd(&file)), "{number}");
+        }
+        assert!(!is_untraceable_open(-1) && !is_untraceable_open(i32::MAX));
         assert!(is_dynamic_linker(b"/lib64/ld-linux-x86-64.so.2") && !is_dynamic_linker(b"/lib64/program"));
     }
 }

@@ -12,7 +12,7 @@ pub(crate) use build::{Compiler, python, workload, workload_hdf5, workload_sourc
 pub(crate) use command::{Launch, Outcome, is_root};
 pub(crate) use oplog::{Op, Order, assert_same, log_lines, read_failures, read_log, read_ranks};
 pub(crate) use scratch::Scratch;
-pub(crate) use spool::{recover, spools};
+pub(crate) use spool::{look, recover, spools};
 pub(crate) use strace::{Calls, strace};
 pub(crate) use trace::{MissingOps, Seg, Traces};
 

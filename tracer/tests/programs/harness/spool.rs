@@ -38,6 +38,17 @@ fn spill(spool: &Path) -> Vec<u8> {
     std::fs::read(spool.with_file_name(name)).unwrap_or_default()
 }
 
+/// What the one spool says while its process runs, as the bytes of a trace; and how many calls may be counted twice.
+pub(crate) fn look(scratch: &Scratch) -> (Vec<u8>, u64) {
+    let path = spools(scratch).pop().expect("a spool");
+    let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
+    let mut recovered = spool.recover(&spill(&path), None, false).expect("a spool can be put together");
+    let mut encoder = Encoder::new().expect("an encoder");
+    let region = recovered.region(&mut encoder, 0).expect("a spool can be encoded");
+    let bytes = write::file(&mut encoder, &recovered.job, vec![region]).expect("a spool makes a trace");
+    (bytes, recovered.uncertain)
+}
+
 /// Makes a trace of each spool with something in it and removes it; returns how many calls may be counted twice.
 pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;

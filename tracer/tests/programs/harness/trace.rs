@@ -19,6 +19,8 @@ pub(crate) struct Seg {
     pub(crate) nested: bool,
     /// Made inside an HDF5 call.
     pub(crate) in_hdf5: bool,
+    /// Its offset is no more than an estimate.
+    pub(crate) estimated: bool,
     /// Nanoseconds since the process's epoch.
     pub(crate) start_ns: u64,
     /// As `start_ns`.
@@ -121,7 +123,7 @@ impl Traces {
             let entry = region.entry.expect("a region has an index entry");
             assert_eq!((entry.rank, entry.pid), (process.info.rank, process.info.pid));
             assert_eq!((entry.segments, entry.missing), (process.info.segments, process.info.missing));
-            let streams = process.streams.iter().map(|stream| (stream.id, stream)).collect();
+            let streams: HashMap<u32, &StreamDef> = process.streams.iter().map(|stream| (stream.id, stream)).collect();
             let meaning = Meaning { process: &process, streams, names: &names, ops: &ops };
             let first = self.segments.len() + self.failures.len();
             let mut decoder = Decoder::default();
@@ -135,8 +137,10 @@ impl Traces {
                         meaning.of(columns.stream[i], columns.offset[i], columns.length[i], tid);
                     let (start_ns, end_ns) = (columns.start[i], columns.end[i]);
                     assert!(start_ns <= end_ns && end_ns <= process.info.end_ns, "times of {op:?}");
+                    let flags = meaning.streams.get(&columns.stream[i]).map_or(0, |stream| stream.flags);
+                    let estimated = flags & stream_flags::ESTIMATED != 0;
                     let list = if op.errno == 0 { &mut self.segments } else { &mut self.failures };
-                    list.push(Seg { op, nested, in_hdf5, start_ns, end_ns });
+                    list.push(Seg { op, nested, in_hdf5, estimated, start_ns, end_ns });
                 }
             }
             let found = self.segments.len() + self.failures.len() - first;
