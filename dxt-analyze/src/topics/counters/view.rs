@@ -8,7 +8,6 @@ use crate::render::{Cell, Part, Report, Table, View};
 use crate::scan::scan;
 use crate::text::units;
 use crate::topics::Outcome;
-use crate::topics::counters::files::FileUse;
 use crate::topics::counters::result::{AccessRow, PatternRow};
 use crate::topics::counters::{Characterization, Fold, characterize};
 use anyhow::Result;
