@@ -279,6 +279,7 @@ const STRIDES: [[&str; 2]; REPORTED] = [
 ];
 
 fn ranks(summary: &Summary) -> Table {
+    let deviation = |variance: f64| variance.max(0.0).sqrt() as u64;
     let rows = summary.profiles.iter().filter_map(|profile| Some((profile, profile.ranks.as_ref()?)));
     Table::of("ranks", "", rows)
         .column("File", "file", |(profile, _)| Cell::path(&profile.file))
@@ -288,11 +289,7 @@ fn ranks(summary: &Summary) -> Table {
         .column("Time", "fastest_time_s", |(_, ranks)| Cell::Duration(ranks.fastest.time_ns))
         .column("Slowest", "slowest_rank", |(_, ranks)| Cell::number(ranks.slowest.rank))
         .column("Time", "slowest_time_s", |(_, ranks)| Cell::Duration(ranks.slowest.time_ns))
-        .column(
-            "Deviation",
-            "time_deviation_s",
-            |(_, ranks)| Cell::Duration(ranks.time_variance.max(0.0).sqrt() as u64),
-        )
+        .column("Deviation", "time_deviation_s", |(_, ranks)| Cell::Duration(deviation(ranks.time_variance)))
         .csv("fastest_bytes", |(_, ranks)| Cell::Bytes(ranks.fastest.bytes))
         .csv("slowest_bytes", |(_, ranks)| Cell::Bytes(ranks.slowest.bytes))
         .csv("time_variance_ns2", |(_, ranks)| Cell::text(format!("{:.3}", ranks.time_variance)))
