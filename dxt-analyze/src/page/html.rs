@@ -138,7 +138,7 @@ fn one_part(section: &str, part: &Part, tables: &mut usize) -> Markup {
         },
         Part::Table(table) => {
             let markup = one_table(&format!("{section}-{tables}"), table);
-            *tables += usize::from(table.columns.iter().any(|(title, _)| !title.is_empty()));
+            *tables += usize::from(table.is_for_people());
             markup
         }
         Part::Findings(findings) => all_findings(findings),
@@ -146,27 +146,20 @@ fn one_part(section: &str, part: &Part, tables: &mut usize) -> Markup {
 }
 
 fn one_table(id: &str, table: &Table) -> Markup {
-    let shown: Vec<usize> = table
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(_, (title, _))| !title.is_empty())
-        .map(|(column, _)| column)
-        .collect();
-    if shown.is_empty() {
+    if !table.is_for_people() {
         return html! {};
     }
-    let left = table.rows.len().saturating_sub(MOST_ROWS);
-    let title = |column: usize| table.columns.get(column).map_or("", |(title, _)| title);
+    let left = table.rows().len().saturating_sub(MOST_ROWS);
+    let table = table.for_people(MOST_ROWS);
     html! {
         div.table {
             table id={ "t-" (id) } {
                 @if !table.title.is_empty() { caption { (table.title) } }
-                thead { tr { @for &column in &shown { th scope="col" { (title(column)) } } } }
+                thead { tr { @for head in table.heads() { th scope="col" { (head.title) } } } }
                 tbody {
-                    @for (number, row) in table.rows.iter().take(MOST_ROWS).enumerate() {
+                    @for (number, row) in table.rows().iter().enumerate() {
                         tr id={ "r-" (id) "-" (number) } {
-                            @for &column in &shown { (one_cell(row.get(column).unwrap_or(&Cell::None))) }
+                            @for cell in row { (one_cell(cell)) }
                         }
                     }
                 }

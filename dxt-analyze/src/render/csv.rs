@@ -30,8 +30,8 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
         return Err(UsageError(format!("this report has no table '{wanted}'; it has: {}", names.join(", "))).into());
     };
     let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(first.columns.iter().map(|(_, name)| *name))?;
-    for row in chosen.iter().flat_map(|table| &table.rows) {
+    writer.write_record(first.heads().iter().map(|head| head.name))?;
+    for row in chosen.iter().flat_map(|table| table.rows()) {
         writer.write_record(row.iter().map(plain))?;
     }
     writer.flush()?;

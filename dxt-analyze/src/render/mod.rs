@@ -1,8 +1,13 @@
 //! From results to text. A result gives a [`View`] of itself (headings, tables, findings) for tables and CSV, and is
 //! serialised as it is for JSON. Renderers see nothing else.
 
+mod cell;
+mod column;
 mod csv;
 pub mod table;
+
+pub use cell::Cell;
+pub use column::{Head, Table, TableOf};
 
 use crate::findings::Finding;
 use anyhow::Result;
@@ -46,51 +51,6 @@ impl ColorWhen {
             Self::Auto => !set("NO_COLOR") && !dumb && std::io::stdout().is_terminal(),
         }
     }
-}
-
-/// A value in a table. Numbers are for people in tables and plain in CSV.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
-    /// Nothing to show.
-    None,
-    /// Text.
-    Text(String),
-    /// A path, which a table may shorten in front.
-    Path(String),
-    /// A count.
-    Count(u64),
-    /// A number that can be negative: a rank, an offset.
-    Number(i64),
-    /// Bytes.
-    Bytes(u64),
-    /// A moment, ns since the job's start; seconds in tables and CSV.
-    Moment(u64),
-    /// A duration in ns; in a table with its own unit, in CSV in seconds.
-    Duration(u64),
-    /// Bytes per second.
-    Rate(f64),
-    /// A ratio: `2.5 x`.
-    Times(f64),
-    /// A share of one; percent in tables.
-    Share(f64),
-}
-
-/// A column: title in tables (empty: in CSV only), name with unit in CSV.
-pub type Column = (&'static str, &'static str);
-
-/// A table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    /// Name by which `--table` chooses it.
-    pub name: &'static str,
-    /// Line above it.
-    pub title: String,
-    /// Columns.
-    pub columns: Vec<Column>,
-    /// Rows.
-    pub rows: Vec<Vec<Cell>>,
-    /// Rows that a table for people shows; with 0 it is left out. CSV has all.
-    pub most: usize,
 }
 
 /// A part of a view.

@@ -19,7 +19,7 @@ const MIN_PATH: usize = 12;
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let terminal = style.width.unwrap_or(DEFAULT_WIDTH);
     let width = view.max_width.map_or(terminal, |most| most.min(terminal));
-    let for_people = |part: &&Part| !matches!(part, Part::Table(table) if table.most == 0 || table.columns.iter().all(|(title, _)| title.is_empty()));
+    let for_people = |part: &&Part| !matches!(part, Part::Table(table) if table.most == 0 || !table.is_for_people());
     for (number, part) in view.parts.iter().filter(for_people).enumerate() {
         if number > 0 {
             writeln!(out)?;
@@ -56,9 +56,9 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     if !table.title.is_empty() {
         writeln!(out, "{}", strong(&table.title, color))?;
     }
-    let left_out = table.rows.len().saturating_sub(table.most);
-    let table = &for_people(table);
-    let texts: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(human).collect()).collect();
+    let left_out = table.rows().len().saturating_sub(table.most);
+    let table = &table.for_people(table.most);
+    let texts: Vec<Vec<String>> = table.rows().iter().map(|row| row.iter().map(human).collect()).collect();
     let path_room = room_for_paths(table, &texts, width);
     let mut shown = comfy_table::Table::new();
     shown.load_style(presets::NOTHING);
@@ -70,13 +70,13 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     }
     shown.set_header(
         table
-            .columns
+            .heads()
             .iter()
             .zip(alignments(table))
-            .map(|((title, _), alignment)| Shown::new(title).set_alignment(alignment).add_attribute(Attribute::Bold)),
+            .map(|(head, alignment)| Shown::new(head.title).set_alignment(alignment).add_attribute(Attribute::Bold)),
     );
     let alignments = alignments(table);
-    for (row, texts) in table.rows.iter().zip(texts) {
+    for (row, texts) in table.rows().iter().zip(texts) {
         shown.add_row(row.iter().zip(texts).zip(&alignments).map(|((cell, text), alignment)| match cell {
             Cell::Path(_) => Shown::new(shorten(&text, path_room)),
             _ => Shown::new(text).set_alignment(*alignment),
@@ -94,42 +94,27 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// The table without the columns that have no title: those are for CSV only.
-fn for_people(table: &Table) -> Table {
-    let shown: Vec<bool> = table.columns.iter().map(|(title, _)| !title.is_empty()).collect();
-    fn keep<T: Clone>(all: &[T], shown: &[bool]) -> Vec<T> {
-        all.iter().zip(shown).filter(|(_, shown)| **shown).map(|(item, _)| item.clone()).collect()
-    }
-    Table {
-        name: table.name,
-        title: table.title.clone(),
-        columns: keep(&table.columns, &shown),
-        rows: table.rows.iter().take(table.most).map(|row| keep(row, &shown)).collect(),
-        most: table.most,
-    }
-}
-
 /// Numbers stand to the right, and so does their header.
 fn alignments(table: &Table) -> Vec<CellAlignment> {
     let is_text = |cell: Option<&Cell>| matches!(cell, Some(Cell::Text(_) | Cell::Path(_)));
     let known =
-        |column: usize| table.rows.iter().filter_map(move |row| row.get(column)).find(|cell| **cell != Cell::None);
-    (0..table.columns.len())
+        |column: usize| table.rows().iter().filter_map(move |row| row.get(column)).find(|cell| **cell != Cell::None);
+    (0..table.heads().len())
         .map(|column| if is_text(known(column)) { CellAlignment::Left } else { CellAlignment::Right })
         .collect()
 }
 
 /// Columns that are left for a path once everything else has its own.
 fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
-    let is_path = |column: usize| table.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Path(_))));
+    let is_path = |column: usize| table.rows().iter().any(|row| matches!(row.get(column), Some(Cell::Path(_))));
     let (mut others, mut paths) = (0, 0);
-    for (column, (title, _)) in table.columns.iter().enumerate() {
+    for (column, head) in table.heads().iter().enumerate() {
         let widest = texts.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0);
         others += GAP;
         if is_path(column) {
             paths += 1;
         } else {
-            others += widest.max(title.len());
+            others += widest.max(head.title.len());
         }
     }
     (width.saturating_sub(others) / paths.max(1)).max(MIN_PATH)
@@ -226,16 +211,11 @@ mod tests {
 
     #[test]
     fn a_table_fits_its_width_by_shortening_paths() {
-        let table = Table {
-            name: "t",
-            title: "Files".into(),
-            columns: vec![("file", "file"), ("bytes", "bytes")],
-            rows: vec![
-                vec![Cell::Path("/a/very/long/path/to/some/file.h5".into()), Cell::Bytes(1 << 20)],
-                vec![Cell::Path("/b".into()), Cell::Bytes(5)],
-            ],
-            most: usize::MAX,
-        };
+        let rows = [("/a/very/long/path/to/some/file.h5", 1 << 20), ("/b", 5)];
+        let table = Table::of("t", "Files", rows)
+            .column("file", "file", |(file, _)| Cell::path(*file))
+            .column("bytes", "bytes", |(_, bytes)| Cell::Bytes(*bytes))
+            .done();
         let mut out = Vec::new();
         one(&table, 30, false, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -311,47 +311,32 @@ impl Report for CheckReport {
     }
 }
 
+fn state(file: &FileCheck) -> &'static str {
+    match file.state {
+        State::Complete => "complete",
+        State::Folded => "folded",
+        State::Cut => "cut",
+        State::Damaged => "damaged",
+        State::Unreadable => "unreadable",
+    }
+}
+
 /// Complete files that a table for people shows; all others are shown.
 const SHOWN_COMPLETE: usize = 10;
 
 fn files(files: &[FileCheck]) -> Table {
     let (whole, other): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.state == State::Complete);
     let most = other.len() + SHOWN_COMPLETE;
-    let rows = other.into_iter().chain(whole).map(|file| {
-        let state = match file.state {
-            State::Complete => "complete",
-            State::Folded => "folded",
-            State::Cut => "cut",
-            State::Damaged => "damaged",
-            State::Unreadable => "unreadable",
-        };
-        vec![
-            Cell::Path(file.file.clone()),
-            Cell::Text(state.into()),
-            Cell::Text(file.job.clone()),
-            Cell::Count(file.processes),
-            Cell::Count(file.blocks),
-            Cell::Count(file.segments),
-            Cell::Count(file.missing_segments),
-            Cell::Count(file.lost_segments),
-            Cell::Count(file.problems.len() as u64),
-        ]
-    });
-    Table {
-        name: "files",
-        title: String::new(),
-        columns: vec![
-            ("File", "file"),
-            ("State", "state"),
-            ("Job", "job"),
-            ("Processes", "processes"),
-            ("Blocks", "blocks"),
-            ("Segments", "segments"),
-            ("Folded", "missing_segments"),
-            ("Lost", "lost_segments"),
-            ("Problems", "problems"),
-        ],
-        rows: rows.collect(),
-        most,
-    }
+    Table::of("files", "", other.into_iter().chain(whole))
+        .column("File", "file", |file| Cell::path(&file.file))
+        .column("State", "state", |file| Cell::text(state(file)))
+        .column("Job", "job", |file| Cell::text(&file.job))
+        .column("Processes", "processes", |file| Cell::Count(file.processes))
+        .column("Blocks", "blocks", |file| Cell::Count(file.blocks))
+        .column("Segments", "segments", |file| Cell::Count(file.segments))
+        .column("Folded", "missing_segments", |file| Cell::Count(file.missing_segments))
+        .column("Lost", "lost_segments", |file| Cell::Count(file.lost_segments))
+        .column("Problems", "problems", |file| Cell::Count(file.problems.len() as u64))
+        .most(most)
+        .done()
 }

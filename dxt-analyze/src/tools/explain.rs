@@ -60,20 +60,15 @@ impl Report for Explained {
                 ("what to do", code.remedy.into()),
                 ("source", code.source.into()),
             ]),
-            codes => Part::Table(Table {
-                name: "codes",
-                title: String::new(),
-                columns: vec![("Code", "code"), ("Meaning", "meaning")],
-                rows: codes.iter().map(|code| vec![code.code, code.meaning]).map(texts).collect(),
-                most: usize::MAX,
-            }),
+            codes => Part::Table(
+                Table::of("codes", "", codes)
+                    .column("Code", "code", |code| Cell::text(code.code))
+                    .column("Meaning", "meaning", |code| Cell::text(code.meaning))
+                    .done(),
+            ),
         };
         View { parts: vec![part], max_width: None }
     }
-}
-
-fn texts(row: Vec<&'static str>) -> Vec<Cell> {
-    row.into_iter().map(|text| Cell::Text(text.into())).collect()
 }
 
 #[cfg(test)]

@@ -72,32 +72,15 @@ impl Report for Recovery {
 }
 
 fn table(recovery: &Recovery) -> Table {
-    let rows = recovery.spools.iter().map(|one| {
-        vec![
-            Cell::Path(one.spool.display().to_string()),
-            Cell::Text(one.job.clone()),
-            Cell::Text(one.node.clone()),
-            Cell::Number(i64::from(one.pid)),
-            Cell::Number(i64::from(one.rank)),
-            Cell::Text(if one.running { "runs" } else { "ended" }.into()),
-            Cell::Count(one.segments),
-            Cell::Count(one.folded),
-        ]
-    });
-    Table {
-        name: "spools",
-        title: String::new(),
-        columns: vec![
-            ("Spool", "spool"),
-            ("Job", "job"),
-            ("Node", "node"),
-            ("Pid", "pid"),
-            ("Rank", "rank"),
-            ("Process", "process"),
-            ("Segments", "segments"),
-            ("Folded", "folded"),
-        ],
-        rows: rows.collect(),
-        most: 20,
-    }
+    Table::of("spools", "", recovery.spools.iter())
+        .column("Spool", "spool", |one| Cell::Path(one.spool.display().to_string()))
+        .column("Job", "job", |one| Cell::text(&one.job))
+        .column("Node", "node", |one| Cell::text(&one.node))
+        .column("Pid", "pid", |one| Cell::number(one.pid))
+        .column("Rank", "rank", |one| Cell::number(one.rank))
+        .column("Process", "process", |one| Cell::text(if one.running { "runs" } else { "ended" }))
+        .column("Segments", "segments", |one| Cell::Count(one.segments))
+        .column("Folded", "folded", |one| Cell::Count(one.folded))
+        .most(20)
+        .done()
 }

@@ -133,30 +133,14 @@ impl Report for ChecksReport {
 impl ChecksReport {
     fn table(&self) -> Table {
         let shown = |verdict| self.all || verdict != Verdict::NotApplicable;
-        let rows = self.result.checks.iter().filter(|row| shown(row.verdict)).map(|row| {
-            vec![
-                Cell::Text(row.check.into()),
-                Cell::Text(row.code.name().into()),
-                row.measured.map_or(Cell::None, cell),
-                cell(row.threshold),
-                Cell::Text(row.verdict.name().into()),
-                Cell::Text(row.looked_at.clone()),
-            ]
-        });
-        Table {
-            name: "checks",
-            title: "Checks".into(),
-            columns: vec![
-                ("Check", "check"),
-                ("Finding", "code"),
-                ("Value", "value"),
-                ("Threshold", "threshold"),
-                ("Verdict", "verdict"),
-                ("Looked at", "looked_at"),
-            ],
-            rows: rows.collect(),
-            most: usize::MAX,
-        }
+        Table::of("checks", "Checks", self.result.checks.iter().filter(|row| shown(row.verdict)))
+            .column("Check", "check", |row| Cell::text(row.check))
+            .column("Finding", "code", |row| Cell::text(row.code.name()))
+            .column("Value", "value", |row| Cell::maybe(row.measured, cell))
+            .column("Threshold", "threshold", |row| cell(row.threshold))
+            .column("Verdict", "verdict", |row| Cell::text(row.verdict.name()))
+            .column("Looked at", "looked_at", |row| Cell::text(&row.looked_at))
+            .done()
     }
 }
 
@@ -173,15 +157,12 @@ fn cell(amount: Amount) -> Cell {
 }
 
 fn gap_table(gaps: &[Gap]) -> Table {
-    let rows =
-        gaps.iter().map(|gap| vec![Cell::Moment(gap.start_ns), Cell::Moment(gap.end_ns), Cell::Duration(gap.ns())]);
-    Table {
-        name: "gaps",
-        title: "Longest times in which no process is in a call".into(),
-        columns: vec![("From", "start_s"), ("To", "end_s"), ("Length", "length_s")],
-        rows: rows.collect(),
-        most: SHOWN_GAPS,
-    }
+    Table::of("gaps", "Longest times in which no process is in a call", gaps)
+        .column("From", "start_s", |gap| Cell::Moment(gap.start_ns))
+        .column("To", "end_s", |gap| Cell::Moment(gap.end_ns))
+        .column("Length", "length_s", |gap| Cell::Duration(gap.ns()))
+        .most(SHOWN_GAPS)
+        .done()
 }
 
 fn sampled(result: &Checks) -> Option<String> {

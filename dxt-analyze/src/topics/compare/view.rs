@@ -10,7 +10,7 @@ use crate::shared::completeness::Completeness;
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::compare::files::{How, matched};
-use crate::topics::compare::result::{Changed, Comparison, OperationRow, RunPart, Totalled, UnitRow, Units};
+use crate::topics::compare::result::{Changed, Comparison, OperationRow, Over, RunPart, Totalled, UnitRow, Units};
 use crate::topics::compare::side::{Side, measure};
 use crate::topics::compare::{operations, setup, units as by_unit, verdict};
 use anyhow::{Context, Result};
@@ -123,7 +123,7 @@ impl Report for CompareReport {
         parts.push(Part::Table(changed_table(&result.setup, "setup", "What else differs")));
         parts.push(Part::Table(changed_table(&result.hints, "hints", "Hints that differ")));
         parts.push(Part::Table(changed_table(&result.layouts, "layouts", "Stripe layouts that differ")));
-        parts.retain(|part| !matches!(part, Part::Table(table) if table.rows.is_empty()));
+        parts.retain(|part| !matches!(part, Part::Table(table) if table.is_empty()));
         parts.push(Part::Lines(vec![format!(
             "{} tests; q is the false discovery rate over all of them (Benjamini & Hochberg). They say that these two traces differ, \
              not what a third run would do.",
@@ -137,98 +137,53 @@ impl Report for CompareReport {
 }
 
 fn operation_table(rows: &[OperationRow]) -> Table {
-    let rows = rows.iter().map(|row| {
-        let mean = |sum: &Totalled| sum.time_ns.checked_div(sum.calls).map_or(Cell::None, Cell::Duration);
-        let rate = |sum: &Totalled| sum.bandwidth().filter(|_| row.is_data).map_or(Cell::None, Cell::Rate);
-        let mut cells = vec![Cell::Text(row.group.title())];
-        for sum in [&row.before, &row.after] {
-            cells.extend([
-                Cell::Count(sum.calls),
-                Cell::Bytes(sum.bytes),
-                Cell::Duration(sum.time_ns),
-                mean(sum),
-                rate(sum),
-            ]);
-        }
-        let ratio = |of: Option<f64>| of.map_or(Cell::None, Cell::Times);
-        let chance = |of: Option<f64>| of.map_or(Cell::None, |q| Cell::Text(verdict::chance(q)));
-        cells.extend([
-            ratio(row.calls.map(|over| over.slower)),
-            chance(row.calls.map(|over| over.q)),
-            ratio(row.ranks.map(|over| over.slower)),
-            chance(row.ranks.map(|over| over.q)),
-            Cell::Text(row.verdict.name().into()),
-        ]);
-        cells
-    });
-    Table {
-        name: "operations",
-        title: "Operations (slower: by the median of calls, and of the ranks' means)".into(),
-        columns: vec![
-            ("Operation", "operation"),
-            ("Calls", "calls_before"),
-            ("", "bytes_before"),
-            ("Time", "time_before_s"),
-            ("Mean", "mean_before_s"),
-            ("", "bandwidth_before_bytes_per_s"),
-            ("Calls now", "calls_after"),
-            ("", "bytes_after"),
-            ("Time now", "time_after_s"),
-            ("Mean now", "mean_after_s"),
-            ("", "bandwidth_after_bytes_per_s"),
-            ("Slower", "slower_calls"),
-            ("q", "q_calls"),
-            ("Ranks", "slower_ranks"),
-            ("q", "q_ranks"),
-            ("Verdict", "verdict"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    let mean = |sum: &Totalled| Cell::maybe(sum.time_ns.checked_div(sum.calls), Cell::Duration);
+    let rate = |row: &OperationRow, sum: &Totalled| Cell::maybe(sum.bandwidth().filter(|_| row.is_data), Cell::Rate);
+    let slower = |over: Option<Over>| Cell::maybe(over, |over| Cell::Times(over.slower));
+    let chance = |over: Option<Over>| Cell::maybe(over, |over| Cell::Text(verdict::chance(over.q)));
+    Table::of("operations", "Operations (slower: by the median of calls, and of the ranks' means)", rows)
+        .column("Operation", "operation", |row| Cell::Text(row.group.title()))
+        .column("Calls", "calls_before", |row| Cell::Count(row.before.calls))
+        .csv("bytes_before", |row| Cell::Bytes(row.before.bytes))
+        .column("Time", "time_before_s", |row| Cell::Duration(row.before.time_ns))
+        .column("Mean", "mean_before_s", |row| mean(&row.before))
+        .csv("bandwidth_before_bytes_per_s", |row| rate(row, &row.before))
+        .column("Calls now", "calls_after", |row| Cell::Count(row.after.calls))
+        .csv("bytes_after", |row| Cell::Bytes(row.after.bytes))
+        .column("Time now", "time_after_s", |row| Cell::Duration(row.after.time_ns))
+        .column("Mean now", "mean_after_s", |row| mean(&row.after))
+        .csv("bandwidth_after_bytes_per_s", |row| rate(row, &row.after))
+        .column("Slower", "slower_calls", |row| slower(row.calls))
+        .column("q", "q_calls", |row| chance(row.calls))
+        .column("Ranks", "slower_ranks", |row| slower(row.ranks))
+        .column("q", "q_ranks", |row| chance(row.ranks))
+        .column("Verdict", "verdict", |row| Cell::text(row.verdict.name()))
+        .done()
 }
 
 fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table {
-    let rows = all.rows.iter().map(|row| {
-        let count = |of: Option<Totalled>| of.map_or(Cell::None, |sum| Cell::Count(sum.calls));
-        let bytes = |of: Option<Totalled>| of.map_or(Cell::None, |sum| Cell::Bytes(sum.bytes));
-        let time = |of: Option<Totalled>| of.map_or(Cell::None, |sum| Cell::Duration(sum.time_ns));
-        vec![
-            Cell::Path(row.unit.clone()),
-            Cell::Text(how(row).into()),
-            row.other.clone().map_or(Cell::None, Cell::Path),
-            count(row.before),
-            bytes(row.before),
-            time(row.before),
-            count(row.after),
-            bytes(row.after),
-            time(row.after),
-            row.slower.map_or(Cell::None, Cell::Times),
-            Cell::Text(if row.outlier { "slower than the rest" } else { "" }.into()),
-        ]
-    });
+    let (who, unit, matched_by) = if name == "files" { ("File", "file", "Same by") } else { ("Rank", "rank", "") };
     let test = all.test.map_or(String::new(), |over| {
         let (slower, pairs, q) = (over.slower, over.sample.0, verdict::chance(over.q));
         format!(", {slower:.2} x slower in the median of {pairs} pairs, signed-rank q = {q}")
     });
-    Table {
-        name,
-        title: format!("{title}{test}"),
-        columns: vec![
-            (if name == "files" { "File" } else { "Rank" }, if name == "files" { "file" } else { "rank" }),
-            (if name == "files" { "Same by" } else { "" }, "matched_by"),
-            ("", "file_after"),
-            ("Calls", "calls_before"),
-            ("Bytes", "bytes_before"),
-            ("Time", "time_before_s"),
-            ("Calls now", "calls_after"),
-            ("Bytes now", "bytes_after"),
-            ("Time now", "time_after_s"),
-            ("Slower", "slower"),
-            ("", "verdict"),
-        ],
-        rows: rows.collect(),
-        most: top,
-    }
+    let count = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Count(sum.calls));
+    let bytes = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Bytes(sum.bytes));
+    let time = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Duration(sum.time_ns));
+    Table::of(name, format!("{title}{test}"), &all.rows)
+        .column(who, unit, |row| Cell::path(&row.unit))
+        .column(matched_by, "matched_by", |row| Cell::text(how(row)))
+        .csv("file_after", |row| Cell::maybe(row.other.as_ref(), Cell::path))
+        .column("Calls", "calls_before", |row| count(row.before))
+        .column("Bytes", "bytes_before", |row| bytes(row.before))
+        .column("Time", "time_before_s", |row| time(row.before))
+        .column("Calls now", "calls_after", |row| count(row.after))
+        .column("Bytes now", "bytes_after", |row| bytes(row.after))
+        .column("Time now", "time_after_s", |row| time(row.after))
+        .column("Slower", "slower", |row| Cell::maybe(row.slower, Cell::Times))
+        .csv("verdict", |row| Cell::text(if row.outlier { "slower than the rest" } else { "" }))
+        .most(top)
+        .done()
 }
 
 fn how(row: &UnitRow) -> &'static str {
@@ -241,14 +196,9 @@ fn how(row: &UnitRow) -> &'static str {
 }
 
 fn changed_table(all: &[Changed], name: &'static str, title: &str) -> Table {
-    let row = |one: &Changed| {
-        vec![Cell::Text(one.what.clone()), Cell::Text(one.before.clone()), Cell::Text(one.after.clone())]
-    };
-    Table {
-        name,
-        title: title.into(),
-        columns: vec![("What", "what"), ("Before", "before"), ("After", "after")],
-        rows: all.iter().map(row).collect(),
-        most: usize::MAX,
-    }
+    Table::of(name, title, all)
+        .column("What", "what", |one| Cell::text(&one.what))
+        .column("Before", "before", |one| Cell::text(&one.before))
+        .column("After", "after", |one| Cell::text(&one.after))
+        .done()
 }

@@ -1,11 +1,7 @@
 //! The tables of what jobs are together.
 
-use crate::render::{Cell, Column, Table};
+use crate::render::{Cell, Head, Table};
 use crate::topics::corpus::{CodeRow, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow};
-
-fn share(share: Option<f64>) -> Cell {
-    share.map_or(Cell::None, Cell::Share)
-}
 
 /// A time of many jobs; in whole seconds if it is more ns than 64 bits hold.
 fn duration(ns: u128) -> Cell {
@@ -13,154 +9,100 @@ fn duration(ns: u128) -> Cell {
         .map_or_else(|_| Cell::Count(u64::try_from(ns / 1_000_000_000).unwrap_or(u64::MAX)), Cell::Duration)
 }
 
-fn table(name: &'static str, title: &str, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Table {
-    Table { name, title: title.into(), columns, rows, most: usize::MAX }
+/// Users.
+pub(crate) fn users(rows: &[GroupRow], shown: usize) -> Table {
+    groups("users", "Who does most I/O", Head { title: "User", name: "user" }, rows, shown)
 }
 
-/// Users, or programs.
-pub(crate) fn groups(name: &'static str, title: &str, who: Column, rows: &[GroupRow], shown: usize) -> Table {
-    let row = |row: &GroupRow| {
-        vec![
-            Cell::Path(row.name.clone()),
-            Cell::Count(row.sums.jobs),
-            Cell::Bytes(row.sums.bytes_read),
-            Cell::Bytes(row.sums.bytes_written),
-            Cell::Share(row.share_of_bytes),
-            duration(row.sums.io_ns),
-            Cell::Share(row.share_of_io),
-            share(row.sums.io_share),
-            Cell::Count(row.sums.files),
-        ]
-    };
-    let columns = vec![
-        who,
-        ("Jobs", "jobs"),
-        ("Read", "bytes_read"),
-        ("Written", "bytes_written"),
-        ("Of all", "share_of_bytes"),
-        ("I/O time", "io_s"),
-        ("Of all", "share_of_io"),
-        ("Of runtime", "io_share"),
-        ("", "files"),
-    ];
-    Table { most: shown, ..table(name, title, columns, rows.iter().map(row).collect()) }
+/// Programs.
+pub(crate) fn programs(rows: &[GroupRow], shown: usize) -> Table {
+    groups("programs", "Programs", Head { title: "Program", name: "program" }, rows, shown)
+}
+
+fn groups(name: &'static str, title: &str, who: Head, rows: &[GroupRow], shown: usize) -> Table {
+    Table::of(name, title, rows)
+        .column(who.title, who.name, |row| Cell::path(&row.name))
+        .column("Jobs", "jobs", |row| Cell::Count(row.sums.jobs))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.sums.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.sums.bytes_written))
+        .column("Of all", "share_of_bytes", |row| Cell::Share(row.share_of_bytes))
+        .column("I/O time", "io_s", |row| duration(row.sums.io_ns))
+        .column("Of all", "share_of_io", |row| Cell::Share(row.share_of_io))
+        .column("Of runtime", "io_share", |row| Cell::maybe(row.sums.io_share, Cell::Share))
+        .csv("files", |row| Cell::Count(row.sums.files))
+        .most(shown)
+        .done()
 }
 
 /// Interfaces.
 pub(crate) fn interfaces(rows: &[InterfaceRow]) -> Table {
-    let row = |row: &InterfaceRow| {
-        vec![
-            Cell::Text(row.interface.into()),
-            Cell::Count(row.jobs),
-            Cell::Share(row.share_of_jobs),
-            Cell::Count(row.calls),
-            Cell::Bytes(row.bytes),
-            duration(row.time_ns),
-        ]
-    };
-    let columns = vec![
-        ("Interface", "interface"),
-        ("Jobs", "jobs"),
-        ("Of all", "share_of_jobs"),
-        ("Calls", "calls"),
-        ("Bytes", "bytes"),
-        ("Time", "time_s"),
-    ];
-    table("interfaces", "Interfaces that programs call", columns, rows.iter().map(row).collect())
+    Table::of("interfaces", "Interfaces that programs call", rows)
+        .column("Interface", "interface", |row| Cell::text(row.interface))
+        .column("Jobs", "jobs", |row| Cell::Count(row.jobs))
+        .column("Of all", "share_of_jobs", |row| Cell::Share(row.share_of_jobs))
+        .column("Calls", "calls", |row| Cell::Count(row.calls))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Time", "time_s", |row| duration(row.time_ns))
+        .done()
 }
 
 /// Shares of the runtime.
 pub(crate) fn io_shares(rows: &[ShareRow]) -> Table {
-    let row =
-        |row: &ShareRow| vec![Cell::Text(row.share.into()), Cell::Count(row.jobs), Cell::Count(row.jobs_by_slowest)];
-    let columns = vec![("Of runtime", "io_share"), ("Jobs, mean", "jobs"), ("Jobs, slowest rank", "jobs_by_slowest")];
-    table("io_shares", "Share of the runtime in I/O", columns, rows.iter().map(row).collect())
+    Table::of("io_shares", "Share of the runtime in I/O", rows)
+        .column("Of runtime", "io_share", |row| Cell::text(row.share))
+        .column("Jobs, mean", "jobs", |row| Cell::Count(row.jobs))
+        .column("Jobs, slowest rank", "jobs_by_slowest", |row| Cell::Count(row.jobs_by_slowest))
+        .done()
 }
 
 /// Reading and writing.
 pub(crate) fn directions(rows: &[DirectionRow]) -> Table {
-    let row = |row: &DirectionRow| {
-        vec![
-            Cell::Text(row.direction.into()),
-            Cell::Count(row.jobs),
-            Cell::Bytes(row.bytes_read),
-            Cell::Bytes(row.bytes_written),
-        ]
-    };
-    let columns =
-        vec![("Jobs that", "direction"), ("Jobs", "jobs"), ("Read", "bytes_read"), ("Written", "bytes_written")];
-    table("directions", "Reading and writing", columns, rows.iter().map(row).collect())
+    Table::of("directions", "Reading and writing", rows)
+        .column("Jobs that", "direction", |row| Cell::text(row.direction))
+        .column("Jobs", "jobs", |row| Cell::Count(row.jobs))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.bytes_written))
+        .done()
 }
 
 /// Sizes of files.
 pub(crate) fn file_sizes(rows: &[SizeRow]) -> Table {
-    let row = |row: &SizeRow| {
-        vec![
-            Cell::Text(row.size.into()),
-            Cell::Count(row.sums.files),
-            share(row.share),
-            Cell::Bytes(row.sums.bytes_read),
-            Cell::Bytes(row.sums.bytes_written),
-        ]
-    };
-    let columns = vec![
-        ("Size", "size"),
-        ("Files", "files"),
-        ("Of all", "share"),
-        ("Read", "bytes_read"),
-        ("Written", "bytes_written"),
-    ];
-    table("file_sizes", "Files by size, as far as they were read or written", columns, rows.iter().map(row).collect())
+    Table::of("file_sizes", "Files by size, as far as they were read or written", rows)
+        .column("Size", "size", |row| Cell::text(row.size))
+        .column("Files", "files", |row| Cell::Count(row.sums.files))
+        .column("Of all", "share", |row| Cell::maybe(row.share, Cell::Share))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.sums.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.sums.bytes_written))
+        .done()
 }
 
 /// Numbers of files.
 pub(crate) fn files_per_job(rows: &[NumberRow]) -> Table {
-    let row = |row: &NumberRow| vec![Cell::Text(row.files.into()), Cell::Count(row.jobs)];
-    table("files_per_job", "Files per job", vec![("Files", "files"), ("Jobs", "jobs")], rows.iter().map(row).collect())
+    Table::of("files_per_job", "Files per job", rows)
+        .column("Files", "files", |row| Cell::text(row.files))
+        .column("Jobs", "jobs", |row| Cell::Count(row.jobs))
+        .done()
 }
 
 /// Shared files.
 pub(crate) fn sharing(rows: &[SharingRow]) -> Table {
-    let row = |row: &SharingRow| {
-        vec![
-            Cell::Text(row.ranks.into()),
-            Cell::Count(row.sums.files),
-            Cell::Bytes(row.sums.bytes_read),
-            Cell::Bytes(row.sums.bytes_written),
-        ]
-    };
-    let columns = vec![("Used by", "ranks"), ("Files", "files"), ("Read", "bytes_read"), ("Written", "bytes_written")];
-    let title = "Files of jobs of several ranks, by how many of them used it";
-    table("sharing", title, columns, rows.iter().map(row).collect())
+    Table::of("sharing", "Files of jobs of several ranks, by how many of them used it", rows)
+        .column("Used by", "ranks", |row| Cell::text(row.ranks))
+        .column("Files", "files", |row| Cell::Count(row.sums.files))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.sums.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.sums.bytes_written))
+        .done()
 }
 
 /// Findings.
 pub(crate) fn findings(rows: &[CodeRow], shown: usize) -> Table {
-    let row = |row: &CodeRow| {
-        vec![
-            Cell::Text(row.code.name().into()),
-            Cell::Count(row.jobs),
-            Cell::Count(row.findings),
-            duration(row.cost_ns),
-            Cell::Text(row.severity.name().into()),
-            Cell::Text(row.meaning.into()),
-        ]
-    };
-    let columns = vec![
-        ("Finding", "code"),
-        ("Jobs", "jobs"),
-        ("Findings", "findings"),
-        ("Cost", "cost_s"),
-        ("Worst", "severity"),
-        ("", "meaning"),
-    ];
-    Table {
-        most: shown,
-        ..table(
-            "findings",
-            "Findings: `dxt-analyze explain CODE` says what one means",
-            columns,
-            rows.iter().map(row).collect(),
-        )
-    }
+    Table::of("findings", "Findings: `dxt-analyze explain CODE` says what one means", rows)
+        .column("Finding", "code", |row| Cell::text(row.code.name()))
+        .column("Jobs", "jobs", |row| Cell::Count(row.jobs))
+        .column("Findings", "findings", |row| Cell::Count(row.findings))
+        .column("Cost", "cost_s", |row| duration(row.cost_ns))
+        .column("Worst", "severity", |row| Cell::text(row.severity.name()))
+        .csv("meaning", |row| Cell::text(row.meaning))
+        .most(shown)
+        .done()
 }

@@ -14,8 +14,8 @@ impl Report for CorpusReport {
         let corpus = &self.result;
         let mut parts = vec![Part::Pairs(whole(corpus)), Part::Table(jobs(corpus, self.shown))];
         parts.extend([
-            Part::Table(sums::groups("users", "Who does most I/O", ("User", "user"), &corpus.users, self.shown)),
-            Part::Table(sums::groups("programs", "Programs", ("Program", "program"), &corpus.programs, self.shown)),
+            Part::Table(sums::users(&corpus.users, self.shown)),
+            Part::Table(sums::programs(&corpus.programs, self.shown)),
             Part::Table(sums::interfaces(&corpus.interfaces)),
             Part::Table(sums::io_shares(&corpus.io_shares)),
             Part::Table(sums::directions(&corpus.directions)),
@@ -59,95 +59,54 @@ fn codes(row: &JobRow) -> String {
     row.top_findings.iter().map(|code| short(code.name())).collect::<Vec<&str>>().join(" ")
 }
 
-fn share(share: Option<f64>) -> Cell {
-    share.map_or(Cell::None, Cell::Share)
+fn user(job: &JobRow) -> Option<String> {
+    job.user_name.clone().or_else(|| job.uid.map(|uid| uid.to_string()))
 }
 
 fn jobs(corpus: &Corpus, shown: usize) -> Table {
-    let row = |job: &JobRow| {
-        let user = job.user_name.clone().or_else(|| job.uid.map(|uid| uid.to_string()));
-        let mut cells = vec![
-            Cell::Text(job.job.clone()),
-            Cell::Text(job.batch.clone()),
-            user.map_or(Cell::None, Cell::Text),
-            job.uid.map_or(Cell::None, |uid| Cell::Count(uid.into())),
-            Cell::Path(job.program.clone()),
-            Cell::Text(job.exe.clone()),
-            Cell::Text(job.start.clone()),
-            Cell::Number(job.start_unix_ns),
-            Cell::Count(job.ranks),
-            Cell::Duration(job.runtime_ns),
-            Cell::Bytes(job.bytes()),
-            Cell::Count(job.called.bytes_read),
-            Cell::Count(job.called.bytes_written),
-            share(job.io_share),
-            Cell::Duration(job.io_ns),
-            share(job.slowest_share),
-            Cell::Duration(job.slowest_ns),
-            Cell::Duration(job.called.read_ns),
-            Cell::Duration(job.called.write_ns),
-            Cell::Duration(job.called.other_ns),
-            Cell::Text(codes(job)),
-            job.findings.map_or(Cell::None, Cell::Count),
-            Cell::Count(job.files),
-            Cell::Count(job.called.operations),
-            Cell::Count(job.processes),
-            job.nodes.map_or(Cell::None, Cell::Count),
-            Cell::Count(u64::from(job.uses_mpiio())),
-        ];
-        for (interface, _) in INTERFACES {
-            let sum = job.interface(interface);
-            cells.extend([Cell::Count(u64::from(sum.used)), Cell::Count(sum.bytes), Cell::Duration(sum.time_ns)]);
-        }
-        cells.extend([
-            Cell::Count(job.missing_segments),
-            Cell::Count(u64::from(job.complete)),
-            Cell::Count(job.problems),
-            Cell::Text(job.form.name().into()),
-            Cell::Count(job.sources),
-            Cell::Path(job.source.clone()),
-        ]);
-        cells
-    };
-    let mut columns = vec![
-        ("", "job"),
-        ("", "batch"),
-        ("User", "user_name"),
-        ("", "uid"),
-        ("Program", "program"),
-        ("", "exe"),
-        ("", "start"),
-        ("", "start_unix_ns"),
-        ("Ranks", "ranks"),
-        ("Runtime", "runtime_s"),
-        ("Bytes", "bytes"),
-        ("", "bytes_read"),
-        ("", "bytes_written"),
-        ("I/O", "io_share"),
-        ("", "io_s"),
-        ("", "slowest_share"),
-        ("", "slowest_s"),
-        ("", "read_s"),
-        ("", "write_s"),
-        ("", "other_s"),
-        ("Findings", "top_findings"),
-        ("", "findings"),
-        ("", "files"),
-        ("", "operations"),
-        ("", "processes"),
-        ("", "nodes"),
-        ("", "uses_mpiio"),
-    ];
-    columns.extend(INTERFACE_COLUMNS.iter().flatten().map(|name| ("", *name)));
-    columns.extend([
-        ("", "missing_segments"),
-        ("", "complete"),
-        ("", "problems"),
-        ("", "form"),
-        ("", "sources"),
-        ("Log", "source"),
-    ]);
-    Table { name: "jobs", title: String::new(), columns, rows: corpus.jobs.iter().map(row).collect(), most: shown }
+    let mut table = Table::of("jobs", "", &corpus.jobs)
+        .csv("job", |job| Cell::text(&job.job))
+        .csv("batch", |job| Cell::text(&job.batch))
+        .column("User", "user_name", |job| Cell::maybe(user(job), Cell::Text))
+        .csv("uid", |job| Cell::maybe(job.uid, |uid| Cell::Count(uid.into())))
+        .column("Program", "program", |job| Cell::path(&job.program))
+        .csv("exe", |job| Cell::text(&job.exe))
+        .csv("start", |job| Cell::text(&job.start))
+        .csv("start_unix_ns", |job| Cell::Number(job.start_unix_ns))
+        .column("Ranks", "ranks", |job| Cell::Count(job.ranks))
+        .column("Runtime", "runtime_s", |job| Cell::Duration(job.runtime_ns))
+        .column("Bytes", "bytes", |job| Cell::Bytes(job.bytes()))
+        .csv("bytes_read", |job| Cell::Count(job.called.bytes_read))
+        .csv("bytes_written", |job| Cell::Count(job.called.bytes_written))
+        .column("I/O", "io_share", |job| Cell::maybe(job.io_share, Cell::Share))
+        .csv("io_s", |job| Cell::Duration(job.io_ns))
+        .csv("slowest_share", |job| Cell::maybe(job.slowest_share, Cell::Share))
+        .csv("slowest_s", |job| Cell::Duration(job.slowest_ns))
+        .csv("read_s", |job| Cell::Duration(job.called.read_ns))
+        .csv("write_s", |job| Cell::Duration(job.called.write_ns))
+        .csv("other_s", |job| Cell::Duration(job.called.other_ns))
+        .column("Findings", "top_findings", |job| Cell::Text(codes(job)))
+        .csv("findings", |job| Cell::maybe(job.findings, Cell::Count))
+        .csv("files", |job| Cell::Count(job.files))
+        .csv("operations", |job| Cell::Count(job.called.operations))
+        .csv("processes", |job| Cell::Count(job.processes))
+        .csv("nodes", |job| Cell::maybe(job.nodes, Cell::Count))
+        .csv("uses_mpiio", |job| Cell::flag(job.uses_mpiio()));
+    for ((interface, _), [used, bytes, time]) in INTERFACES.into_iter().zip(INTERFACE_COLUMNS) {
+        table = table
+            .csv(used, move |job| Cell::flag(job.interface(interface).used))
+            .csv(bytes, move |job| Cell::Count(job.interface(interface).bytes))
+            .csv(time, move |job| Cell::Duration(job.interface(interface).time_ns));
+    }
+    table
+        .csv("missing_segments", |job| Cell::Count(job.missing_segments))
+        .csv("complete", |job| Cell::flag(job.complete))
+        .csv("problems", |job| Cell::Count(job.problems))
+        .csv("form", |job| Cell::text(job.form.name()))
+        .csv("sources", |job| Cell::Count(job.sources))
+        .column("Log", "source", |job| Cell::path(&job.source))
+        .most(shown)
+        .done()
 }
 
 /// Columns of each interface, in the order of [`INTERFACES`].
@@ -162,9 +121,11 @@ const INTERFACE_COLUMNS: [[&str; 3]; INTERFACES.len()] = [
 
 /// For CSV only: a terminal has lines with whole paths.
 fn left_out(corpus: &Corpus) -> Table {
-    let rows = corpus.left_out.iter().map(|left| vec![Cell::Text(left.file.clone()), Cell::Text(left.why.clone())]);
-    let columns = vec![("", "file"), ("", "why")];
-    Table { name: "left_out", title: String::new(), columns, rows: rows.collect(), most: 0 }
+    Table::of("left_out", "", corpus.left_out.iter())
+        .csv("file", |left| Cell::text(&left.file))
+        .csv("why", |left| Cell::text(&left.why))
+        .most(0)
+        .done()
 }
 
 fn remarks(corpus: &Corpus) -> Vec<String> {

@@ -4,11 +4,10 @@ use super::args::Args;
 use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
-use crate::render::{Cell, Column, Part, Report, Table, View};
+use crate::render::{Cell, Part, Report, Table, View};
 use crate::scan::scan;
 use crate::text::units;
 use crate::topics::Outcome;
-use crate::topics::counters::files::FileUse;
 use crate::topics::counters::result::{AccessRow, PatternRow};
 use crate::topics::counters::{Characterization, Fold, characterize};
 use anyhow::Result;
@@ -62,7 +61,7 @@ impl Report for Characterization {
             files(self),
             datatypes(self),
         ];
-        parts.extend(tables.into_iter().filter(|table| !table.rows.is_empty()).map(Part::Table));
+        parts.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Part::Table));
         if !self.findings.is_empty() {
             parts.push(Part::Findings(self.findings.clone()));
         }
@@ -71,56 +70,29 @@ impl Report for Characterization {
     }
 }
 
-fn table(name: &'static str, title: &str, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Table {
-    Table { name, title: title.into(), columns, rows, most: usize::MAX }
-}
-
-fn share(part: u64, whole: u64) -> Cell {
-    if whole > 0 { Cell::Share(part as f64 / whole as f64) } else { Cell::None }
-}
-
 /// A count that may not be known.
 fn some(known: bool, count: u64) -> Cell {
     if known { Cell::Count(count) } else { Cell::None }
 }
 
 fn accesses(rows: &[AccessRow]) -> Table {
-    let row = |row: &AccessRow| {
-        vec![
-            Cell::Text(row.layer.clone()),
-            Cell::Text(row.direction.into()),
-            Cell::Count(row.calls),
-            Cell::Count(row.nested),
-            Cell::Bytes(row.bytes),
-            Cell::Duration(row.time_ns),
-            row.max_ns.map_or(Cell::None, Cell::Duration),
-            share(row.consecutive, row.ordered),
-            some(row.ordered > 0, row.consecutive),
-            share(row.sequential, row.ordered),
-            some(row.ordered > 0, row.sequential),
-            Cell::Count(row.ordered),
-        ]
-    };
-    let columns = vec![
-        ("Layer", "layer"),
-        ("Direction", "direction"),
-        ("Calls", "calls"),
-        ("Nested", "nested"),
-        ("Bytes", "bytes"),
-        ("Time", "time_s"),
-        ("Longest", "longest_s"),
-        ("Consecutive", "consecutive_share"),
-        ("", "consecutive"),
-        ("Sequential", "sequential_share"),
-        ("", "sequential"),
-        ("", "ordered"),
-    ];
-    let title = "Reads and writes, those inside other layers' calls too";
-    table("accesses", title, columns, rows.iter().map(row).collect())
+    Table::of("accesses", "Reads and writes, those inside other layers' calls too", rows)
+        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Direction", "direction", |row| Cell::text(row.direction))
+        .column("Calls", "calls", |row| Cell::Count(row.calls))
+        .column("Nested", "nested", |row| Cell::Count(row.nested))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Time", "time_s", |row| Cell::Duration(row.time_ns))
+        .column("Longest", "longest_s", |row| Cell::maybe(row.max_ns, Cell::Duration))
+        .column("Consecutive", "consecutive_share", |row| Cell::share_of(row.consecutive, row.ordered))
+        .csv("consecutive", |row| some(row.ordered > 0, row.consecutive))
+        .column("Sequential", "sequential_share", |row| Cell::share_of(row.sequential, row.ordered))
+        .csv("sequential", |row| some(row.ordered > 0, row.sequential))
+        .csv("ordered", |row| Cell::Count(row.ordered))
+        .done()
 }
 
 fn histogram(rows: &[AccessRow]) -> Table {
-    let mut columns = vec![("Size of request", "size")];
     let names = |row: &AccessRow| match (row.layer.as_str(), row.direction) {
         ("POSIX", "read") => ("POSIX read", "posix_read"),
         ("POSIX", _) => ("POSIX write", "posix_write"),
@@ -133,14 +105,14 @@ fn histogram(rows: &[AccessRow]) -> Table {
         (_, "read") => ("other read", "other_read"),
         _ => ("other write", "other_write"),
     };
-    columns.extend(rows.iter().map(names));
     let bins = BINS.iter().enumerate().filter(|(bin, _)| rows.iter().any(|row| row.sizes.get(*bin) != Some(&0)));
-    let rows = bins.map(|(bin, name)| {
-        let counts = rows.iter().map(|row| Cell::Count(row.sizes.get(bin).copied().unwrap_or_default()));
-        std::iter::once(Cell::Text((*name).into())).chain(counts).collect()
-    });
-    let rows = rows.collect();
-    table("sizes", "Calls by size of the request, bytes", columns, rows)
+    let title = "Calls by size of the request, bytes";
+    let mut table = Table::of("sizes", title, bins).column("Size of request", "size", |(_, name)| Cell::text(**name));
+    for row in rows {
+        let (title, name) = names(row);
+        table = table.column(title, name, |(bin, _)| Cell::Count(row.sizes.get(*bin).copied().unwrap_or_default()));
+    }
+    table.done()
 }
 
 fn common(values: &[CommonValue]) -> Cell {
@@ -152,174 +124,99 @@ fn common(values: &[CommonValue]) -> Cell {
 }
 
 fn patterns(rows: &[PatternRow]) -> Table {
-    let row = |row: &PatternRow| {
-        vec![
-            Cell::Text(row.layer.clone()),
-            Cell::Count(row.accesses),
-            common(&row.sizes),
-            common(&row.strides),
-            Cell::Count(row.switches),
-            share(row.file_unaligned, row.file_known),
-            some(row.file_known > 0, row.file_unaligned),
-            share(row.memory_unaligned, row.memory_known),
-            some(row.memory_known > 0, row.memory_unaligned),
-        ]
-    };
-    let columns = vec![
-        ("Layer", "layer"),
-        ("Accesses", "accesses"),
-        ("Common sizes (calls)", "sizes"),
-        ("Common strides (calls)", "strides"),
-        ("Read/write switches", "switches"),
-        ("Unaligned", "unaligned_share"),
-        ("", "unaligned"),
-        ("in memory", "memory_unaligned_share"),
-        ("", "memory_unaligned"),
-    ];
-    table("patterns", "Patterns of access", columns, rows.iter().map(row).collect())
+    Table::of("patterns", "Patterns of access", rows)
+        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Accesses", "accesses", |row| Cell::Count(row.accesses))
+        .column("Common sizes (calls)", "sizes", |row| common(&row.sizes))
+        .column("Common strides (calls)", "strides", |row| common(&row.strides))
+        .column("Read/write switches", "switches", |row| Cell::Count(row.switches))
+        .column("Unaligned", "unaligned_share", |row| Cell::share_of(row.file_unaligned, row.file_known))
+        .csv("unaligned", |row| some(row.file_known > 0, row.file_unaligned))
+        .column("in memory", "memory_unaligned_share", |row| Cell::share_of(row.memory_unaligned, row.memory_known))
+        .csv("memory_unaligned", |row| some(row.memory_known > 0, row.memory_unaligned))
+        .done()
 }
 
 fn times(result: &Characterization) -> Table {
-    let rows = result.times.iter().map(|row| {
-        vec![
-            Cell::Text(row.layer.clone()),
-            Cell::Text(row.kind.into()),
-            Cell::Duration(row.mean_ns as u64),
-            Cell::Share(row.of_runtime),
-            row.min_ns.map_or(Cell::None, Cell::Duration),
-            row.max_ns.map_or(Cell::None, Cell::Duration),
-            if row.slowest.is_empty() { Cell::None } else { Cell::Text(row.slowest.clone()) },
-            row.deviation_ns.map_or(Cell::None, |deviation| Cell::Duration(deviation as u64)),
-        ]
-    });
-    let columns = vec![
-        ("Layer", "layer"),
-        ("Calls", "kind"),
-        ("Mean time", "mean_s"),
-        ("of run time", "of_runtime"),
-        ("Least", "min_s"),
-        ("Most", "max_s"),
-        ("by", "slowest"),
-        ("Deviation", "deviation_s"),
-    ];
-    table("times", "Time per process; program: all calls that it made itself", columns, rows.collect())
+    Table::of("times", "Time per process; program: all calls that it made itself", result.times.iter())
+        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Calls", "kind", |row| Cell::text(row.kind))
+        .column("Mean time", "mean_s", |row| Cell::Duration(row.mean_ns as u64))
+        .column("of run time", "of_runtime", |row| Cell::Share(row.of_runtime))
+        .column("Least", "min_s", |row| Cell::maybe(row.min_ns, Cell::Duration))
+        .column("Most", "max_s", |row| Cell::maybe(row.max_ns, Cell::Duration))
+        .column("by", "slowest", |row| if row.slowest.is_empty() { Cell::None } else { Cell::text(&row.slowest) })
+        .column("Deviation", "deviation_s", |row| {
+            Cell::maybe(row.deviation_ns, |deviation| Cell::Duration(deviation as u64))
+        })
+        .done()
 }
 
 fn sharing(result: &Characterization) -> Table {
-    let rows = result.sharing.iter().map(|row| {
-        vec![
-            Cell::Text(if row.shared { "several".into() } else { "one".into() }),
-            Cell::Text(row.kind.into()),
-            Cell::Count(row.calls),
-            Cell::Bytes(row.bytes),
-            Cell::Duration(row.per_process_ns as u64),
-        ]
-    });
-    let columns = vec![
-        ("Files of processes", "processes"),
-        ("Calls", "kind"),
-        ("Number", "calls"),
-        ("Bytes", "bytes"),
-        ("Time per process", "time_per_process_s"),
-    ];
-    table("sharing", "Files of one process, files of several", columns, rows.collect())
+    Table::of("sharing", "Files of one process, files of several", result.sharing.iter())
+        .column("Files of processes", "processes", |row| Cell::text(if row.shared { "several" } else { "one" }))
+        .column("Calls", "kind", |row| Cell::text(row.kind))
+        .column("Number", "calls", |row| Cell::Count(row.calls))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Time per process", "time_per_process_s", |row| Cell::Duration(row.per_process_ns as u64))
+        .done()
 }
 
 fn kinds(result: &Characterization) -> Table {
-    let rows = result.kinds.iter().filter(|row| row.files > 0).map(|row| {
-        vec![
-            Cell::Text(row.kind.into()),
-            Cell::Count(row.files),
-            Cell::Bytes(row.mean_bytes as u64),
-            Cell::Bytes(row.max_bytes),
-        ]
-    });
-    let columns = vec![("Files", "kind"), ("Number", "files"), ("Mean extent", "mean_bytes"), ("Largest", "max_bytes")];
-    table("kinds", "Files by use; extent: highest byte touched", columns, rows.collect())
+    Table::of("kinds", "Files by use; extent: highest byte touched", result.kinds.iter().filter(|row| row.files > 0))
+        .column("Files", "kind", |row| Cell::text(row.kind))
+        .column("Number", "files", |row| Cell::Count(row.files))
+        .column("Mean extent", "mean_bytes", |row| Cell::Bytes(row.mean_bytes as u64))
+        .column("Largest", "max_bytes", |row| Cell::Bytes(row.max_bytes))
+        .done()
 }
 
 fn file_sizes(result: &Characterization) -> Table {
-    let rows = result.file_sizes.iter().filter(|row| row.files > 0).map(|row| {
-        let name = BINS.get(row.bin).copied().unwrap_or_default();
-        vec![Cell::Text(name.into()), Cell::Count(row.files), Cell::Bytes(row.bytes)]
-    });
-    let columns = vec![("Extent", "extent"), ("Files", "files"), ("Bytes moved", "bytes")];
-    table("file_sizes", "Files by extent, bytes", columns, rows.collect())
+    Table::of("file_sizes", "Files by extent, bytes", result.file_sizes.iter().filter(|row| row.files > 0))
+        .column("Extent", "extent", |row| Cell::text(BINS.get(row.bin).copied().unwrap_or_default()))
+        .column("Files", "files", |row| Cell::Count(row.files))
+        .column("Bytes moved", "bytes", |row| Cell::Bytes(row.bytes))
+        .done()
 }
 
 fn places(result: &Characterization) -> Table {
-    let rows = result.places.iter().map(|row| {
-        vec![
-            Cell::Path(row.place.clone()),
-            Cell::Count(row.files),
-            Cell::Bytes(row.bytes_read),
-            Cell::Bytes(row.bytes_written),
-            Cell::Duration(row.time_ns),
-        ]
-    });
-    let columns = vec![
-        ("Mount point", "place"),
-        ("Files", "files"),
-        ("Read", "bytes_read"),
-        ("Written", "bytes_written"),
-        ("Time", "time_s"),
-    ];
-    table("places", "Where", columns, rows.collect())
+    Table::of("places", "Where", result.places.iter())
+        .column("Mount point", "place", |row| Cell::path(&row.place))
+        .column("Files", "files", |row| Cell::Count(row.files))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.bytes_written))
+        .column("Time", "time_s", |row| Cell::Duration(row.time_ns))
+        .done()
 }
 
 fn files(result: &Characterization) -> Table {
-    let row = |row: &FileUse| {
-        let [read, write, other] = row.time_ns;
-        vec![
-            Cell::Path(row.file.clone()),
-            Cell::Count(row.processes),
-            Cell::Count(row.opens),
-            Cell::Count(row.reads),
-            Cell::Count(row.writes),
-            Cell::Bytes(row.bytes_read),
-            Cell::Bytes(row.bytes_written),
-            Cell::Bytes(row.extent),
-            Cell::Duration(read),
-            Cell::Duration(write),
-            Cell::Duration(other),
-            share(row.consecutive, row.ordered),
-            share(row.sequential, row.ordered),
-            Cell::Moment(row.first_ns),
-            Cell::Moment(row.last_ns),
-        ]
-    };
-    let columns = vec![
-        ("File", "file"),
-        ("Procs", "processes"),
-        ("Opens", "opens"),
-        ("Reads", "reads"),
-        ("Writes", "writes"),
-        ("Read", "bytes_read"),
-        ("Written", "bytes_written"),
-        ("", "extent_bytes"),
-        ("Read time", "read_s"),
-        ("Write time", "write_s"),
-        ("Other", "metadata_s"),
-        ("Consec.", "consecutive_share"),
-        ("", "sequential_share"),
-        ("", "first_s"),
-        ("", "last_s"),
-    ];
     let more = result.file_count - result.files.len() as u64;
     let more = if more > 0 { format!(", {} more: --top N", units::count(more)) } else { String::new() };
     let title = format!("Files with most time{more}");
-    table("files", &title, columns, result.files.iter().map(row).collect())
+    Table::of("files", title, result.files.iter())
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Procs", "processes", |row| Cell::Count(row.processes))
+        .column("Opens", "opens", |row| Cell::Count(row.opens))
+        .column("Reads", "reads", |row| Cell::Count(row.reads))
+        .column("Writes", "writes", |row| Cell::Count(row.writes))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.bytes_written))
+        .csv("extent_bytes", |row| Cell::Bytes(row.extent))
+        .column("Read time", "read_s", |row| Cell::Duration(row.time_ns[0]))
+        .column("Write time", "write_s", |row| Cell::Duration(row.time_ns[1]))
+        .column("Other", "metadata_s", |row| Cell::Duration(row.time_ns[2]))
+        .column("Consec.", "consecutive_share", |row| Cell::share_of(row.consecutive, row.ordered))
+        .csv("sequential_share", |row| Cell::share_of(row.sequential, row.ordered))
+        .csv("first_s", |row| Cell::Moment(row.first_ns))
+        .csv("last_s", |row| Cell::Moment(row.last_ns))
+        .done()
 }
 
 fn datatypes(result: &Characterization) -> Table {
-    let rows = result.datatypes.iter().map(|row| {
-        vec![
-            Cell::Path(row.file.clone()),
-            Cell::Text(row.role.into()),
-            Cell::Text(row.combiner.into()),
-            Cell::Count(row.calls),
-        ]
-    });
-    let columns = vec![("File", "file"), ("Datatype of", "role"), ("Made as", "combiner"), ("Calls", "calls")];
-    table("datatypes", "Datatypes of MPI-IO calls", columns, rows.collect())
+    Table::of("datatypes", "Datatypes of MPI-IO calls", result.datatypes.iter())
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Datatype of", "role", |row| Cell::text(row.role))
+        .column("Made as", "combiner", |row| Cell::text(row.combiner))
+        .column("Calls", "calls", |row| Cell::Count(row.calls))
+        .done()
 }

@@ -1,6 +1,5 @@
 //! The tables of `layers` on what ranks do together: collective calls, and calls in flight.
 
-use super::tables::{rate, share};
 use crate::render::{Cell, Table};
 use crate::topics::layers::buffering::{BufferingRow, Collectives};
 use crate::topics::layers::concurrency::{Concurrency, Series};
@@ -11,209 +10,105 @@ fn ratio(part: u64, whole: u64) -> Cell {
 
 /// Collective buffering.
 pub(crate) fn collective_files(rows: &[BufferingRow], top: usize) -> Table {
-    let row = |row: &BufferingRow| {
-        let data = row.made.inside.data();
-        vec![
-            Cell::Path(row.file.clone()),
-            Cell::Text(row.op.into()),
-            Cell::Count(row.made.of.calls),
-            Cell::Bytes(row.mean_call_bytes),
-            Cell::Count(data.calls),
-            Cell::Bytes(row.mean_request_bytes),
-            ratio(data.calls, row.made.of.calls),
-            Cell::Count(row.processes),
-            Cell::Count(row.aggregators.len() as u64),
-            Cell::Text(if row.buffered { "yes" } else { "no" }.into()),
-        ]
-    };
-    Table {
-        name: "buffering",
-        title: "Collective calls: do pieces of many ranks become large requests of few?".into(),
-        columns: vec![
-            ("File", "file"),
-            ("Operation", "op"),
-            ("Calls", "calls"),
-            ("Mean size", "mean_call_bytes"),
-            ("POSIX", "posix_data_calls"),
-            ("Mean size", "mean_request_bytes"),
-            ("POSIX/call", "posix_per_call"),
-            ("Ranks", "processes"),
-            ("Aggregators", "aggregators"),
-            ("Buffered", "buffered"),
-        ],
-        rows: rows.iter().map(row).collect(),
-        most: top,
-    }
+    Table::of("buffering", "Collective calls: do pieces of many ranks become large requests of few?", rows)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Operation", "op", |row| Cell::text(row.op))
+        .column("Calls", "calls", |row| Cell::Count(row.made.of.calls))
+        .column("Mean size", "mean_call_bytes", |row| Cell::Bytes(row.mean_call_bytes))
+        .column("POSIX", "posix_data_calls", |row| Cell::Count(row.made.inside.data().calls))
+        .column("Mean size", "mean_request_bytes", |row| Cell::Bytes(row.mean_request_bytes))
+        .column("POSIX/call", "posix_per_call", |row| ratio(row.made.inside.data().calls, row.made.of.calls))
+        .column("Ranks", "processes", |row| Cell::Count(row.processes))
+        .column("Aggregators", "aggregators", |row| Cell::Count(row.aggregators.len() as u64))
+        .column("Buffered", "buffered", |row| Cell::text(if row.buffered { "yes" } else { "no" }))
+        .most(top)
+        .done()
 }
 
 /// Who reaches the system in collective calls.
 pub(crate) fn aggregators(rows: &[BufferingRow], top: usize) -> Table {
-    let of = |row: &BufferingRow| -> Vec<Vec<Cell>> {
-        let all: u64 = row.aggregators.iter().fold(0, |sum, one| sum.saturating_add(one.data.bytes));
-        let cells = row.aggregators.iter().map(|one| {
-            vec![
-                Cell::Path(row.file.clone()),
-                Cell::Text(row.op.into()),
-                Cell::Text(one.process.clone()),
-                Cell::Text(one.node.clone()),
-                Cell::Count(one.data.calls),
-                Cell::Bytes(one.data.bytes),
-                share(one.data.bytes, all),
-                Cell::Duration(one.data.time_ns),
-                rate(&one.data),
-            ]
-        });
-        cells.collect()
-    };
-    Table {
-        name: "aggregators",
-        title: "Ranks that make system calls for data inside collective calls".into(),
-        columns: vec![
-            ("File", "file"),
-            ("Operation", "op"),
-            ("Aggregator", "process"),
-            ("Node", "node"),
-            ("Calls", "calls"),
-            ("Bytes", "bytes"),
-            ("Share", "share"),
-            ("Time", "time_s"),
-            ("Bandwidth", "bandwidth_bytes_per_s"),
-        ],
-        rows: rows.iter().flat_map(of).collect(),
-        most: top,
-    }
+    let rows = rows.iter().flat_map(|row| {
+        let all = row.aggregators.iter().fold(0_u64, |sum, one| sum.saturating_add(one.data.bytes));
+        row.aggregators.iter().map(move |one| (row, one, all))
+    });
+    Table::of("aggregators", "Ranks that make system calls for data inside collective calls", rows)
+        .column("File", "file", |(row, ..)| Cell::path(&row.file))
+        .column("Operation", "op", |(row, ..)| Cell::text(row.op))
+        .column("Aggregator", "process", |(_, one, _)| Cell::text(&one.process))
+        .column("Node", "node", |(_, one, _)| Cell::text(&one.node))
+        .column("Calls", "calls", |(_, one, _)| Cell::Count(one.data.calls))
+        .column("Bytes", "bytes", |(_, one, _)| Cell::Bytes(one.data.bytes))
+        .column("Share", "share", |(_, one, all)| Cell::share_of(one.data.bytes, *all))
+        .column("Time", "time_s", |(_, one, _)| Cell::Duration(one.data.time_ns))
+        .column("Bandwidth", "bandwidth_bytes_per_s", |(_, one, _)| Cell::rate_of(one.data.bytes, one.data.time_ns))
+        .most(top)
+        .done()
 }
 
 /// The slowest collective operations.
 pub(crate) fn collectives(found: &Collectives) -> Table {
-    let rows = found.slowest.iter().map(|row| {
-        vec![
-            Cell::Path(row.file.clone()),
-            Cell::Text(row.op.clone()),
-            Cell::Count(row.number),
-            Cell::Moment(row.start_ns),
-            Cell::Count(row.calls),
-            Cell::Bytes(row.bytes),
-            Cell::Duration(row.wall_ns),
-            Cell::Duration(row.skew_ns),
-            Cell::Text(row.last.clone()),
-            Cell::Duration(row.wait_ns),
-            Cell::Duration(row.storage_ns),
-            Cell::Text(row.busiest.clone()),
-            Cell::Duration(row.rest_ns),
-            Cell::Count(row.aggregators),
-            Cell::Count(row.data_calls),
-            Cell::Count(row.data_bytes),
-        ]
-    });
-    Table {
-        name: "collectives",
-        title:
-            "The slowest collective operations: wall time = until the last rank begins + busiest in system calls + rest"
-                .into(),
-        columns: vec![
-            ("File", "file"),
-            ("Operation", "op"),
-            ("No", "number"),
-            ("Start", "start_s"),
-            ("Ranks", "calls"),
-            ("Bytes", "bytes"),
-            ("Wall", "wall_s"),
-            ("Until last", "skew_s"),
-            ("Last", "last"),
-            ("", "wait_s"),
-            ("Storage", "storage_s"),
-            ("Busiest", "busiest"),
-            ("Rest", "rest_s"),
-            ("Aggr.", "aggregators"),
-            ("", "posix_data_calls"),
-            ("", "posix_bytes"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    let title =
+        "The slowest collective operations: wall time = until the last rank begins + busiest in system calls + rest";
+    Table::of("collectives", title, &found.slowest)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Operation", "op", |row| Cell::text(&row.op))
+        .column("No", "number", |row| Cell::Count(row.number))
+        .column("Start", "start_s", |row| Cell::Moment(row.start_ns))
+        .column("Ranks", "calls", |row| Cell::Count(row.calls))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Wall", "wall_s", |row| Cell::Duration(row.wall_ns))
+        .column("Until last", "skew_s", |row| Cell::Duration(row.skew_ns))
+        .column("Last", "last", |row| Cell::text(&row.last))
+        .csv("wait_s", |row| Cell::Duration(row.wait_ns))
+        .column("Storage", "storage_s", |row| Cell::Duration(row.storage_ns))
+        .column("Busiest", "busiest", |row| Cell::text(&row.busiest))
+        .column("Rest", "rest_s", |row| Cell::Duration(row.rest_ns))
+        .column("Aggr.", "aggregators", |row| Cell::Count(row.aggregators))
+        .csv("posix_data_calls", |row| Cell::Count(row.data_calls))
+        .csv("posix_bytes", |row| Cell::Count(row.data_bytes))
+        .done()
 }
 
 /// Who is waited for.
 pub(crate) fn late(found: &Collectives) -> Table {
-    let rows = found.late.iter().map(|row| {
-        vec![
-            Cell::Text(row.process.clone()),
-            Cell::Text(row.node.clone()),
-            Cell::Count(row.times),
-            Cell::Duration(row.wait_ns),
-            share(row.wait_ns, found.time_ns),
-        ]
-    });
-    Table {
-        name: "late",
-        title: "Ranks that others waited for in collective operations".into(),
-        columns: vec![
-            ("Last", "process"),
-            ("Node", "node"),
-            ("Times last", "times"),
-            ("Others waited", "wait_s"),
-            ("Of collective time", "share"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    Table::of("late", "Ranks that others waited for in collective operations", found.late.iter())
+        .column("Last", "process", |row| Cell::text(&row.process))
+        .column("Node", "node", |row| Cell::text(&row.node))
+        .column("Times last", "times", |row| Cell::Count(row.times))
+        .column("Others waited", "wait_s", |row| Cell::Duration(row.wait_ns))
+        .column("Of collective time", "share", |row| Cell::share_of(row.wait_ns, found.time_ns))
+        .done()
 }
 
 /// How many calls are in flight.
 pub(crate) fn concurrency(rows: &[Concurrency]) -> Table {
-    let row = |row: &Concurrency| {
-        let at = |class: usize| row.shares.get(class).copied().unwrap_or(0.0);
-        let mut cells = vec![
-            Cell::Text(row.what.name().into()),
-            Cell::Count(row.calls),
-            Cell::Duration(row.busy_ns),
-            Cell::Times(row.mean),
-            Cell::Count(row.max),
-        ];
-        cells.extend((0..5).map(|class| Cell::Share(at(class))));
-        cells.push(Cell::Share(row.shares.iter().skip(5).fold(0.0, |sum, share| sum + share)));
-        cells
-    };
-    Table {
-        name: "concurrency",
-        title: "Calls in flight over all ranks: share of the busy time with so many at once".into(),
-        columns: vec![
-            ("Calls", "what"),
-            ("Number", "calls"),
-            ("Busy", "busy_s"),
-            ("Mean", "mean_in_flight"),
-            ("Most", "most_in_flight"),
-            ("1", "share_1"),
-            ("2-3", "share_2_3"),
-            ("4-7", "share_4_7"),
-            ("8-15", "share_8_15"),
-            ("16-31", "share_16_31"),
-            ("32+", "share_32_or_more"),
-        ],
-        rows: rows.iter().map(row).collect(),
-        most: usize::MAX,
-    }
+    let share = |row: &Concurrency, class: usize| Cell::Share(row.shares.get(class).copied().unwrap_or(0.0));
+    Table::of("concurrency", "Calls in flight over all ranks: share of the busy time with so many at once", rows)
+        .column("Calls", "what", |row| Cell::text(row.what.name()))
+        .column("Number", "calls", |row| Cell::Count(row.calls))
+        .column("Busy", "busy_s", |row| Cell::Duration(row.busy_ns))
+        .column("Mean", "mean_in_flight", |row| Cell::Times(row.mean))
+        .column("Most", "most_in_flight", |row| Cell::Count(row.max))
+        .column("1", "share_1", |row| share(row, 0))
+        .column("2-3", "share_2_3", |row| share(row, 1))
+        .column("4-7", "share_4_7", |row| share(row, 2))
+        .column("8-15", "share_8_15", |row| share(row, 3))
+        .column("16-31", "share_16_31", |row| share(row, 4))
+        .column("32+", "share_32_or_more", |row| {
+            Cell::Share(row.shares.iter().skip(5).fold(0.0, |sum, share| sum + share))
+        })
+        .done()
 }
 
 /// Mean numbers in flight over time; for CSV only.
 pub(crate) fn series(series: &Series, rows: &[Concurrency]) -> Table {
-    let bins = (0..series.bins).flat_map(|bin| {
-        let start = series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64));
-        rows.iter().map(move |row| {
-            vec![
-                Cell::Moment(start),
-                Cell::Duration(series.width_ns),
-                Cell::Text(row.what.name().into()),
-                Cell::Times(row.series.get(bin).copied().unwrap_or(0.0)),
-            ]
-        })
-    });
-    Table {
-        name: "series",
-        title: String::new(),
-        columns: vec![("Start", "start_s"), ("Width", "width_s"), ("Calls", "what"), ("Mean", "mean_in_flight")],
-        rows: bins.collect(),
-        most: 0,
-    }
+    let start = |bin: usize| series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64));
+    let rows = (0..series.bins).flat_map(|bin| rows.iter().map(move |row| (bin, row)));
+    Table::of("series", "", rows)
+        .column("Start", "start_s", |(bin, _)| Cell::Moment(start(*bin)))
+        .column("Width", "width_s", |_| Cell::Duration(series.width_ns))
+        .column("Calls", "what", |(_, row)| Cell::text(row.what.name()))
+        .column("Mean", "mean_in_flight", |(bin, row)| Cell::Times(row.series.get(*bin).copied().unwrap_or(0.0)))
+        .most(0)
+        .done()
 }

@@ -69,10 +69,10 @@ impl Report for LayersReport {
             together::late(&result.collectives),
             together::concurrency(&result.concurrency),
         ];
-        parts.extend(all.into_iter().filter(|table: &Table| !table.rows.is_empty()).map(Part::Table));
+        parts.extend(all.into_iter().filter(|table: &Table| !table.is_empty()).map(Part::Table));
         parts.extend(collectives_line(result));
         let series = together::series(&result.series, &result.concurrency);
-        parts.extend((!series.rows.is_empty()).then_some(Part::Table(series)));
+        parts.extend((!series.is_empty()).then_some(Part::Table(series)));
         let remarks = remarks(result);
         parts.extend((!remarks.is_empty()).then_some(Part::Lines(remarks)));
         parts.push(Part::Findings(result.findings.clone()));

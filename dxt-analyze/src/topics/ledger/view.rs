@@ -135,57 +135,36 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
 
 fn job_table(ledger: &Ledger) -> Table {
     let total = ledger.job.total_ns();
-    let rows = ledger.job.named().into_iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| {
-        let each = ns / ledger.processes.max(1);
-        vec![Cell::Text(name.into()), Cell::Duration(each), Cell::Share(share(ns, total)), Cell::Duration(ns)]
-    });
-    Table {
-        name: "ledger",
-        title: "Where the run time went".into(),
-        columns: vec![("Part", "part"), ("Per process", "mean_s"), ("Share", "share"), ("All processes", "time_s")],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    let parts = ledger.job.named().into_iter().filter(|(_, ns)| *ns > 0);
+    Table::of("ledger", "Where the run time went", parts)
+        .column("Part", "part", |(name, _)| Cell::text(*name))
+        .column("Per process", "mean_s", |(_, ns)| Cell::Duration(ns / ledger.processes.max(1)))
+        .column("Share", "share", |(_, ns)| Cell::Share(share(*ns, total)))
+        .column("All processes", "time_s", |(_, ns)| Cell::Duration(*ns))
+        .done()
 }
 
 fn process_table(rows: &[ProcessRow], top: usize) -> Table {
-    let row = |row: &ProcessRow| {
-        let parts = &row.parts;
-        vec![
-            if row.rank >= 0 { Cell::Number(row.rank.into()) } else { Cell::None },
-            Cell::Text(if row.processes > 1 { format!("{} ranks together", row.processes) } else { row.node.clone() }),
-            Cell::Count(row.pid.into()),
-            Cell::Duration(row.run_ns),
-            Cell::Share(parts.io_share()),
-            Cell::Duration(parts.read_ns),
-            Cell::Duration(parts.write_ns),
-            Cell::Duration(parts.metadata_ns),
-            Cell::Duration(parts.sync_ns),
-            Cell::Duration(parts.lock_ns),
-            Cell::Duration(parts.waiting_ns),
-            Cell::Duration(parts.system_ns),
-            Cell::Duration(parts.library_ns),
-        ]
+    let node = |row: &&ProcessRow| match row.processes {
+        0 | 1 => Cell::text(&row.node),
+        ranks => Cell::Text(format!("{ranks} ranks together")),
     };
-    Table {
-        name: "processes",
-        title: "Processes".into(),
-        columns: vec![
-            ("Rank", "rank"),
-            ("Node", "node"),
-            ("", "pid"),
-            ("Ran", "run_s"),
-            ("In I/O", "io_share"),
-            ("Reads", "read_s"),
-            ("Writes", "write_s"),
-            ("Metadata", "metadata_s"),
-            ("Syncs", "sync_s"),
-            ("Locks", "lock_s"),
-            ("Waiting", "waiting_s"),
-            ("System", "system_s"),
-            ("Neither", "library_s"),
-        ],
-        rows: rows.iter().map(row).collect(),
-        most: top,
-    }
+    Table::of("processes", "Processes", rows)
+        .column("Rank", "rank", |row| {
+            Cell::maybe((row.rank >= 0).then_some(row.rank), |rank| Cell::Number(rank.into()))
+        })
+        .column("Node", "node", node)
+        .csv("pid", |row| Cell::Count(row.pid.into()))
+        .column("Ran", "run_s", |row| Cell::Duration(row.run_ns))
+        .column("In I/O", "io_share", |row| Cell::Share(row.parts.io_share()))
+        .column("Reads", "read_s", |row| Cell::Duration(row.parts.read_ns))
+        .column("Writes", "write_s", |row| Cell::Duration(row.parts.write_ns))
+        .column("Metadata", "metadata_s", |row| Cell::Duration(row.parts.metadata_ns))
+        .column("Syncs", "sync_s", |row| Cell::Duration(row.parts.sync_ns))
+        .column("Locks", "lock_s", |row| Cell::Duration(row.parts.lock_ns))
+        .column("Waiting", "waiting_s", |row| Cell::Duration(row.parts.waiting_ns))
+        .column("System", "system_s", |row| Cell::Duration(row.parts.system_ns))
+        .column("Neither", "library_s", |row| Cell::Duration(row.parts.library_ns))
+        .most(top)
+        .done()
 }

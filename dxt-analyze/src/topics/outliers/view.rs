@@ -256,7 +256,7 @@ impl Report for OutliersReport {
             parts.push(Part::Lines(vec![unit_heading(group, &result.by, result.metric, &self.thresholds)]));
             parts.push(Part::Table(unit_table(group, &result.by, result.metric)));
         }
-        parts.retain(|part| !matches!(part, Part::Table(table) if table.rows.is_empty()));
+        parts.retain(|part| !matches!(part, Part::Table(table) if table.is_empty()));
         if let Some(nothing) = &result.nothing {
             parts.push(Part::Lines(vec![nothing.clone()]));
         }
@@ -317,48 +317,23 @@ fn operation_table(group: &OperationGroup, absolute: bool) -> Table {
         true => Cell::Text(units::wall_clock(i64::try_from(ns).unwrap_or(i64::MAX))),
         false => Cell::Moment(ns),
     };
-    let rows = group.rows.iter().map(|row| {
-        vec![
-            Cell::Text(group.group.layer.clone()),
-            Cell::Text(group.group.op.clone()),
-            Cell::Text(group.group.mode.clone()),
-            Cell::Count(u64::from(group.group.nested)),
-            Cell::Number(i64::from(row.rank)),
-            Cell::Text(row.node.clone()),
-            Cell::Number(i64::from(row.pid)),
-            Cell::Path(row.file.clone()),
-            Cell::Number(row.offset),
-            Cell::Number(i64::try_from(row.length).unwrap_or(i64::MAX)),
-            time(row.start_ns),
-            time(row.end_ns),
-            row.bandwidth.map_or(Cell::None, Cell::Rate),
-            row.stripe.map_or(Cell::None, |stripe| Cell::Number(i64::try_from(stripe).unwrap_or(i64::MAX))),
-            row.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
-        ]
-    });
-    Table {
-        name: "operations",
-        title: String::new(),
-        columns: vec![
-            ("", "layer"),
-            ("", "op"),
-            ("", "mode"),
-            ("", "nested"),
-            ("Rank", "rank"),
-            ("Node", "node"),
-            ("", "pid"),
-            ("File", "file"),
-            ("Offset", "offset"),
-            ("Length", "length"),
-            ("Start, s", "start_s"),
-            ("End, s", "end_s"),
-            ("Bandwidth", "bandwidth_bytes_per_s"),
-            ("Stripe", "stripe"),
-            ("OST", "ost"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    Table::of("operations", "", group.rows.iter())
+        .csv("layer", |_| Cell::text(&group.group.layer))
+        .csv("op", |_| Cell::text(&group.group.op))
+        .csv("mode", |_| Cell::text(&group.group.mode))
+        .csv("nested", |_| Cell::flag(group.group.nested))
+        .column("Rank", "rank", |row| Cell::number(row.rank))
+        .column("Node", "node", |row| Cell::text(&row.node))
+        .csv("pid", |row| Cell::number(row.pid))
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Offset", "offset", |row| Cell::Number(row.offset))
+        .column("Length", "length", |row| Cell::number(row.length))
+        .column("Start, s", "start_s", |row| time(row.start_ns))
+        .column("End, s", "end_s", |row| time(row.end_ns))
+        .column("Bandwidth", "bandwidth_bytes_per_s", |row| Cell::maybe(row.bandwidth, Cell::Rate))
+        .column("Stripe", "stripe", |row| Cell::maybe(row.stripe, Cell::number))
+        .column("OST", "ost", |row| Cell::maybe(row.ost, Cell::number))
+        .done()
 }
 
 fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds) -> String {
@@ -389,97 +364,56 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
     }
 }
 
+fn unit(by: &str, name: &str) -> Cell {
+    if by == "file" { Cell::path(name) } else { Cell::text(name) }
+}
+
 fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
-    let rows = group.rows.iter().map(|row| {
-        vec![
-            Cell::Text(group.group.layer.clone()),
-            Cell::Text(group.group.op.clone()),
-            Cell::Text(group.group.mode.clone()),
-            Cell::Count(u64::from(group.group.nested)),
-            if by == "file" { Cell::Path(row.unit.clone()) } else { Cell::Text(row.unit.clone()) },
-            Cell::Count(row.operations),
-            Cell::Bytes(row.bytes),
-            Cell::Duration(row.time_ns),
-            match metric {
-                Metric::Bandwidth => Cell::Rate(row.value),
-                Metric::Duration => Cell::Duration(row.value.max(0.0) as u64),
-            },
-            Cell::Times(row.slower),
-            Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
-            row.z.map_or(Cell::None, |z| Cell::Text(format!("{z:.1}"))),
-            row.p.map_or(Cell::None, |p| Cell::Text(format!("{p:.1e}"))),
-            Cell::Text(match (row.outlier, row.slow_targets) {
-                (true, _) => "outlier".into(),
-                (_, true) => "slow OST".into(),
-                _ => String::new(),
-            }),
-        ]
-    });
     let title = match by {
         "rank" => "Rank",
         "node" => "Node",
         "ost" => "OST",
         _ => "File",
     };
-    let value = match metric {
-        Metric::Bandwidth => ("Bandwidth", "bandwidth_bytes_per_s"),
-        Metric::Duration => ("Mean", "mean_duration_s"),
+    let table = Table::of("units", "", &group.rows)
+        .csv("layer", |_| Cell::text(&group.group.layer))
+        .csv("op", |_| Cell::text(&group.group.op))
+        .csv("mode", |_| Cell::text(&group.group.mode))
+        .csv("nested", |_| Cell::flag(group.group.nested))
+        .column(title, "unit", |row| unit(by, &row.unit))
+        .column("Calls", "calls", |row| Cell::Count(row.operations))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Time", "time_s", |row| Cell::Duration(row.time_ns));
+    let table = match metric {
+        Metric::Bandwidth => table.column("Bandwidth", "bandwidth_bytes_per_s", |row| Cell::Rate(row.value)),
+        Metric::Duration => table.column("Mean", "mean_duration_s", |row| Cell::Duration(row.value.max(0.0) as u64)),
     };
-    Table {
-        name: "units",
-        title: String::new(),
-        columns: vec![
-            ("", "layer"),
-            ("", "op"),
-            ("", "mode"),
-            ("", "nested"),
-            (title, "unit"),
-            ("Calls", "calls"),
-            ("Bytes", "bytes"),
-            ("Time", "time_s"),
-            value,
-            ("Slower", "times_slower_than_median"),
-            ("Extra", "extra_s"),
-            ("Z", "robust_z"),
-            ("", "p"),
-            ("Verdict", "verdict"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    table
+        .column("Slower", "times_slower_than_median", |row| Cell::Times(row.slower))
+        .column("Extra", "extra_s", |row| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
+        .column("Z", "robust_z", |row| Cell::maybe(row.z, |z| Cell::text(format!("{z:.1}"))))
+        .csv("p", |row| Cell::maybe(row.p, |p| Cell::text(format!("{p:.1e}"))))
+        .column("Verdict", "verdict", |row| {
+            Cell::text(match (row.outlier, row.slow_targets) {
+                (true, _) => "outlier",
+                (_, true) => "slow OST",
+                _ => "",
+            })
+        })
+        .done()
 }
 
 fn straggler_table(stragglers: &[Straggler], by: &str) -> Table {
-    let rows = stragglers.iter().map(|row| {
-        vec![
-            Cell::Text(row.group.title()),
-            Cell::Moment(row.from_ns),
-            Cell::Moment(row.until_ns),
-            Cell::Count(row.sample),
-            if by == "file" { Cell::Path(row.unit.clone()) } else { Cell::Text(row.unit.clone()) },
-            Cell::Times(row.slower),
-            Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)),
-            Cell::Share(row.imbalance),
-            Cell::Share(row.share_of_total),
-            Cell::Text(if row.outlier { "outlier".into() } else { String::new() }),
-        ]
-    });
-    Table {
-        name: "stragglers",
-        title: "The slowest in each span of time".into(),
-        columns: vec![
-            ("Operation", "operation"),
-            ("From, s", "from_s"),
-            ("Until, s", "until_s"),
-            ("Compared", "sample"),
-            ("Slowest", "unit"),
-            ("Slower", "times_slower_than_median"),
-            ("Extra", "extra_s"),
-            ("Imbalance", "imbalance"),
-            ("", "spread_to_total"),
-            ("Verdict", "verdict"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    Table::of("stragglers", "The slowest in each span of time", stragglers)
+        .column("Operation", "operation", |row| Cell::Text(row.group.title()))
+        .column("From, s", "from_s", |row| Cell::Moment(row.from_ns))
+        .column("Until, s", "until_s", |row| Cell::Moment(row.until_ns))
+        .column("Compared", "sample", |row| Cell::Count(row.sample))
+        .column("Slowest", "unit", |row| unit(by, &row.unit))
+        .column("Slower", "times_slower_than_median", |row| Cell::Times(row.slower))
+        .column("Extra", "extra_s", |row| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
+        .column("Imbalance", "imbalance", |row| Cell::Share(row.imbalance))
+        .csv("spread_to_total", |row| Cell::Share(row.share_of_total))
+        .column("Verdict", "verdict", |row| Cell::text(if row.outlier { "outlier" } else { "" }))
+        .done()
 }

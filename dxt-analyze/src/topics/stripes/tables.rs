@@ -23,93 +23,48 @@ fn layout_words(layout: &LayoutPart) -> String {
 }
 
 pub(crate) fn file_table(files: &[FilePart], top: usize) -> Table {
-    let rows = files.iter().take(top).map(|file| {
-        let all = file.placed();
-        let share = |part: u64| if all > 0 { Cell::Share(part as f64 / all as f64) } else { Cell::None };
-        vec![
-            Cell::Path(file.file.clone()),
-            Cell::Text(layout_words(&file.layout)),
-            Cell::Count(file.layout.main_stripe_size()),
-            Cell::Count(file.reads),
-            Cell::Count(file.writes),
-            Cell::Bytes(file.bytes),
-            Cell::Duration(file.time_ns),
-            share(file.unaligned),
-            Cell::Count(file.unaligned),
-            Cell::Count(file.unaligned_bytes),
-            share(file.crossing),
-            Cell::Count(file.crossing),
-            Cell::Count(file.sharing.stripes_between_nodes),
-            Cell::Duration(file.sharing.time_between_nodes_ns),
-            Cell::Count(file.sharing.stripes_on_one_node()),
-            Cell::Duration(file.sharing.time_on_one_node_ns()),
-            file.imbalance.map_or(Cell::None, Cell::Times),
-        ]
-    });
-    Table {
-        name: "files",
-        title: "Files".into(),
-        columns: vec![
-            ("File", "file"),
-            ("Stripes", "layout"),
-            ("", "stripe_size"),
-            ("Reads", "reads"),
-            ("Writes", "writes"),
-            ("Bytes", "bytes"),
-            ("Time", "time_s"),
-            ("Unaligned", "unaligned_share"),
-            ("", "unaligned_operations"),
-            ("", "unaligned_bytes"),
-            ("Crossing", "crossing_share"),
-            ("", "crossing_operations"),
-            ("Shared", "stripes_shared_between_nodes"),
-            ("Time", "time_shared_between_nodes_s"),
-            ("On a node", "stripes_shared_on_one_node"),
-            ("Time", "time_shared_on_one_node_s"),
-            ("Max/mean", "busiest_ost_to_mean"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    let share = |file: &FilePart, part: u64| Cell::share_of(part, file.placed());
+    Table::of("files", "Files", files.iter().take(top))
+        .column("File", "file", |file| Cell::path(&file.file))
+        .column("Stripes", "layout", |file| Cell::Text(layout_words(&file.layout)))
+        .csv("stripe_size", |file| Cell::Count(file.layout.main_stripe_size()))
+        .column("Reads", "reads", |file| Cell::Count(file.reads))
+        .column("Writes", "writes", |file| Cell::Count(file.writes))
+        .column("Bytes", "bytes", |file| Cell::Bytes(file.bytes))
+        .column("Time", "time_s", |file| Cell::Duration(file.time_ns))
+        .column("Unaligned", "unaligned_share", |file| share(file, file.unaligned))
+        .csv("unaligned_operations", |file| Cell::Count(file.unaligned))
+        .csv("unaligned_bytes", |file| Cell::Count(file.unaligned_bytes))
+        .column("Crossing", "crossing_share", |file| share(file, file.crossing))
+        .csv("crossing_operations", |file| Cell::Count(file.crossing))
+        .column("Shared", "stripes_shared_between_nodes", |file| Cell::Count(file.sharing.stripes_between_nodes))
+        .column("Time", "time_shared_between_nodes_s", |file| Cell::Duration(file.sharing.time_between_nodes_ns))
+        .column("On a node", "stripes_shared_on_one_node", |file| Cell::Count(file.sharing.stripes_on_one_node()))
+        .column("Time", "time_shared_on_one_node_s", |file| Cell::Duration(file.sharing.time_on_one_node_ns()))
+        .column("Max/mean", "busiest_ost_to_mean", |file| Cell::maybe(file.imbalance, Cell::Times))
+        .done()
 }
 
 pub(crate) fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
-    let number = |value: u64| Cell::Number(i64::try_from(value).unwrap_or(i64::MAX));
-    let rows = files.flat_map(|file| {
-        file.stripes.iter().map(move |stripe| {
-            let more = stripe.process_count.saturating_sub(stripe.ranks.len() as u64);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            vec![
-                Cell::Path(file.file.clone()),
-                number(stripe.stripe),
-                number(stripe.start),
-                stripe.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
-                Cell::Count(stripe.writes),
-                Cell::Duration(stripe.time_ns),
-                Cell::Duration(stripe.wall_ns),
-                Cell::Duration(stripe.time_between_nodes_ns),
-                Cell::Text(format!("{}{more}", stripe.ranks.join(" "))),
-                Cell::Text(nodes(stripe)),
-            ]
-        })
-    });
-    Table {
-        name: "stripes",
-        title: "False sharing: stripes written in part by several processes at overlapping times".into(),
-        columns: vec![
-            ("File", "file"),
-            ("Stripe", "stripe"),
-            ("Begins at", "start"),
-            ("OST", "ost"),
-            ("Writes", "writes"),
-            ("Time", "time_s"),
-            ("Together", "wall_s"),
-            ("Of nodes", "time_between_nodes_s"),
-            ("Ranks", "ranks"),
-            ("Nodes", "nodes"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
+    let rows = files.flat_map(|file| file.stripes.iter().map(move |stripe| (file, stripe)));
+    Table::of("stripes", "False sharing: stripes written in part by several processes at overlapping times", rows)
+        .column("File", "file", |(file, _)| Cell::path(&file.file))
+        .column("Stripe", "stripe", |(_, stripe)| Cell::number(stripe.stripe))
+        .column("Begins at", "start", |(_, stripe)| Cell::number(stripe.start))
+        .column("OST", "ost", |(_, stripe)| Cell::maybe(stripe.ost, Cell::number))
+        .column("Writes", "writes", |(_, stripe)| Cell::Count(stripe.writes))
+        .column("Time", "time_s", |(_, stripe)| Cell::Duration(stripe.time_ns))
+        .column("Together", "wall_s", |(_, stripe)| Cell::Duration(stripe.wall_ns))
+        .column("Of nodes", "time_between_nodes_s", |(_, stripe)| Cell::Duration(stripe.time_between_nodes_ns))
+        .column("Ranks", "ranks", |(_, stripe)| Cell::Text(ranks(stripe)))
+        .column("Nodes", "nodes", |(_, stripe)| Cell::Text(nodes(stripe)))
+        .done()
+}
+
+fn ranks(stripe: &StripePart) -> String {
+    match stripe.process_count.saturating_sub(stripe.ranks.len() as u64) {
+        0 => stripe.ranks.join(" "),
+        more => format!("{} and {more} more", stripe.ranks.join(" ")),
     }
 }
 
@@ -125,67 +80,33 @@ pub(crate) fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Tab
     let rows = files.flat_map(|file| {
         let mut known: Vec<_> = file.targets.iter().filter(|target| target.ost.is_some()).collect();
         known.sort_by_key(|target| (std::cmp::Reverse(target.time_ns), target.ost));
-        known.into_iter().map(|target| {
-            vec![
-                Cell::Path(file.file.clone()),
-                target.ost.map_or(Cell::None, |ost| Cell::Number(i64::from(ost))),
-                Cell::Count(target.operations),
-                Cell::Bytes(target.bytes),
-                Cell::Duration(target.time_ns),
-                if target.time_ns > 0 {
-                    Cell::Rate(target.bytes as f64 * 1e9 / target.time_ns as f64)
-                } else {
-                    Cell::None
-                },
-            ]
-        })
+        known.into_iter().map(move |target| (file, target))
     });
-    Table {
-        name: "osts",
-        title: "Storage targets, those with most time first".into(),
-        columns: vec![
-            ("File", "file"),
-            ("OST", "ost"),
-            ("Calls", "calls"),
-            ("Bytes", "bytes"),
-            ("Time", "time_s"),
-            ("Bandwidth", "bandwidth_bytes_per_s"),
-        ],
-        rows: rows.collect(),
-        most: SHOWN_TARGETS,
-    }
+    Table::of("osts", "Storage targets, those with most time first", rows)
+        .column("File", "file", |(file, _)| Cell::path(&file.file))
+        .column("OST", "ost", |(_, target)| Cell::maybe(target.ost, Cell::number))
+        .column("Calls", "calls", |(_, target)| Cell::Count(target.operations))
+        .column("Bytes", "bytes", |(_, target)| Cell::Bytes(target.bytes))
+        .column("Time", "time_s", |(_, target)| Cell::Duration(target.time_ns))
+        .column("Bandwidth", "bandwidth_bytes_per_s", |(_, target)| Cell::rate_of(target.bytes, target.time_ns))
+        .most(SHOWN_TARGETS)
+        .done()
 }
 
 /// Moments, those with most bytes on one target first.
 pub(crate) fn moment_table(load: &LoadPart) -> Table {
     let mut moments: Vec<_> = load.moments.iter().collect();
     moments.sort_by_key(|moment| (std::cmp::Reverse(moment.busiest_bytes), moment.start_ns));
-    let rows = moments.into_iter().map(|moment| {
-        vec![
-            Cell::Moment(moment.start_ns),
-            Cell::Moment(moment.start_ns.saturating_add(load.bin_ns)),
-            Cell::Bytes(moment.bytes),
-            Cell::Count(moment.busy_targets),
-            Cell::Number(i64::from(moment.busiest)),
-            Cell::Bytes(moment.busiest_bytes),
-            Cell::Times(moment.busiest_to_mean),
-        ]
-    });
-    Table {
-        name: "moments",
-        title: "Storage targets over time, the hottest moments first".into(),
-        columns: vec![
-            ("From", "from_s"),
-            ("Until", "until_s"),
-            ("Bytes", "bytes"),
-            ("OSTs busy", "busy_osts"),
-            ("Busiest", "busiest_ost"),
-            ("Its bytes", "busiest_bytes"),
-            ("Max/mean", "busiest_ost_to_mean"),
-        ],
-        rows: rows.collect(),
-        most: SHOWN_TARGETS,
-    }
+    Table::of("moments", "Storage targets over time, the hottest moments first", moments)
+        .column("From", "from_s", |moment| Cell::Moment(moment.start_ns))
+        .column("Until", "until_s", |moment| Cell::Moment(moment.start_ns.saturating_add(load.bin_ns)))
+        .column("Bytes", "bytes", |moment| Cell::Bytes(moment.bytes))
+        .column("OSTs busy", "busy_osts", |moment| Cell::Count(moment.busy_targets))
+        .column("Busiest", "busiest_ost", |moment| Cell::number(moment.busiest))
+        .column("Its bytes", "busiest_bytes", |moment| Cell::Bytes(moment.busiest_bytes))
+        .column("Max/mean", "busiest_ost_to_mean", |moment| Cell::Times(moment.busiest_to_mean))
+        .most(SHOWN_TARGETS)
+        .done()
 }
 
 /// How many targets were at work together.
@@ -200,37 +121,19 @@ pub(crate) fn load_part(load: &LoadPart) -> Part {
 
 /// Aligned and unaligned operations of like size.
 pub(crate) fn pace_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
-    let rows = files.flat_map(|file| {
-        file.alignment_cost.iter().map(|part| {
-            vec![
-                Cell::Path(file.file.clone()),
-                Cell::Text(part.op.into()),
-                Cell::Bytes(part.from_bytes),
-                Cell::Count(part.aligned),
-                Cell::Duration(part.aligned_mean_ns),
-                Cell::Count(part.unaligned),
-                Cell::Duration(part.unaligned_mean_ns),
-                Cell::Duration(part.standard_error_ns),
-                if part.is_clear { Cell::Duration(part.cost_ns) } else { Cell::None },
-            ]
-        })
-    });
-    Table {
-        name: "alignment",
-        title: "Aligned and unaligned operations of like size; the cost is an estimate, none if the difference may be chance"
-            .into(),
-        columns: vec![
-            ("File", "file"),
-            ("Op", "op"),
-            ("Size from", "from_bytes"),
-            ("Aligned", "aligned_operations"),
-            ("Mean", "aligned_mean_s"),
-            ("Unaligned", "unaligned_operations"),
-            ("Mean", "unaligned_mean_s"),
-            ("Std error", "standard_error_s"),
-            ("Cost", "cost_s"),
-        ],
-        rows: rows.collect(),
-        most: SHOWN_TARGETS,
-    }
+    let title =
+        "Aligned and unaligned operations of like size; the cost is an estimate, none if the difference may be chance";
+    let rows = files.flat_map(|file| file.alignment_cost.iter().map(move |part| (file, part)));
+    Table::of("alignment", title, rows)
+        .column("File", "file", |(file, _)| Cell::path(&file.file))
+        .column("Op", "op", |(_, part)| Cell::text(part.op))
+        .column("Size from", "from_bytes", |(_, part)| Cell::Bytes(part.from_bytes))
+        .column("Aligned", "aligned_operations", |(_, part)| Cell::Count(part.aligned))
+        .column("Mean", "aligned_mean_s", |(_, part)| Cell::Duration(part.aligned_mean_ns))
+        .column("Unaligned", "unaligned_operations", |(_, part)| Cell::Count(part.unaligned))
+        .column("Mean", "unaligned_mean_s", |(_, part)| Cell::Duration(part.unaligned_mean_ns))
+        .column("Std error", "standard_error_s", |(_, part)| Cell::Duration(part.standard_error_ns))
+        .column("Cost", "cost_s", |(_, part)| Cell::maybe(part.is_clear.then_some(part.cost_ns), Cell::Duration))
+        .most(SHOWN_TARGETS)
+        .done()
 }

@@ -157,11 +157,11 @@ impl Report for StripesReport {
         let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
         parts.push(Part::Table(file_table(&result.files, self.top)));
         let stripes = stripe_table(shown());
-        if !stripes.rows.is_empty() {
+        if !stripes.is_empty() {
             parts.push(Part::Table(stripes));
         }
         let targets = target_table(shown());
-        if !targets.rows.is_empty() {
+        if !targets.is_empty() {
             parts.push(Part::Table(targets));
         }
         if !result.what_if.is_empty() {
@@ -173,7 +173,7 @@ impl Report for StripesReport {
             parts.push(load_part(load));
         }
         let pace = pace_table(shown());
-        if !pace.rows.is_empty() {
+        if !pace.is_empty() {
             parts.push(Part::Table(pace));
         }
         let advice: Vec<String> = shown()

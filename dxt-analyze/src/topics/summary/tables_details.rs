@@ -11,47 +11,29 @@ const MOST: usize = 16;
 /// The tables that have rows.
 pub(crate) fn parts(summary: &Summary) -> Vec<Part> {
     let tables = [data_sets(summary), hints(summary), datatypes(summary)];
-    tables.into_iter().filter(|table| !table.rows.is_empty()).map(Part::Table).collect()
+    tables.into_iter().filter(|table| !table.is_empty()).map(Part::Table).collect()
+}
+
+/// `1024x1024`.
+fn extent(of: &[u64]) -> String {
+    of.iter().map(u64::to_string).collect::<Vec<String>>().join("x")
 }
 
 fn data_sets(summary: &Summary) -> Table {
-    let rows = summary.top_data_sets.iter().map(|row| {
-        let extent: Vec<String> = row.extent.iter().map(u64::to_string).collect();
-        vec![
-            Cell::Path(row.data_set.clone()),
-            Cell::Text(row.file.clone()),
-            Cell::Text(extent.join("x")),
-            Cell::Count(row.element_bytes.into()),
-            Cell::Count(row.processes),
-            Cell::Count(row.reads),
-            Cell::Count(row.writes),
-            Cell::Bytes(row.bytes_read),
-            Cell::Bytes(row.bytes_written),
-            Cell::Duration(row.time_ns),
-            Cell::Text(row.mostly()),
-            Cell::Text(row.selected()),
-        ]
-    });
-    Table {
-        name: "data_sets",
-        title: String::new(),
-        columns: vec![
-            ("Data set", "data_set"),
-            ("", "file"),
-            ("", "extent"),
-            ("", "element_bytes"),
-            ("Procs", "processes"),
-            ("", "reads"),
-            ("", "writes"),
-            ("Read", "bytes_read"),
-            ("Written", "bytes_written"),
-            ("Time", "time_s"),
-            ("Selected", "mostly_selected"),
-            ("", "selected"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
-    }
+    Table::of("data_sets", "", summary.top_data_sets.iter())
+        .column("Data set", "data_set", |row| Cell::path(&row.data_set))
+        .csv("file", |row| Cell::text(&row.file))
+        .csv("extent", |row| Cell::Text(extent(&row.extent)))
+        .csv("element_bytes", |row| Cell::Count(row.element_bytes.into()))
+        .column("Procs", "processes", |row| Cell::Count(row.processes))
+        .csv("reads", |row| Cell::Count(row.reads))
+        .csv("writes", |row| Cell::Count(row.writes))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.bytes_written))
+        .column("Time", "time_s", |row| Cell::Duration(row.time_ns))
+        .column("Selected", "mostly_selected", |row| Cell::Text(row.mostly()))
+        .csv("selected", |row| Cell::Text(row.selected()))
+        .done()
 }
 
 /// Files that have the same to say share a row.
@@ -68,23 +50,15 @@ fn hints(summary: &Summary) -> Table {
         let key = (row.key.as_str(), row.asked.join(" "), row.in_effect.join(" "));
         rows.entry(key).or_default().insert(&row.file);
     }
-    let values = |text: String| if text.is_empty() { Cell::None } else { Cell::Text(text) };
-    let rows = rows.into_iter().map(|((key, asked, in_effect), of)| {
-        vec![files(&of), Cell::Text(key.into()), values(asked), values(in_effect), Cell::Count(of.len() as u64)]
-    });
-    Table {
-        name: "hints",
-        title: String::new(),
-        columns: vec![
-            ("File", "file"),
-            ("Hint", "hint"),
-            ("Asked", "asked"),
-            ("In effect", "in_effect"),
-            ("", "files"),
-        ],
-        rows: rows.collect(),
-        most: MOST,
-    }
+    let values = |text: &String| if text.is_empty() { Cell::None } else { Cell::text(text) };
+    Table::of("hints", "", rows)
+        .column("File", "file", |(_, of)| files(of))
+        .column("Hint", "hint", |((key, ..), _)| Cell::text(*key))
+        .column("Asked", "asked", |((_, asked, _), _)| values(asked))
+        .column("In effect", "in_effect", |((.., in_effect), _)| values(in_effect))
+        .csv("files", |(_, of)| Cell::Count(of.len() as u64))
+        .most(MOST)
+        .done()
 }
 
 fn datatypes(summary: &Summary) -> Table {
@@ -95,27 +69,12 @@ fn datatypes(summary: &Summary) -> Table {
         *calls = calls.saturating_add(row.calls);
         of.insert(&row.file);
     }
-    let rows = rows.into_iter().map(|((role, combiner), (calls, of))| {
-        let files_cell = files(&of);
-        vec![
-            files_cell,
-            Cell::Text(role.into()),
-            Cell::Text(combiner.into()),
-            Cell::Count(calls),
-            Cell::Count(of.len() as u64),
-        ]
-    });
-    Table {
-        name: "datatypes",
-        title: String::new(),
-        columns: vec![
-            ("File", "file"),
-            ("Datatype of", "role"),
-            ("Made as", "combiner"),
-            ("Calls", "calls"),
-            ("", "files"),
-        ],
-        rows: rows.collect(),
-        most: MOST,
-    }
+    Table::of("datatypes", "", rows)
+        .column("File", "file", |(_, (_, of))| files(of))
+        .column("Datatype of", "role", |((role, _), _)| Cell::text(*role))
+        .column("Made as", "combiner", |((_, combiner), _)| Cell::text(*combiner))
+        .column("Calls", "calls", |(_, (calls, _))| Cell::Count(*calls))
+        .csv("files", |(_, (_, of))| Cell::Count(of.len() as u64))
+        .most(MOST)
+        .done()
 }

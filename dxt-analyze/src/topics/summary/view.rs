@@ -11,9 +11,10 @@ use crate::shared::totals::{self, Totals};
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::counters::Fold;
-use crate::topics::summary::result::{Summary, summarize};
+use crate::topics::summary::result::{OperationRow, Summary, summarize};
 use anyhow::Result;
 use trace_format::common_values::{CommonValue, REPORTED};
+use trace_format::profile::Slowest;
 
 /// Width that the summary keeps to: that of the smallest usual terminal.
 const WIDTH: usize = 80;
@@ -157,91 +158,60 @@ fn operations(summary: &Summary) -> Table {
     // A log has one time for several kinds of calls, which stands with one of them.
     let of_log = summary.job.settings.contains_key(crate::model::converted::SOURCE);
     let time = |ns: u64| if ns == 0 && of_log { Cell::None } else { Cell::Duration(ns) };
-    let rows = summary.operations.iter().map(|row| {
-        let mut label = row.group.op.clone();
-        for part in [row.group.mode.as_str(), if row.failed { "(failed)" } else { "" }] {
-            if !part.is_empty() {
-                label = format!("{label} {part}");
-            }
-        }
-        let layer = match (row.group.nested, row.in_hdf5, row.overview) {
-            (true, ..) => format!("{} in MPIIO", row.group.layer),
-            (false, true, _) => format!("{} in HDF5", row.group.layer),
-            (false, false, true) => format!("{} (also below)", row.group.layer),
-            (false, false, false) => row.group.layer.clone(),
-        };
-        let data = row.bandwidth.is_some() || row.bytes > 0;
-        vec![
-            Cell::Text(layer),
-            Cell::Text(row.group.layer.clone()),
-            Cell::Text(label),
-            Cell::Text(row.group.op.clone()),
-            Cell::Text(row.group.mode.clone()),
-            Cell::Count(u64::from(row.group.nested)),
-            Cell::Count(u64::from(row.failed)),
-            Cell::Count(u64::from(row.in_hdf5)),
-            Cell::Count(u64::from(row.overview)),
-            Cell::Count(row.count),
-            Cell::Count(row.missing),
-            if data { Cell::Bytes(row.bytes) } else { Cell::None },
-            time(row.time_ns),
-            // A Darshan log has the longest only of reads and writes.
-            if row.max_ns == 0 && row.time_ns > 0 { Cell::None } else { time(row.max_ns) },
-            row.bandwidth.map_or(Cell::None, Cell::Rate),
-        ]
-    });
-    Table {
-        name: "operations",
-        title: String::new(),
-        columns: vec![
-            ("Layer", "layer_label"),
-            ("", "layer"),
-            ("Operation", "operation"),
-            ("", "op"),
-            ("", "mode"),
-            ("", "nested"),
-            ("", "failed"),
-            ("", "in_hdf5"),
-            ("", "overview"),
-            ("Calls", "calls"),
-            ("", "calls_without_segment"),
-            ("Bytes", "bytes"),
-            ("Time", "time_s"),
-            ("Longest", "longest_s"),
-            ("Bandwidth", "bandwidth_bytes_per_s"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
+    let is_data = |row: &OperationRow| row.bandwidth.is_some() || row.bytes > 0;
+    // A Darshan log has the longest only of reads and writes.
+    let has_longest = |row: &OperationRow| row.max_ns > 0 || row.time_ns == 0;
+    Table::of("operations", "", &summary.operations)
+        .column("Layer", "layer_label", |row| Cell::Text(layer_label(row)))
+        .csv("layer", |row| Cell::text(&row.group.layer))
+        .column("Operation", "operation", |row| Cell::Text(operation_label(row)))
+        .csv("op", |row| Cell::text(&row.group.op))
+        .csv("mode", |row| Cell::text(&row.group.mode))
+        .csv("nested", |row| Cell::flag(row.group.nested))
+        .csv("failed", |row| Cell::flag(row.failed))
+        .csv("in_hdf5", |row| Cell::flag(row.in_hdf5))
+        .csv("overview", |row| Cell::flag(row.overview))
+        .column("Calls", "calls", |row| Cell::Count(row.count))
+        .csv("calls_without_segment", |row| Cell::Count(row.missing))
+        .column("Bytes", "bytes", |row| if is_data(row) { Cell::Bytes(row.bytes) } else { Cell::None })
+        .column("Time", "time_s", |row| time(row.time_ns))
+        .column("Longest", "longest_s", |row| if has_longest(row) { time(row.max_ns) } else { Cell::None })
+        .column("Bandwidth", "bandwidth_bytes_per_s", |row| Cell::maybe(row.bandwidth, Cell::Rate))
+        .done()
+}
+
+/// As `POSIX in MPIIO`.
+fn layer_label(row: &OperationRow) -> String {
+    let layer = &row.group.layer;
+    match (row.group.nested, row.in_hdf5, row.overview) {
+        (true, ..) => format!("{layer} in MPIIO"),
+        (false, true, _) => format!("{layer} in HDF5"),
+        (false, false, true) => format!("{layer} (also below)"),
+        (false, false, false) => layer.clone(),
     }
 }
 
-fn files(summary: &Summary) -> Table {
-    let rows = summary.top_files.iter().map(|row| {
-        vec![
-            Cell::Path(row.file.clone()),
-            Cell::Count(row.processes),
-            Cell::Count(row.operations),
-            Cell::Bytes(row.bytes_read),
-            Cell::Bytes(row.bytes_written),
-            Cell::Duration(row.time_ns),
-            row.layout.clone().map_or(Cell::None, Cell::Text),
-        ]
-    });
-    Table {
-        name: "files",
-        title: String::new(),
-        columns: vec![
-            ("File", "file"),
-            ("Procs", "processes"),
-            ("Calls", "calls"),
-            ("Read", "bytes_read"),
-            ("Written", "bytes_written"),
-            ("Time", "time_s"),
-            ("Stripes", "layout"),
-        ],
-        rows: rows.collect(),
-        most: usize::MAX,
+/// As `open (failed)`.
+fn operation_label(row: &OperationRow) -> String {
+    let mut label = row.group.op.clone();
+    for part in [row.group.mode.as_str(), if row.failed { "(failed)" } else { "" }] {
+        if !part.is_empty() {
+            label = format!("{label} {part}");
+        }
     }
+    label
+}
+
+fn files(summary: &Summary) -> Table {
+    Table::of("files", "", summary.top_files.iter())
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Procs", "processes", |row| Cell::Count(row.processes))
+        .column("Calls", "calls", |row| Cell::Count(row.operations))
+        .column("Read", "bytes_read", |row| Cell::Bytes(row.bytes_read))
+        .column("Written", "bytes_written", |row| Cell::Bytes(row.bytes_written))
+        .column("Time", "time_s", |row| Cell::Duration(row.time_ns))
+        .column("Stripes", "layout", |row| Cell::maybe(row.layout.clone(), Cell::Text))
+        .done()
 }
 
 /// The most common value and its share: `4096 (91 %)`.
@@ -259,112 +229,70 @@ fn tells_accesses(row: &FileProfile) -> bool {
 }
 
 fn accesses(summary: &Summary) -> Table {
-    let row = |row: &FileProfile| {
-        let share = |part: u64, of: u64| if of > 0 { Cell::Share(part as f64 / of as f64) } else { Cell::None };
-        let aligned_to = if row.alignment > 0 { row.accesses } else { 0 };
-        let mut cells = vec![
-            Cell::Path(row.file.clone()),
-            Cell::Text(row.layer.clone()),
-            Cell::Count(row.accesses),
-            Cell::Count(row.switches),
-            share(row.file_unaligned, aligned_to),
-            most_common(&row.sizes, row.accesses),
-            most_common(&row.strides, row.accesses),
-            Cell::Count(row.alignment),
-            Cell::Count(row.file_unaligned),
-            Cell::Count(row.memory_known),
-            Cell::Count(row.memory_unaligned),
-        ];
-        for slowest in [row.slowest_read, row.slowest_write] {
-            cells.push(slowest.map_or(Cell::None, |slowest| Cell::Duration(slowest.duration)));
-            cells.push(slowest.map_or(Cell::None, |slowest| Cell::Count(slowest.bytes)));
-        }
-        for common in [&row.sizes, &row.strides] {
-            for place in 0..REPORTED {
-                let common = common.get(place);
-                cells.push(common.map_or(Cell::None, |common| Cell::Number(common.value)));
-                cells.push(common.map_or(Cell::None, |common| Cell::Count(common.count)));
-            }
-        }
-        cells
-    };
-    Table {
-        name: "profiles",
-        title: String::new(),
-        columns: vec![
-            ("File", "file"),
-            ("Layer", "layer"),
-            ("Accesses", "accesses"),
-            ("Switches", "switches"),
-            ("Unaligned", "file_unaligned_share"),
-            ("Size", "common_size"),
-            ("Stride", "common_stride"),
-            ("", "alignment_bytes"),
-            ("", "file_unaligned"),
-            ("", "memory_known"),
-            ("", "memory_unaligned"),
-            ("", "slowest_read_s"),
-            ("", "slowest_read_bytes"),
-            ("", "slowest_write_s"),
-            ("", "slowest_write_bytes"),
-            ("", "size1_bytes"),
-            ("", "size1_count"),
-            ("", "size2_bytes"),
-            ("", "size2_count"),
-            ("", "size3_bytes"),
-            ("", "size3_count"),
-            ("", "size4_bytes"),
-            ("", "size4_count"),
-            ("", "stride1_bytes"),
-            ("", "stride1_count"),
-            ("", "stride2_bytes"),
-            ("", "stride2_count"),
-            ("", "stride3_bytes"),
-            ("", "stride3_count"),
-            ("", "stride4_bytes"),
-            ("", "stride4_count"),
-        ],
-        rows: summary.profiles.iter().map(row).collect(),
-        most: usize::MAX,
+    let aligned = |row: &FileProfile| if row.alignment > 0 { row.accesses } else { 0 };
+    let time = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Duration(slowest.duration));
+    let bytes = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Count(slowest.bytes));
+    let mut table = Table::of("profiles", "", &summary.profiles)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Accesses", "accesses", |row| Cell::Count(row.accesses))
+        .column("Switches", "switches", |row| Cell::Count(row.switches))
+        .column("Unaligned", "file_unaligned_share", |row| Cell::share_of(row.file_unaligned, aligned(row)))
+        .column("Size", "common_size", |row| most_common(&row.sizes, row.accesses))
+        .column("Stride", "common_stride", |row| most_common(&row.strides, row.accesses))
+        .csv("alignment_bytes", |row| Cell::Count(row.alignment))
+        .csv("file_unaligned", |row| Cell::Count(row.file_unaligned))
+        .csv("memory_known", |row| Cell::Count(row.memory_known))
+        .csv("memory_unaligned", |row| Cell::Count(row.memory_unaligned))
+        .csv("slowest_read_s", |row| time(row.slowest_read))
+        .csv("slowest_read_bytes", |row| bytes(row.slowest_read))
+        .csv("slowest_write_s", |row| time(row.slowest_write))
+        .csv("slowest_write_bytes", |row| bytes(row.slowest_write));
+    let number = |common: Option<&CommonValue>| Cell::maybe(common, |common| Cell::Number(common.value));
+    let count = |common: Option<&CommonValue>| Cell::maybe(common, |common| Cell::Count(common.count));
+    for (place, [name, of]) in SIZES.into_iter().enumerate() {
+        table =
+            table.csv(name, move |row| number(row.sizes.get(place))).csv(of, move |row| count(row.sizes.get(place)));
     }
+    for (place, [name, of]) in STRIDES.into_iter().enumerate() {
+        table = table
+            .csv(name, move |row| number(row.strides.get(place)))
+            .csv(of, move |row| count(row.strides.get(place)));
+    }
+    table.done()
 }
 
+/// Columns of the common sizes, the most common first.
+const SIZES: [[&str; 2]; REPORTED] = [
+    ["size1_bytes", "size1_count"],
+    ["size2_bytes", "size2_count"],
+    ["size3_bytes", "size3_count"],
+    ["size4_bytes", "size4_count"],
+];
+
+/// Columns of the common strides, likewise.
+const STRIDES: [[&str; 2]; REPORTED] = [
+    ["stride1_bytes", "stride1_count"],
+    ["stride2_bytes", "stride2_count"],
+    ["stride3_bytes", "stride3_count"],
+    ["stride4_bytes", "stride4_count"],
+];
+
 fn ranks(summary: &Summary) -> Table {
-    let row = |profile: &FileProfile| {
-        let ranks = profile.ranks.as_ref()?;
-        Some(vec![
-            Cell::Path(profile.file.clone()),
-            Cell::Text(profile.layer.clone()),
-            Cell::Count(u64::from(ranks.ranks)),
-            Cell::Number(i64::from(ranks.fastest.rank)),
-            Cell::Duration(ranks.fastest.time_ns),
-            Cell::Number(i64::from(ranks.slowest.rank)),
-            Cell::Duration(ranks.slowest.time_ns),
-            Cell::Duration(ranks.time_variance.max(0.0).sqrt() as u64),
-            Cell::Bytes(ranks.fastest.bytes),
-            Cell::Bytes(ranks.slowest.bytes),
-            Cell::Text(format!("{:.3}", ranks.time_variance)),
-            Cell::Text(format!("{:.3}", ranks.bytes_variance)),
-        ])
-    };
-    Table {
-        name: "ranks",
-        title: String::new(),
-        columns: vec![
-            ("File", "file"),
-            ("Layer", "layer"),
-            ("Ranks", "ranks"),
-            ("Fastest", "fastest_rank"),
-            ("Time", "fastest_time_s"),
-            ("Slowest", "slowest_rank"),
-            ("Time", "slowest_time_s"),
-            ("Deviation", "time_deviation_s"),
-            ("", "fastest_bytes"),
-            ("", "slowest_bytes"),
-            ("", "time_variance_ns2"),
-            ("", "bytes_variance"),
-        ],
-        rows: summary.profiles.iter().filter_map(row).collect(),
-        most: usize::MAX,
-    }
+    let deviation = |variance: f64| variance.max(0.0).sqrt() as u64;
+    let rows = summary.profiles.iter().filter_map(|profile| Some((profile, profile.ranks.as_ref()?)));
+    Table::of("ranks", "", rows)
+        .column("File", "file", |(profile, _)| Cell::path(&profile.file))
+        .column("Layer", "layer", |(profile, _)| Cell::text(&profile.layer))
+        .column("Ranks", "ranks", |(_, ranks)| Cell::Count(ranks.ranks.into()))
+        .column("Fastest", "fastest_rank", |(_, ranks)| Cell::number(ranks.fastest.rank))
+        .column("Time", "fastest_time_s", |(_, ranks)| Cell::Duration(ranks.fastest.time_ns))
+        .column("Slowest", "slowest_rank", |(_, ranks)| Cell::number(ranks.slowest.rank))
+        .column("Time", "slowest_time_s", |(_, ranks)| Cell::Duration(ranks.slowest.time_ns))
+        .column("Deviation", "time_deviation_s", |(_, ranks)| Cell::Duration(deviation(ranks.time_variance)))
+        .csv("fastest_bytes", |(_, ranks)| Cell::Bytes(ranks.fastest.bytes))
+        .csv("slowest_bytes", |(_, ranks)| Cell::Bytes(ranks.slowest.bytes))
+        .csv("time_variance_ns2", |(_, ranks)| Cell::text(format!("{:.3}", ranks.time_variance)))
+        .csv("bytes_variance", |(_, ranks)| Cell::text(format!("{:.3}", ranks.bytes_variance)))
+        .done()
 }

@@ -135,110 +135,75 @@ fn sparklines(report: &TimelineReport) -> Vec<(&'static str, String)> {
 }
 
 fn phase_table(phases: &[Phase]) -> Table {
-    let rows = phases.iter().map(|phase| {
-        vec![
-            Cell::Count(phase.number as u64),
-            Cell::Text(phase.kind.into()),
-            Cell::Moment(phase.start_ns),
-            Cell::Moment(phase.end_ns),
-            Cell::Bytes(phase.bytes_read),
-            Cell::Bytes(phase.bytes_written),
-            Cell::Rate(phase.bandwidth),
-            Cell::Count(phase.calls),
-            Cell::Text(format!("{:.1}", phase.concurrency)),
-            Cell::Text(phase.operation.clone()),
-            Cell::Share(phase.operation_share),
-            Cell::Path(phase.files.first().cloned().unwrap_or_default()),
-        ]
-    });
-    Table {
-        name: "phases",
-        title: "I/O phases".into(),
-        columns: vec![
-            ("Phase", "phase"),
-            ("Kind", "kind"),
-            ("Start, s", "start_s"),
-            ("End, s", "end_s"),
-            ("Read", "bytes_read"),
-            ("Written", "bytes_written"),
-            ("Bandwidth", "bandwidth_bytes_per_s"),
-            ("Calls", "calls"),
-            ("In flight", "calls_in_flight"),
-            ("Mostly", "operation"),
-            ("", "operation_share"),
-            ("File", "file"),
-        ],
-        rows: rows.collect(),
-        most: 50,
-    }
+    Table::of("phases", "I/O phases", phases)
+        .column("Phase", "phase", |phase| Cell::Count(phase.number as u64))
+        .column("Kind", "kind", |phase| Cell::text(phase.kind))
+        .column("Start, s", "start_s", |phase| Cell::Moment(phase.start_ns))
+        .column("End, s", "end_s", |phase| Cell::Moment(phase.end_ns))
+        .column("Read", "bytes_read", |phase| Cell::Bytes(phase.bytes_read))
+        .column("Written", "bytes_written", |phase| Cell::Bytes(phase.bytes_written))
+        .column("Bandwidth", "bandwidth_bytes_per_s", |phase| Cell::Rate(phase.bandwidth))
+        .column("Calls", "calls", |phase| Cell::Count(phase.calls))
+        .column("In flight", "calls_in_flight", |phase| Cell::text(format!("{:.1}", phase.concurrency)))
+        .column("Mostly", "operation", |phase| Cell::text(&phase.operation))
+        .csv("operation_share", |phase| Cell::Share(phase.operation_share))
+        .column("File", "file", |phase| Cell::Path(phase.files.first().cloned().unwrap_or_default()))
+        .most(50)
+        .done()
 }
 
 /// For CSV only: a terminal has the sparklines.
 fn bin_table(bins: &[Bin], width_ns: u64) -> Table {
-    let row = |bin: &Bin| {
-        let seconds = width_ns as f64 / 1e9;
-        let mut cells = vec![
-            Cell::Moment(bin.start_ns),
-            Cell::Duration(width_ns),
-            Cell::Count(bin.bytes_read),
-            Cell::Count(bin.bytes_written),
-            Cell::Rate(bin.bytes_read as f64 / seconds),
-            Cell::Rate(bin.bytes_written as f64 / seconds),
-            Cell::Count(bin.reads),
-            Cell::Count(bin.writes),
-            Cell::Count(bin.metadata_calls),
-            Cell::Duration(bin.read_ns),
-            Cell::Duration(bin.write_ns),
-            Cell::Duration(bin.metadata_ns),
-            bin.mean_size().map_or(Cell::None, |size| Cell::Text(format!("{size:.1}"))),
-            Cell::Text(format!("{:.3}", bin.busy_ns() as f64 / width_ns.max(1) as f64)),
-        ];
-        cells.extend(bin.read_sizes.iter().chain(&bin.write_sizes).map(|count| Cell::Count(*count)));
-        cells
-    };
-    let names = [
-        "start_s",
-        "width_s",
-        "bytes_read",
-        "bytes_written",
-        "read_bytes_per_s",
-        "write_bytes_per_s",
-        "reads",
-        "writes",
-        "metadata_calls",
-        "read_time_s",
-        "write_time_s",
-        "metadata_time_s",
-        "mean_size_bytes",
-        "calls_in_flight",
-    ];
-    const SIZES: [&str; 2 * SIZE_BINS] = [
-        "reads_0_100",
-        "reads_100_1k",
-        "reads_1k_10k",
-        "reads_10k_100k",
-        "reads_100k_1m",
-        "reads_1m_4m",
-        "reads_4m_10m",
-        "reads_10m_100m",
-        "reads_100m_1g",
-        "reads_1g_plus",
-        "writes_0_100",
-        "writes_100_1k",
-        "writes_1k_10k",
-        "writes_10k_100k",
-        "writes_100k_1m",
-        "writes_1m_4m",
-        "writes_4m_10m",
-        "writes_10m_100m",
-        "writes_100m_1g",
-        "writes_1g_plus",
-    ];
-    Table {
-        name: "bins",
-        title: String::new(),
-        columns: names.into_iter().chain(SIZES).map(|name| ("", name)).collect(),
-        rows: bins.iter().map(row).collect(),
-        most: usize::MAX,
+    let rate = |bytes: u64| Cell::Rate(bytes as f64 / (width_ns as f64 / 1e9));
+    let in_flight = |bin: &Bin| bin.busy_ns() as f64 / width_ns.max(1) as f64;
+    let mut table = Table::of("bins", "", bins)
+        .csv("start_s", |bin| Cell::Moment(bin.start_ns))
+        .csv("width_s", |_| Cell::Duration(width_ns))
+        .csv("bytes_read", |bin| Cell::Count(bin.bytes_read))
+        .csv("bytes_written", |bin| Cell::Count(bin.bytes_written))
+        .csv("read_bytes_per_s", |bin| rate(bin.bytes_read))
+        .csv("write_bytes_per_s", |bin| rate(bin.bytes_written))
+        .csv("reads", |bin| Cell::Count(bin.reads))
+        .csv("writes", |bin| Cell::Count(bin.writes))
+        .csv("metadata_calls", |bin| Cell::Count(bin.metadata_calls))
+        .csv("read_time_s", |bin| Cell::Duration(bin.read_ns))
+        .csv("write_time_s", |bin| Cell::Duration(bin.write_ns))
+        .csv("metadata_time_s", |bin| Cell::Duration(bin.metadata_ns))
+        .csv("mean_size_bytes", |bin| Cell::maybe(bin.mean_size(), |size| Cell::text(format!("{size:.1}"))))
+        .csv("calls_in_flight", |bin| Cell::text(format!("{:.3}", in_flight(bin))));
+    for (size, name) in READ_SIZES.into_iter().enumerate() {
+        table = table.csv(name, move |bin| Cell::maybe(bin.read_sizes.get(size).copied(), Cell::Count));
     }
+    for (size, name) in WRITE_SIZES.into_iter().enumerate() {
+        table = table.csv(name, move |bin| Cell::maybe(bin.write_sizes.get(size).copied(), Cell::Count));
+    }
+    table.done()
 }
+
+/// Columns of reads by size.
+const READ_SIZES: [&str; SIZE_BINS] = [
+    "reads_0_100",
+    "reads_100_1k",
+    "reads_1k_10k",
+    "reads_10k_100k",
+    "reads_100k_1m",
+    "reads_1m_4m",
+    "reads_4m_10m",
+    "reads_10m_100m",
+    "reads_100m_1g",
+    "reads_1g_plus",
+];
+
+/// Columns of writes by size.
+const WRITE_SIZES: [&str; SIZE_BINS] = [
+    "writes_0_100",
+    "writes_100_1k",
+    "writes_1k_10k",
+    "writes_10k_100k",
+    "writes_100k_1m",
+    "writes_1m_4m",
+    "writes_4m_10m",
+    "writes_10m_100m",
+    "writes_100m_1g",
+    "writes_1g_plus",
+];

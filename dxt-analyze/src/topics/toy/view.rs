@@ -81,13 +81,7 @@ impl Outcome for Toy {
 
 impl Report for Toy {
     fn view(&self) -> View {
-        let table = Table {
-            name: "reads",
-            title: "Reads".into(),
-            columns: vec![("Reads", "reads")],
-            rows: vec![vec![Cell::Count(self.reads)]],
-            most: usize::MAX,
-        };
+        let table = Table::of("reads", "Reads", [self]).column("Reads", "reads", |toy| Cell::Count(toy.reads)).done();
         View { parts: vec![Part::Table(table), Part::Findings(self.findings.clone())], max_width: None }
     }
 }

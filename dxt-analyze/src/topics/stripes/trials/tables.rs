@@ -15,58 +15,48 @@ pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
             file.trials.iter().enumerate().filter(|(_, trial)| trial.kind == "grid").collect();
         grid.sort_by_key(|(number, trial)| (file.recommended != Some(*number), trial.cost_bytes, *number));
         let first = file.trials.iter().enumerate().filter(|(_, trial)| trial.kind != "grid");
-        shown
-            .extend(first.chain(grid.iter().take(SHOWN_GRID).copied()).map(|(number, trial)| row(file, number, trial)));
-        others.extend(grid.into_iter().skip(SHOWN_GRID).map(|(number, trial)| row(file, number, trial)));
+        let row = |(number, trial)| Tried { file, number, trial };
+        shown.extend(first.chain(grid.iter().take(SHOWN_GRID).copied()).map(row));
+        others.extend(grid.into_iter().skip(SHOWN_GRID).map(row));
     }
     let most = shown.len();
-    shown.extend(others);
-    Table {
-        name: "what_if",
-        title: "The same accesses on other layouts".into(),
-        columns: vec![
-            ("File", "file"),
-            ("Layout", "kind"),
-            ("Stripes", "stripes"),
-            ("", "stripe_size"),
-            ("", "stripe_count"),
-            ("Unaligned", "unaligned_share"),
-            ("Crossing", "crossing_share"),
-            ("Contested", "contested_stripes"),
-            ("Of nodes", "contested_between_nodes"),
-            ("OSTs/op", "osts_per_operation"),
-            ("Max/mean", "busiest_ost_to_mean"),
-            ("Parallel", "osts_at_work_together"),
-            ("Cost", "cost_to_today"),
-        ],
-        rows: shown,
-        most,
-    }
+    Table::of("what_if", "The same accesses on other layouts", shown.into_iter().chain(others))
+        .column("File", "file", |row| Cell::path(&row.file.file))
+        .column("Layout", "kind", |row| Cell::text(row.kind()))
+        .column("Stripes", "stripes", |row| Cell::Text(row.stripes()))
+        .csv("stripe_size", |row| Cell::Count(row.trial.stripe_size))
+        .csv("stripe_count", |row| Cell::Count(row.trial.stripe_count))
+        .column("Unaligned", "unaligned_share", |row| Cell::share_of(row.trial.unaligned, row.trial.operations))
+        .column("Crossing", "crossing_share", |row| Cell::share_of(row.trial.crossing, row.trial.operations))
+        .column("Contested", "contested_stripes", |row| Cell::Count(row.trial.contested_stripes))
+        .column("Of nodes", "contested_between_nodes", |row| Cell::Count(row.trial.contested_between_nodes))
+        .column("OSTs/op", "osts_per_operation", |row| Cell::Times(row.trial.osts_per_operation))
+        .column("Max/mean", "busiest_ost_to_mean", |row| Cell::Times(row.trial.busiest_to_mean))
+        .column("Parallel", "osts_at_work_together", |row| Cell::Times(row.trial.parallelism))
+        .column("Cost", "cost_to_today", |row| Cell::maybe(relative(row.file, row.trial), Cell::Times))
+        .most(most)
+        .done()
 }
 
-fn row(file: &FileTrials, number: usize, trial: &Trial) -> Vec<Cell> {
-    let share =
-        |part: u64| if trial.operations > 0 { Cell::Share(part as f64 / trial.operations as f64) } else { Cell::None };
-    let kind = match trial.kind {
-        "today" if file.is_guess => "guess",
-        _ if file.recommended == Some(number) => "best",
-        kind => kind,
-    };
-    vec![
-        Cell::Path(file.file.clone()),
-        Cell::Text(kind.into()),
-        Cell::Text(format!("{} x {}", units::size_option(trial.stripe_size), trial.stripe_count)),
-        Cell::Count(trial.stripe_size),
-        Cell::Count(trial.stripe_count),
-        share(trial.unaligned),
-        share(trial.crossing),
-        Cell::Count(trial.contested_stripes),
-        Cell::Count(trial.contested_between_nodes),
-        Cell::Times(trial.osts_per_operation),
-        Cell::Times(trial.busiest_to_mean),
-        Cell::Times(trial.parallelism),
-        relative(file, trial).map_or(Cell::None, Cell::Times),
-    ]
+/// A layout that was tried for a file, with its number among those.
+struct Tried<'a> {
+    file: &'a FileTrials,
+    number: usize,
+    trial: &'a Trial,
+}
+
+impl Tried<'_> {
+    fn kind(&self) -> &'static str {
+        match self.trial.kind {
+            "today" if self.file.is_guess => "guess",
+            _ if self.file.recommended == Some(self.number) => "best",
+            kind => kind,
+        }
+    }
+
+    fn stripes(&self) -> String {
+        format!("{} x {}", units::size_option(self.trial.stripe_size), self.trial.stripe_count)
+    }
 }
 
 /// What `trial` would cost, in units of today's layout.

@@ -1,0 +1,149 @@
+//! The one type of tables: a list of typed columns. A column has its heading and what it shows of a row side by side, so that
+//! they cannot drift apart; the terminal, CSV and the page draw what the columns make of the rows.
+//!
+//! ```
+//! # use dxt_analyze::render::{Cell, Table};
+//! let table = Table::of("files", "Files", [("a.h5", 10), ("b.h5", 20)])
+//!     .column("File", "file", |(file, _)| Cell::path(*file))
+//!     .column("Bytes", "bytes", |(_, bytes)| Cell::Bytes(*bytes))
+//!     .csv("pages", |(_, bytes)| Cell::Count(bytes / 4096)) // not for people
+//!     .done();
+//! assert_eq!(table.rows()[1][1], Cell::Bytes(20));
+//! ```
+
+use super::Cell;
+
+/// The heading of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// In tables for people; empty: the column is for CSV only.
+    pub title: &'static str,
+    /// With its unit, in CSV.
+    pub name: &'static str,
+}
+
+/// A column: its heading, and what it shows of a row.
+struct Column<'a, Row> {
+    head: Head,
+    cell: Box<dyn Fn(&Row) -> Cell + 'a>,
+}
+
+/// A table in the making: its rows, and the columns so far.
+#[must_use]
+pub struct TableOf<'a, Row> {
+    name: &'static str,
+    title: String,
+    rows: Vec<Row>,
+    columns: Vec<Column<'a, Row>>,
+    most: usize,
+}
+
+impl<'a, Row> TableOf<'a, Row> {
+    /// Adds a column.
+    pub fn column(mut self, title: &'static str, name: &'static str, cell: impl Fn(&Row) -> Cell + 'a) -> Self {
+        self.columns.push(Column { head: Head { title, name }, cell: Box::new(cell) });
+        self
+    }
+
+    /// Adds a column for CSV only.
+    pub fn csv(self, name: &'static str, cell: impl Fn(&Row) -> Cell + 'a) -> Self {
+        self.column("", name, cell)
+    }
+
+    /// Shows people `most` rows; with 0 the table is left out. CSV has all.
+    pub fn most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// The table, with the cells of all rows.
+    #[must_use]
+    pub fn done(self) -> Table {
+        let cells = |row: &Row| self.columns.iter().map(|column| (column.cell)(row)).collect();
+        Table {
+            name: self.name,
+            heads: self.columns.iter().map(|column| column.head).collect(),
+            rows: self.rows.iter().map(cells).collect(),
+            title: self.title,
+            most: self.most,
+        }
+    }
+}
+
+/// A table as renderers see it. Only [`Table::of`] makes one, so each row has a cell for each heading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Name by which `--table` chooses it.
+    pub name: &'static str,
+    /// Line above it.
+    pub title: String,
+    /// Rows that a table for people shows; with 0 it is left out. CSV has all.
+    pub most: usize,
+    heads: Vec<Head>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table of `rows`, to which columns are to be added.
+    pub fn of<'a, Row>(
+        name: &'static str,
+        title: impl Into<String>,
+        rows: impl IntoIterator<Item = Row>,
+    ) -> TableOf<'a, Row> {
+        TableOf { name, title: title.into(), rows: rows.into_iter().collect(), columns: Vec::new(), most: usize::MAX }
+    }
+
+    /// The headings.
+    #[must_use]
+    pub fn heads(&self) -> &[Head] {
+        &self.heads
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn rows(&self) -> &[Vec<Cell>] {
+        &self.rows
+    }
+
+    /// Whether it has no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether people get to see any column.
+    #[must_use]
+    pub fn is_for_people(&self) -> bool {
+        self.heads.iter().any(|head| !head.title.is_empty())
+    }
+
+    /// What people get to see: the columns with a title, of the first `most` rows.
+    #[must_use]
+    pub fn for_people(&self, most: usize) -> Self {
+        fn titled<T: Clone>(heads: &[Head], all: &[T]) -> Vec<T> {
+            heads.iter().zip(all).filter(|(head, _)| !head.title.is_empty()).map(|(_, one)| one.clone()).collect()
+        }
+        let rows = self.rows.iter().take(most).map(|row| titled(&self.heads, row)).collect();
+        Self { heads: titled(&self.heads, &self.heads), rows, title: self.title.clone(), ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_a_cell_for_each_heading_in_the_order_of_the_columns() {
+        let factor = 3;
+        let table = Table::of("t", "T", [1, 2].iter())
+            .column("One", "one", |row| Cell::Count(**row))
+            .csv("more", |row| Cell::Count(**row * factor))
+            .column("Sign", "sign", |row| Cell::maybe((**row > 1).then_some(-1), Cell::Number))
+            .done();
+        assert_eq!(table.heads().iter().map(|head| head.name).collect::<Vec<_>>(), ["one", "more", "sign"]);
+        assert_eq!(table.rows()[0], [Cell::Count(1), Cell::Count(3), Cell::None]);
+        assert_eq!(table.rows()[1], [Cell::Count(2), Cell::Count(6), Cell::Number(-1)]);
+        assert_eq!(table.for_people(1).rows(), [[Cell::Count(1), Cell::None]]);
+        let empty = Table::of("t", "", Vec::<u64>::new()).csv("one", |row| Cell::Count(*row)).done();
+        assert!(empty.is_empty() && empty.heads().len() == 1 && !empty.is_for_people());
+    }
+}
