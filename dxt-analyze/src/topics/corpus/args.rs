@@ -33,7 +33,7 @@ pub enum SortJobs {
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Directories, however deep, with *.dxt and *.darshan files of any number of jobs; or such files
-    #[arg(required_unless_present = "worker", value_name = "DIR")]
+    #[arg(required = true, value_name = "DIR")]
     pub places: Vec<PathBuf>,
     /// Write tables in Parquet into this directory: jobs, job_files, job_findings
     #[arg(short, long, value_name = "DIR")]

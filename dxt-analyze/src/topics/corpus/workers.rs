@@ -44,6 +44,8 @@ impl Workers {
         command.extend(args.no_findings.then(|| "--no-findings".into()));
         command.extend(args.output.is_some().then(|| "--worker-files".into()));
         command.extend(args.thresholds.iter().flat_map(|path| ["--thresholds".into(), path.into()]));
+        // Something has to be named; what is read, it is asked for.
+        command.push(".".into());
         Ok(Self { command, shared: Mutex::new(None), here })
     }
 

@@ -1,6 +1,6 @@
 //! Who is slow only where it met a slow storage target. A rank, node or file whose bytes lie on one target is as slow as that target:
-//! the target is to blame, if others that met it were slow there as well, and the unit is judged by what it did elsewhere. Where
-//! only one met the target, nothing tells which of the two is slow, and both are named.
+//! the target is to blame, if others that met it were slow there as well, and the unit is judged by what it did elsewhere. A target
+//! that nobody else met excuses nobody.
 
 use super::compare::{Judged, Score, Unit, unit};
 use super::work::{Cell, Grouped, UnitWork, WHOLE, counted, size_class};

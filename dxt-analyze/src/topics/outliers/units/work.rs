@@ -12,7 +12,7 @@ use crate::scan::{Analysis, Block};
 use crate::shared::groups::{Group, group_of};
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::Counters;
 
 /// One whole operation in [`Cell::weight`].
@@ -214,11 +214,29 @@ pub struct Unsure {
     pub targets: u64,
 }
 
+/// Storage targets by group of which segments tell, or sums of several files or processes: of a target that one process met with
+/// one file nobody knows which of the three was slow.
+fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
+    let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
+    let mut told: BTreeSet<(u32, u32)> = of_segments.collect();
+    let mut first: FxHashMap<(u32, u32), (u32, u32)> = FxHashMap::default();
+    for counted in counted(run, analysis).filter(|counted| counted.stream.storage && counted.all.bytes > 0) {
+        let Some(target) = counted.target(analysis.layouts) else { continue };
+        let (key, who) = ((counted.group as u32, target), (counted.number, counted.stream.file));
+        if *first.entry(key).or_insert(who) != who || !counted.process.reduction.is_none() {
+            told.insert(key);
+        }
+    }
+    told
+}
+
 /// Work by group, window and unit, with what has no segments added; and what could not be added. A folded operation counts in the
 /// class of its stream's mean size.
 #[must_use]
 pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
     let mut unsure = Unsure::default();
+    let told =
+        if analysis.kind == UnitKind::Target { told_by_several(run, analysis, &partial) } else { BTreeSet::new() };
     for counted in counted(run, analysis) {
         let unit = match analysis.kind {
             UnitKind::Target => {
@@ -228,7 +246,7 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
                 if target.is_none() && reaches && layout.is_some_and(Option::is_some) {
                     unsure.targets = unsure.targets.saturating_add(counted.all.segments);
                 }
-                target.map(u64::from)
+                target.filter(|target| told.contains(&(counted.group as u32, *target))).map(u64::from)
             }
             _ => analysis.unit(counted.number, counted.process, counted.stream),
         };
