@@ -84,11 +84,10 @@ impl Parts {
         let busy = u64::try_from(sum).unwrap_or(u64::MAX).min(busy_ns).min(total_ns);
         // What rounding leaves goes to the largest part, so that nothing is lost.
         let mut left = busy;
-        if sum > 0 {
-            for part in self.in_calls() {
-                *part = u64::try_from(u128::from(*part) * u128::from(busy) / sum).unwrap_or(0);
-                left = left.saturating_sub(*part);
-            }
+        for part in self.in_calls() {
+            let share = (u128::from(*part) * u128::from(busy)).checked_div(sum).unwrap_or_default();
+            *part = u64::try_from(share).unwrap_or(0);
+            left = left.saturating_sub(*part);
         }
         if let Some(most) = self.in_calls().into_iter().max_by_key(|part| **part) {
             *most = most.saturating_add(left);
