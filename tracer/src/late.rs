@@ -35,14 +35,16 @@ pub(crate) fn has_begun() -> bool {
 
 /// From now on late segments lie in the spool.
 pub(crate) fn lend(part: Lent) {
-    ARENA.lend(part);
+    // SAFETY: nobody records here before `BEGUN` is set, which is after this; a spool stays mapped.
+    unsafe { ARENA.lend(part) };
 }
 
 /// In a forked child, which starts empty.
 pub(crate) fn in_child() {
     BEGUN.store(false, Ordering::Relaxed);
     SAID.store(false, Ordering::Relaxed);
-    ARENA.clear();
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    unsafe { ARENA.clear() };
 }
 
 /// From now on the thread records into the late arena, if it is time.

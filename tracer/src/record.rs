@@ -381,7 +381,8 @@ pub(crate) fn start_empty() {
     gate::in_child();
     late::in_child();
     buffer::start_empty(&ARENA);
-    THREADS.clear();
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    unsafe { THREADS.clear() };
     crate::handles::pending::forget_all();
     crate::handles::rings::forget_all();
     notes::forget();

@@ -34,9 +34,13 @@ impl Arena {
         self.area.prepare(capacity)
     }
 
-    /// From now on it lies in the spool. No chunk may have been cut yet.
-    pub(crate) fn lend(&'static self, part: Lent) {
-        self.area.lend(part);
+    /// From now on it lies in the spool.
+    ///
+    /// # Safety
+    /// No chunk has been cut yet, and `part` stays mapped for as long as the arena may be used.
+    pub(crate) unsafe fn lend(&'static self, part: Lent) {
+        // SAFETY: the caller's.
+        unsafe { self.area.lend(part) };
     }
 
     /// Whether it is where `address` lies.
@@ -118,11 +122,15 @@ impl Arena {
         })
     }
 
-    /// Forgets all chunks. No thread may hold one: for a forked child.
-    pub(crate) fn clear(&self) {
+    /// Forgets all chunks: for a forked child.
+    ///
+    /// # Safety
+    /// No thread holds one.
+    pub(crate) unsafe fn clear(&self) {
         self.full.store(0, Ordering::Relaxed);
         self.next.store(0, Ordering::Relaxed);
-        self.area.forget();
+        // SAFETY: the caller's.
+        unsafe { self.area.forget() };
     }
 }
 
@@ -149,7 +157,8 @@ mod tests {
         let slots: usize = arena.chunks().map(|chunk| chunk.slots().len()).sum();
         assert_eq!(slots, (200 << 10) / 32 - sizes.len());
         assert!(arena.chunks().all(|chunk| chunk.owner().0 == 7));
-        arena.clear();
+        // SAFETY: only this test knows of it.
+        unsafe { arena.clear() };
         assert_eq!(arena.chunks().count(), 0);
         assert!(arena.cut(0).is_some());
     }

@@ -71,8 +71,11 @@ impl Chunk {
         (whole && (HEADER_BYTES..=most).contains(&bytes)).then_some(Self(header))
     }
 
-    /// The chunk whose first slot is at this address, as [`Self::first`] gave it.
-    pub(super) fn of_first(first: usize) -> Self {
+    /// The chunk whose first slot is at this address.
+    ///
+    /// # Safety
+    /// [`Self::first`] of a chunk gave the address; chunks are never unmapped.
+    pub(super) unsafe fn of_first(first: usize) -> Self {
         // SAFETY: the caller's address is that of a chunk's first slot, behind its header.
         Self(unsafe { &*((first - HEADER_BYTES) as *const Header) })
     }

@@ -11,14 +11,16 @@ static USED: AtomicBool = AtomicBool::new(false);
 
 /// From now on the places lie in the spool.
 pub(super) fn lend(part: Lent) {
-    AREA.lend(part);
+    // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
+    unsafe { AREA.lend(part) };
     USED.store(true, Ordering::Release);
 }
 
 /// There are none: for a forked child.
 pub(super) fn forget() {
     USED.store(false, Ordering::Relaxed);
-    AREA.forget();
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    unsafe { AREA.forget() };
 }
 
 /// The length of the block in a place; `None` if there is no such place.

@@ -18,9 +18,12 @@ pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain};
 pub(crate) use thin::least_length;
 
 /// From now on segments lie in the spool. There may be none yet.
+#[expect(unsafe_code, reason = "says that nothing is recorded yet")]
 pub(crate) fn lend(arena: &'static Arena, parts: &crate::spool::Parts) {
-    arena.lend(parts.arena);
-    SCRATCHES.lend(parts.scratch);
+    // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
+    unsafe { arena.lend(parts.arena) };
+    // SAFETY: as above.
+    unsafe { SCRATCHES.lend(parts.scratch) };
     landing::lend(parts.landing);
 }
 
@@ -31,11 +34,14 @@ pub(crate) fn back_ahead(arena: &Arena) {
 }
 
 /// Forgets all segments: for a forked child, which has one thread.
+#[expect(unsafe_code, reason = "says that nobody uses what is emptied")]
 pub(crate) fn start_empty(arena: &Arena) {
-    arena.clear();
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    unsafe { arena.clear() };
     packed::forget();
     landing::forget();
     encoders::after_fork();
-    SCRATCHES.clear();
+    // SAFETY: as above.
+    unsafe { SCRATCHES.clear() };
     counting::start_empty();
 }

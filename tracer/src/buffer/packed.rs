@@ -125,7 +125,8 @@ fn store(chunk: Chunk, block: &[u8], number: usize) -> Stored {
     }
     let takes = TAKES.load(Ordering::Acquire);
     if takes != 0
-        && let Some(place) = Chunk::of_first(takes).take(block.len())
+        // SAFETY: `TAKES` is 0 or the first slot of a chunk.
+        && let Some(place) = unsafe { Chunk::of_first(takes) }.take(block.len())
     {
         put(place, block);
         return Stored::Elsewhere;

@@ -93,7 +93,8 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
     }
     if thread.scratch.get() == 0 {
         if thread.chunk.get() != 0 {
-            let chunk = Chunk::of_first(thread.chunk.get());
+            // SAFETY: it is set, below, to the first slot of the thread's chunk.
+            let chunk = unsafe { Chunk::of_first(thread.chunk.get()) };
             if thread.awaited.get() == chunk.limit() {
                 chunk.await_spare();
             }
@@ -152,7 +153,8 @@ fn emptied_scratch(thread: &Thread) -> Option<&'static Scratch> {
     let (slots, spare) = scratch.slots().1.split_at(SPARE);
     let awaits_spare = thread.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(is_filled);
     (!awaits_spare && slots.iter().all(is_filled) && !scratch.is_held()).then(|| {
-        fold_scratch(scratch);
+        // SAFETY: this thread's own, and every call in it is over.
+        unsafe { fold_scratch(scratch) };
         scratch
     })
 }
@@ -174,8 +176,11 @@ fn next_chunk(arena: &Arena, thread: &Thread) -> Option<Chunk> {
 }
 
 /// Folds the filled slots of `scratch` into the counters of their streams and empties them.
-pub(crate) fn fold_scratch(scratch: &Scratch) {
-    // SAFETY: called by the owning thread, or at the end of the process.
+///
+/// # Safety
+/// For the thread that owns it, and no call of the thread is writing into it.
+pub(crate) unsafe fn fold_scratch(scratch: &Scratch) {
+    // SAFETY: nobody else writes it, as the caller says; readers outside see `folded`.
     let slots = unsafe { &mut *scratch.slots.get() };
     let mut rest = &slots[..];
     let mut done = 1;

@@ -51,14 +51,16 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
             continue;
         }
         if waits == SCRATCH_SLOTS {
-            fold_scratch(scratch);
+            // SAFETY: this thread's own, filled here alone.
+            unsafe { fold_scratch(scratch) };
             waits = 0;
         }
         put(scratch.slot(waits), segment);
         clear(place(at));
         waits += 1;
     }
-    fold_scratch(scratch);
+    // SAFETY: as above.
+    unsafe { fold_scratch(scratch) };
     (kept <= count / 2).then(|| place(kept) as usize)
 }
 

@@ -129,8 +129,11 @@ impl Area {
         }
     }
 
-    /// From now on it lies in the spool, empty. Nobody may be using it.
-    pub(crate) fn lend(&'static self, part: Lent) {
+    /// From now on it lies in the spool, empty.
+    ///
+    /// # Safety
+    /// Nobody uses what was taken from it, now or later, and `part` stays mapped for as long as the area may be used.
+    pub(crate) unsafe fn lend(&'static self, part: Lent) {
         self.backed.store(part.backed.min(part.capacity), Ordering::Relaxed);
         self.shown.store(std::ptr::from_ref(part.used).cast_mut(), Ordering::Relaxed);
         self.start.store(part.start, Ordering::Relaxed);
@@ -149,12 +152,16 @@ impl Area {
         self.capacity.store(capacity, Ordering::Release);
     }
 
-    /// Empties it, in our own memory. Nobody may be using it.
-    pub(crate) fn forget(&self) {
+    /// Empties it, in our own memory.
+    ///
+    /// # Safety
+    /// Nobody uses what was taken from it, now or later.
+    pub(crate) unsafe fn forget(&self) {
         let lent = !self.shown.load(Ordering::Relaxed).is_null();
         let used = self.used();
         if !lent && used > 0 {
-            clear(self.start(), used);
+            // SAFETY: the area's own memory, which nobody uses, as the caller says.
+            unsafe { clear(self.start(), used) };
         }
         self.take_back();
     }
@@ -302,7 +309,8 @@ mod tests {
         assert_eq!(area.take(|left| Some(left / 2)), Some(0));
         assert_eq!(area.take(|left| (left >= 2048).then_some(2048)), Some(2048));
         assert_eq!((area.take(|left| (left > 0).then_some(1)), area.used()), (None, 4096));
-        area.forget();
+        // SAFETY: only this test knows of it.
+        unsafe { area.forget() };
         assert_eq!(area.take(|_| Some(4096)), Some(0));
     }
     #[test]
@@ -322,7 +330,8 @@ mod tests {
         assert_eq!(unsafe { last.read() }, 7);
         area.shrink(64);
         assert_eq!((area.used(), area.take(|_| Some(1))), (1 << 20, None));
-        area.forget();
+        // SAFETY: only this test knows of it.
+        unsafe { area.forget() };
         assert_eq!(area.take(|_| Some(1 << 20)), Some(0));
     }
 }

@@ -74,8 +74,11 @@ pub(crate) fn unmap(start: *mut u8, bytes: usize) {
 }
 
 /// Gives the pages of a reservation back to the system; they read as zeros again.
-pub(crate) fn clear(start: *mut u8, bytes: usize) {
-    // SAFETY: the range is one of ours, private and anonymous.
+///
+/// # Safety
+/// The range is a part of a reservation of ours, private and anonymous, and nobody has a reference into it.
+pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) {
+    // SAFETY: the caller's.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, start, bytes, libc::MADV_DONTNEED) };
 }
 

@@ -45,9 +45,13 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// From now on its records lie in the spool. There may be none yet.
-    pub(crate) fn lend(&'static self, part: Lent) {
-        self.area.lend(part);
+    /// From now on its records lie in the spool.
+    ///
+    /// # Safety
+    /// There is no record yet, and `part` stays mapped for as long as the table may be used.
+    pub(crate) unsafe fn lend(&'static self, part: Lent) {
+        // SAFETY: the caller's.
+        unsafe { self.area.lend(part) };
     }
 
     /// As [`Area::back_ahead`].
@@ -55,9 +59,13 @@ impl<T: Record> Table<T> {
         self.area.back_ahead(bytes);
     }
 
-    /// Forgets all records. Nobody may hold one.
-    pub(crate) fn clear(&self) {
-        self.area.forget();
+    /// Forgets all records.
+    ///
+    /// # Safety
+    /// Nobody holds a reference to one.
+    pub(crate) unsafe fn clear(&self) {
+        // SAFETY: the caller's.
+        unsafe { self.area.forget() };
     }
 
     /// Records made so far.

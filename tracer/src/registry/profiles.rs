@@ -132,7 +132,8 @@ impl Stream {
 /// Empties all profiles: in a forked child, which has one thread, and where nobody unlocks what another had locked.
 pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
     files.for_each(|file| file.profiles.store(std::ptr::null_mut(), Ordering::Release));
-    PROFILES.clear();
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    unsafe { PROFILES.clear() };
 }
 
 /// The list of a file without profiles.

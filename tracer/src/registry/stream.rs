@@ -198,7 +198,8 @@ pub(super) fn note_all() {
 
 /// From now on counters lie in the spool. There may be none yet.
 pub(super) fn lend_counters(part: Lent) {
-    FOLDED.lend(part);
+    // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
+    unsafe { FOLDED.lend(part) };
 }
 
 /// See `registry::back_ahead`.
@@ -228,7 +229,8 @@ pub(super) fn forget_counters() {
         stream.used.store(false, Ordering::Relaxed);
     }
     file::forget_gone();
-    FOLDED.clear();
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    unsafe { FOLDED.clear() };
 }
 
 impl Stream {

@@ -16,7 +16,8 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// From now on there is a journal, still empty.
 pub(super) fn lend(part: Lent) {
     let next = KEPT.load(Ordering::Relaxed).min(AREAS.len() - 1);
-    AREAS[next].lend(part);
+    // SAFETY: nobody adds to an area that is not the kept one; a spool stays mapped.
+    unsafe { AREAS[next].lend(part) };
     // Before all that is known is added: who makes something now either sees this, or is seen.
     KEPT.store(next + 1, Ordering::SeqCst);
     fence(Ordering::SeqCst);
@@ -33,7 +34,8 @@ pub(crate) fn back_ahead() {
 /// There is none: for a forked child.
 pub(super) fn forget() {
     KEPT.store(0, Ordering::Release);
-    AREAS.iter().for_each(Area::forget);
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    AREAS.iter().for_each(|area| unsafe { area.forget() });
 }
 
 /// Whether definitions are to be written down.
