@@ -6,7 +6,8 @@
 //! * [`collectives`]: the calls of all ranks that belong to one collective operation.
 //! * [`in_flight`], [`concurrency`]: how many calls are in flight at once.
 //! * [`pass`]: all of that in one pass over the segments.
-//! * [`bandwidth`], [`dissection`], [`amplification`], [`buffering`]: results, by layer, rank, file.
+//! * [`bandwidth`], [`dissection`], [`amplification`]: results, by layer, rank, file; [`buffering`]: collective calls by file, and their
+//!   sums: who waited for whom.
 //! * [`result`], `whole`: the whole result; [`advice`]: the findings.
 
 pub mod advice;

@@ -8,7 +8,7 @@ use anyhow::Result;
 
 /// See [`Reported`].
 #[derive(Debug)]
-pub(crate) struct InReport<'a>(std::marker::PhantomData<&'a ()>);
+pub(crate) struct InReport<'a>(&'a Job<'a>);
 
 impl<'a> Reported<'a> for InReport<'a> {
     type First = Reads;
@@ -20,16 +20,16 @@ impl<'a> Reported<'a> for InReport<'a> {
     type More = ();
     type Found = Toy;
 
-    fn new(_job: &'a Job<'a>) -> Self {
-        Self(std::marker::PhantomData)
+    fn new(job: &'a Job<'a>) -> Self {
+        Self(job)
     }
 
     fn first(&self) -> &Reads {
         &Reads
     }
 
-    fn read(&self, reads: u64, _sums: &Sums) -> Result<Toy> {
-        Ok(Toy::of(reads))
+    fn read(&self, reads: u64, sums: &Sums) -> Result<Toy> {
+        Ok(Toy::of(self.0.run, reads, &sums.lost))
     }
 
     fn found(self, read: Toy, _more: Option<()>, _sums: &Sums) -> Toy {

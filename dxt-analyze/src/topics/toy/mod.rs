@@ -1,4 +1,4 @@
-//! The smallest topic there can be, to copy: how many reads a job has, and a finding if there is one. It is built for tests only, with
+//! The smallest topic there can be, to copy: how many reads a job has on record, and a finding if there is one. It is built for tests only, with
 //! a table of its own, so that what CONTRIBUTING.md says of topics stays true.
 
 mod args;

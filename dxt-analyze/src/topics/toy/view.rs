@@ -5,7 +5,8 @@ use crate::findings::{Code, Finding, Severity};
 use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
-use crate::scan::{Analysis, Block, scan};
+use crate::scan::{Analysis, Block, Lost, scan};
+use crate::shared::completeness::Completeness;
 use crate::topics::Outcome;
 use anyhow::Result;
 use serde::Serialize;
@@ -40,14 +41,17 @@ impl Analysis for Reads {
 pub struct Toy {
     /// Reads on record.
     pub reads: u64,
+    /// What is missing.
+    pub missing: Completeness,
     /// Findings.
     pub findings: Vec<Finding>,
 }
 
 impl Toy {
-    /// Of so many reads.
+    /// Of so many reads, with what the pass lost.
     #[must_use]
-    pub fn of(reads: u64) -> Self {
+    pub fn of(run: &Run, reads: u64, lost: &Lost) -> Self {
+        let missing = Completeness::of(run, lost);
         let finding = Finding {
             code: Code::TOY,
             severity: Severity::Info,
@@ -56,7 +60,9 @@ impl Toy {
             cost_ns: None,
             hint: "nothing".into(),
         };
-        Self { reads, findings: if reads > 0 { vec![finding] } else { Vec::new() } }
+        let mut findings = if reads > 0 { vec![finding] } else { Vec::new() };
+        findings.extend(missing.findings());
+        Self { reads, missing, findings }
     }
 }
 
@@ -66,7 +72,8 @@ impl Toy {
 /// If nothing can be loaded.
 pub fn toy(args: &Args) -> Result<Toy> {
     let run: Run = crate::session::open(&args.inputs)?;
-    Ok(Toy::of(scan(&run, &Reads, &Bar::new(run.segments(), "reads")).0))
+    let (reads, lost) = scan(&run, &Reads, &Bar::new(run.segments(), "reads"));
+    Ok(Toy::of(&run, reads, &lost))
 }
 
 impl Outcome for Toy {
@@ -75,13 +82,17 @@ impl Outcome for Toy {
     }
 
     fn complete(&self) -> bool {
-        true
+        self.missing.complete
     }
 }
 
 impl Report for Toy {
     fn view(&self) -> View {
-        let table = Table::of("reads", "Reads", [self]).column("Reads", "reads", |toy| Cell::Count(toy.reads)).done();
-        View { parts: vec![Part::Table(table), Part::Findings(self.findings.clone())], max_width: None }
+        let mut parts: Vec<Part> = self.missing.scope_part().into_iter().collect();
+        let table = Table::of("reads", "Reads", [self.reads]);
+        parts.push(Part::Table(table.column("Reads", "reads", |reads| Cell::Count(*reads)).done()));
+        parts.push(Part::Findings(self.findings.clone()));
+        parts.extend(self.missing.parts());
+        View { parts, max_width: None }
     }
 }
