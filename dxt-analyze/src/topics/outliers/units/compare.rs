@@ -10,10 +10,11 @@
 //!    false alarms among all alarms is at most `false_discovery_rate` in the mean, however many units there are.
 //!
 //! A unit that passes is an outlier if its score is also at least `modified_z` and it is `min_slowdown` times slower; unless it is
-//! none by what it did apart from slow storage targets ([`super::met`]).
+//! none by what it did apart from slow storage targets ([`met`]).
+
+pub mod met;
 
 use super::UnitKind;
-use super::met::{Blame, Met};
 use super::windows::Windows;
 use super::work::{Grouped, UnitWork, WHOLE};
 use crate::findings::About;
@@ -22,6 +23,7 @@ use crate::shared::groups::Group;
 use crate::shared::stats::{Robust, Scale, benjamini_hochberg, median, upper_tail_t};
 use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
+use met::{Blame, Met};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

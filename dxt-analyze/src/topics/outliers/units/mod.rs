@@ -7,14 +7,13 @@
 //! * [`windows`]: spans of time, and who held the others up in each.
 
 pub mod compare;
-pub mod met;
 mod one_target;
 pub mod stragglers;
 pub mod windows;
 pub mod work;
 
+pub use compare::met::Met;
 pub use compare::{UnitGroup, UnitRow, Verdict, compare};
-pub use met::Met;
 pub use windows::Windows;
 pub use work::{UnitWork, Work};
 

@@ -2,9 +2,7 @@
 //! the target is to blame, if others that met it were slow there as well, and the unit is judged by what it did elsewhere. A target
 //! that nobody else met excuses nobody.
 
-use super::compare::{Judged, Score, Unit, unit};
-use super::work::{Cell, Grouped, UnitWork, WHOLE, counted, size_class};
-use super::{UnitGroup, UnitKind, Windows, Work, compare, work};
+use super::{Judged, Score, Unit, UnitGroup, compare, unit};
 use crate::layouts::spread::spread;
 use crate::model::Run;
 use crate::progress::Bar;
@@ -12,6 +10,8 @@ use crate::scan::{Analysis, Block, scan};
 use crate::shared::groups::{Group, group_of};
 use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
+use crate::topics::outliers::units::work::{Cell, Grouped, UnitWork, WHOLE, counted, size_class};
+use crate::topics::outliers::units::{UnitKind, Windows, Work, work};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
