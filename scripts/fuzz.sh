@@ -46,7 +46,7 @@ seeds() {
         done
         # Bombs: each module (POSIX 1, heat maps 15 and so on), its version 1 to 4, repeated in zlib (30) or in bzip2 (31) by turns, of
         # zeros and of small numbers.
-        local module version how
+        local module version
         for module in {0..15}; do
             for version in {1..4}; do
                 bomb "$module" "$version" $((30 + (module + version) % 2)) >"$dir/bomb-$module-$version"

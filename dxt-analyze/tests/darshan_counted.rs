@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{json, run, skip};
+use common::{json, run, skip_here};
 use darshan_log::counters::{float_names, int_names};
 use darshan_log::write::{DxtVersion, Writer};
 use darshan_log::{Api, CounterRecord, DxtRecord, Job, Log, Module, Mount, Segment, record_id};
@@ -15,7 +15,7 @@ fn logs() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
         Some(folder) => folders.push(PathBuf::from(folder)),
-        None => skip("more logs than the project has: DXT_DARSHAN_LOGS is not set"),
+        None => skip_here("more logs than the project has: DXT_DARSHAN_LOGS is not set"),
     }
     let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let mut out: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();

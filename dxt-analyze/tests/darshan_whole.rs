@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{json, python, run, skip, stdout};
+use common::{json, python, run, skip_here, stdout};
 use darshan_log::counters::{float_names, int_names};
 use darshan_log::write::{DxtVersion, Writer};
 use darshan_log::{Api, CounterRecord, DxtRecord, Job, Log, Module, Mount, Segment, record_id};
@@ -17,7 +17,7 @@ fn logs() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
         Some(folder) => folders.push(PathBuf::from(folder)),
-        None => skip("more logs than the project has: DXT_DARSHAN_LOGS is not set"),
+        None => skip_here("more logs than the project has: DXT_DARSHAN_LOGS is not set"),
     }
     let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let mut out: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
@@ -179,7 +179,7 @@ fn sums_are_those_of_darshans_own_tool() {
         }
     }
     if compared == 0 {
-        common::skip_here("sums of Darshan's own tool: none lie beside the logs of DXT_DARSHAN_LOGS");
+        skip_here("sums of Darshan's own tool: none lie beside the logs of DXT_DARSHAN_LOGS");
     }
 }
 

@@ -58,9 +58,14 @@ pub(crate) fn own() -> Vec<Sample> {
     samples
 }
 
-/// Says that something is not tested, and why, also where the output of tests that pass is not shown.
+/// Says that something is not tested, for want of what can be installed, also where the output of tests that pass is not shown.
 pub(crate) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
+/// The same, where this machine has nothing to test it with.
+pub(crate) fn skip_here(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped here: {what}");
 }
 
 /// Those, and those that the environment names.
@@ -71,7 +76,7 @@ pub(crate) fn all() -> Vec<Sample> {
             let names: BTreeSet<String> = samples.iter().map(Sample::name).collect();
             samples.extend(in_folder(Path::new(&folder)).into_iter().filter(|sample| !names.contains(&sample.name())));
         }
-        None => skip(&format!("logs that are not in the repository: {FOLDER} is not set")),
+        None => skip_here(&format!("logs that are not in the repository: {FOLDER} is not set")),
     }
     samples
 }

@@ -202,13 +202,17 @@ impl<S: Source + ?Sized> Place<'_, S> {
         Ok(bytes)
     }
 
-    /// The same, of a part with slots. A slot is whole once its end is there: one that got it while it was copied is left out.
+    /// The same, of a part with slots. A slot is whole once its end is there: one that got it, or another one, while it was copied is left
+    /// out. (The chunk may have been emptied and given to somebody else in between.)
     fn slots(&self, part: Part) -> Result<Vec<u8>> {
         let mut bytes = self.copy(part)?;
-        let begun: Vec<bool> = bytes.chunks_exact(size_of::<Segment>()).map(|slot| slot[END] == [0; 8]).collect();
+        let end = |slot: &[u8]| u64_at(slot, END.start) & !MARKS;
+        let before: Vec<u64> = bytes.chunks_exact(size_of::<Segment>()).map(end).collect();
         self.fill(part, 0, &mut bytes)?;
-        for (slot, _) in bytes.chunks_exact_mut(size_of::<Segment>()).zip(begun).filter(|(_, begun)| *begun) {
-            slot[END].fill(0);
+        for (slot, before) in bytes.chunks_exact_mut(size_of::<Segment>()).zip(before) {
+            if before == 0 || before != end(slot) {
+                slot[END].fill(0);
+            }
         }
         Ok(bytes)
     }
