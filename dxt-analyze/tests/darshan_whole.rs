@@ -4,31 +4,14 @@
 
 mod common;
 
-use common::{json, python, run, skip_here, stdout};
+use common::{json, logs, python, run, skip_here, stdout, text};
 use darshan_log::counters::{float_names, int_names};
 use darshan_log::write::{DxtVersion, Writer};
 use darshan_log::{Api, CounterRecord, DxtRecord, Job, Log, Module, Mount, Segment, record_id};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-fn logs() -> Vec<PathBuf> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
-    match std::env::var_os("DXT_DARSHAN_LOGS") {
-        Some(folder) => folders.push(PathBuf::from(folder)),
-        None => skip_here("more logs than the project has: DXT_DARSHAN_LOGS is not set"),
-    }
-    let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
-    let mut out: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
-    out.retain(|path| path.extension().is_some_and(|extension| extension == "darshan"));
-    out.sort();
-    out
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path that is text")
-}
 
 /// The rows that `dump` has of what has no segments, and those of segments.
 fn dumped(path: &Path) -> Vec<Value> {

@@ -53,9 +53,24 @@ impl<K: Key, V: Value> Followed<K, V> {
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
             self.join(key, value);
-            while self.map.len() > self.limit && self.bits < u64::BITS {
-                self.thin(self.bits + 1);
-            }
+            self.shrink();
+        }
+    }
+
+    fn shrink(&mut self) {
+        while self.map.len() > self.limit && self.bits < u64::BITS {
+            self.thin(self.bits + 1);
+        }
+    }
+
+    /// Changes what is known under `key` in its place, if it is followed.
+    pub fn change(&mut self, key: K, change: impl FnOnce(&mut V))
+    where
+        V: Default,
+    {
+        if self.follows(key) {
+            change(self.map.entry(key).or_default());
+            self.shrink();
         }
     }
 

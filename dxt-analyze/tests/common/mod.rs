@@ -267,6 +267,25 @@ pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     tried.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
+/// The Darshan logs of the project and of the folder that `DXT_DARSHAN_LOGS` names.
+pub fn logs() -> Vec<PathBuf> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
+    match std::env::var_os("DXT_DARSHAN_LOGS") {
+        Some(folder) => folders.push(PathBuf::from(folder)),
+        None => skip_here("more logs than the project has: DXT_DARSHAN_LOGS is not set"),
+    }
+    let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let mut out: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
+    out.retain(|path| path.extension().is_some_and(|extension| extension == "darshan"));
+    out.sort();
+    out
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a path that is text")
+}
+
 /// A Darshan log of two ranks with heat maps and nothing else: they write 1,000 and 2,000 bytes in the second half second and 7 each
 /// later.
 pub fn heat_log(folder: &Path) -> String {

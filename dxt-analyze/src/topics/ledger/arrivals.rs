@@ -13,7 +13,7 @@ use trace_format::frame::BlockHead;
 use trace_format::op::Layer;
 
 /// Calls of one collective operation: process, start and end, ns since the job's start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Calls(Vec<(u32, u64, u64)>);
 
 impl Value for Calls {
@@ -122,10 +122,8 @@ impl Analysis for Arrivals {
             let number = partial.numbers.entry((file, op)).or_default();
             let key = Key { file, op, number: *number };
             *number += 1;
-            if partial.calls.follows(key) {
-                let call = (block.number, row.start.saturating_add(shift), row.end.saturating_add(shift));
-                partial.calls.add(key, Calls(vec![call]));
-            }
+            let call = (block.number, row.start.saturating_add(shift), row.end.saturating_add(shift));
+            partial.calls.change(key, |calls| calls.0.push(call));
         }
     }
 
