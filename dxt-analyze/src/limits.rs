@@ -97,3 +97,6 @@ mod tests {
         assert!(all(u64::MAX).iter().sum::<u64>() <= 2112 << 20);
     }
 }
+/// Cells of calls by process, slot of time, stream, size and storage target: beyond it slots are merged, see
+/// [`crate::topics::causes::cells`].
+pub const CELLS: usize = 1 << 18;

@@ -63,6 +63,21 @@ thresholds! {
     false_discovery_rate: f64 = 0.05, "ratio",
         "Share of false alarms among all alarms, in the mean, when ranks, nodes, storage targets or files are compared.",
         "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
+    io_matters_share: f64 = 0.05, "ratio",
+        "Share of the run time in I/O, below which it is not the bottleneck and no finding is more than info.",
+        "ours: what cannot save a twentieth of a run is not what to look at first";
+    high_run_share: f64 = 0.1, "ratio",
+        "Share of the run time that a finding would save, from which it is high.",
+        "ours: a tenth of the node hours";
+    warn_run_share: f64 = 0.02, "ratio",
+        "Share of the run time that a finding would save, from which it is a warning.",
+        "ours: about what run times of one program differ by";
+    least_run_share: f64 = 0.01, "ratio",
+        "Share of the run time that a finding must save to stand on the first screen.",
+        "ours";
+    uncovered_share: f64 = 0.3, "ratio",
+        "Share of the time in I/O that one kind of calls takes without any finding on it, from which that is said.",
+        "ours";
     min_slowdown: f64 = 1.15, "ratio",
         "Least slowdown against the median that is called an outlier, however regular the rest is.",
         "the 15 % that Drishti takes for stragglers";

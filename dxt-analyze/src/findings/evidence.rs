@@ -12,25 +12,34 @@ pub struct Evidence {
 }
 
 /// What has a name or a number. Times are ns since the job's start, amounts ns and bytes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct About {
     /// Rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<i32>,
     /// Host name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Storage target.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ost: Option<u32>,
     /// File.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Byte of the file where it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Beginning and end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<(u64, u64)>,
     /// How many calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
     /// How many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// How long they took.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }
 

@@ -3,10 +3,12 @@
 
 mod codes;
 mod evidence;
+mod saving;
 
 pub(crate) use codes::codes;
 pub use codes::{Code, Explanation};
 pub use evidence::{About, Evidence, said};
+pub use saving::{Explains, Saving};
 
 use crate::thresholds::Thresholds;
 use clap::ValueEnum;
@@ -62,8 +64,20 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Time it cost, ns summed over processes, where that can be told.
     pub cost_ns: Option<u64>,
+    /// What the job's run time would be without, where that was found out.
+    #[serde(flatten)]
+    pub saving: Option<Saving>,
     /// What to do about it.
     pub hint: String,
+}
+
+impl Finding {
+    /// What it is about: that of the first evidence that says so.
+    #[must_use]
+    pub fn about(&self) -> About {
+        let nothing = About::default();
+        self.evidence.iter().map(|evidence| &evidence.about).find(|about| **about != nothing).cloned().unwrap_or(nothing)
+    }
 }
 
 /// Orders findings: the most severe first, then the most costly, then by code and title.

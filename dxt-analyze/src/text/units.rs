@@ -44,6 +44,13 @@ pub fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
+/// A moment or span of a run, short: `28.4 s`, `0.012 s`.
+#[must_use]
+pub fn moment(ns: u64) -> String {
+    let seconds = ns as f64 / 1e9;
+    if seconds >= 10.0 { format!("{seconds:.1} s") } else { format!("{seconds:.3} s") }
+}
+
 /// A duration with its unit: `42 ns`, `1.40 ms`, `3.54 s`, `12,345 s`.
 #[must_use]
 pub fn duration(ns: u64) -> String {

@@ -2,6 +2,7 @@
 //! they look. The table below has a row for each, which makes its verb, its part in `report` and its codes in `explain`;
 //! CONTRIBUTING.md says how to add one.
 
+pub mod causes;
 pub mod checks;
 pub mod compare;
 pub mod corpus;
@@ -40,6 +41,8 @@ table::topics! {
         summary: Summary at 7;
         /// Where the run time went: computing, reads, writes, metadata, syncs, locks, waiting, for the job and each process
         ledger: Ledger at 0;
+        /// Which rank, node, storage target, moment or call is slow, and what run time the job would save without
+        causes: Causes at 0;
         /// Operations, ranks, nodes, storage targets or files that are slower than their like
         outliers: Outliers at 2;
         /// How accesses lie on stripes and storage targets; stripes that several ranks write at once

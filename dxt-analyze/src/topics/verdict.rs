@@ -148,7 +148,7 @@ mod tests {
     use crate::findings::Severity;
 
     fn finding(code: Code, severity: Severity, cost_ns: Option<u64>) -> Finding {
-        Finding { code, severity, title: format!("{cost_ns:?}"), evidence: Vec::new(), cost_ns, hint: String::new() }
+        Finding { code, severity, title: format!("{cost_ns:?}"), evidence: Vec::new(), cost_ns, saving: None, hint: String::new() }
     }
 
     #[test]

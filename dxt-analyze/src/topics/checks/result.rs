@@ -123,7 +123,7 @@ impl Verdicts {
             title: said.title,
             evidence: crate::findings::said(said.evidence),
             cost_ns: said.cost_ns,
-            hint: said.hint,
+            saving: None, hint: said.hint,
         }));
     }
 

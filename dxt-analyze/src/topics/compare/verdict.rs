@@ -96,7 +96,7 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
         title: format!("{} got {:.2} x slower", row.group.title(), by.slower),
         evidence: said(evidence),
         cost_ns: cost,
-        hint: "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change".into(),
+        saving: None, hint: "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change".into(),
     })
 }
 
@@ -117,7 +117,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
             title: format!("more {what}{of} of {}: {before} before, {after} now", row.group.title()),
             evidence: Vec::new(),
             cost_ns: None,
-            hint: hint.into(),
+            saving: None, hint: hint.into(),
         });
     };
     if grown(row.before.calls, row.after.calls, least.growth_share, least.growth_min_calls) {
@@ -167,7 +167,7 @@ fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &
             })
             .collect(),
         cost_ns: Some(cost),
-        hint: format!("see `outliers --by {word}` of the second run"),
+        saving: None, hint: format!("see `outliers --by {word}` of the second run"),
     })
 }
 
@@ -194,7 +194,7 @@ fn new_files(result: &Comparison) -> Option<Finding> {
             .map(Evidence::from)
             .collect(),
         cost_ns: None,
-        hint: "if they are the same files under other names, compare with --files that match both".into(),
+        saving: None, hint: "if they are the same files under other names, compare with --files that match both".into(),
     })
 }
 
@@ -208,7 +208,7 @@ fn changed(result: &Comparison) -> Vec<Finding> {
     let mut out = Vec::new();
     let mut say = |found: bool, code, severity, title: String, evidence, hint: &str| {
         if found {
-            out.push(Finding { code, severity, title, evidence, cost_ns: None, hint: hint.into() });
+            out.push(Finding { code, severity, title, evidence, cost_ns: None, saving: None, hint: hint.into() });
         }
     };
     let (layouts, hints) = (&result.layouts, &result.hints);

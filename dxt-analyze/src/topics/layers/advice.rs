@@ -63,7 +63,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         evidence: said(evidence),
         cost_ns: Some(locking.time_ns),
         // One rank has nobody to write together with.
-        hint: if found.ranks.len() > 1 {
+        saving: None, hint: if found.ranks.len() > 1 {
             "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
              write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
         } else {
@@ -115,7 +115,7 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
         title: format!("{} of the time in collective calls is waiting for ranks that come late{whom}", percent(all.wait_ns, all.time_ns)),
         evidence: said(evidence),
         cost_ns: Some(cost),
-        hint: "the time is lost before the I/O: see what the late rank does between two calls (more work than the others, a \
+        saving: None, hint: "the time is lost before the I/O: see what the late rank does between two calls (more work than the others, a \
                slow node, I/O of its own) and balance that"
             .into(),
     })
@@ -148,7 +148,7 @@ fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
         ),
         evidence: said(evidence),
         cost_ns: Some(cost),
-        hint: "larger calls, fewer of them; more aggregators (cb_nodes) or a larger cb_buffer_size make fewer rounds; ranks \
+        saving: None, hint: "larger calls, fewer of them; more aggregators (cb_nodes) or a larger cb_buffer_size make fewer rounds; ranks \
                that write large contiguous parts need no exchange (romio_cb_write=disable)"
             .into(),
     })
@@ -177,7 +177,7 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
             format!("MPI-IO: {} in flight on average, {} at most, of {ranks} ranks", number(mpiio.mean), mpiio.max),
         ]),
         cost_ns: Some(waiting),
-        hint: "one rank does the work of all: more aggregators (cb_nodes), a stripe count above 1, no lock on the whole file, \
+        saving: None, hint: "one rank does the work of all: more aggregators (cb_nodes), a stripe count above 1, no lock on the whole file, \
                and no funnelling of data through one rank"
             .into(),
     })

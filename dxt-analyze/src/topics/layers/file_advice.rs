@@ -95,7 +95,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
         ),
         evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
-        hint: hint.into(),
+        saving: None, hint: hint.into(),
     })
 }
 
@@ -132,7 +132,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
             ),
             evidence: on(&file.file, evidence),
             cost_ns: Some(cost),
-            hint: format!(
+            saving: None, hint: format!(
                 "all ranks wait for the aggregators' system calls: set the hint cb_nodes={wanted} (with Open MPI's own \
                  component: the parameter io_ompio_num_aggregators)"
             ),
@@ -145,7 +145,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         title: format!("{count} aggregators write the {stripes} stripes of {}", file.file),
         evidence: on(&file.file, evidence),
         cost_ns: None,
-        hint: format!(
+        saving: None, hint: format!(
             "aggregators that share a storage target pass its locks around: set cb_nodes={stripes}, or stripe wider"
         ),
     })
@@ -185,7 +185,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
         ),
         evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
-        hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
+        saving: None, hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
     })
 }
 
@@ -217,7 +217,7 @@ fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Fin
             units::duration(cost.checked_div(file.independent.calls).unwrap_or(0))
         )]),
         cost_ns: Some(cost),
-        hint: "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE in the \
+        saving: None, hint: "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE in the \
                transfer property list): aggregators then make few large requests"
             .into(),
     })

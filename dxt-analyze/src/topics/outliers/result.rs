@@ -185,7 +185,7 @@ pub fn operation_findings(
             ),
             evidence: traits.into_iter().flatten().map(Evidence::from).chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
-            hint: "what the slow ones share points to the cause: one OST to the file system, one node or rank to its host, one \
+            saving: None, hint: "what the slow ones share points to the cause: one OST to the file system, one node or rank to its host, one \
                    moment to other jobs or a burst of one's own (`stripes`, `--by node`, `--by ost`)"
                 .into(),
         })
@@ -245,7 +245,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
                     row.about(kind),
                 )],
                 cost_ns: Some(cost),
-                hint: hint.into(),
+                saving: None, hint: hint.into(),
             });
         }
         let more = group.outliers.saturating_sub((out.len() - first) as u64);

@@ -253,5 +253,5 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             .cloned()
             .unwrap_or_else(|| "choose a stripe size that is a multiple of the request".into()),
     };
-    Finding { code, severity, title, evidence, cost_ns, hint }
+    Finding { code, severity, title, evidence, cost_ns, saving: None, hint }
 }

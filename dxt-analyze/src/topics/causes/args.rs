@@ -1,0 +1,26 @@
+//! The options of `causes`.
+
+use crate::session::{Inputs, Output};
+use std::path::PathBuf;
+
+/// `causes` on the command line.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Options
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What can be asked of it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Options {
+    /// Stripe layouts of files, for storage targets: see docs/layouts.md
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
+}

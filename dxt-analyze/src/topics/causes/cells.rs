@@ -1,0 +1,265 @@
+//! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
+//! MPI-IO or HDF5) has a cell of its own beside theirs.
+
+use super::slots::{SLOTS, Slots};
+use super::usual::{Kind, Usual, size_class};
+use crate::limits::CELLS;
+use crate::model::{FileLayout, Run, Stream};
+use crate::scan::{Analysis, Block, LEFT_OUT, NO_STREAM, Row};
+use crate::topics::layers::parts::Form;
+use rustc_hash::FxHashMap;
+use trace_format::frame::BlockHead;
+
+/// Stands for no storage target.
+pub const NO_TARGET: u32 = u32::MAX;
+/// Fractional bits of a logarithm: sums of whole numbers do not depend on their order.
+const LOG_BITS: i32 = 16;
+
+/// What calls are of, within a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// Slot of the run.
+    pub slot: u16,
+    /// Index into the process's streams.
+    pub stream: u32,
+    /// Octave of the length.
+    pub size: u8,
+    /// Storage target of the first byte, or [`NO_TARGET`].
+    pub target: u32,
+}
+
+/// Calls. Times in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// How many.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in them.
+    pub time_ns: u64,
+    /// Sum of the natural logarithms of their durations, times 2^16.
+    logs: i64,
+    /// Calls far from their like.
+    pub far_calls: u64,
+    /// Time in those.
+    pub far_ns: u64,
+    /// The longest, and when it began since the job's start.
+    pub longest_ns: u64,
+    /// See above.
+    pub longest_at: u64,
+}
+
+impl Cell {
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.logs = self.logs.saturating_add(other.logs);
+        self.far_calls += other.far_calls;
+        self.far_ns = self.far_ns.saturating_add(other.far_ns);
+        if (other.longest_ns, self.longest_at) > (self.longest_ns, other.longest_at) {
+            (self.longest_ns, self.longest_at) = (other.longest_ns, other.longest_at);
+        }
+    }
+
+    /// Calls of which only sums are known.
+    #[must_use]
+    pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64, longest_at: u64) -> Self {
+        let mean = (time_ns / calls.max(1)).max(1);
+        let logs = log(mean).saturating_mul(i64::try_from(calls).unwrap_or(i64::MAX));
+        Self { calls, bytes, time_ns, logs, far_calls: 0, far_ns: 0, longest_ns, longest_at }
+    }
+
+    /// Mean logarithm of their durations, without the longest where there are several: one call makes nothing slow.
+    #[must_use]
+    pub fn typical_log(&self) -> f64 {
+        let (logs, calls) =
+            if self.calls > 1 { (self.logs.saturating_sub(log(self.longest_ns)), self.calls - 1) } else { (self.logs, 1) };
+        logs as f64 / f64::from(1 << LOG_BITS) / calls as f64
+    }
+}
+
+/// Natural logarithm of a duration, times 2^16.
+#[inline]
+fn log(duration: u64) -> i64 {
+    ((duration.max(1) as f64).ln() * f64::from(1 << LOG_BITS)) as i64
+}
+
+/// The analysis.
+#[derive(Clone, Debug)]
+pub struct Cells<'a> {
+    slots: &'a Slots,
+    usual: &'a FxHashMap<Kind, Usual>,
+    layouts: &'a [Option<FileLayout>],
+    /// Per process: whether each stream is looked at.
+    looked_at: Vec<Vec<bool>>,
+    /// Cells that a process may have.
+    limit: usize,
+}
+
+/// Whether calls of a stream have a time that a process spends in them.
+#[must_use]
+pub fn looked_at(run: &Run, stream: &Stream) -> bool {
+    stream.chosen && !stream.overview && Form::of(run.op(stream).mode) != Form::Unfinished
+}
+
+impl<'a> Cells<'a> {
+    /// Of `run`.
+    #[must_use]
+    pub fn new(run: &Run, slots: &'a Slots, usual: &'a FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
+        let of = |process: &crate::model::Process| process.streams.iter().map(|stream| looked_at(run, stream)).collect();
+        Self {
+            slots,
+            usual,
+            layouts,
+            looked_at: run.processes.iter().map(of).collect(),
+            limit: (CELLS / run.processes.len().max(1)).max(64),
+        }
+    }
+
+    fn target(&self, stream: &Stream, row: &Row) -> u32 {
+        let layout = self.layouts.get(stream.file as usize).and_then(Option::as_ref);
+        let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0);
+        let place = layout.zip(offset).and_then(|(layout, offset)| layout.layout.locate(offset));
+        place.and_then(|place| place.target).unwrap_or(NO_TARGET)
+    }
+}
+
+/// Cells of a process. Slots are merged in twos, fours, ... if there are too many.
+#[derive(Clone, Debug, Default)]
+pub struct OfProcess {
+    /// By what they are of, in order.
+    pub cells: Vec<(Key, Cell)>,
+    /// Slots are merged by two to the power of this.
+    pub merged: u32,
+}
+
+/// What a thread keeps.
+#[derive(Debug, Default)]
+pub struct Partial {
+    done: FxHashMap<u32, OfProcess>,
+    now: Option<u32>,
+    cells: FxHashMap<Key, Cell>,
+    merged: u32,
+}
+
+impl Partial {
+    fn end_process(&mut self) {
+        let mut cells: Vec<(Key, Cell)> = self.cells.drain().collect();
+        cells.sort_unstable_by_key(|(key, _)| *key);
+        if let Some(process) = self.now.take() {
+            self.done.insert(process, OfProcess { cells, merged: self.merged });
+        }
+        self.merged = 0;
+    }
+
+    /// All of them, by process.
+    #[must_use]
+    pub fn processes(mut self) -> FxHashMap<u32, OfProcess> {
+        self.end_process();
+        self.done
+    }
+
+    /// Makes room: fewer slots, then no targets, then no sizes.
+    fn coarser(&mut self, limit: usize) {
+        while self.cells.len() > limit && self.merged < SLOTS.ilog2() + 2 {
+            self.merged += 1;
+            let (merged, whole) = (self.merged, SLOTS.ilog2());
+            let mut fewer: FxHashMap<Key, Cell> = FxHashMap::default();
+            for (key, cell) in self.cells.drain() {
+                fewer.entry(coarse(key, merged, whole)).or_default().add(&cell);
+            }
+            self.cells = fewer;
+        }
+    }
+}
+
+/// What a cell is part of when slots are merged by two to the power of `merged`; beyond `whole`, targets and sizes go too.
+#[inline]
+#[must_use]
+pub fn coarse(key: Key, merged: u32, whole: u32) -> Key {
+    if merged == 0 {
+        return key;
+    }
+    let slot = if merged >= whole { 0 } else { key.slot >> merged << merged };
+    let target = if merged > whole { NO_TARGET } else { key.target };
+    let size = if merged > whole + 1 { key.size.min(1) } else { key.size };
+    Key { slot, target, size, ..key }
+}
+
+impl Analysis for Cells<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+        true
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        if partial.now != Some(block.number) {
+            partial.end_process();
+            partial.now = Some(block.number);
+        }
+        let (Some(looked_at), shift) = (self.looked_at.get(block.number as usize), block.process.shift_ns) else { return };
+        let whole = SLOTS.ilog2();
+        let mut far = (None, u64::MAX);
+        let mut last: Option<(Key, Cell)> = None;
+        for row in block.rows() {
+            if row.stream == NO_STREAM || row.stream == LEFT_OUT || !looked_at.get(row.stream as usize).is_some_and(|&is| is) {
+                continue;
+            }
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let at = row.start.saturating_add(shift);
+            let kind = Kind::of(stream, row.length);
+            if far.0 != Some(kind) {
+                far = (Some(kind), self.usual.get(&kind).map_or(u64::MAX, |usual| usual.far_ns));
+            }
+            let key = Key {
+                slot: u16::try_from(self.slots.of(at)).unwrap_or(u16::MAX),
+                stream: row.stream,
+                size: size_class(row.length),
+                target: self.target(stream, &row),
+            };
+            let duration = row.duration_ns();
+            let is_far = duration >= far.1;
+            let call = Cell {
+                calls: 1,
+                bytes: row.length,
+                time_ns: duration,
+                logs: log(duration),
+                far_calls: u64::from(is_far),
+                far_ns: if is_far { duration } else { 0 },
+                longest_ns: duration,
+                longest_at: at,
+            };
+            match &mut last {
+                Some((of, cell)) if *of == key => cell.add(&call),
+                _ => {
+                    if let Some((key, cell)) = last.replace((key, call)) {
+                        partial.cells.entry(coarse(key, partial.merged, whole)).or_default().add(&cell);
+                    }
+                }
+            }
+        }
+        if let Some((key, cell)) = last {
+            partial.cells.entry(coarse(key, partial.merged, whole)).or_default().add(&cell);
+        }
+        if partial.cells.len() > self.limit {
+            partial.coarser(self.limit);
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, mut other: Partial) {
+        into.end_process();
+        other.end_process();
+        into.done.extend(other.done);
+    }
+}

@@ -1,0 +1,34 @@
+//! The codes of the findings of this topic, and what `explain` says of each. Slow units have the codes of `outliers`, which asks the same.
+
+use crate::findings::codes;
+
+codes! {
+    SLOW_MOMENT = "DXT-V001",
+        "For a while the calls of most ranks are slower than at other times.",
+        "The run is divided into slots, and at the ends of phases. In a slot each rank counts by the mean logarithm of its calls' times over that of their \
+         like (same operation, size and file); the slot by the median of its ranks; slots are compared by a modified z-score, false_discovery_rate \
+         shared out over them, at least min_slowdown times slower.",
+        "Something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program.",
+        "ours";
+    STALL = "DXT-V002",
+        "One call, or two or three, took so long that the job waited.",
+        "A call is far from its like from 8 times their median and from 4.5 spreads of the fast half of them on. Up to three calls that make half of what \
+         such calls cost are told one by one.",
+        "One stalled call is an event, not a property of its rank: see whether it comes again. A failover or an eviction of a storage server takes tens of seconds.",
+        "ours";
+    LONG_TAIL = "DXT-V003",
+        "A few calls of a kind take far longer than the rest, on no particular rank, node or target.",
+        "As DXT-V002, if many calls share it.",
+        "Fewer, larger and collective calls meet it less often; where each rank waits for all others, the slowest of all calls decides.",
+        "ours";
+    UNCOVERED = "DXT-V004",
+        "One kind of calls takes much of the time in I/O, and nothing explains why.",
+        "At least uncovered_share of all time in calls.",
+        "Compare with what the file system can do, and with another run (`compare`).",
+        "ours";
+    UNEVEN = "DXT-V005",
+        "Some ranks do far more I/O than others, and the others wait.",
+        "By phases between points where ranks meet: time of the rank with most against an even share of the bytes over all ranks that take part in the job.",
+        "Share the bytes out evenly, by collective MPI-IO or by another decomposition.",
+        "ours";
+}

@@ -1,0 +1,232 @@
+//! All cells of a run, ready to be compared: what each is of, and how its calls differ from their like.
+
+use super::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
+use super::slots::{SLOTS, Slots};
+use super::usual::{Kind, Usual};
+use crate::model::{Run, Stream, Within};
+use crate::topics::layers::parts::Form;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use trace_format::op::{Layer, OpClass};
+
+/// Processes from which on calls on a file are compared among themselves rather than with those on other files.
+const SHARED_BY: usize = 3;
+
+/// What calls do, as far as they are judged together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Opens.
+    Open,
+    /// Other metadata calls: close, stat, seek, ...
+    Metadata,
+    /// Syncs and flushes.
+    Sync,
+    /// Locks.
+    Lock,
+}
+
+/// All of them.
+pub const CLASSES: [Class; 6] =
+    [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock];
+
+impl Class {
+    /// Of an operation's class.
+    #[must_use]
+    pub fn of(class: Option<OpClass>) -> Self {
+        match class {
+            Some(OpClass::Read) => Self::Read,
+            Some(OpClass::Write) => Self::Write,
+            Some(OpClass::Open) => Self::Open,
+            Some(OpClass::Sync) => Self::Sync,
+            Some(OpClass::Lock | OpClass::Unlock) => Self::Lock,
+            _ => Self::Metadata,
+        }
+    }
+
+    /// In the plural.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+            Self::Open => "opens",
+            Self::Metadata => "metadata calls",
+            Self::Sync => "syncs",
+            Self::Lock => "file locks",
+        }
+    }
+}
+
+/// A cell and what it is of.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Index into [`Run::processes`].
+    pub process: u32,
+    /// Slot of the run.
+    pub slot: u16,
+    /// Index into the process's streams.
+    pub stream: u32,
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// Octave of the length.
+    pub size: u8,
+    /// Storage target or [`NO_TARGET`].
+    pub target: u32,
+    /// What its calls do.
+    pub class: Class,
+    /// Whether they reach the system: calls of POSIX and C streams, and of libraries whose inner calls are not on record.
+    pub leaf: bool,
+    /// Made inside MPI-IO or HDF5.
+    pub inside: bool,
+    /// Calls in which ranks meet.
+    pub collective: bool,
+    /// The calls.
+    pub cell: Cell,
+    /// What is usual for each of them, ns.
+    pub usual_ns: f64,
+    /// How far the logarithm of their time is above that of their like, without the longest call where there are several.
+    pub above: f64,
+    /// Their time that nothing explains yet, ns.
+    pub left_ns: f64,
+}
+
+/// The cells of a run.
+#[derive(Debug)]
+pub struct Grid<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its slots.
+    pub slots: Slots,
+    /// The cells, by process.
+    pub entries: Vec<Entry>,
+    /// Spread of the logarithm of single durations, mean over calls.
+    pub spread: f64,
+}
+
+/// Weighted quantile of values in any order; `None` of nothing.
+#[must_use]
+pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let all: f64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut sum = 0.0;
+    let found = values.iter().find(|(_, weight)| {
+        sum += weight;
+        sum >= all * share
+    });
+    found.or(values.last()).map(|(value, _)| *value)
+}
+
+/// What is compared with each other.
+type Group = (Kind, u32);
+
+impl<'a> Grid<'a> {
+    /// Of what was read, and of calls that have only counters.
+    #[must_use]
+    pub fn new(
+        run: &'a Run,
+        slots: Slots,
+        usual: &FxHashMap<Kind, Usual>,
+        mut read: FxHashMap<u32, OfProcess>,
+    ) -> Self {
+        let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
+        let shared = shared_files(run);
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
+        for (number, process) in (0_u32..).zip(&run.processes) {
+            let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
+            let of_segments = read.remove(&number).map(|of| of.cells).unwrap_or_default();
+            let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
+            let counted = process.missing.iter().filter_map(|missing| {
+                let stream = process.stream_index(missing.stream)?;
+                let c = &missing.counters;
+                let at = process.shift_ns.saturating_add(c.first_start);
+                let key = Key {
+                    slot: u16::try_from(slots.of(at)).unwrap_or(u16::MAX),
+                    stream: u32::try_from(stream).ok()?,
+                    size: super::usual::size_class(c.bytes / c.segments.max(1)),
+                    target: NO_TARGET,
+                };
+                let is = c.segments > 0 && process.streams.get(stream).is_some_and(|stream| looked_at(run, stream));
+                is.then_some((key, Cell::counted(c.segments, c.bytes, c.duration, c.max_duration, at)))
+            });
+            for (key, cell) in of_segments.into_iter().chain(counted) {
+                cells.entry(coarse(key, merged, SLOTS.ilog2())).or_default().add(&cell);
+            }
+            let mut cells: Vec<(Key, Cell)> = cells.into_iter().collect();
+            cells.sort_unstable_by_key(|(key, _)| *key);
+            for (key, cell) in cells {
+                let Some(stream) = process.streams.get(key.stream as usize) else { continue };
+                let op = run.op(stream);
+                let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
+                let collective = Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio);
+                let kind = Kind { op: stream.op, nested: stream.nested, size: key.size };
+                let file = if shared.contains(&stream.file) { stream.file } else { u32::MAX };
+                groups.push((kind, file));
+                entries.push(Entry {
+                    process: number,
+                    slot: key.slot,
+                    stream: key.stream,
+                    file: stream.file,
+                    size: key.size,
+                    target: key.target,
+                    class: Class::of(op.class),
+                    leaf: !library || (!has_inside && !collective),
+                    inside: stream.within() > Within::Nothing,
+                    collective,
+                    usual_ns: usual.get(&kind).map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
+                    above: cell.typical_log(),
+                    left_ns: cell.time_ns as f64,
+                    cell,
+                });
+            }
+        }
+        let mut grid = Self { run, slots, entries, spread: spread(usual) };
+        grid.set_above(&groups);
+        grid
+    }
+
+    /// Subtracts what is usual for the like of each cell.
+    fn set_above(&mut self, groups: &[Group]) {
+        let mut of: FxHashMap<Group, Vec<(f64, f64)>> = FxHashMap::default();
+        for (entry, group) in self.entries.iter().zip(groups) {
+            of.entry(*group).or_default().push((entry.above, entry.cell.calls as f64));
+        }
+        let usual: FxHashMap<Group, f64> =
+            of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
+        for (entry, group) in self.entries.iter_mut().zip(groups) {
+            entry.above -= usual.get(group).copied().unwrap_or_default();
+        }
+    }
+
+    /// The stream of an entry.
+    #[must_use]
+    pub fn stream(&self, entry: &Entry) -> Option<&'a Stream> {
+        self.run.processes.get(entry.process as usize)?.streams.get(entry.stream as usize)
+    }
+
+    /// Phase of an entry.
+    #[must_use]
+    pub fn phase(&self, entry: &Entry) -> usize {
+        self.slots.phase(usize::from(entry.slot))
+    }
+}
+
+/// Files that several processes have data or other calls on.
+fn shared_files(run: &Run) -> FxHashSet<u32> {
+    let mut count: FxHashMap<u32, usize> = FxHashMap::default();
+    for process in &run.processes {
+        let files: FxHashSet<u32> = process.streams.iter().map(|stream| stream.file).collect();
+        files.into_iter().for_each(|file| *count.entry(file).or_default() += 1);
+    }
+    count.into_iter().filter(|(_, count)| *count >= SHARED_BY).map(|(file, _)| file).collect()
+}
+
+fn spread(usual: &FxHashMap<Kind, Usual>) -> f64 {
+    let mut all: Vec<(f64, f64)> = usual.values().map(|usual| (usual.spread, 1.0)).collect();
+    weighted_quantile(&mut all, 0.5).unwrap_or(0.5)
+}

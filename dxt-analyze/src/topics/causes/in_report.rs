@@ -1,0 +1,57 @@
+//! Causes in a report: what is slow, for the verdict. They have no section of their own: they are its first screen.
+
+use super::cells::{self, Cells};
+use super::phases::Phases;
+use super::usual::Durations;
+use super::view::{CausesReport, First, Frame};
+use crate::findings::Finding;
+use crate::scan::Analysis;
+use crate::topics::report::{Found, Job, Reported, Section, Sums};
+use anyhow::Result;
+
+/// See [`Reported`].
+pub(crate) struct InReport<'a> {
+    job: &'a Job<'a>,
+    first: First<Phases, Durations>,
+}
+
+impl<'a> Reported<'a> for InReport<'a> {
+    type First = First<Phases, Durations>;
+    type Read = Frame;
+    type Second<'b>
+        = Cells<'b>
+    where
+        Self: 'b;
+    type More = cells::Partial;
+    type Found = CausesReport<'a>;
+
+    fn new(job: &'a Job<'a>) -> Self {
+        Self { job, first: First { phases: Phases::new(job.run), durations: Durations } }
+    }
+
+    fn first(&self) -> &Self::First {
+        &self.first
+    }
+
+    fn read(&self, partial: <Self::First as Analysis>::Partial, _sums: &Sums) -> Result<Frame> {
+        Ok(Frame::of(self.job.run, partial.phases, &partial.durations))
+    }
+
+    fn second<'b>(&'b self, read: &'b Frame, _sums: &'b Sums) -> Option<Cells<'b>> {
+        Some(Cells::new(self.job.run, &read.slots, &read.usual, &self.job.certain))
+    }
+
+    fn found(self, read: Frame, more: Option<cells::Partial>, sums: &Sums) -> CausesReport<'a> {
+        CausesReport::of(self.job.run, read, more.unwrap_or_default(), &sums.lost)
+    }
+}
+
+impl Found for CausesReport<'_> {
+    fn sections(&self) -> Vec<Section> {
+        Vec::new()
+    }
+
+    fn findings(&self) -> Vec<&Finding> {
+        self.findings.iter().collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! What ranks, nodes, storage targets and moments differ by from their like. A rank counts by the median over the moments in which it had
+//! calls; a node by the median of its ranks; a target, and a moment, by the median of the ranks that had calls there: so a
+//! slow rank makes no node, target or moment slow, and one long call nothing.
+
+use super::cells::NO_TARGET;
+use super::grid::{Class, Entry, Grid, weighted_quantile};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Something that can be slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Storage target.
+    Target(u32),
+    /// Index into [`crate::model::Run::nodes`].
+    Node(u32),
+    /// Index into [`crate::model::Run::processes`].
+    Process(u32),
+    /// Slots from one up to the other.
+    Moment(u16, u16),
+}
+
+impl Unit {
+    /// Whether it has a cell.
+    #[must_use]
+    pub fn has(self, grid: &Grid<'_>, entry: &Entry) -> bool {
+        match self {
+            Self::Target(target) => entry.target == target,
+            Self::Node(node) => grid.run.processes.get(entry.process as usize).is_some_and(|of| of.node == node),
+            Self::Process(process) => entry.process == process,
+            Self::Moment(from, until) => (from..=until).contains(&entry.slot),
+        }
+    }
+}
+
+/// A member of a group of units of one sort.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    /// Which.
+    pub unit: Unit,
+    /// How far the logarithm of its calls' times is above that of their like.
+    pub above: f64,
+    /// Its error by chance.
+    pub error: f64,
+    /// Its calls.
+    pub calls: u64,
+}
+
+/// Fewest calls that a member is judged by.
+const FEWEST_CALLS: u64 = 3;
+
+/// A weighted mean that grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64, weight: f64) {
+        self.sum += value * weight;
+        self.weight += weight;
+    }
+
+    fn get(self) -> f64 {
+        self.sum / self.weight.max(1.0)
+    }
+}
+
+/// Median of the means of several, weighted as told.
+fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f64) -> Option<f64> {
+    let mut values: Vec<(f64, f64)> = means.map(|mean| (mean.get(), weight(mean))).collect();
+    weighted_quantile(&mut values, 0.5)
+}
+
+/// The members of each sort, by what the calls of one class tell.
+#[must_use]
+pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
+    let mut by_moment: BTreeMap<(u32, u16), Mean> = BTreeMap::new();
+    let mut by_target: BTreeMap<(u32, u32), Mean> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        let weight = entry.cell.calls as f64;
+        by_moment.entry((entry.process, entry.slot)).or_default().add(entry.above, weight);
+        if entry.target != NO_TARGET {
+            by_target.entry((entry.target, entry.process)).or_default().add(entry.above, weight);
+        }
+    }
+    let mut of_process: BTreeMap<u32, Vec<Mean>> = BTreeMap::new();
+    let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
+    for ((process, slot), mean) in &by_moment {
+        of_process.entry(*process).or_default().push(*mean);
+        of_slot.entry(*slot).or_default().push(*mean);
+    }
+    let mut of_target: BTreeMap<u32, Vec<Mean>> = BTreeMap::new();
+    for ((target, _), mean) in &by_target {
+        of_target.entry(*target).or_default().push(*mean);
+    }
+    let calls = |means: &[Mean]| means.iter().map(|mean| mean.weight).sum::<f64>() as u64;
+    let error = |calls: u64| 1.25 * grid.spread / (calls.max(1) as f64).sqrt();
+    let member = |unit, means: &[Mean], weight: &dyn Fn(&Mean) -> f64| {
+        let calls = calls(means);
+        Some(Member { unit, above: middle(means.iter(), weight)?, error: error(calls), calls })
+    };
+    let by_calls = |mean: &Mean| mean.weight;
+    let each_once = |_: &Mean| 1.0;
+    let processes: Vec<Member> =
+        of_process.iter().filter_map(|(&process, means)| member(Unit::Process(process), means, &by_calls)).collect();
+    let targets = of_target.iter().filter_map(|(&target, means)| member(Unit::Target(target), means, &each_once));
+    let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));
+    let nodes = nodes(grid, &processes);
+    let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>()];
+    let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= FEWEST_CALLS).collect();
+    sorts.into_iter().map(enough).collect()
+}
+
+/// Nodes with several ranks: of one rank nothing tells its node from it.
+fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
+    let mut of: FxHashMap<u32, Vec<&Member>> = FxHashMap::default();
+    for member in processes {
+        let Unit::Process(process) = member.unit else { continue };
+        if let Some(process) = grid.run.processes.get(process as usize) {
+            of.entry(process.node).or_default().push(member);
+        }
+    }
+    let mut out: Vec<Member> = of
+        .into_iter()
+        .filter_map(|(node, members)| {
+            let mut values: Vec<(f64, f64)> = members.iter().map(|member| (member.above, 1.0)).collect();
+            let squares: f64 = members.iter().map(|member| member.error.powi(2)).sum();
+            let calls = members.iter().map(|member| member.calls).sum();
+            let error = squares.sqrt() / members.len() as f64;
+            Some(Member { unit: Unit::Node(node), above: lower_median(&mut values)?, error, calls })
+        })
+        .collect();
+    out.sort_by_key(|member| member.unit);
+    // Where every node has one rank, nodes are ranks.
+    if out.len() == processes.len() { Vec::new() } else { out }
+}
+
+/// The lower of the two middle values: a node of two ranks is slow only if both are.
+fn lower_median(values: &mut [(f64, f64)]) -> Option<f64> {
+    weighted_quantile(values, 0.5)
+}

@@ -1,0 +1,31 @@
+//! Causes: which rank, node, storage target, moment or kind of call is slower than its like, and what the job's run time would be without.
+//! Everything is judged together, on the logarithm of durations, so that one slow thing is not taken for another.
+//!
+//! * [`phases`]: first reading: where ranks meet, and when no process does I/O; [`slots`]: the run divided there.
+//! * [`usual`]: first reading: how long calls of a kind and size usually take.
+//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare.
+//! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance.
+//! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
+//! * [`replay`]: what the job's run time would be with some calls shortened.
+//! * [`result`], [`view`]: findings, and how they look.
+
+pub mod args;
+pub mod cells;
+pub mod codes;
+pub mod grid;
+mod in_report;
+pub mod members;
+pub mod odd;
+pub mod phases;
+pub mod replay;
+pub mod result;
+pub mod slots;
+pub mod slow;
+pub mod tails;
+pub mod usual;
+pub mod view;
+
+pub use args::{Args, Options};
+pub use codes::CODES;
+pub(crate) use in_report::InReport;
+pub use view::causes as verb;

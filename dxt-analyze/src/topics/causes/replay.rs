@@ -1,0 +1,62 @@
+//! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
+
+use super::grid::Grid;
+use rustc_hash::FxHashMap;
+
+/// Time that each process works in each phase, ns.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// By phase: process and time.
+    phases: Vec<FxHashMap<u32, f64>>,
+    /// Phase of each slot.
+    of_slot: Vec<u32>,
+}
+
+/// Calls shortened: entry of the grid, and by how much, ns.
+pub type Shortened = Vec<(u32, f64)>;
+
+impl Work {
+    /// By phases, or as if ranks met at the end of each slot.
+    #[must_use]
+    pub fn of(grid: &Grid<'_>, by_slot: bool) -> Self {
+        let slots = 0..grid.slots.len();
+        let of_slot: Vec<u32> =
+            slots.map(|slot| u32::try_from(if by_slot { slot } else { grid.slots.phase(slot) }).unwrap_or(0)).collect();
+        let count = of_slot.last().map_or(0, |last| *last as usize + 1);
+        let mut work = Self { phases: vec![FxHashMap::default(); count], of_slot };
+        for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+            let phase = work.phase(entry.slot);
+            if let Some(phase) = work.phases.get_mut(phase) {
+                *phase.entry(entry.process).or_default() += entry.left_ns;
+            }
+        }
+        work
+    }
+
+    fn phase(&self, slot: u16) -> usize {
+        self.of_slot.get(usize::from(slot)).map_or(0, |phase| *phase as usize)
+    }
+
+    /// What the job saves, ns.
+    #[must_use]
+    pub fn saved(&self, grid: &Grid<'_>, shortened: &[(u32, f64)]) -> f64 {
+        let mut by: FxHashMap<usize, FxHashMap<u32, f64>> = FxHashMap::default();
+        for &(index, ns) in shortened {
+            let Some(entry) = grid.entries.get(index as usize).filter(|entry| entry.leaf) else { continue };
+            *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += ns;
+        }
+        let mut phases: Vec<usize> = by.keys().copied().collect();
+        phases.sort_unstable();
+        let mut saved = 0.0;
+        for phase in phases {
+            let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
+            let longest = |ns: &dyn Fn(u32, f64) -> f64| {
+                work.iter().map(|(&process, &time)| ns(process, time)).fold(0.0, f64::max)
+            };
+            let before = longest(&|_, time| time);
+            let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
+            saved += before - after;
+        }
+        saved
+    }
+}

@@ -1,0 +1,238 @@
+//! Slow units and single calls as findings, with what they cost the job.
+
+use super::grid::{Class, Entry, Grid};
+use super::members::Unit;
+use super::odd::Odd;
+use super::replay::{Shortened, Work};
+use super::slow::{Slow, slow_units};
+use super::tails::{Tail, tails};
+use crate::findings::{About, Code, Evidence, Explains, Finding, Saving, Severity};
+use crate::model::Run;
+use crate::shared::ratio::share;
+use crate::text::units as show;
+use std::cmp::Reverse;
+
+/// A finding and the calls that it explains.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// What is said.
+    pub finding: Finding,
+    /// By how much which calls would be shorter.
+    pub shortened: Shortened,
+}
+
+/// What the job would save if calls were shortened.
+#[must_use]
+pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)]) -> Saving {
+    let (low, high) = (phases.saved(grid, shortened), slots.saved(grid, shortened));
+    let (low, high) = (low as u64, high.max(low) as u64);
+    let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    let all = grid.entries.iter().filter(|entry| entry.leaf).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.time_ns));
+    // Where ranks are known to have met, there is no doubt.
+    let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
+    Saving {
+        saves_ns: low,
+        saves_low_ns: range.then_some(low),
+        saves_high_ns: range.then_some(high),
+        explains: Explains { time_ns: time as u64, millionths: (share(time as u64, all) * 1e6).round() as u64 },
+    }
+}
+
+/// What is slow in `grid`, the most costly first.
+#[must_use]
+pub fn claims(mut grid: Grid<'_>) -> (Grid<'_>, Vec<Claim>) {
+    let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
+    let slow = slow_units(&mut grid);
+    let mut out: Vec<Claim> = slow.iter().map(|slow| of_unit(&grid, slow)).collect();
+    for tail in tails(&grid) {
+        out.extend(of_tail(&grid, &tail));
+    }
+    for entry in &mut grid.entries {
+        entry.left_ns = entry.cell.time_ns as f64;
+    }
+    let run_ns = super::phases::length(grid.run);
+    for claim in &mut out {
+        let saving = saving(&grid, &phases, &slots, &claim.shortened);
+        claim.finding.cost_ns = Some(saving.explains.time_ns);
+        claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds);
+        claim.finding.saving = Some(saving);
+    }
+    out.sort_by_key(|claim| (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.title.clone()));
+    (grid, out)
+}
+
+/// What a unit is called, what its like are, and what it is in a form for programs.
+fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'static str, About) {
+    match unit {
+        Unit::Target(ost) => (format!("OST {ost}"), "other OSTs", About { ost: Some(ost), ..About::default() }),
+        Unit::Node(node) => {
+            let name = run.nodes.get(node as usize).cloned().unwrap_or_default();
+            let ranks = run.processes.iter().filter(|process| process.node == node).count() as u64;
+            (
+                format!("node {name} ({})", show::processes(ranks)),
+                "other nodes",
+                About { node: Some(name), ..About::default() },
+            )
+        }
+        Unit::Process(number) => {
+            let process = run.processes.get(number as usize);
+            let rank = process.map(|process| process.rank).filter(|&rank| rank >= 0);
+            let node = process.map(|process| run.node(process).to_owned());
+            let others = if rank.is_some() { "other ranks" } else { "other processes" };
+            (run.process_name(number), others, About { rank, node, ..About::default() })
+        }
+        Unit::Moment(from, until) => {
+            let from = slots.begin(usize::from(from)).unwrap_or_default();
+            let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| super::phases::length(run));
+            let name = format!("from {} to {}", show::moment(from), show::moment(until));
+            (name, "at other times", About { span_ns: Some((from, until)), ..About::default() })
+        }
+    }
+}
+
+fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
+    let run = grid.run;
+    let (name, others, mut about) = named(run, &grid.slots, slow.unit);
+    let mut by = slow.by.clone();
+    by.sort_by_key(|(class, odd, ..)| (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64)));
+    let times = |odd: &Odd| format!("{:.1}", odd.above.exp());
+    let listed: Vec<String> = by.iter().map(|(class, odd, ..)| format!("{} {} times", class.plural(), times(odd))).collect();
+    let first = listed.first().cloned().unwrap_or_default();
+    let (code, title, hint) = match slow.unit {
+        Unit::Moment(..) => (
+            Code::SLOW_MOMENT,
+            format!("{name} the {first} as long as {others}, on most ranks"),
+            "something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program",
+        ),
+        Unit::Process(_) => (
+            Code::SLOW_RANK,
+            format!("{name} is slow: its {first} as long as {others}'"),
+            "what it does differently (offsets, files), or what its host does beside it: swap hosts, and see whether rank or host stays slow",
+        ),
+        Unit::Node(_) => (
+            Code::SLOW_NODE,
+            format!("{name} is slow: its {first} as long as {others}'"),
+            "have the node checked (network link, file system client, what else runs there), or leave it out of the next job",
+        ),
+        Unit::Target(_) => (
+            Code::SLOW_TARGET,
+            format!("{name} is slow: {first} as long as {others}"),
+            "report the target to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`",
+        ),
+    };
+    let title = take(&title);
+    let mut evidence = Vec::new();
+    for (class, odd, among, calls) in &by {
+        let words = format!(
+            "{}: {} times as long as the like, {}, modified z-score {:.1}, p = {:.0e}, {} compared",
+            class.plural(),
+            times(odd),
+            show::counted(*calls, "call"),
+            odd.score,
+            odd.p,
+            among
+        );
+        about.calls = Some(about.calls.unwrap_or(0) + calls);
+        evidence.push(words);
+    }
+    let mut evidence: Vec<Evidence> = evidence.into_iter().map(Evidence::from).collect();
+    if let Some(first) = evidence.first_mut() {
+        *first = Evidence::of(first.words().to_owned(), about);
+    }
+    evidence.extend(files(grid, &slow.shortened));
+    Claim { finding: finding(code, title, evidence, hint), shortened: slow.shortened.clone() }
+}
+
+/// `writes 4.0 times as long` becomes `writes take 4.0 times as long`.
+fn take(title: &str) -> String {
+    let mut out = title.to_owned();
+    for class in super::grid::CLASSES {
+        let words = class.plural();
+        if let Some(at) = out.find(words) {
+            out.insert_str(at + words.len(), " take");
+            break;
+        }
+    }
+    out
+}
+
+fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {
+    let of = |index: &u32| grid.entries.get(*index as usize).is_some_and(|entry| entry.class == class);
+    slow.shortened.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
+}
+
+/// The file that most of it is on, in words.
+fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
+    let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+    for (index, ns) in shortened {
+        if let Some(entry) = grid.entries.get(*index as usize) {
+            *by.entry(entry.file).or_default() += ns;
+        }
+    }
+    let all: f64 = by.values().sum();
+    let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let name = grid.run.files.get(*file as usize)?.name.clone();
+    let words = format!("{:.0} % of it on {name}; {} in all", ns * 100.0 / all.max(1.0), show::counted(by.len() as u64, "file"));
+    Some(words.into())
+}
+
+fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
+    let entry = |index: u32| grid.entries.get(index as usize);
+    if tail.stalls.is_empty() {
+        let Some(longest) = entry(tail.longest) else { return Vec::new() };
+        let title = format!(
+            "{} of {} {} take far longer than their like, on no particular rank or target: {} more than usual, the longest {}",
+            show::count(tail.far),
+            show::count(tail.calls),
+            tail.class.plural(),
+            show::duration(tail.extra_ns as u64),
+            show::duration(longest.cell.longest_ns)
+        );
+        let hint = "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often";
+        let evidence = vec![call(grid, longest)].into_iter().chain(files(grid, &tail.shortened)).collect();
+        return vec![Claim { finding: finding(Code::LONG_TAIL, title, evidence, hint), shortened: tail.shortened.clone() }];
+    }
+    let stall = |index: u32| {
+        let entry = entry(index)?;
+        let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
+        let process = grid.run.process_name(entry.process);
+        let title = format!(
+            "one of the {} of {process} took {}, {} after the job's start; its like take {}",
+            tail.class.plural(),
+            show::duration(entry.cell.longest_ns),
+            show::moment(entry.cell.longest_at),
+            show::duration(entry.usual_ns as u64)
+        );
+        let hint = "one stalled call is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
+                    takes tens of seconds)";
+        Some(Claim { finding: finding(Code::STALL, title, vec![call(grid, entry)], hint), shortened: vec![(index, less)] })
+    };
+    tail.stalls.iter().filter_map(|index| stall(*index)).collect()
+}
+
+/// The longest call of an entry.
+fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
+    let run = grid.run;
+    let file = run.files.get(entry.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+    let process = run.processes.get(entry.process as usize);
+    let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
+    let words = format!(
+        "{op} of {} on {file}: {} at {}",
+        run.process_name(entry.process),
+        show::duration(entry.cell.longest_ns),
+        show::moment(entry.cell.longest_at)
+    );
+    let about = About {
+        rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
+        node: process.map(|process| run.node(process).to_owned()),
+        file: Some(file),
+        span_ns: Some((entry.cell.longest_at, entry.cell.longest_at.saturating_add(entry.cell.longest_ns))),
+        time_ns: Some(entry.cell.longest_ns),
+        ..About::default()
+    };
+    Evidence::of(words, about)
+}
+
+fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
+    Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() }
+}

@@ -1,0 +1,95 @@
+//! The run divided into slots of time, and slots grouped into phases: between two ends of phases no process waits for another.
+
+/// Most slots. Replay and the comparison of moments are as fine as these.
+pub const SLOTS: usize = 512;
+/// Slots that a run is divided into at least, as far as phases are not finer.
+const FEWEST: usize = 64;
+
+/// The run divided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// Where each slot begins, ns since the job's start; the first is 0.
+    begins: Vec<u64>,
+    /// Number of the phase of each slot.
+    phases: Vec<u32>,
+    /// Whether ends of phases are points where all ranks met, rather than times without I/O.
+    pub ranks_met: bool,
+}
+
+impl Slots {
+    /// A run of `length` ns, divided at `ends` of phases, ns.
+    #[must_use]
+    pub fn new(length: u64, mut ends: Vec<u64>, ranks_met: bool) -> Self {
+        ends.retain(|&at| at > 0 && at < length);
+        ends.sort_unstable();
+        ends.dedup();
+        let every = ends.len().div_ceil(SLOTS / 2 - 1).max(1);
+        let ends: Vec<u64> = ends.into_iter().skip(every - 1).step_by(every).collect();
+        let width = (length / FEWEST as u64).max(1);
+        let (mut begins, mut phases) = (Vec::new(), Vec::new());
+        let bounds: Vec<u64> = std::iter::once(0).chain(ends).chain([length.max(1)]).collect();
+        for (phase, bound) in (0_u32..).zip(bounds.windows(2)) {
+            let (from, until) = (bound[0], bound[1]);
+            let parts = ((until - from) / width).max(1);
+            for part in 0..parts {
+                begins.push(from + (until - from) / parts * part);
+                phases.push(phase);
+            }
+        }
+        Self { begins, phases, ranks_met }
+    }
+
+    /// Slot of a moment, ns since the job's start.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, at: u64) -> usize {
+        self.begins.partition_point(|&begin| begin <= at).saturating_sub(1)
+    }
+
+    /// Phase of a slot.
+    #[inline]
+    #[must_use]
+    pub fn phase(&self, slot: usize) -> usize {
+        self.phases.get(slot).map_or(0, |&phase| phase as usize)
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.begins.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.begins.is_empty()
+    }
+
+    /// How many phases.
+    #[must_use]
+    pub fn phases(&self) -> usize {
+        self.phases.last().map_or(0, |&last| last as usize + 1)
+    }
+
+    /// Beginning of a slot, or of what is behind the last one, ns.
+    #[must_use]
+    pub fn begin(&self, slot: usize) -> Option<u64> {
+        self.begins.get(slot).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_moment_has_a_slot_and_phases_end_where_they_should() {
+        let slots = Slots::new(1000, vec![100, 500, 0, 2000], true);
+        assert_eq!(slots.phases(), 3);
+        assert_eq!((slots.phase(slots.of(99)), slots.phase(slots.of(100)), slots.phase(slots.of(5000))), (0, 1, 2));
+        assert!(slots.len() <= FEWEST + 3 && slots.len() > FEWEST / 2);
+        let many = Slots::new(1 << 40, (0..100_000).map(|k| k << 20).collect(), false);
+        assert!(many.len() <= SLOTS, "{}", many.len());
+        assert_eq!(Slots::new(0, vec![], false).of(7), 0);
+    }
+}

@@ -1,0 +1,60 @@
+//! Single calls that are far from their like, where no unit explains them: one that stalled, or a tail of many.
+
+use super::grid::{CLASSES, Class, Grid};
+use super::replay::Shortened;
+
+/// Up to so many calls that make most of what is lost to long ones are told one by one.
+const FEW: usize = 3;
+/// Share of it that they make.
+const MOST: f64 = 0.5;
+/// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
+const EXPLAINED: f64 = 0.3;
+
+/// Calls of a class far from their like.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    /// What they do.
+    pub class: Class,
+    /// How many, of how many.
+    pub far: u64,
+    /// See above.
+    pub calls: u64,
+    /// Time in them beyond what is usual, ns, summed over processes.
+    pub extra_ns: f64,
+    /// Entries of the grid with the longest, if few calls make most of it.
+    pub stalls: Vec<u32>,
+    /// Entry with the longest.
+    pub longest: u32,
+    /// What they would save if they took what their like take.
+    pub shortened: Shortened,
+}
+
+/// By class.
+#[must_use]
+pub fn tails(grid: &Grid<'_>) -> Vec<Tail> {
+    CLASSES.into_iter().filter_map(|class| tail(grid, class)).collect()
+}
+
+fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
+    let (mut calls, mut far, mut extra) = (0, 0, 0.0);
+    let mut shortened = Vec::new();
+    let mut longest: Vec<(u64, u32)> = Vec::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
+        calls += entry.cell.calls;
+        let unexplained = entry.left_ns >= entry.cell.time_ns as f64 * (1.0 - EXPLAINED);
+        if entry.cell.far_calls == 0 || !unexplained {
+            continue;
+        }
+        let more = (entry.cell.far_ns as f64 - entry.cell.far_calls as f64 * entry.usual_ns).clamp(0.0, entry.left_ns);
+        far += entry.cell.far_calls;
+        extra += more;
+        shortened.push((index, more));
+        longest.push((entry.cell.longest_ns, index));
+    }
+    longest.sort_unstable_by(|a, b| b.cmp(a));
+    let first = longest.first()?.1;
+    let few = longest.iter().take(FEW);
+    let in_few: f64 = few.clone().map(|(ns, _)| *ns as f64).sum();
+    let stalls = if in_few >= extra * MOST { few.map(|(_, index)| *index).collect() } else { Vec::new() };
+    Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, shortened })
+}

@@ -1,0 +1,168 @@
+//! How long calls of a kind and size usually take: first reading. Durations are counted in classes a quarter of an octave wide.
+
+use crate::model::{Run, Stream};
+use crate::scan::{Analysis, Block, LEFT_OUT, NO_STREAM};
+use rustc_hash::FxHashMap;
+
+/// Classes of durations: quarters of 40 octaves, up to 18 minutes.
+const CLASSES: usize = 160;
+/// Standard deviations of a normal distribution between its first quartile and its median.
+pub const QUARTILE: f64 = 0.6745;
+
+/// What calls are of: operation, whether inside MPI-IO, and size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind {
+    /// Index into [`Run::ops`].
+    pub op: u16,
+    /// Made inside MPI-IO.
+    pub nested: bool,
+    /// Octave of the length; 0 of none.
+    pub size: u8,
+}
+
+impl Kind {
+    /// Of a call of `stream` that moved `length` bytes.
+    #[inline]
+    #[must_use]
+    pub fn of(stream: &Stream, length: u64) -> Self {
+        Self { op: stream.op, nested: stream.nested, size: size_class(length) }
+    }
+}
+
+/// Octave of a length: 0 of no bytes.
+#[inline]
+#[must_use]
+pub fn size_class(length: u64) -> u8 {
+    (64 - length.leading_zeros()) as u8
+}
+
+/// Class of a duration.
+#[inline]
+fn class(duration: u64) -> usize {
+    let duration = duration.max(1);
+    let octave = duration.ilog2() as usize;
+    let quarter = if octave < 2 { 0 } else { (duration >> (octave - 2)) as usize & 3 };
+    (octave * 4 + quarter).min(CLASSES - 1)
+}
+
+/// Middle of a class, ns.
+fn middle(class: usize) -> f64 {
+    let octave = f64::from(u32::try_from(class / 4).unwrap_or(u32::MAX)).exp2();
+    octave * (1.125 + 0.25 * (class % 4) as f64)
+}
+
+/// How long calls of a kind take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usual {
+    /// Half of them take less, ns.
+    pub median_ns: f64,
+    /// Spread of the logarithm, from the fast half.
+    pub spread: f64,
+    /// From here on a call is far from its like, ns.
+    pub far_ns: u64,
+}
+
+/// Times the usual that a call takes at least to be far from its like.
+const FAR: f64 = 8.0;
+/// Spreads beyond the median for that.
+const SPREADS: f64 = 4.5;
+
+/// The analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct Durations;
+
+/// What a thread keeps: durations by class, of each kind.
+#[derive(Debug, Default)]
+pub struct Partial {
+    kinds: FxHashMap<Kind, Box<[u64; CLASSES]>>,
+}
+
+impl Partial {
+    /// What is usual for each kind.
+    #[must_use]
+    pub fn usual(&self) -> FxHashMap<Kind, Usual> {
+        self.kinds.iter().map(|(kind, counts)| (*kind, usual(counts.as_slice()))).collect()
+    }
+}
+
+fn usual(counts: &[u64]) -> Usual {
+    let all: u64 = counts.iter().sum();
+    let at = |share: f64| {
+        let wanted = (all as f64 * share).ceil().max(1.0) as u64;
+        let mut sum = 0;
+        let found = counts.iter().position(|&count| {
+            sum += count;
+            sum >= wanted
+        });
+        middle(found.unwrap_or(0))
+    };
+    let median_ns = at(0.5);
+    // Half a class, as far as two quartiles in one class can be apart.
+    let spread = ((median_ns / at(0.25)).ln() / QUARTILE).max(0.1);
+    let far = median_ns * FAR.max((SPREADS * spread).exp());
+    Usual { median_ns, spread, far_ns: far.min(1e18) as u64 }
+}
+
+impl Analysis for Durations {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let streams = &block.process.streams;
+        let mut last: Option<(Kind, &mut Box<[u64; CLASSES]>)> = None;
+        for row in block.rows() {
+            if row.stream == NO_STREAM || row.stream == LEFT_OUT {
+                continue;
+            }
+            let Some(stream) = streams.get(row.stream as usize) else { continue };
+            let kind = Kind::of(stream, row.length);
+            let counts = match last.take() {
+                Some((of, counts)) if of == kind => counts,
+                _ => partial.kinds.entry(kind).or_insert_with(|| Box::new([0; CLASSES])),
+            };
+            counts[class(row.duration_ns())] += 1;
+            last = Some((kind, counts));
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (kind, theirs) in other.kinds {
+            let mine = into.kinds.entry(kind).or_insert_with(|| Box::new([0; CLASSES]));
+            mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine += theirs);
+        }
+    }
+}
+
+/// Number of an operation's streams in `run` is bounded by its tables, so kinds are: operations x 2 x 65 sizes.
+#[must_use]
+pub fn most_kinds(run: &Run) -> usize {
+    run.ops.len() * 2 * 65
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_a_quarter_of_an_octave() {
+        for duration in [1, 5, 1000, 123_456, 1 << 33] {
+            let near = middle(class(duration)) / duration as f64;
+            assert!((0.8..1.26).contains(&near), "{duration}: {near}");
+        }
+        assert_eq!(class(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn what_is_far_depends_on_the_spread() {
+        let mut even = [0; CLASSES];
+        even[class(1000)] = 100;
+        let narrow = usual(&even);
+        assert!((8_000..9_500).contains(&narrow.far_ns), "{narrow:?}");
+        let mut wide = [0; CLASSES];
+        (40..80).for_each(|class| wide[class] = 10);
+        assert!(usual(&wide).far_ns > 100 * usual(&wide).median_ns as u64);
+    }
+}

@@ -1,0 +1,146 @@
+//! `causes`: two passes, and how it looks.
+
+use super::args::Args;
+use super::cells::{self, Cells};
+use super::grid::Grid;
+use super::phases::{self, Phases};
+use super::result::{Claim, claims};
+use super::usual::{self, Durations, Usual};
+use crate::findings::Finding;
+use crate::layouts::certain;
+use crate::model::{FileLayout, Run};
+use crate::progress::Bar;
+use crate::render::{Part, Report, View};
+use crate::scan::{Lost, scan, together};
+use crate::shared::completeness::Completeness;
+use crate::topics::Outcome;
+use anyhow::Result;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+together!(
+    /// What the first reading is for.
+    First, FirstRead { phases, durations }
+);
+
+/// How the run is divided and what is usual in it.
+#[derive(Debug)]
+pub struct Frame {
+    /// Slots.
+    pub slots: super::slots::Slots,
+    /// By kind of calls.
+    pub usual: FxHashMap<usual::Kind, Usual>,
+}
+
+impl Frame {
+    pub(super) fn of(run: &Run, phases: phases::Partial, durations: &usual::Partial) -> Self {
+        Self { slots: phases.slots(run), usual: durations.usual() }
+    }
+}
+
+/// The result.
+#[derive(Debug, Serialize)]
+pub struct CausesReport<'a> {
+    /// From the job's start to its last end, ns.
+    pub run_ns: u64,
+    /// Phases that it is divided into.
+    pub phases: usize,
+    /// Whether they end where all ranks met.
+    pub ranks_met: bool,
+    /// What is missing.
+    pub missing: Completeness,
+    /// What is slow, the most costly first.
+    pub findings: Vec<Finding>,
+    /// The calls that each explains.
+    #[serde(skip)]
+    pub claims: Vec<Claim>,
+    /// All calls.
+    #[serde(skip)]
+    pub grid: Grid<'a>,
+}
+
+impl<'a> CausesReport<'a> {
+    pub(super) fn of(run: &'a Run, frame: Frame, cells: cells::Partial, lost: &Lost) -> Self {
+        let missing = Completeness::of(run, lost);
+        let grid = Grid::new(run, frame.slots, &frame.usual, cells.processes());
+        let (grid, claims) = claims(grid);
+        let mut findings = missing.findings();
+        findings.extend(claims.iter().map(|claim| claim.finding.clone()));
+        Self {
+            run_ns: phases::length(run),
+            phases: grid.slots.phases(),
+            ranks_met: grid.slots.ranks_met,
+            missing,
+            findings,
+            claims,
+            grid,
+        }
+    }
+}
+
+/// Loads and compares.
+///
+/// # Errors
+/// If nothing can be loaded, or the layouts make no sense.
+pub fn causes(args: &Args) -> Result<OwnedReport> {
+    let run = crate::session::open(&args.inputs)?;
+    let layouts = certain(crate::session::layouts(&run, args.options.layout.as_deref())?);
+    let report = causes_of(&run, &layouts);
+    Ok(OwnedReport {
+        run_ns: report.run_ns,
+        phases: report.phases,
+        ranks_met: report.ranks_met,
+        missing: report.missing,
+        findings: report.findings,
+    })
+}
+
+/// Of a run that is loaded.
+#[must_use]
+pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesReport<'a> {
+    let bar = Bar::new(run.segments(), "what is usual");
+    let (first, lost) = scan(run, &First { phases: Phases::new(run), durations: Durations }, &bar);
+    drop(bar);
+    let frame = Frame::of(run, first.phases, &first.durations);
+    let bar = Bar::new(run.segments(), "what is slow");
+    let (read, _) = scan(run, &Cells::new(run, &frame.slots, &frame.usual, layouts), &bar);
+    drop(bar);
+    CausesReport::of(run, frame, read, &lost)
+}
+
+/// The result without the run it is of.
+#[derive(Debug, Serialize)]
+pub struct OwnedReport {
+    /// From the job's start to its last end, ns.
+    pub run_ns: u64,
+    /// Phases that it is divided into.
+    pub phases: usize,
+    /// Whether they end where all ranks met.
+    pub ranks_met: bool,
+    /// What is missing.
+    pub missing: Completeness,
+    /// What is slow, the most costly first.
+    pub findings: Vec<Finding>,
+}
+
+impl Outcome for OwnedReport {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.missing.complete
+    }
+}
+
+impl Report for OwnedReport {
+    fn view(&self) -> View {
+        let mut parts: Vec<Part> = self.missing.scope_part().into_iter().collect();
+        let met = if self.ranks_met { "ended by calls in which all ranks met" } else { "ended by times without I/O" };
+        let phases = crate::text::units::counted(self.phases as u64, "phase");
+        parts.push(Part::Lines(vec![format!("{phases}, {met}")]));
+        parts.push(Part::Findings(self.findings.clone()));
+        parts.extend(self.missing.parts());
+        View { parts, max_width: None }
+    }
+}
