@@ -47,6 +47,8 @@ pub struct Cell {
     pub longest_ns: u64,
     /// See above.
     pub longest_at: u64,
+    /// The shortest; 0 of none.
+    pub shortest_ns: u64,
 }
 
 impl Cell {
@@ -58,6 +60,7 @@ impl Cell {
         self.logs = self.logs.saturating_add(other.logs);
         self.far_calls += other.far_calls;
         self.far_ns = self.far_ns.saturating_add(other.far_ns);
+        self.shortest_ns = if self.calls == other.calls { other.shortest_ns } else { self.shortest_ns.min(other.shortest_ns) };
         if (other.longest_ns, self.longest_at) > (self.longest_ns, other.longest_at) {
             (self.longest_ns, self.longest_at) = (other.longest_ns, other.longest_at);
         }
@@ -68,7 +71,7 @@ impl Cell {
     pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64, longest_at: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
         let logs = log(mean).saturating_mul(i64::try_from(calls).unwrap_or(i64::MAX));
-        Self { calls, bytes, time_ns, logs, far_calls: 0, far_ns: 0, longest_ns, longest_at }
+        Self { calls, bytes, time_ns, logs, far_calls: 0, far_ns: 0, longest_ns, longest_at, shortest_ns: mean }
     }
 
     /// Mean logarithm of their durations, without the longest where there are several: one call makes nothing slow.
@@ -239,6 +242,7 @@ impl Analysis for Cells<'_> {
                 far_ns: if is_far { duration } else { 0 },
                 longest_ns: duration,
                 longest_at: at,
+                shortest_ns: duration,
             };
             match &mut last {
                 Some((of, cell)) if *of == key => cell.add(&call),

@@ -6,6 +6,7 @@
 //! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare.
 //! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
+//! * [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late.
 //! * [`replay`]: what the job's run time would be with some calls shortened.
 //! * [`result`], [`view`]: findings, and how they look.
 
@@ -14,14 +15,18 @@ pub mod cells;
 pub mod codes;
 pub mod grid;
 mod in_report;
+pub mod late;
+pub mod locks;
 pub mod members;
 pub mod odd;
 pub mod phases;
+pub mod queue;
 pub mod replay;
 pub mod result;
 pub mod slots;
 pub mod slow;
 pub mod tails;
+pub mod uneven;
 pub mod usual;
 pub mod view;
 

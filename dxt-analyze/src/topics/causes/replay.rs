@@ -1,6 +1,6 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 
-use super::grid::Grid;
+use super::grid::{Class, Grid};
 use rustc_hash::FxHashMap;
 
 /// Time that each process works in each phase, ns.
@@ -31,6 +31,30 @@ impl Work {
             }
         }
         work
+    }
+
+    /// Of the calls of one class, by phases.
+    #[must_use]
+    pub fn of_class(grid: &Grid<'_>, class: Class) -> Self {
+        let mut work = Self { phases: vec![FxHashMap::default(); grid.slots.phases()], of_slot: Vec::new() };
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+            if let Some(phase) = work.phases.get_mut(grid.phase(entry)) {
+                *phase.entry(entry.process).or_default() += entry.left_ns;
+            }
+        }
+        work
+    }
+
+    /// Time of the slowest process of each phase, summed up, ns.
+    #[must_use]
+    pub fn critical(&self) -> f64 {
+        self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
+    }
+
+    /// Time that all processes but the slowest of each phase work, summed up, ns.
+    #[must_use]
+    pub fn beside_the_slowest(&self) -> f64 {
+        self.phases.iter().map(|work| work.values().sum::<f64>()).sum::<f64>() - self.critical()
     }
 
     fn phase(&self, slot: u16) -> usize {

@@ -1,0 +1,66 @@
+//! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
+
+use super::grid::{Class, Entry, Grid};
+use super::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// Bytes of a rank against the mean from which it has more than its share.
+const MORE: f64 = 1.3;
+/// Share of the bytes from which one rank does all of it.
+const ALL: f64 = 0.95;
+
+/// Who has more than an even share.
+#[derive(Clone, Debug)]
+pub struct Uneven {
+    /// Reads or writes.
+    pub class: Class,
+    /// Process with most bytes, and those.
+    pub most: (u32, u64),
+    /// All bytes.
+    pub bytes: u64,
+    /// Processes that could share them.
+    pub processes: u64,
+    /// Whether one has all but all.
+    pub one: bool,
+    /// What would be saved if all had the same.
+    pub shortened: Shortened,
+}
+
+/// Of reads and of writes that the program asked for itself: collective buffering gives few ranks all bytes by design.
+#[must_use]
+pub fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+}
+
+fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
+    let processes = grid.run.process_count().max(1);
+    let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
+    if processes < 2 || grid.run.reduced_ranks() > 0 {
+        return None;
+    }
+    let (mut by, mut whole) = (BTreeMap::<(usize, u32), u64>::new(), BTreeMap::<u32, u64>::new());
+    let mut in_phase = BTreeMap::<usize, u64>::new();
+    for entry in grid.entries.iter().filter(counts) {
+        *by.entry((grid.phase(entry), entry.process)).or_default() += entry.cell.bytes;
+        *whole.entry(entry.process).or_default() += entry.cell.bytes;
+        *in_phase.entry(grid.phase(entry)).or_default() += entry.cell.bytes;
+    }
+    let bytes: u64 = whole.values().sum();
+    let most = whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
+    if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
+        return None;
+    }
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
+        let phase = grid.phase(entry);
+        let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
+        let even = in_phase.get(&phase).copied().unwrap_or_default() as f64 / processes as f64;
+        // Over the run, not only in this phase: ranks that take turns share the work.
+        let over_all = whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
+        if mine > even * MORE && over_all > MORE {
+            shortened.push((index, entry.left_ns * (1.0 - even / mine)));
+        }
+    }
+    let one = most.1 as f64 >= bytes as f64 * ALL;
+    Some(Uneven { class, most, bytes, processes, one, shortened })
+}
