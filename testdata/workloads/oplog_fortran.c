@@ -9,3 +9,5 @@ void log_op(const char *name, const char *mode, long long offset, long long leng
 }
 
 void log_write(void) { oplog_write(); }
+
+void log_meeting(const char *name, int number) { op("MPI", name, "-", number, 0, "<MPI>"); }

@@ -1,7 +1,7 @@
 //! The first call is about to be recorded: what is to survive this process is put into a spool.
 
 use crate::config::{self, LEAST_BUFFER_MAX};
-use crate::record::{ARENA, THREADS};
+use crate::record::{ARENA, MEETINGS, THREADS};
 use crate::spool::{self, journal};
 use crate::{buffer, clock, describe, late, memory, mpi, registry};
 use std::sync::atomic::Ordering;
@@ -12,21 +12,27 @@ pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
 
+/// Bytes for MPI's collective calls; may be 0.
+pub(crate) fn meetings_bytes() -> usize {
+    config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
+}
+
 /// Least bytes for calls that come after the trace, where nothing is packed or folded; nothing is taken before it is used.
 const LATE_BYTES: usize = 4 << 20;
 
 /// Makes the spool if there shall be one and there is none yet; false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
     let bytes = if late::has_begun() { arena_bytes().max(LATE_BYTES / memory::scale()) } else { arena_bytes() };
-    spool::make(bytes, memory::scale(), |parts| {
+    spool::make([bytes, meetings_bytes()], memory::scale(), |parts| {
         if late::has_begun() {
             late::lend(parts.arena);
         } else {
-            buffer::lend(&ARENA, parts);
+            buffer::lend(&ARENA, &MEETINGS, parts);
             registry::lend_counters(parts.folded);
         }
         say_who();
         registry::note_all();
+        mpi::communicators::note_all();
         for (index, thread) in THREADS.numbered() {
             let tid = thread.tid.load(Ordering::Relaxed);
             journal::thread(ThreadDef { index: index as u32, tid });

@@ -73,6 +73,9 @@ fn make_ready() -> bool {
     };
     // What is backed now is all that there will be.
     buffer::back_ahead(&record::ARENA);
+    if crate::mpi::world().is_some() {
+        record::MEETINGS.back_ahead();
+    }
     registry::back_ahead();
     spool::journal::back_ahead();
     tell(&[b"the program confines itself by seccomp(2): its trace is left to dxt-analyze recover, in ", path]);

@@ -62,7 +62,7 @@ pub(crate) fn in_child() {
     INSIDE.store(0, Ordering::Relaxed);
     CLOSED.store(false, Ordering::Relaxed);
     tls::current().at_gate.set(0);
-    tls::current().late.set(0);
+    tls::current().io.late.set(0);
 }
 
 /// membarrier(2): MEMBARRIER_CMD_GLOBAL, _PRIVATE_EXPEDITED, _REGISTER_PRIVATE_EXPEDITED (Linux 4.3 and 4.14).

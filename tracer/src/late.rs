@@ -49,9 +49,10 @@ pub(crate) fn in_child() {
 
 /// From now on the thread records into the late arena, if it is time.
 pub(crate) fn switch(thread: &Thread) {
-    if state::is_late() && thread.late.get() == 0 {
-        thread.forget_chunk();
-        thread.late.set(1);
+    if state::is_late() && thread.io.late.get() == 0 {
+        thread.io.forget_chunk();
+        thread.waiting.set(0);
+        thread.io.late.set(1);
     }
 }
 

@@ -72,6 +72,8 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             say(&[b"not enough address space for the buffer: not tracing"]);
             return;
         }
+        // Without it, collective calls are only counted.
+        record::MEETINGS.prepare(begin::meetings_bytes());
         buffer::SCRATCHES.prepare((1 << 15) / scale);
         registry::prepare((1 << 20) / scale);
     }
@@ -159,7 +161,7 @@ fn take_over() {
     handles::after_fork();
     mpi::in_child();
     signals::in_child();
-    tls::current().forget_chunk();
+    tls::current().forget_chunks();
     spool::in_child();
     record::start_empty();
     registry::start_empty();

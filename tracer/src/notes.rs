@@ -32,6 +32,8 @@ notes! {
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
     /// A failed open of, or a call on, a name that one of these leaves out.
     FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE leaves out";
+    /// A collective call on a communicator that got no number.
+    Communicators = "collective calls on communicators of which too many are in use to be told apart";
     /// A call that DXT_LAYERS leaves out.
     Layer = "calls of layers that DXT_LAYERS does not name";
     /// A rank of which nothing is written.

@@ -50,6 +50,9 @@ impl Op {
     }
 }
 
+/// Operations of the layer MPI, one after another from this code on.
+pub(crate) const MEETINGS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
+
 /// Number of places for frequent streams; nested ones have places of their own.
 pub(crate) const FREQUENT: usize = 4;
 
@@ -249,6 +252,40 @@ ops! {
     HDF5_READ_ASYNC_ALL = 137 Hdf5 Read Nonblocking "read_all";
     /// H5Dwrite_async, H5Dwrite_multi_async, collective.
     HDF5_WRITE_ASYNC_ALL = 138 Hdf5 Write Nonblocking "write_all";
+    /// MPI_Barrier.
+    MPI_BARRIER = 139 Mpi Communication Plain "barrier";
+    /// MPI_Bcast.
+    MPI_BCAST = 140 Mpi Communication Plain "bcast";
+    /// MPI_Reduce.
+    MPI_REDUCE = 141 Mpi Communication Plain "reduce";
+    /// MPI_Allreduce.
+    MPI_ALLREDUCE = 142 Mpi Communication Plain "allreduce";
+    /// MPI_Gather.
+    MPI_GATHER = 143 Mpi Communication Plain "gather";
+    /// MPI_Gatherv.
+    MPI_GATHERV = 144 Mpi Communication Plain "gatherv";
+    /// MPI_Allgather.
+    MPI_ALLGATHER = 145 Mpi Communication Plain "allgather";
+    /// MPI_Allgatherv.
+    MPI_ALLGATHERV = 146 Mpi Communication Plain "allgatherv";
+    /// MPI_Scatter.
+    MPI_SCATTER = 147 Mpi Communication Plain "scatter";
+    /// MPI_Scatterv.
+    MPI_SCATTERV = 148 Mpi Communication Plain "scatterv";
+    /// MPI_Alltoall.
+    MPI_ALLTOALL = 149 Mpi Communication Plain "alltoall";
+    /// MPI_Alltoallv.
+    MPI_ALLTOALLV = 150 Mpi Communication Plain "alltoallv";
+    /// MPI_Alltoallw.
+    MPI_ALLTOALLW = 151 Mpi Communication Plain "alltoallw";
+    /// MPI_Scan.
+    MPI_SCAN = 152 Mpi Communication Plain "scan";
+    /// MPI_Exscan.
+    MPI_EXSCAN = 153 Mpi Communication Plain "exscan";
+    /// MPI_Reduce_scatter.
+    MPI_REDUCE_SCATTER = 154 Mpi Communication Plain "reduce_scatter";
+    /// MPI_Reduce_scatter_block.
+    MPI_REDUCE_SCATTER_BLOCK = 155 Mpi Communication Plain "reduce_scatter_block";
 }
 
 /// The table as the trace carries it.

@@ -13,13 +13,13 @@ use crate::spool::{self, journal};
 pub(crate) use crate::state::{
     State, is_begun, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
 };
-use crate::tls::{self, Thread};
+use crate::tls::{self, Lane, Thread};
 use crate::{clock, errno, filters, gate, late, state};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{NO_OFFSET, pack};
+use trace_format::{Segment, StreamId};
 
 /// What is done before a thread gets its first memory.
 static BEFORE_MEMORY: OnceLock<fn() -> bool> = OnceLock::new();
@@ -32,7 +32,10 @@ pub(crate) fn prepare(before_memory: fn() -> bool) {
 /// The process's segments.
 pub(crate) static ARENA: Arena = Arena::new();
 
-/// Threads that have recorded something.
+/// MPI's collective calls, so that no number of them takes room from I/O.
+pub(crate) static MEETINGS: Arena = Arena::new();
+
+/// Threads that have recorded something, and the lanes of those that have made collective calls.
 pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 
 /// A thread that has recorded something.
@@ -207,11 +210,27 @@ impl Call {
         append(thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
     }
 
+    /// Records a collective call of MPI as one of `stream`, which returned at `end`, on the communicator `number`. Calls after the trace
+    /// and those that are only counted go where all others go.
+    #[inline(always)]
+    pub(crate) fn end_meeting(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64) {
+        let thread = tls::current_now();
+        let Some(stream) = stream else { return count_without_stream(op) };
+        let lane = if has_meetings() { &thread.meetings } else { &thread.io };
+        append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
+    }
+
     /// As [`Self::end`], for an operation without offset and length.
     #[inline(always)]
     pub(crate) fn end_plain(self, file: &'static File, op: &'static Op) {
         self.end(file, op, NO_OFFSET, 0);
     }
+}
+
+/// Whether collective calls go to an arena of their own now.
+#[inline(always)]
+fn has_meetings() -> bool {
+    state::is_plain() && !buffer::counting::is_on()
 }
 
 /// Counts a call that has no stream: its layer is left out, or a table is full.
@@ -246,9 +265,14 @@ fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i6
 
 #[inline(always)]
 fn append(thread: &Thread, segment: Segment) {
-    let mut slot = tls::advance(thread, size_of::<Segment>());
-    if !is_in_chunk(slot, thread.limit.get()) {
-        slot = next_slot(thread, slot);
+    append_to(thread, &thread.io, segment);
+}
+
+#[inline(always)]
+fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
+    let mut slot = tls::advance(lane, size_of::<Segment>());
+    if !is_in_chunk(slot, lane.limit.get()) {
+        slot = next_slot(thread, lane, slot);
         if slot == 0 {
             return;
         }
@@ -312,14 +336,14 @@ fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
     limit != 0 && cursor > limit && slot != limit
 }
 
-/// The thread's chunk is full, or it has none yet; `slot` is where the cursor was.
+/// The lane's chunk is full, or it has none yet; `slot` is where the cursor was.
 #[cold]
 #[inline(never)]
-fn next_slot(thread: &Thread, slot: usize) -> usize {
-    // The call that was interrupted comes, when the thread has another chunk already, or begins anew with this one. If it has come
+fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
+    // The call that was interrupted comes, when the lane has another chunk already, or begins anew with this one. If it has come
     // before and was given another place, this is the call that finds the chunk full next.
-    if slot != 0 && slot == thread.awaited.get() {
-        thread.awaited.set(0);
+    if slot != 0 && slot == lane.awaited.get() {
+        lane.awaited.set(0);
         // SAFETY: awaited is a slot of a chunk that this thread has or had; chunks are never unmapped while it knows them.
         let place = unsafe { &*(slot as *const Place) };
         if place.end.load(Ordering::Relaxed) == 0 {
@@ -328,28 +352,28 @@ fn next_slot(thread: &Thread, slot: usize) -> usize {
     }
     let errno = errno::save();
     let slot = thread.while_busy(|| {
-        if is_spare_taken(slot, thread.cursor.get(), thread.limit.get()) {
-            thread.awaited.set(thread.limit.get());
+        if is_spare_taken(slot, lane.cursor.get(), lane.limit.get()) {
+            lane.awaited.set(lane.limit.get());
         }
-        gate::pass(thread, || new_slot(thread))
+        gate::pass(thread, || new_slot(thread, lane))
     });
     if slot == 0 {
         // The next call tries again.
-        thread.cursor.set(thread.limit.get());
-        if thread.late.get() != 0 { Note::Late } else { Note::TablesFull }.count();
+        lane.cursor.set(lane.limit.get());
+        if lane.late.get() != 0 { Note::Late } else { Note::TablesFull }.count();
     }
     errno.restore();
     slot
 }
 
 /// As [`next_slot`], behind the gate.
-fn new_slot(thread: &Thread) -> usize {
+fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late::switch(thread);
-    let is_late = thread.late.get() != 0;
+    let is_late = lane.late.get() != 0;
     if buffer::counting::is_on() && !is_late {
-        return buffer::counting::next(thread);
+        return buffer::counting::next(lane);
     }
-    if thread.index.get() == 0 {
+    if lane.index.get() == 0 {
         if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
             return 0;
         }
@@ -359,7 +383,7 @@ fn new_slot(thread: &Thread) -> usize {
         let tid = u32::try_from(tid).unwrap_or(0);
         match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
             Some((index, _)) => {
-                thread.index.set(index as u32 + 1);
+                lane.index.set(index as u32 + 1);
                 journal::thread(ThreadDef { index: index as u32, tid });
             }
             None => return 0,
@@ -367,9 +391,10 @@ fn new_slot(thread: &Thread) -> usize {
     }
     spool::note_clock();
     if !is_late {
-        return buffer::chunk_full(&ARENA, thread);
+        let arena = if std::ptr::eq(lane, &raw const thread.meetings) { &MEETINGS } else { &ARENA };
+        return buffer::chunk_full(arena, thread, lane);
     }
-    let slot = buffer::next_plain(late::arena(), thread);
+    let slot = buffer::next_plain(late::arena(), lane);
     if slot == 0 {
         late::lost();
     }
@@ -380,7 +405,7 @@ fn new_slot(thread: &Thread) -> usize {
 pub(crate) fn start_empty() {
     gate::in_child();
     late::in_child();
-    buffer::start_empty(&ARENA);
+    buffer::start_empty([&ARENA, &MEETINGS]);
     // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
     unsafe { THREADS.clear() };
     crate::handles::pending::forget_all();

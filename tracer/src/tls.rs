@@ -10,76 +10,79 @@ use crate::memory::Blocked;
 use crate::registry::File;
 use std::cell::Cell;
 
-/// State of one thread. All zero at thread start.
-#[repr(C, align(64))]
-pub(crate) struct Thread {
-    /// Address of the next free slot of the thread's chunk.
+/// Where a thread's segments of one kind go: a chunk of an arena, or a scratch.
+#[repr(C)]
+pub(crate) struct Lane {
+    /// Address of the next free slot of the chunk.
     pub(crate) cursor: Cell<usize>,
     /// Address behind the chunk's last slot.
     pub(crate) limit: Cell<usize>,
+    /// First slot of the chunk, or 0 while there is none of an arena.
+    pub(crate) chunk: Cell<usize>,
+    /// The spare slot of the chunk before this one, if a call that a signal handler has interrupted may come for it.
+    pub(crate) awaited: Cell<usize>,
+    /// The scratch chunk once the arena is full, else 0.
+    pub(crate) scratch: Cell<usize>,
+    /// Index in the thread table plus one; 0 while nothing has been recorded here.
+    pub(crate) index: Cell<u32>,
+    /// Size of the latest chunk in bytes.
+    pub(crate) chunk_bytes: Cell<u32>,
+    /// Chunks that there have been.
+    pub(crate) sequence: Cell<u32>,
+    /// Not zero once the chunk is one of those for calls that come after the trace ([`crate::late`]).
+    pub(crate) late: Cell<u32>,
+}
+
+/// State of one thread. All zero at thread start. What an append looks at lies in the first 64 bytes.
+#[repr(C, align(64))]
+pub(crate) struct Thread {
     /// Not zero while the tracer's own code runs on this thread: calls pass through unrecorded.
     pub(crate) busy: Cell<u32>,
-    /// Index in the thread table plus one; 0 while the thread has recorded nothing.
-    pub(crate) index: Cell<u32>,
-    /// Size of the thread's latest chunk in bytes.
-    pub(crate) chunk_bytes: Cell<u32>,
-    /// First slot of the thread's chunk, or 0 while it has none of the arena's.
-    pub(crate) chunk: Cell<usize>,
-    /// Chunks that the thread has had.
-    pub(crate) sequence: Cell<u32>,
+    /// Not zero while the thread is where memory for segments is handed out ([`crate::gate`]).
+    pub(crate) at_gate: Cell<u32>,
     /// MPI's calls: what is called inside is nested.
     pub(crate) mpi: Inside,
     /// HDF5's calls: what is called inside is marked so.
     pub(crate) hdf5: Inside,
     /// Wrapped functions whose own system calls, made through syscall(2), are not the program's.
     library: Inside,
-    /// The spare slot of the thread's chunk before this one, if a call that a signal handler has interrupted may come for it.
-    pub(crate) awaited: Cell<usize>,
-    /// The thread's scratch chunk once the arena is full, else 0.
-    pub(crate) scratch: Cell<usize>,
+    /// MPI's collective calls: those made inside are the library's.
+    pub(crate) meeting: Inside,
+    /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
+    pub(crate) hdf5_caller: Cell<usize>,
+    /// I/O, and in counters mode everything.
+    pub(crate) io: Lane,
+    /// MPI's collective calls, which have room of their own. To a reader this is another thread.
+    pub(crate) meetings: Lane,
     /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
     pub(crate) waiting: Cell<usize>,
     /// File of the MPI-IO call in progress, to find the offset that a shared file pointer led to.
     pub(crate) mpi_file: Cell<*const File>,
     /// Lowest offset of a transfer on `mpi_file` inside that call, or -1.
     pub(crate) nested_offset: Cell<i64>,
-    /// Not zero once the thread's chunk is one of those for calls that come after the trace ([`crate::late`]).
-    pub(crate) late: Cell<u32>,
-    /// Not zero while the thread is where memory for segments is handed out ([`crate::gate`]).
-    pub(crate) at_gate: Cell<u32>,
-    /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
-    pub(crate) hdf5_caller: Cell<usize>,
     /// Where to go should the work in progress be abandoned, or 0; see `stack`.
     pub(crate) scope: Cell<usize>,
 }
 
-impl Thread {
+const _: () = assert!(std::mem::offset_of!(Thread, io) + std::mem::offset_of!(Lane, chunk) <= 64);
+
+impl Lane {
     #[cfg(not(target_arch = "x86_64"))]
     const fn new() -> Self {
         Self {
             cursor: Cell::new(0),
             limit: Cell::new(0),
-            busy: Cell::new(0),
-            index: Cell::new(0),
-            chunk_bytes: Cell::new(0),
             chunk: Cell::new(0),
-            sequence: Cell::new(0),
-            mpi: Inside::new(),
-            hdf5: Inside::new(),
-            library: Inside::new(),
             awaited: Cell::new(0),
             scratch: Cell::new(0),
-            waiting: Cell::new(0),
-            mpi_file: Cell::new(std::ptr::null()),
-            nested_offset: Cell::new(0),
+            index: Cell::new(0),
+            chunk_bytes: Cell::new(0),
+            sequence: Cell::new(0),
             late: Cell::new(0),
-            at_gate: Cell::new(0),
-            hdf5_caller: Cell::new(0),
-            scope: Cell::new(0),
         }
     }
 
-    /// Back to the state of a thread that has recorded nothing; depths stay.
+    /// Back to the state in which nothing has been recorded.
     pub(crate) fn forget_chunk(&self) {
         self.cursor.set(0);
         self.limit.set(0);
@@ -89,6 +92,33 @@ impl Thread {
         self.sequence.set(0);
         self.awaited.set(0);
         self.scratch.set(0);
+    }
+}
+
+impl Thread {
+    #[cfg(not(target_arch = "x86_64"))]
+    const fn new() -> Self {
+        Self {
+            busy: Cell::new(0),
+            at_gate: Cell::new(0),
+            mpi: Inside::new(),
+            hdf5: Inside::new(),
+            library: Inside::new(),
+            meeting: Inside::new(),
+            hdf5_caller: Cell::new(0),
+            io: Lane::new(),
+            meetings: Lane::new(),
+            waiting: Cell::new(0),
+            mpi_file: Cell::new(std::ptr::null()),
+            nested_offset: Cell::new(0),
+            scope: Cell::new(0),
+        }
+    }
+
+    /// Back to the state of a thread that has recorded nothing; depths stay.
+    pub(crate) fn forget_chunks(&self) {
+        self.io.forget_chunk();
+        self.meetings.forget_chunk();
         self.waiting.set(0);
     }
 
@@ -256,19 +286,19 @@ pub(crate) fn is_of_this_thread(address: usize) -> bool {
     address.wrapping_sub(std::ptr::from_ref(current_now()).addr()) < BLOCK_BYTES
 }
 
-/// Takes `bytes` from the thread's chunk: returns the cursor before and moves it on, in one instruction where that is
+/// Takes `bytes` from the lane's chunk: returns the cursor before and moves it on, in one instruction where that is
 /// cheap, so that a signal handler between load and store cannot be given the same slot.
 #[inline(always)]
-pub(crate) fn advance(thread: &Thread, bytes: usize) -> usize {
+pub(crate) fn advance(lane: &Lane, bytes: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let mut before = bytes;
-        // SAFETY: `cursor` is this thread's own aligned word; without a lock prefix the exchange is atomic towards
+        // SAFETY: `cursor` is an aligned word of this thread's own; without a lock prefix the exchange is atomic towards
         // signals on this thread, which is all that is needed.
         unsafe {
             std::arch::asm!(
                 "xadd qword ptr [{cursor}], {before}",
-                cursor = in(reg) thread.cursor.as_ptr(),
+                cursor = in(reg) lane.cursor.as_ptr(),
                 before = inout(reg) before,
                 options(nostack),
             );
@@ -278,7 +308,7 @@ pub(crate) fn advance(thread: &Thread, bytes: usize) -> usize {
     #[cfg(not(target_arch = "x86_64"))]
     {
         // SAFETY: `cursor` is an aligned word of this thread.
-        let cursor = unsafe { std::sync::atomic::AtomicUsize::from_ptr(thread.cursor.as_ptr()) };
+        let cursor = unsafe { std::sync::atomic::AtomicUsize::from_ptr(lane.cursor.as_ptr()) };
         cursor.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed)
     }
 }
@@ -289,11 +319,11 @@ mod tests {
 
     #[test]
     fn every_thread_has_its_own_zeroed_block() {
-        current().cursor.set(64);
-        let other = std::thread::spawn(|| current().cursor.get()).join().unwrap();
-        assert_eq!((other, current().cursor.get()), (0, 64));
-        assert_eq!((advance(current(), 32), current().cursor.get()), (64, 96));
-        current().forget_chunk();
+        current().io.cursor.set(64);
+        let other = std::thread::spawn(|| current().io.cursor.get()).join().unwrap();
+        assert_eq!((other, current().io.cursor.get()), (0, 64));
+        assert_eq!((advance(&current().io, 32), current().io.cursor.get()), (64, 96));
+        current().forget_chunks();
         assert_eq!(current().while_busy(|| current().busy.get()), 1);
     }
 }

@@ -3,7 +3,7 @@
 //! reader that meets something else than a whole record goes on eight bytes further.
 
 use crate::frame::crc;
-use crate::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
+use crate::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
 
 /// First four bytes of a record; stored last.
 pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
@@ -28,6 +28,8 @@ pub mod kind {
     pub const LAYOUT: u32 = 6;
     /// The texts of the notes, one line each.
     pub const NOTES: u32 = 7;
+    /// A communicator.
+    pub const COMMUNICATOR: u32 = 8;
 }
 
 /// Size of a record with this payload, with its header and padding.
@@ -97,12 +99,25 @@ pub fn layout(layout: &LayoutDef) -> [u8; LAYOUT_BYTES] {
     out
 }
 
+/// Payload of a communicator.
+#[must_use]
+pub fn communicator(communicator: &CommunicatorDef) -> [u8; 32] {
+    let mut out = [0; 32];
+    out[..4].copy_from_slice(&communicator.number.to_le_bytes());
+    out[4..8].copy_from_slice(&communicator.size.to_le_bytes());
+    out[8..12].copy_from_slice(&communicator.rank.to_le_bytes());
+    out[12..16].copy_from_slice(&communicator.first.to_le_bytes());
+    out[16..24].copy_from_slice(&communicator.members.to_le_bytes());
+    out[24..28].copy_from_slice(&communicator.remote_size.to_le_bytes());
+    out
+}
+
 #[cfg(all(feature = "read", feature = "write"))]
 pub(super) mod read {
     //! The way back.
     use super::{FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC, record_bytes};
     use crate::frame::crc;
-    use crate::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
+    use crate::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
     /// Times the length of a journal that is checksummed for records that are none. A process that is killed leaves one for each of
@@ -178,6 +193,17 @@ pub(super) mod read {
         }
     }
 
+    pub(in crate::spool) fn communicator(payload: &[u8]) -> CommunicatorDef {
+        CommunicatorDef {
+            number: u32_at(payload, 0),
+            size: u32_at(payload, 4),
+            rank: u32_at(payload, 8).cast_signed(),
+            first: u32_at(payload, 12).cast_signed(),
+            members: u64_at(payload, 16),
+            remote_size: u32_at(payload, 24),
+        }
+    }
+
     pub(in crate::spool) fn layout(payload: &[u8]) -> LayoutDef {
         LayoutDef {
             file: u32_at(payload, 0),
@@ -244,5 +270,7 @@ mod tests {
         assert_eq!(read::file(&payload), (9, def));
         let def = StreamDef { id: 1, file: 2, op: 3, flags: 4, errno: 5 };
         assert_eq!(read::stream(&stream(&def)), def);
+        let def = CommunicatorDef { number: 1, size: 2, rank: -3, first: -1, members: 1 << 40, remote_size: 4 };
+        assert_eq!(read::communicator(&communicator(&def)), def);
     }
 }

@@ -18,7 +18,7 @@ pub use read::{Clock, Cut, ENDED_BY, Recovered, Spool};
 /// First bytes of a spool; stored last when one is made.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");
 /// Version of the layout; a reader takes no other.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 4096;
 /// Name of the file of packed blocks that belongs to the spool of this name, if that has a spool's name:
@@ -70,9 +70,9 @@ pub mod header {
     /// Where the regions are: three u64 for each, in the order of [`super::Part`]: offset, capacity, used, all in bytes.
     pub const PARTS: usize = 128;
     /// u64: bytes of the spill that belong to the trace that is being written, or are in one.
-    pub const SPILL_TAKEN: usize = 256;
+    pub const SPILL_TAKEN: usize = 288;
     /// u64: bytes of the spill that are in a trace.
-    pub const SPILL_WRITTEN: usize = 264;
+    pub const SPILL_WRITTEN: usize = 296;
     /// Counts of what was not recorded: u64 each; their texts are in the journal.
     pub const NOTES: usize = 512;
     /// Path of the trace that is being written; a longer one than fits is not there.
@@ -103,10 +103,12 @@ pub enum Part {
     Folded = 3,
     /// Packed blocks on their way to their place: [`landing`].
     Landing = 4,
+    /// Chunks of collective calls of MPI: [`chunk`].
+    Meetings = 5,
 }
 
 /// Number of regions.
-pub const PARTS: usize = 5;
+pub const PARTS: usize = 6;
 /// Bytes of a region's entry in the header.
 pub const PART_BYTES: usize = 24;
 

@@ -6,7 +6,9 @@ use super::{HEADER_BYTES, MAGIC, MOST_NOTES, VERSION, cut, folded, header};
 use crate::columns::TickScale;
 use crate::counters::{Counters, SIZE_BINS};
 use crate::error::{Error, Result};
-use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef, ThreadDef};
+use crate::meta::{
+    ClockSource, CommunicatorDef, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef, ThreadDef,
+};
 use crate::read::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -175,7 +177,8 @@ impl Spool {
         let spilled = if in_trace { header::SPILL_TAKEN } else { header::SPILL_WRITTEN };
         let spilled = usize::try_from(u64_at(&self.header, spilled)).unwrap_or(usize::MAX);
         let spill = spill.get(spilled..).unwrap_or_default();
-        let mut pieces = Pieces::of_chunks(&self.parts.arena, &self.parts.landing, spill, gone);
+        let mut pieces =
+            Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.landing, spill, gone);
         let uncertain = segments::of_scratches(&self.parts.scratches, gone, &mut pieces) + self.parts.folded_meanwhile;
         let mut journal = Journal::read(&self.parts.journal)?;
         let counters = self.folded(&scale, in_trace);
@@ -189,6 +192,7 @@ impl Spool {
         let recorded: BTreeSet<u32> = threads.iter().map(|(index, _)| *index).collect();
         process.threads = journal.threads.into_values().filter(|def| recorded.contains(&def.index)).collect();
         process.missing = counters;
+        process.communicators = journal.communicators.into_values().collect();
         process.notes = self.notes(&journal.notes);
         describe(&mut process, journal.files, journal.streams, journal.layouts, &used);
         self.date(&mut process, &scale, latest);
@@ -281,6 +285,7 @@ struct Journal {
     files: BTreeMap<u32, FileDef>,
     streams: BTreeMap<u32, StreamDef>,
     layouts: Vec<LayoutDef>,
+    communicators: BTreeMap<u32, CommunicatorDef>,
     notes: Vec<String>,
 }
 
@@ -304,6 +309,10 @@ impl Journal {
                     all.streams.insert(def.id, def);
                 }
                 kind::LAYOUT => all.layouts.push(journal::layout(payload)),
+                kind::COMMUNICATOR => {
+                    let def = journal::communicator(payload);
+                    all.communicators.insert(def.number, def);
+                }
                 kind::NOTES => all.notes = String::from_utf8_lossy(payload).lines().map(str::to_owned).collect(),
                 _ => {}
             }

@@ -21,12 +21,14 @@ pub(crate) struct Arena {
     full: AtomicUsize,
     /// Where the search for a full chunk goes on.
     next: AtomicUsize,
+    /// First slot of the chunk that takes packed blocks, or 0.
+    pub(super) takes: AtomicUsize,
 }
 
 impl Arena {
     /// An arena without memory.
     pub(crate) const fn new() -> Self {
-        Self { area: Area::new(), full: AtomicUsize::new(0), next: AtomicUsize::new(0) }
+        Self { area: Area::new(), full: AtomicUsize::new(0), next: AtomicUsize::new(0), takes: AtomicUsize::new(0) }
     }
 
     /// Reserves `capacity` bytes; false if the system refuses.
@@ -129,6 +131,7 @@ impl Arena {
     pub(crate) unsafe fn clear(&self) {
         self.full.store(0, Ordering::Relaxed);
         self.next.store(0, Ordering::Relaxed);
+        self.takes.store(0, Ordering::Relaxed);
         // SAFETY: the caller's.
         unsafe { self.area.forget() };
     }

@@ -6,7 +6,7 @@
 use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::registry::{self, Role, Stream};
-use crate::tls::{self, Thread};
+use crate::tls::{self, Lane};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use trace_format::counters::Counters;
@@ -83,38 +83,38 @@ pub(super) fn start_empty() {
     CHECK_FROM.store(0, Ordering::Relaxed);
 }
 
-/// Gives `thread` a place for its next segment; returns its address, or 0 if there is none.
+/// Gives `lane` a place for its next segment; returns its address, or 0 if there is none.
 #[cold]
-pub(crate) fn next(thread: &Thread) -> usize {
-    next_in_chunk(thread).unwrap_or(0)
+pub(crate) fn next(lane: &Lane) -> usize {
+    next_in_chunk(lane).unwrap_or(0)
 }
 
-fn next_in_chunk(thread: &Thread) -> Option<usize> {
+fn next_in_chunk(lane: &Lane) -> Option<usize> {
     // A signal handler may have come before us and got the thread a new place.
-    if thread.cursor.get() < thread.limit.get() {
-        return Some(tls::advance(thread, size_of::<Slot>()));
+    if lane.cursor.get() < lane.limit.get() {
+        return Some(tls::advance(lane, size_of::<Slot>()));
     }
     // SAFETY: 0, or set below to a chunk of the table.
-    let own = unsafe { (thread.scratch.get() as *const Chunk).as_ref() };
+    let own = unsafe { (lane.scratch.get() as *const Chunk).as_ref() };
     // A call that a signal handler has interrupted, or left, may yet have to write into its slot: others must not get it. The
     // chunk is folded once more at the end.
     let free = own.filter(|chunk| {
         let slots = chunk.slots.split_at(SPARE).0;
-        thread.limit.get() == 0 || slots.iter().all(|slot| slot.end.load(Ordering::Relaxed) != 0)
+        lane.limit.get() == 0 || slots.iter().all(|slot| slot.end.load(Ordering::Relaxed) != 0)
     });
     let Some(chunk) = free.or_else(take) else {
-        thread.limit.set(0);
-        thread.cursor.set(0);
+        lane.limit.set(0);
+        lane.cursor.set(0);
         return None;
     };
-    thread.scratch.set(std::ptr::from_ref(chunk) as usize);
+    lane.scratch.set(std::ptr::from_ref(chunk) as usize);
     // Nobody else holds it for longer than it takes to fold it.
     if !chunk.fold() {
         return None;
     }
     let first = chunk.slots.as_ptr() as usize;
-    thread.limit.set(first + SPARE * size_of::<Slot>());
-    thread.cursor.set(first + size_of::<Slot>());
+    lane.limit.set(first + SPARE * size_of::<Slot>());
+    lane.cursor.set(first + size_of::<Slot>());
     Some(first)
 }
 

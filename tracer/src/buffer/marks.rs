@@ -59,7 +59,7 @@ impl Change {
     }
 }
 
-fn change(arenas: [&Arena; 2], change: Change) {
+fn change<const N: usize>(arenas: [&Arena; N], change: Change) {
     for chunk in arenas.into_iter().flat_map(Arena::chunks) {
         if chunk.is_packed() {
             super::packed::marks(chunk, |mark| change.block(mark));
@@ -71,13 +71,13 @@ fn change(arenas: [&Arena; 2], change: Change) {
 }
 
 /// Takes all segments that are in no trace, for the one that is about to be written. The caller has the gate alone.
-pub(crate) fn take(arenas: [&Arena; 2]) {
+pub(crate) fn take<const N: usize>(arenas: [&Arena; N]) {
     change(arenas, Change::Take);
     spill::take();
 }
 
 /// What was taken is in a trace now, or (`written` is false) is not.
-pub(crate) fn settle(arenas: [&Arena; 2], written: bool) {
+pub(crate) fn settle<const N: usize>(arenas: [&Arena; N], written: bool) {
     change(arenas, if written { Change::Written } else { Change::GiveBack });
     spill::settle(written);
 }

@@ -19,9 +19,11 @@ pub(crate) use thin::least_length;
 
 /// From now on segments lie in the spool. There may be none yet.
 #[expect(unsafe_code, reason = "says that nothing is recorded yet")]
-pub(crate) fn lend(arena: &'static Arena, parts: &crate::spool::Parts) {
+pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crate::spool::Parts) {
     // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
     unsafe { arena.lend(parts.arena) };
+    // SAFETY: as above.
+    unsafe { meetings.lend(parts.meetings) };
     // SAFETY: as above.
     unsafe { SCRATCHES.lend(parts.scratch) };
     landing::lend(parts.landing);
@@ -35,10 +37,9 @@ pub(crate) fn back_ahead(arena: &Arena) {
 
 /// Forgets all segments: for a forked child, which has one thread.
 #[expect(unsafe_code, reason = "says that nobody uses what is emptied")]
-pub(crate) fn start_empty(arena: &Arena) {
+pub(crate) fn start_empty(arenas: [&Arena; 2]) {
     // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
-    unsafe { arena.clear() };
-    packed::forget();
+    arenas.into_iter().for_each(|arena| unsafe { arena.clear() });
     landing::forget();
     encoders::after_fork();
     // SAFETY: as above.

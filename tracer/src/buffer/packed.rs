@@ -11,7 +11,7 @@ use crate::clock;
 use crate::config::{self, Overflow};
 use crate::registry;
 use crate::spool::spill;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::{Segment, spool};
 
 /// Stands before each block; the block is there once its length is.
@@ -43,14 +43,6 @@ const _: () = {
 /// A packed block.
 pub(crate) type Block = spool::Block<'static>;
 
-/// First slot of the chunk that takes packed blocks, or 0.
-static TAKES: AtomicUsize = AtomicUsize::new(0);
-
-/// Forgets the chunk that takes packed blocks: the arena has been cleared.
-pub(super) fn forget() {
-    TAKES.store(0, Ordering::Relaxed);
-}
-
 /// Packs full chunks until one is free, and returns it, emptied; `None` if nothing can be packed.
 pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
     // A chunk that is needed for packed blocks itself is made up for by the next one.
@@ -59,7 +51,7 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
         let done = encoders::with(|encoder, out, number| {
             pack(chunk, encoder, out)?;
             // All of it is in a trace: there is nothing to keep.
-            if out.is_empty() { Some(Stored::Elsewhere) } else { Some(store(chunk, out, number)) }
+            if out.is_empty() { Some(Stored::Elsewhere) } else { Some(store(arena, chunk, out, number)) }
         });
         match done.flatten() {
             Some(Stored::Elsewhere) => {
@@ -118,14 +110,14 @@ enum Stored {
     Nowhere,
 }
 
-fn store(chunk: Chunk, block: &[u8], number: usize) -> Stored {
+fn store(arena: &Arena, chunk: Chunk, block: &[u8], number: usize) -> Stored {
     // Where the file system has no room either, the block stays in memory.
     if config::overflow() == Overflow::Spill && spill::add(block) {
         return Stored::Elsewhere;
     }
-    let takes = TAKES.load(Ordering::Acquire);
+    let takes = arena.takes.load(Ordering::Acquire);
     if takes != 0
-        // SAFETY: `TAKES` is 0 or the first slot of a chunk.
+        // SAFETY: it is 0 or the first slot of a chunk.
         && let Some(place) = unsafe { Chunk::of_first(takes) }.take(block.len())
     {
         put(place, block);
@@ -140,7 +132,7 @@ fn store(chunk: Chunk, block: &[u8], number: usize) -> Stored {
         put(place, block);
     }
     landing::clear(number);
-    TAKES.store(chunk.first(), Ordering::Release);
+    arena.takes.store(chunk.first(), Ordering::Release);
     Stored::Here
 }
 

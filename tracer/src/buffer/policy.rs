@@ -11,7 +11,7 @@ use super::packed;
 use crate::config::Overflow;
 use crate::memory::{Record, Table};
 use crate::notes::Note;
-use crate::tls::{self, Thread};
+use crate::tls::{self, Lane, Thread};
 use crate::{filters, registry};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_format::Segment;
@@ -50,10 +50,10 @@ unsafe impl Record for Scratch {
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
 impl Scratch {
-    /// A new one for `thread`; `None` if there is no room.
-    pub(super) fn new(thread: &Thread) -> Option<&'static Self> {
+    /// A new one for `lane`; `None` if there is no room.
+    pub(super) fn new(lane: &Lane) -> Option<&'static Self> {
         let scratch = SCRATCHES.push_zeroed()?;
-        scratch.thread.store(thread.index.get() - 1, Ordering::Relaxed);
+        scratch.thread.store(lane.index.get() - 1, Ordering::Relaxed);
         Some(scratch)
     }
 
@@ -84,74 +84,74 @@ impl Scratch {
     }
 }
 
-/// Gives `thread` a place for its next segment; returns its address, or 0 if there is none.
+/// Gives `lane` of `thread` a place for its next segment; returns its address, or 0 if there is none.
 #[cold]
-pub(crate) fn chunk_full(arena: &Arena, thread: &Thread) -> usize {
+pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
     // A signal handler may have come before us and got the thread a new place.
-    if thread.cursor.get() < thread.limit.get() {
-        return tls::advance(thread, size_of::<Segment>());
+    if lane.cursor.get() < lane.limit.get() {
+        return tls::advance(lane, size_of::<Segment>());
     }
-    if thread.scratch.get() == 0 {
-        if thread.chunk.get() != 0 {
+    if lane.scratch.get() == 0 {
+        if lane.chunk.get() != 0 {
             // SAFETY: it is set, below, to the first slot of the thread's chunk.
-            let chunk = unsafe { Chunk::of_first(thread.chunk.get()) };
-            if thread.awaited.get() == chunk.limit() {
+            let chunk = unsafe { Chunk::of_first(lane.chunk.get()) };
+            if lane.awaited.get() == chunk.limit() {
                 chunk.await_spare();
             }
             if let Some(free) = super::thin::thin(chunk, thread) {
-                thread.cursor.set(free + size_of::<Segment>());
+                lane.cursor.set(free + size_of::<Segment>());
                 return free;
             }
             arena.filled(chunk);
-            thread.chunk.set(0);
+            lane.chunk.set(0);
         }
-        if let Some(chunk) = next_chunk(arena, thread) {
-            return begin_chunk(chunk, thread);
+        if let Some(chunk) = next_chunk(arena, lane) {
+            return begin_chunk(chunk, lane);
         }
     }
-    let Some(scratch) = emptied_scratch(thread).or_else(|| new_scratch(thread)) else {
-        thread.limit.set(0);
-        thread.cursor.set(0);
+    let Some(scratch) = emptied_scratch(lane).or_else(|| new_scratch(lane)) else {
+        lane.limit.set(0);
+        lane.cursor.set(0);
         return 0;
     };
     let first = scratch.slots.get() as usize;
-    thread.limit.set(first + SPARE * size_of::<Segment>());
-    thread.cursor.set(first + size_of::<Segment>());
+    lane.limit.set(first + SPARE * size_of::<Segment>());
+    lane.cursor.set(first + size_of::<Segment>());
     first
 }
 
 /// The same from `arena` alone, with nothing else to do where it is full.
 #[cold]
-pub(crate) fn next_plain(arena: &Arena, thread: &Thread) -> usize {
-    if thread.cursor.get() < thread.limit.get() {
-        return tls::advance(thread, size_of::<Segment>());
+pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
+    if lane.cursor.get() < lane.limit.get() {
+        return tls::advance(lane, size_of::<Segment>());
     }
-    match arena.cut(thread.chunk_bytes.get()) {
-        Some(chunk) => begin_chunk(chunk, thread),
+    match arena.cut(lane.chunk_bytes.get()) {
+        Some(chunk) => begin_chunk(chunk, lane),
         None => 0,
     }
 }
 
-/// Gives `chunk` to `thread`; returns its first slot, which is taken.
-fn begin_chunk(chunk: Chunk, thread: &Thread) -> usize {
-    let sequence = thread.sequence.get();
-    thread.sequence.set(sequence + 1);
-    chunk.give(thread.index.get() - 1, sequence);
-    thread.chunk.set(chunk.first());
-    thread.chunk_bytes.set(chunk.bytes() as u32);
-    thread.limit.set(chunk.limit());
-    thread.cursor.set(chunk.first() + size_of::<Segment>());
+/// Gives `chunk` to `lane`; returns its first slot, which is taken.
+fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
+    let sequence = lane.sequence.get();
+    lane.sequence.set(sequence + 1);
+    chunk.give(lane.index.get() - 1, sequence);
+    lane.chunk.set(chunk.first());
+    lane.chunk_bytes.set(chunk.bytes() as u32);
+    lane.limit.set(chunk.limit());
+    lane.cursor.set(chunk.first() + size_of::<Segment>());
     chunk.first()
 }
 
-/// The thread's scratch, its segments folded; `None` if it has none, or if it is to stay as it is: a call that a
+/// The lane's scratch, its segments folded; `None` if it has none, or if it is to stay as it is: a call that a
 /// signal handler has interrupted may yet have to write into it, or its segments wait for their trace to be written. The last slot
 /// is spare, as in a chunk.
-fn emptied_scratch(thread: &Thread) -> Option<&'static Scratch> {
+fn emptied_scratch(lane: &Lane) -> Option<&'static Scratch> {
     // SAFETY: 0, or set to a scratch of the table.
-    let scratch = unsafe { (thread.scratch.get() as *const Scratch).as_ref() }?;
+    let scratch = unsafe { (lane.scratch.get() as *const Scratch).as_ref() }?;
     let (slots, spare) = scratch.slots().1.split_at(SPARE);
-    let awaits_spare = thread.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(is_filled);
+    let awaits_spare = lane.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(is_filled);
     (!awaits_spare && slots.iter().all(is_filled) && !scratch.is_held()).then(|| {
         // SAFETY: this thread's own, and every call in it is over.
         unsafe { fold_scratch(scratch) };
@@ -159,15 +159,15 @@ fn emptied_scratch(thread: &Thread) -> Option<&'static Scratch> {
     })
 }
 
-fn new_scratch(thread: &Thread) -> Option<&'static Scratch> {
-    let scratch = Scratch::new(thread)?;
-    thread.scratch.set(std::ptr::from_ref(scratch) as usize);
+fn new_scratch(lane: &Lane) -> Option<&'static Scratch> {
+    let scratch = Scratch::new(lane)?;
+    lane.scratch.set(std::ptr::from_ref(scratch) as usize);
     Some(scratch)
 }
 
 /// Room for the thread's next segments: a new chunk, or at the cap one whose segments have been packed.
-fn next_chunk(arena: &Arena, thread: &Thread) -> Option<Chunk> {
-    arena.cut(thread.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
+fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
+    arena.cut(lane.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
         // To pack takes memory, and a system call to get it.
         _ if crate::sys::is_shut() => None,
         Overflow::Compact | Overflow::Spill => packed::make_room(arena),

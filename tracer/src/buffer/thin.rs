@@ -67,7 +67,7 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
 /// Where the thread's short segments wait to be folded; `None` if there is no room for that.
 fn waiting(thread: &Thread) -> Option<&'static Scratch> {
     if thread.waiting.get() == 0 {
-        thread.waiting.set(std::ptr::from_ref(Scratch::new(thread)?) as usize);
+        thread.waiting.set(std::ptr::from_ref(Scratch::new(&thread.io)?) as usize);
     }
     // SAFETY: set above, or in an earlier call, to a scratch of the table.
     Some(unsafe { &*(thread.waiting.get() as *const Scratch) })

@@ -35,7 +35,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
     take(c"DXT_APPS", "names of programs, such as lmp*,!lmp_test", &mut |value| {
         Apps::parse(value).map(|apps| filters.apps = apps)
     })?;
-    take(c"DXT_LAYERS", "some of posix,stdio,mpiio,hdf5", &mut |value| {
+    take(c"DXT_LAYERS", "some of posix,stdio,mpiio,hdf5,mpi", &mut |value| {
         Layers::parse(value).map(|layers| filters.layers = layers)
     })?;
     take(c"DXT_MIN_SIZE", "a size of at most 1T, such as 4096 or 64K", &mut |value| {

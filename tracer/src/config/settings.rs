@@ -61,7 +61,9 @@ pub(crate) struct Config {
     pub(crate) trace_mode: u32,
     /// Cap on the segment buffer of one process, in bytes.
     pub(crate) buffer_max: usize,
-    /// What to do when it is full.
+    /// Cap on the buffer of collective calls of MPI, in bytes.
+    pub(crate) mpi_buffer_max: usize,
+    /// What to do when one is full.
     pub(crate) overflow: Overflow,
     /// What survives the process.
     pub(crate) spool: Spool,
@@ -96,6 +98,7 @@ impl Config {
             Mode::Trace => vec![
                 ("DXT_ENABLE".to_owned(), "trace".to_owned()),
                 ("DXT_BUFFER_MAX".to_owned(), self.buffer_max.to_string()),
+                ("DXT_MPI_BUFFER_MAX".to_owned(), self.mpi_buffer_max.to_string()),
                 ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
             ],
         };
@@ -115,6 +118,11 @@ pub(crate) const DEFAULT_BUFFER_MAX: usize = 4 << 20;
 pub(crate) const LEAST_BUFFER_MAX: usize = 16 << 10;
 /// Largest value of `DXT_BUFFER_MAX`: 1 TiB.
 pub(crate) const LARGEST_BUFFER_MAX: usize = 1 << 40;
+
+/// Default of `DXT_MPI_BUFFER_MAX`: 256 KiB.
+pub(crate) const DEFAULT_MPI_BUFFER_MAX: usize = 256 << 10;
+/// Largest value of `DXT_MPI_BUFFER_MAX`: 1 GiB.
+const LARGEST_MPI_BUFFER_MAX: usize = 1 << 30;
 
 /// Default of `DXT_COUNTERS_FILES`.
 pub(crate) const DEFAULT_COUNTERS_FILES: usize = 1024;
@@ -138,6 +146,15 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => size(value)
             .filter(|bytes| (LEAST_BUFFER_MAX..=LARGEST_BUFFER_MAX).contains(bytes))
             .ok_or_else(|| bad("DXT_BUFFER_MAX", value, "a size from 16K to 1T, such as 4194304, 64M or 1G"))?,
+    };
+    let mpi_buffer_max = match environment.get(c"DXT_MPI_BUFFER_MAX") {
+        None | Some(b"") => DEFAULT_MPI_BUFFER_MAX,
+        // In whole slots.
+        Some(value) => {
+            size(value).filter(|&bytes| bytes <= LARGEST_MPI_BUFFER_MAX).map(|bytes| bytes & !31).ok_or_else(|| {
+                bad("DXT_MPI_BUFFER_MAX", value, "a size up to 1G, such as 65536 or 1M; 0 keeps counters only")
+            })?
+        }
     };
     let overflow = match environment.get(c"DXT_OVERFLOW") {
         None | Some(b"" | b"compact") => Overflow::Compact,
@@ -176,6 +193,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         output_dir,
         trace_mode,
         buffer_max,
+        mpi_buffer_max,
         overflow,
         spool,
         flush,
@@ -231,6 +249,19 @@ mod tests {
         assert_eq!(buffer("20000"), Ok(20000));
         for wrong in ["1", "4X", "-4M", "M", "99999999T", "4 M"] {
             assert_eq!(buffer(wrong).unwrap_err().variable, "DXT_BUFFER_MAX", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn collective_calls_have_a_buffer_of_their_own() {
+        let buffer = |value| {
+            let settings = settings(&[(c"DXT_ENABLE", "trace"), (c"DXT_MPI_BUFFER_MAX", value)]);
+            settings.map(|config| config.unwrap().mpi_buffer_max)
+        };
+        assert_eq!(buffer(""), Ok(DEFAULT_MPI_BUFFER_MAX));
+        assert_eq!((buffer("0"), buffer("1M"), buffer("100")), (Ok(0), Ok(1 << 20), Ok(96)));
+        for wrong in ["-1", "2G", "all"] {
+            assert_eq!(buffer(wrong).unwrap_err().variable, "DXT_MPI_BUFFER_MAX", "{wrong}");
         }
     }
 

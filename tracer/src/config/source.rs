@@ -3,13 +3,14 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 21] = [
+pub(super) const VARIABLES: [&CStr; 22] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
     c"DXT_TRACE_MODE",
     c"DXT_BUFFER_MAX",
     c"DXT_COUNTERS_FILES",
+    c"DXT_MPI_BUFFER_MAX",
     c"DXT_OVERFLOW",
     c"DXT_SPOOL",
     c"DXT_FLUSH",

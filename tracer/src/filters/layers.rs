@@ -10,8 +10,13 @@ pub(crate) struct Layers {
     left_out: u8,
 }
 
-const NAMES: [(&[u8], Layer); 4] =
-    [(b"posix", Layer::Posix), (b"stdio", Layer::Stdio), (b"mpiio", Layer::Mpiio), (b"hdf5", Layer::Hdf5)];
+const NAMES: [(&[u8], Layer); 5] = [
+    (b"posix", Layer::Posix),
+    (b"stdio", Layer::Stdio),
+    (b"mpiio", Layer::Mpiio),
+    (b"hdf5", Layer::Hdf5),
+    (b"mpi", Layer::Mpi),
+];
 
 /// A bit for each layer that can be named; none for others, which are always recorded.
 fn bit(layer: Layer) -> u8 {
@@ -45,7 +50,8 @@ mod tests {
         let layers = Layers::parse(b"posix, MPIIO").unwrap();
         assert!(layers.contain(Layer::Posix) && layers.contain(Layer::Mpiio) && !layers.contain(Layer::Stdio));
         assert!(Layers::default().contain(Layer::Stdio) && layers.contain(Layer::Pnetcdf));
-        for wrong in ["", "posix,mpi", ","] {
+        assert!(!layers.contain(Layer::Mpi) && Layers::parse(b"mpi").unwrap().contain(Layer::Mpi));
+        for wrong in ["", "posix,mp", ","] {
             assert_eq!(Layers::parse(wrong.as_bytes()), None, "{wrong}");
         }
     }

@@ -4,6 +4,7 @@ use crate::registry::{self, File, Hint, Use};
 use std::collections::BTreeMap;
 use trace_format::StreamId;
 use trace_format::meta::{DataSetAccess, DataSetDef, DatatypeUse, HintDef, Process, StreamDef};
+use trace_format::op::Layer;
 
 /// Adds what is known of the files and streams that the block describes.
 pub(super) fn add(process: &mut Process) {
@@ -12,11 +13,19 @@ pub(super) fn add(process: &mut Process) {
     let number_of: BTreeMap<*const File, u32> = process.streams.iter().filter_map(stream).collect();
     let number = |file: &'static File| number_of.get(&std::ptr::from_ref(file)).copied();
     process.hints = hints(number);
+    if process.streams.iter().any(is_meeting) {
+        process.communicators = crate::mpi::communicators::definitions();
+    }
     for details in registry::mpi_details() {
         let Some(file) = number(details.file) else { continue };
         let used = details.datatypes().map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
         process.datatypes.extend(used);
     }
+}
+
+/// Whether its segments have communicators.
+fn is_meeting(def: &StreamDef) -> bool {
+    registry::stream_by_id(StreamId(def.id)).is_some_and(|stream| stream.layer == Layer::Mpi)
 }
 
 /// The hints of the files that have a `number`.

@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::write::{self, Encoder};
 
 /// Where segments may be: those of the process, and those that come after its trace.
-fn arenas() -> [&'static Arena; 2] {
-    [&record::ARENA, late::arena()]
+fn arenas() -> [&'static Arena; 3] {
+    [&record::ARENA, &record::MEETINGS, late::arena()]
 }
 
 /// All that is on record or counted, and in no trace, belongs to the trace that is about to be written. The caller has the gate

@@ -10,6 +10,7 @@ use crate::registry::{self, ByLayer, Counting, File};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use trace_format::columns::TickScale;
+use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
 /// More than any segment's length: of such a stream none is kept.
@@ -33,6 +34,10 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
         let accesses = accesses(threads, triggers, &mut unpacker);
         for (id, stream) in registry::streams() {
             let Some(least) = least.get_mut(id as usize) else { break };
+            // Collective calls of MPI are of no file.
+            if stream.layer == Layer::Mpi {
+                continue;
+            }
             let of_file = accesses.get(&std::ptr::from_ref(stream.file));
             if !triggers.keep(of_file.map_or_else(|| stream.file.gone(), ByLayer::clone).deciding()) {
                 *least = NONE;

@@ -65,8 +65,10 @@ fn resolve_mpi() {
         slot.address();
     }
     // To look for what is not there takes long.
-    let has_large = mpi::LARGE.first().is_some_and(|slot| !slot.address().is_null());
-    for slot in mpi::LARGE.iter().filter(|_| has_large) {
-        slot.address();
+    for family in mpi::LARGE {
+        let is_there = family.first().is_some_and(|slot| !slot.address().is_null());
+        for slot in family.iter().filter(|_| is_there) {
+            slot.address();
+        }
     }
 }

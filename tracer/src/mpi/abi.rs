@@ -137,11 +137,32 @@ fn find(name: &CStr) -> usize {
 }
 
 impl Abi {
+    /// A handle as it is compared with others: those of MPICH are 32 bits wide, and what a register holds above them means nothing.
+    #[inline(always)]
+    pub(crate) fn handle(&self, handle: Handle) -> Handle {
+        if self.has_short_handles() { handle & u32::MAX as usize } else { handle }
+    }
+
+    fn has_short_handles(&self) -> bool {
+        self.request_bytes == size_of::<u32>()
+    }
+
+    /// The handle that a program keeps at `place`; `None` if that is null.
+    pub(crate) fn handle_at(&self, place: *const Handle) -> Option<Handle> {
+        if place.is_null() {
+            None
+        } else if self.has_short_handles() {
+            // SAFETY: the program's own handle, which a function of MPI has been given the place of.
+            Some(unsafe { place.cast::<u32>().read() } as usize)
+        } else {
+            // SAFETY: as above.
+            Some(unsafe { place.read() })
+        }
+    }
+
     /// Whether `info` is `MPI_INFO_NULL`.
     pub(crate) fn is_null_info(&self, info: Handle) -> bool {
-        // Handles of MPICH are 32 bits wide; what the register holds above them means nothing.
-        let mask = if self.request_bytes == size_of::<u32>() { u32::MAX as usize } else { usize::MAX };
-        info & mask == self.info_null & mask
+        self.handle(info) == self.handle(self.info_null)
     }
 
     /// The interface of the MPI library that is loaded.

@@ -48,6 +48,16 @@ functions! {
     comm_rank = c"PMPI_Comm_rank"(comm: Handle, rank: *mut c_int);
     /// MPI_Comm_size.
     comm_size = c"PMPI_Comm_size"(comm: Handle, size: *mut c_int);
+    /// MPI_Comm_test_inter.
+    comm_test_inter = c"PMPI_Comm_test_inter"(comm: Handle, is_inter: *mut c_int);
+    /// MPI_Comm_remote_size.
+    comm_remote_size = c"PMPI_Comm_remote_size"(comm: Handle, size: *mut c_int);
+    /// MPI_Comm_group.
+    comm_group = c"PMPI_Comm_group"(comm: Handle, group: *mut Handle);
+    /// MPI_Group_translate_ranks.
+    group_translate_ranks = c"PMPI_Group_translate_ranks"(group: Handle, count: c_int, ranks: *const c_int, to: Handle, there: *mut c_int);
+    /// MPI_Group_free.
+    group_free = c"PMPI_Group_free"(group: *mut Handle);
     /// MPI_Barrier.
     barrier = c"PMPI_Barrier"(comm: Handle);
     /// MPI_Bcast.

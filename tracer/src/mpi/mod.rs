@@ -3,6 +3,7 @@
 
 mod abi;
 mod calls;
+pub(crate) mod communicators;
 mod datatypes;
 mod errors;
 mod world;

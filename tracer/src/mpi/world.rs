@@ -80,6 +80,7 @@ pub(crate) fn started(flush: FlushMode) {
     let one_program = started_alike();
     let key = if flush == FlushMode::Process || !one_program { String::new() } else { exchange(&abi) };
     let has_large_counts = api().has_large_counts();
+    super::communicators::prepare();
     let world = World { abi, rank, size, version: library_version(), has_large_counts, key, one_program };
     if WORLD.set(world).is_ok() {
         ACTIVE.store(true, Ordering::Release);

@@ -6,6 +6,7 @@ mod data_sets;
 mod file;
 mod folded;
 mod layouts;
+mod meetings;
 mod mpi_details;
 mod others;
 mod paths;
@@ -19,6 +20,7 @@ pub(crate) use file::{
     condensed, definition as file_definition, files, find as find_file, find_by as find_file_by, find_or_add,
 };
 pub(crate) use layouts::read_layout;
+pub(crate) use meetings::{failed_id_of_meeting as failed_meeting_stream_of, id_of as meeting_stream_of};
 pub(crate) use mpi_details::{Hint, MpiDetails, hints, mpi_details, mpi_details_of};
 pub(crate) use others::estimate as other_files;
 pub(crate) use paths::{Verdict, judge};

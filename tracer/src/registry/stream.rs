@@ -139,7 +139,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
 
 /// As its callers; also `None` for a layer that is left out.
 #[cold]
-fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
+pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
     if is_left_out(op) {
         return None;
     }

@@ -4,7 +4,7 @@
 
 use crate::memory::{Area, Lent};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
-use trace_format::meta::{FileDef, LayoutDef, StreamDef, ThreadDef};
+use trace_format::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
 use trace_format::spool::journal::{self, RECORD_BYTES, RECORD_MAGIC, kind, record_bytes, record_header};
 
 /// Those of the process's spool and of the one for calls that come after the trace: another thread may still be adding to the first
@@ -92,6 +92,11 @@ pub(crate) fn file(number: u32, def: &FileDef, path: &[u8]) {
 /// A stream.
 pub(crate) fn stream(def: &StreamDef) {
     add(kind::STREAM, &[&journal::stream(def)]);
+}
+
+/// A communicator.
+pub(crate) fn communicator(def: &CommunicatorDef) {
+    add(kind::COMMUNICATOR, &[&journal::communicator(def)]);
 }
 
 /// A layout, with its bytes beside it.

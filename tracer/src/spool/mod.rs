@@ -40,6 +40,8 @@ static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 pub(crate) struct Parts {
     /// For the arena.
     pub(crate) arena: Lent,
+    /// For the arena of collective calls.
+    pub(crate) meetings: Lent,
     /// For the segments that wait to be folded.
     pub(crate) scratch: Lent,
     /// For the counters.
@@ -81,7 +83,7 @@ pub(crate) fn is_there() -> bool {
 /// Called before a thread gets its first memory for segments: makes the spool if it is wanted and not there yet. `use_parts`
 /// puts things into it; it runs once, on one thread, while no other is recording yet. False if another thread has been at it
 /// for very long: then there is no memory yet.
-pub(crate) fn make(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
+pub(crate) fn make(arenas: [usize; 2], scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
     let (wanted, making) = (Stage::Wanted as u8, Stage::Making as u8);
     while let Err(stage) = STAGE.compare_exchange(wanted, making, Ordering::AcqRel, Ordering::Acquire) {
         if stage != making {
@@ -92,7 +94,7 @@ pub(crate) fn make(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Par
         }
     }
     // Where memory ran out, what is in it already stays there, and nobody finds it.
-    let made = stack::in_hook(|| try_making(arena_bytes, scale, use_parts)).unwrap_or_else(|| {
+    let made = stack::in_hook(|| try_making(arenas, scale, use_parts)).unwrap_or_else(|| {
         file::remove();
         false
     });
@@ -124,7 +126,7 @@ const JOURNAL_BYTES: usize = 256 << 20;
 const SCRATCHES: usize = 1 << 15;
 const COUNTERS: usize = 1 << 18;
 
-fn try_making(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
+fn try_making([arena_bytes, meetings_bytes]: [usize; 2], scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
     let mut sizes = [0; PARTS];
     sizes[Part::Journal as usize] = page(JOURNAL_BYTES / scale);
@@ -132,9 +134,10 @@ fn try_making(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) 
     sizes[Part::Scratch as usize] = page(SCRATCHES / scale * scratch::BYTES);
     sizes[Part::Folded as usize] = page(COUNTERS / scale * folded::BYTES);
     sizes[Part::Landing as usize] = page(landing::PLACES * landing::BYTES);
+    sizes[Part::Meetings as usize] = page(meetings_bytes);
     let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
     let clock = clock::base();
-    let [mut journal, mut arena, mut scratch, mut folded, landing] =
+    let [mut journal, mut arena, mut scratch, mut folded, landing, meetings] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
     // Where not even this has room, memory of our own does better.
     for part in [&mut journal, &mut arena, &mut scratch, &mut folded] {
@@ -146,9 +149,10 @@ fn try_making(arena_bytes: usize, scale: usize, use_parts: impl FnOnce(&Parts)) 
     }
     // The arena's part is a little larger than what was asked for.
     let arena = Lent { capacity: arena_bytes, ..arena };
+    let meetings = Lent { capacity: meetings_bytes, ..meetings };
     journal::lend(journal);
     notes::keep_in(header::counts(start));
-    use_parts(&Parts { arena, scratch, folded, landing });
+    use_parts(&Parts { arena, meetings, scratch, folded, landing });
     note_clock();
     header::publish(start);
     true

@@ -3,6 +3,7 @@
 
 mod calls_of_a_flush;
 mod config;
+mod collectives;
 mod confined;
 mod counters;
 mod counters_mpi;

@@ -51,18 +51,18 @@ pub(super) struct Pieces(BTreeMap<u32, Piece>);
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
-    /// Of all threads, from the arena, the blocks on their way and those in the spill; without what is `gone`.
-    pub(super) fn of_chunks(arena: &Arena, landed: &[u8], spill: &[u8], gone: Gone) -> Threads {
+    /// Of all threads, from the arenas, the blocks on their way and those in the spill; without what is `gone`.
+    pub(super) fn of_chunks(arenas: &[&Arena], landed: &[u8], spill: &[u8], gone: Gone) -> Threads {
         let mut threads = Threads::new();
         add_blocks(spill, gone, &mut threads);
         let mut packing = Vec::new();
-        for (header, body) in arena.slots() {
+        for (header, body) in arenas.iter().flat_map(|arena| arena.slots()) {
             match u32_at(header, chunk::STATE) {
                 chunk::PACKING => packing.push((header, body)),
                 _ => add_slots(owner(header), body, gone, &mut threads),
             }
         }
-        for blocks in arena.blocks() {
+        for blocks in arenas.iter().flat_map(|arena| arena.blocks()) {
             add_blocks(blocks, gone, &mut threads);
         }
         for place in landed.chunks_exact(landing::BYTES) {
@@ -219,7 +219,7 @@ mod tests {
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
         let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(&Arena::at_rest(arena), landed, &[], Gone::Written)
+            Pieces::of_chunks(&[&Arena::at_rest(arena)], landed, &[], Gone::Written)
                 .values()
                 .flat_map(|pieces| pieces.0.keys().copied())
                 .collect()
@@ -244,7 +244,7 @@ mod tests {
         marked[1][31] |= (TAKEN >> 56) as u8;
         let arena = chunk_of(chunk::ACTIVE, 0, &marked.concat());
         for (gone, ends) in [(Gone::WrittenAndTaken, [9].as_slice()), (Gone::Written, &[6, 9])] {
-            let kept = Pieces::of_chunks(&Arena::at_rest(&arena), &[], &[], gone);
+            let kept = Pieces::of_chunks(&[&Arena::at_rest(&arena)], &[], &[], gone);
             let Piece::Slots(slots) = &kept[&0].0[&0] else { panic!("slots are slots") };
             assert_eq!(slots.iter().map(|slot| slot.end).collect::<Vec<_>>(), ends);
         }

@@ -19,6 +19,7 @@ const END: Range<usize> = size_of::<Segment>() - 8..size_of::<Segment>();
 pub(super) struct Snapshot {
     pub(super) journal: Vec<u8>,
     pub(super) arena: Arena,
+    pub(super) meetings: Arena,
     pub(super) scratches: Vec<u8>,
     pub(super) folded: Vec<u8>,
     pub(super) landing: Vec<u8>,
@@ -26,7 +27,7 @@ pub(super) struct Snapshot {
     pub(super) folded_meanwhile: u64,
 }
 
-/// The arena's part.
+/// An arena's part.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     /// With slots as they were; what chunks of blocks hold is below.
@@ -66,13 +67,13 @@ fn holds_blocks(header: &[u8]) -> bool {
 }
 
 impl Arena {
-    fn of<S: Source + ?Sized>(spool: &Place<'_, S>) -> Result<Self> {
-        let bytes = spool.slots(Part::Arena)?;
+    fn of<S: Source + ?Sized>(spool: &Place<'_, S>, part: Part) -> Result<Self> {
+        let bytes = spool.slots(part)?;
         // A chunk that is somebody else's by now was packed and emptied while its slots were copied, and its block is elsewhere.
         let mut slots = Vec::new();
         for place in chunks(&bytes).filter(|place| !holds_blocks(&bytes[place.clone()])) {
             let mut now = [0; chunk::HEADER_BYTES];
-            spool.fill(Part::Arena, place.start, &mut now)?;
+            spool.fill(part, place.start, &mut now)?;
             if owner(&now) == owner(&bytes[place.clone()]) {
                 slots.push(place);
             }
@@ -81,8 +82,8 @@ impl Arena {
     }
 
     /// The blocks: behind everything that they may have come from.
-    fn add_blocks<S: Source + ?Sized>(&mut self, spool: &Place<'_, S>) -> Result<()> {
-        let bytes = spool.copy(Part::Arena)?;
+    fn add_blocks<S: Source + ?Sized>(&mut self, spool: &Place<'_, S>, part: Part) -> Result<()> {
+        let bytes = spool.copy(part)?;
         for place in chunks(&bytes) {
             let (header, body) = bytes[place].split_at(chunk::HEADER_BYTES);
             if holds_blocks(header) {
@@ -126,14 +127,16 @@ impl Snapshot {
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let spool = Place(source);
         spool.check()?;
-        let mut arena = Arena::of(&spool)?;
+        let mut arena = Arena::of(&spool, Part::Arena)?;
+        let mut meetings = Arena::of(&spool, Part::Meetings)?;
         let landing = spool.landing()?;
-        arena.add_blocks(&spool)?;
+        arena.add_blocks(&spool, Part::Arena)?;
+        meetings.add_blocks(&spool, Part::Meetings)?;
         let scratches = spool.slots(Part::Scratch)?;
         let folded = spool.copy(Part::Folded)?;
         let folded_meanwhile = touched_since(&scratches, &spool.copy(Part::Scratch)?);
         let journal = spool.copy(Part::Journal)?;
-        Ok(Self { journal, arena, scratches, folded, landing, folded_meanwhile })
+        Ok(Self { journal, arena, meetings, scratches, folded, landing, folded_meanwhile })
     }
 }
 
@@ -170,7 +173,7 @@ impl<S: Source + ?Sized> Place<'_, S> {
     /// Parts do not overlap, so together they are no longer than the file.
     fn check(&self) -> Result<()> {
         let mut unclaimed = self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
-        for part in [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Landing] {
+        for part in [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Landing, Part::Meetings] {
             unclaimed = unclaimed.checked_sub(self.part(part)?.1).ok_or_else(|| Error::Malformed {
                 what: "a spool",
                 offset: (header::PARTS + part as usize * PART_BYTES) as u64,
@@ -230,7 +233,11 @@ impl<S: Source + ?Sized> Place<'_, S> {
     }
 }
 
-const _: () = assert!(PARTS == 5 && HEADER_BYTES >= header::PARTS + PARTS * PART_BYTES);
+const _: () = assert!(
+    PARTS == 6
+        && header::SPILL_TAKEN >= header::PARTS + PARTS * PART_BYTES
+        && HEADER_BYTES >= header::PARTS + PARTS * PART_BYTES
+);
 
 #[cfg(all(test, feature = "write"))]
 mod tests {
@@ -385,7 +392,8 @@ mod tests {
                 let about = format!("chunk {number}, elsewhere: {elsewhere}, {some} at {first}, the rest at {second}");
                 let live = Live::new(spool(), life(number, &block, elsewhere), first, some, second);
                 let snapshot = Snapshot::of(&live).unwrap();
-                let threads = Pieces::of_chunks(&snapshot.arena, &snapshot.landing, &[], Gone::Written);
+                let threads =
+                    Pieces::of_chunks(&[&snapshot.arena, &snapshot.meetings], &snapshot.landing, &[], Gone::Written);
                 let ends =
                     |thread: u32| -> Vec<Vec<u64>> { threads.get(&thread).map(Pieces::ends).unwrap_or_default() };
                 assert_eq!(ends(0), [[6, 7], [6, 7]], "{about}");

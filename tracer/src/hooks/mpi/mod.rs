@@ -1,13 +1,16 @@
 //! MPI functions, under both their MPI_ and PMPI_ names: language bindings use one or the other. A call counts once,
 //! since calls made inside an MPI call pass through. Handles are passed on as they came, as wide as a register.
 
+mod collectives;
 mod completion;
 mod data;
 mod extent;
 mod files;
 mod hints;
 mod large;
+mod large_collectives;
 mod life;
+mod meetings;
 mod nonblocking;
 mod positions;
 mod split;
@@ -15,7 +18,7 @@ mod split;
 use crate::real::Slot;
 
 /// Every slot whose function any MPI library has.
-pub(super) const FAMILIES: [&[&Slot]; 7] = [
+pub(super) const FAMILIES: [&[&Slot]; 9] = [
     life::LIFE,
     files::FILES,
     positions::POSITIONS,
@@ -23,7 +26,9 @@ pub(super) const FAMILIES: [&[&Slot]; 7] = [
     nonblocking::NONBLOCKING,
     completion::COMPLETION,
     split::SPLIT,
+    collectives::COLLECTIVES,
+    meetings::MEETINGS,
 ];
 
-/// Those of MPI 4.0; all or none are there.
-pub(super) const LARGE: &[&Slot] = large::LARGE;
+/// Those of MPI 4.0, family by family: all of one or none are there.
+pub(super) const LARGE: [&[&Slot]; 2] = [large::LARGE, large_collectives::LARGE_COLLECTIVES];

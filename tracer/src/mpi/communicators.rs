@@ -1,0 +1,233 @@
+//! Communicators by handle, numbered in the order in which this process first made a collective call on them. A handle that is freed
+//! is forgotten, since the library may give it again; a number is not given again. What a communicator is, the library is asked once,
+//! behind a call on it that succeeded, and only for what it can say without other ranks.
+#![expect(unsafe_code, reason = "records in a table")]
+
+use super::calls::{Handle, SUCCESS, api};
+use super::world::World;
+use crate::memory::{Record, Table};
+use crate::notes::Note;
+use crate::spool::journal;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use trace_format::meta::{CommunicatorDef, WORLD};
+use trace_format::segment::NO_OFFSET;
+
+/// Communicators that get a number, beside `MPI_COMM_WORLD`.
+const MOST: usize = 4096;
+/// Places for handles, of which at least half are free.
+const PLACES: usize = 2 * MOST;
+/// Handle of a place that was used and is free again.
+const REMOVED: usize = usize::MAX;
+/// Members that a communicator is told by.
+const SAMPLED: usize = 64;
+
+/// A communicator, and whether it is gone.
+struct Communicator {
+    def: CommunicatorDef,
+    freed: AtomicBool,
+}
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for Communicator {}
+
+static KNOWN: Table<Communicator> = Table::new();
+static WORLD_IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// A handle and the number of its communicator.
+struct Place {
+    handle: AtomicUsize,
+    number: AtomicU32,
+}
+
+static HANDLES: [Place; PLACES] = [const { Place { handle: AtomicUsize::new(0), number: AtomicU32::new(0) } }; PLACES];
+
+fn places(handle: Handle) -> impl Iterator<Item = &'static Place> {
+    let first = handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 51;
+    (0..PLACES).filter_map(move |step| HANDLES.get((first + step) % PLACES))
+}
+
+fn find(handle: Handle) -> Option<&'static Place> {
+    for place in places(handle) {
+        match place.handle.load(Ordering::Acquire) {
+            0 => return None,
+            found if found == handle => return Some(place),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Makes room for communicators: MPI has been started.
+pub(super) fn prepare() {
+    KNOWN.prepare(MOST);
+}
+
+/// The number of the communicator with this handle, if it has one.
+#[inline]
+pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
+    let handle = world.abi.handle(comm);
+    if handle == world.abi.comm_world {
+        return Some(i64::from(WORLD));
+    }
+    find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
+}
+
+/// The same behind a collective call on it that succeeded: it gets a number if it has none; [`NO_OFFSET`] if there is no room.
+#[inline]
+pub(crate) fn number_of_used(world: &World, comm: Handle) -> i64 {
+    match number(world, comm) {
+        Some(number) => {
+            if number == i64::from(WORLD) && !WORLD_IS_USED.load(Ordering::Relaxed) {
+                WORLD_IS_USED.store(true, Ordering::Relaxed);
+                journal::communicator(&world_def(world));
+            }
+            number
+        }
+        None => add(world, world.abi.handle(comm)),
+    }
+}
+
+#[cold]
+fn add(world: &World, handle: Handle) -> i64 {
+    let Some(number) = define(world, handle).and_then(enter) else {
+        Note::Communicators.count();
+        return NO_OFFSET;
+    };
+    put(handle, number);
+    i64::from(number)
+}
+
+/// Enters a communicator into the table; `None` if it is full. Then one that is like it and gone lends its number: whoever made and freed
+/// thousands of them uses one after the other.
+fn enter(def: CommunicatorDef) -> Option<u32> {
+    let like = |known: &CommunicatorDef| CommunicatorDef { number: def.number, ..*known } == def;
+    if KNOWN.len() >= MOST {
+        let gone = |known: &&Communicator| {
+            like(&known.def) && known.freed.compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        return KNOWN.iter().find(gone).map(|known| known.def.number);
+    }
+    let (_, known) = KNOWN.push_with(|index| Communicator {
+        def: CommunicatorDef { number: index as u32 + 1, ..def },
+        freed: AtomicBool::new(false),
+    })?;
+    journal::communicator(&known.def);
+    Some(known.def.number)
+}
+
+fn put(handle: Handle, number: u32) {
+    for place in places(handle) {
+        let found = place.handle.load(Ordering::Acquire);
+        // Nobody else makes a collective call on this communicator at the same time (MPI 4.0, 6.14).
+        if (found == 0 || found == REMOVED)
+            && place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
+            return place.number.store(number, Ordering::Release);
+        }
+    }
+}
+
+/// The communicator with this handle is about to be freed: from then on the handle may be another's. Returns its number.
+pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
+    let place = find(world.abi.handle(comm))?;
+    let number = place.number.load(Ordering::Acquire);
+    place.handle.store(REMOVED, Ordering::Release);
+    set_freed(number, true);
+    Some(number)
+}
+
+/// It was not freed after all.
+pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
+    set_freed(number, false);
+    put(world.abi.handle(comm), number);
+}
+
+fn set_freed(number: u32, freed: bool) {
+    if let Some(known) = (number as usize).checked_sub(1).and_then(|index| KNOWN.get(index)) {
+        known.freed.store(freed, Ordering::Release);
+    }
+}
+
+/// What the library says of a communicator.
+fn define(world: &World, comm: Handle) -> Option<CommunicatorDef> {
+    let (mut size, mut rank, mut is_inter, mut remote): (c_int, c_int, c_int, c_int) = (0, -1, 0, 0);
+    let known = api().comm_size(comm, &raw mut size) == SUCCESS
+        && api().comm_rank(comm, &raw mut rank) == SUCCESS
+        && api().comm_test_inter(comm, &raw mut is_inter) == SUCCESS
+        && (is_inter == 0 || api().comm_remote_size(comm, &raw mut remote) == SUCCESS);
+    let (first, members) = members(world, comm, size);
+    let def = CommunicatorDef {
+        number: 0,
+        size: u32::try_from(size).unwrap_or(0),
+        rank,
+        first,
+        members,
+        remote_size: u32::try_from(remote).unwrap_or(0),
+    };
+    known.then_some(def)
+}
+
+/// Rank of its rank 0 in `MPI_COMM_WORLD`, and what its members are told by.
+fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
+    let (mut group, mut all): (Handle, Handle) = (0, 0);
+    let count = (size.max(0) as usize).min(SAMPLED);
+    let mut ranks = [0; SAMPLED];
+    let mut there = [-1; SAMPLED];
+    for (i, rank) in ranks.iter_mut().enumerate().take(count) {
+        *rank = (i as u64 * size as u64 / count as u64) as c_int;
+    }
+    if api().comm_group(comm, &raw mut group) != SUCCESS {
+        return (-1, 0);
+    }
+    let mut known = false;
+    if api().comm_group(world.abi.comm_world, &raw mut all) == SUCCESS {
+        let told = api().group_translate_ranks(group, count as c_int, ranks.as_ptr(), all, there.as_mut_ptr());
+        known = told == SUCCESS;
+        api().group_free(&raw mut all);
+    }
+    api().group_free(&raw mut group);
+    let there = if known { there.get(..count).unwrap_or_default() } else { &[] };
+    summary(there)
+}
+
+/// Of a process that is not in `MPI_COMM_WORLD` the rank there is negative.
+fn summary(there: &[c_int]) -> (i32, u64) {
+    let first = there.first().copied().filter(|&rank| rank >= 0).unwrap_or(-1);
+    if there.is_empty() || there.iter().any(|&rank| rank < 0) {
+        return (first, 0);
+    }
+    let mut bytes = [0; 4 * SAMPLED];
+    for (place, rank) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(there) {
+        *place = rank.to_le_bytes();
+    }
+    (first, trace_format::meta::path_hash(bytes.get(..4 * there.len()).unwrap_or_default()))
+}
+
+/// `MPI_COMM_WORLD`.
+fn world_def(world: &World) -> CommunicatorDef {
+    let size = world.size;
+    let count = (size.max(0) as usize).min(SAMPLED);
+    let mut there = [0; SAMPLED];
+    for (i, rank) in there.iter_mut().enumerate().take(count) {
+        *rank = (i as u64 * size as u64 / count as u64) as c_int;
+    }
+    let (first, members) = summary(there.get(..count).unwrap_or_default());
+    let size = u32::try_from(size).unwrap_or(0);
+    CommunicatorDef { number: WORLD, size, rank: world.rank, first, members, remote_size: 0 }
+}
+
+/// The communicators that have been used.
+pub(crate) fn definitions() -> Vec<CommunicatorDef> {
+    used().collect()
+}
+
+fn used() -> impl Iterator<Item = CommunicatorDef> {
+    let world = super::world().filter(|_| WORLD_IS_USED.load(Ordering::Relaxed)).map(world_def);
+    world.into_iter().chain(KNOWN.iter().map(|known| known.def))
+}
+
+/// Writes all into the journal, which has just been begun.
+pub(crate) fn note_all() {
+    used().for_each(|def| journal::communicator(&def));
+}

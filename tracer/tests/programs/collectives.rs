@@ -1,0 +1,289 @@
+//! MPI's collective calls: the trace says what the program says, of every communicator, and they take nothing from I/O.
+
+use crate::harness::{
+    Compiler, Launch, Scratch, Traces, assert_same, log_lines, read_failures, read_log, recover, workload_with,
+};
+use crate::harness::{Order, skip};
+use std::collections::BTreeMap;
+use std::path::Path;
+use trace_format::meta::CommunicatorDef;
+
+const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
+/// The file that stands for MPI.
+const MPI: &str = "<MPI>";
+/// How far the wall clock that a program reads may be from the trace's, in ns.
+const CLOCKS_APART: i64 = 2_000_000;
+
+fn available() -> impl Iterator<Item = Compiler> {
+    BOTH.into_iter().filter(|mpi| mpi.available())
+}
+
+fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
+    let program = workload_with("collectives", mpi, &["-O1", "-pthread"]);
+    // Names in /dev/shm that the library makes for itself are no business of these tests.
+    Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks).env("DXT_INCLUDE", scratch.data())
+}
+
+/// Numbers of a line of the log that begins with `word`.
+fn numbers(scratch: &Scratch, word: &str) -> Vec<Vec<i64>> {
+    let lines = log_lines(scratch);
+    let lines = lines.iter().filter_map(|line| line.strip_prefix(word));
+    lines.map(|line| line.split_whitespace().map(|number| number.parse().expect("a number")).collect()).collect()
+}
+
+/// Calls of the layer on record, and those that were counted.
+fn totals(traces: &Traces) -> (usize, u64) {
+    let missing = traces.processes.iter().flat_map(|process| &process.missing);
+    let missing = missing.filter(|missing| missing.op.layer == "MPI").map(|missing| missing.counters.segments).sum();
+    (traces.own_ops(&["MPI"], Path::new(MPI)).len(), missing)
+}
+
+/// The log says the same as the trace: calls, their order, communicators, times.
+fn same(scratch: &Scratch, traces: &Traces) {
+    let log = read_log(scratch);
+    assert_same(Order::Thread, &log, &traces.own_ops(&["MPI"], Path::new(MPI)));
+    assert_same(Order::Thread, &read_failures(scratch), &traces.failed_ops(Path::new(MPI)));
+    let mut said: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
+    for line in numbers(scratch, "TIMES ") {
+        said.entry(line[0] as u32).or_default().push((line[1], line[2]));
+    }
+    for (pid, said) in said {
+        let epoch = traces.process(pid).info.epoch_unix_ns;
+        let mine = traces.segments.iter().filter(|seg| seg.op.pid == pid && seg.op.layer == "MPI");
+        let times: Vec<(i64, i64)> =
+            mine.map(|seg| (epoch + seg.start_ns as i64, epoch + seg.end_ns as i64)).collect();
+        assert_eq!(said.len(), times.len());
+        for ((before, after), (start, end)) in said.into_iter().zip(times) {
+            assert!(before - CLOCKS_APART <= start && start <= end && end <= after + CLOCKS_APART);
+        }
+    }
+    communicators(scratch, traces);
+}
+
+/// Each process tells its communicators, and members of one tell the same of it.
+fn communicators(scratch: &Scratch, traces: &Traces) {
+    for process in traces.processes.iter().filter(|process| process.info.pid != 0) {
+        let told = &process.block.communicators;
+        let said: Vec<Vec<i64>> =
+            numbers(scratch, "COMM ").into_iter().filter(|line| line[0] == i64::from(process.info.pid)).collect();
+        let mut said: Vec<Vec<i64>> = said.iter().map(|line| line[1..].to_vec()).collect();
+        said.sort();
+        let row = |def: &CommunicatorDef| {
+            let (number, size) = (i64::from(def.number), i64::from(def.size));
+            vec![number, size, i64::from(def.rank), i64::from(def.first), i64::from(def.remote_size)]
+        };
+        assert_eq!(told.iter().map(row).collect::<Vec<_>>(), said, "rank {}", process.info.rank);
+        assert!(told.iter().all(|def| def.members != 0), "{told:?}");
+    }
+}
+
+#[test]
+fn the_trace_says_what_the_program_did_on_which_communicator() {
+    for mpi in available() {
+        for ranks in [1, 2, 3, 5] {
+            let scratch = Scratch::new();
+            let (log, traces) = program(&scratch, mpi, ranks, "all").traced();
+            assert!(log.len() > 100 && traces.missing() == 0);
+            same(&scratch, &traces);
+            // The world's members are those of its duplicate, and not those of a half.
+            let world = |def: &&CommunicatorDef| def.number == 0;
+            let of = |process: &crate::harness::Traces, at: usize| process.processes[at].block.communicators.clone();
+            let all = of(&traces, 0);
+            let whole = all.iter().find(world).expect("the world").members;
+            for def in all.iter().filter(|def| def.remote_size == 0) {
+                assert_eq!(def.members == whole, def.size == ranks, "{mpi:?} {ranks}: {all:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn counters_say_how_many_there_were() {
+    for mpi in available() {
+        for mode in ["counters", "trace"] {
+            let scratch = Scratch::new();
+            let launch = program(&scratch, mpi, 2, "all").env("DXT_ENABLE", mode).env("DXT_MPI_BUFFER_MAX", "0");
+            // What a scratch holds when the program ends is on record.
+            let (log, traces) = launch.env("DXT_OVERFLOW", "fold").traced();
+            let failed = read_failures(&scratch).len();
+            let (on_record, counted) = totals(&traces);
+            let failures = traces.failures.iter().filter(|seg| seg.op.layer == "MPI").count();
+            assert_eq!((on_record + failures) as u64 + counted, (log.len() + failed) as u64, "{mpi:?} {mode}");
+            assert!(counted > 100, "{mpi:?} {mode}: {counted}");
+        }
+    }
+}
+
+/// Those that MPI-IO makes, those of communicators and windows, and non-blocking ones; nor those of the flush.
+#[test]
+fn what_libraries_do_among_themselves_is_not_the_programs() {
+    for mpi in available() {
+        // OMPIO is what Open MPI does I/O with, unless ROMIO is asked for.
+        for io in ["ompio", "^ompio"] {
+            let scratch = Scratch::new();
+            let (log, traces) = program(&scratch, mpi, 3, "others").env("OMPI_MCA_io", io).traced();
+            assert_eq!(log.len(), 3);
+            same(&scratch, &traces);
+            assert!(traces.segments.iter().any(|seg| seg.op.layer == "MPIIO"), "{mpi:?} {io}");
+        }
+    }
+}
+
+#[test]
+fn a_million_take_no_room_from_io() {
+    for mpi in available() {
+        for (buffer, overflow) in [("64K", "fold"), ("64K", "compact"), ("4M", "compact")] {
+            let run = |count: &str| {
+                let scratch = Scratch::new();
+                let launch = program(&scratch, mpi, 2, "loop").arg(count).env("DXT_BUFFER_MAX", buffer);
+                let (_, traces) = launch.env("DXT_OVERFLOW", overflow).traced();
+                let writes: Vec<_> = traces.own_ops(&["POSIX"], &scratch.data());
+                let meetings = totals(&traces);
+                (writes.len(), traces.totals(&["POSIX"], "write", &scratch.data()).0, meetings)
+            };
+            let count = if buffer == "4M" { 1_000_000 } else { 20_000 };
+            let ((kept, all, none), (kept_too, all_too, (on_record, counted))) = (run("0"), run(&count.to_string()));
+            assert_eq!((all, all_too, none), (40_000, 40_000, (0, 0)), "{mpi:?} {buffer} {overflow}");
+            if overflow == "fold" || buffer == "4M" {
+                assert_eq!(kept, kept_too, "{mpi:?} {buffer} {overflow}");
+            } else {
+                // How well a block packs depends on its times.
+                assert!(kept_too > kept / 2, "{mpi:?}: {kept_too} of {kept}");
+            }
+            assert_eq!(on_record as u64 + counted, 2 * count, "{mpi:?} {buffer} {overflow}");
+            // Two ranks with room for 8,192 each, less what chunks need themselves, more where they are packed.
+            assert!(on_record >= 2 * 8000, "{mpi:?} {buffer} {overflow}: {on_record}");
+        }
+    }
+}
+
+#[test]
+fn layers_leave_them_out_and_in() {
+    for mpi in available() {
+        let scratch = Scratch::new();
+        let (_, traces) = program(&scratch, mpi, 2, "others").env("DXT_LAYERS", "posix,stdio,mpiio,hdf5").traced();
+        assert_eq!(totals(&traces), (0, 0));
+        assert!(traces.processes.iter().all(|process| process.block.communicators.is_empty()));
+        let noted = traces.processes.iter().flat_map(|process| &process.notes);
+        let noted = noted.filter(|note| note.what.contains("DXT_LAYERS")).map(|note| note.count).sum::<u64>();
+        assert_eq!(noted, 2);
+        let scratch = Scratch::new();
+        let (log, traces) = program(&scratch, mpi, 2, "others").env("DXT_LAYERS", "mpi").traced();
+        assert_eq!((totals(&traces), traces.segments.len()), ((log.len(), 0), log.len()));
+    }
+}
+
+/// Filters of files and of sizes are not about them.
+#[test]
+fn filters_of_files_leave_them_alone() {
+    for mpi in available() {
+        for (name, value) in [("DXT_MIN_SIZE", "1M"), ("DXT_SMALL_IO_TRIGGER", "1"), ("DXT_EXCLUDE", "/")] {
+            let scratch = Scratch::new();
+            let (log, traces) = program(&scratch, mpi, 2, "all").env(name, value).traced();
+            assert_eq!(totals(&traces), (log.len(), 0), "{mpi:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn threads_have_each_their_own() {
+    for mpi in available() {
+        let scratch = Scratch::new();
+        let (_, traces) = program(&scratch, mpi, 2, "threads").traced();
+        assert_eq!(totals(&traces), (2 * 4 * 500, 0));
+        let mut by_thread: BTreeMap<(u32, u32), Vec<i64>> = BTreeMap::new();
+        for op in traces.own_ops(&["MPI"], Path::new(MPI)) {
+            by_thread.entry((op.pid, op.tid)).or_default().push(op.offset);
+        }
+        assert_eq!(by_thread.len(), 8);
+        for ((pid, tid), numbers) in by_thread {
+            assert!(numbers.len() == 500 && numbers[0] > 0 && numbers.iter().all(|number| *number == numbers[0]));
+            // Its I/O is under the same thread id.
+            let writes = traces.own_ops(&["POSIX"], &scratch.data().join("threads"));
+            assert_eq!(writes.iter().filter(|op| (op.pid, op.tid, op.name.as_str()) == (pid, tid, "write")).count(), 500);
+        }
+    }
+}
+
+/// I/O in a reduction of the program's own is the program's.
+#[test]
+fn a_reduction_may_do_io() {
+    for mpi in available() {
+        let scratch = Scratch::new();
+        let (log, traces) = program(&scratch, mpi, 3, "op").traced();
+        assert_same(Order::Thread, &log, &traces.own_ops(&["MPI"], Path::new(MPI)));
+        let bytes = std::fs::metadata(scratch.data().join("reduced")).expect("the file").len();
+        assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()), (bytes, bytes), "{mpi:?}");
+    }
+}
+
+/// More communicators than there are numbers for, one after another.
+#[test]
+fn thousands_of_communicators_have_numbers() {
+    for mpi in available() {
+        let scratch = Scratch::new();
+        let (_, traces) = program(&scratch, mpi, 2, "churn").arg("6000").traced();
+        assert_eq!(totals(&traces), (12_000, 0));
+        for process in &traces.processes {
+            assert!(process.block.communicators.len() == 4096, "{}", process.block.communicators.len());
+            assert!(process.notes.iter().all(|note| !note.what.contains("communicators")), "{:?}", process.notes);
+        }
+        assert!(traces.segments.iter().filter(|seg| seg.op.layer == "MPI").all(|seg| seg.op.offset > 0));
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_them_in_its_spool() {
+    for mpi in available() {
+        for count in [7, 20_000] {
+            let scratch = Scratch::new();
+            let launch = program(&scratch, mpi, 1, "kill").arg(count.to_string());
+            let outcome = launch.run();
+            assert_ne!(outcome.code, 0, "{outcome:?}");
+            assert_eq!(recover(&scratch), 0);
+            let traces = Traces::read(&scratch.traces());
+            let (on_record, counted) = totals(&traces);
+            assert_eq!(on_record as u64 + counted, count, "{mpi:?}");
+            communicators(&scratch, &traces);
+            if count == 7 {
+                assert_same(Order::Thread, &read_log(&scratch), &traces.own_ops(&["MPI"], Path::new(MPI)));
+            }
+        }
+    }
+}
+
+/// The program's output, data and return values are as without the tracer; in the program itself every call is checked.
+#[test]
+fn the_program_does_not_notice() {
+    for mpi in available() {
+        for way in ["all", "others"] {
+            let run = |traced: bool| {
+                let scratch = Scratch::new();
+                let launch = program(&scratch, mpi, 3, way);
+                let outcome = if traced { launch.env("DXT_VERBOSE", "0") } else { launch.untraced() }.run();
+                let comms = numbers(&scratch, "COMM ").len();
+                (outcome.code, outcome.stdout, outcome.stderr, read_log(&scratch).len(), comms)
+            };
+            assert_eq!(run(true), run(false), "{mpi:?} {way}");
+        }
+    }
+}
+
+/// Fortran's bindings lead to the C functions; a call counts once.
+#[test]
+fn fortran_calls_count_once_through_every_binding() {
+    let mut any = false;
+    for mpi in [Compiler::MpichFortran, Compiler::OpenMpiFortran].into_iter().filter(|mpi| mpi.available()) {
+        for binding in ["-DUSE_MPIF_H", "-DUSE_MPI", "-DUSE_F08"] {
+            any = true;
+            let scratch = Scratch::new();
+            let program = workload_with("collectives_fortran", mpi, &["-O1", binding]);
+            let (log, traces) = Launch::new(&scratch, program).ranks(mpi, 2).traced();
+            assert_eq!(log.len(), 2 * 21, "{mpi:?} {binding}");
+            assert_same(Order::Thread, &log, &traces.own_ops(&["MPI"], Path::new(MPI)));
+        }
+    }
+    if !any {
+        skip("no Fortran compiler of an MPI is installed");
+    }
+}
