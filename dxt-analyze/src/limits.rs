@@ -100,3 +100,5 @@ mod tests {
 /// Cells of calls by process, slot of time, stream, size and storage target: beyond it slots are merged, see
 /// [`crate::topics::causes::cells`].
 pub const CELLS: usize = 1 << 18;
+/// Collective calls of all processes whose distance from the call before is kept.
+pub const FOLLOWED_GAPS: usize = 1 << 20;

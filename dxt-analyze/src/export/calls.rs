@@ -3,7 +3,7 @@
 use super::Job;
 use crate::layouts::spread::Parts;
 use crate::model::{Process, Run, Stream};
-use crate::scan::{Block, Row};
+use crate::scan::{Block, Row, any_stream};
 use crate::text::signed::signed;
 use serde::Serialize;
 use trace_format::op::OpClass;
@@ -128,7 +128,7 @@ pub(crate) fn each<E>(
     let (run, process) = (job.run, block.process);
     let (tid, node) = (process.tid(block.thread), run.node(process));
     for row in block.rows() {
-        let Some(stream) = process.streams.get(row.stream as usize) else { continue };
+        let Some(stream) = process.streams.get(any_stream(row.stream)) else { continue };
         let stripe = storage.locate(job, stream, &row);
         let op = run.op(stream);
         let (start, end) = times(process, &row);

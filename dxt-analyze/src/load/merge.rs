@@ -10,7 +10,7 @@ use crate::model::run::{File, Health, Input, Op, Problem, Process, Run, Stream};
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::meta::{self, JobInfo, Reduction, stream_flags};
+use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{Decoder, Region, RegionRef};
 
@@ -299,6 +299,10 @@ impl Tables {
         streams.sort_by_key(|stream| stream.id);
         streams.dedup_by_key(|stream| stream.id);
         self.details.add(&process, &files, &mut streams, &self.ops);
+        let meets = |missing: &Missing| {
+            streams.binary_search_by_key(&missing.stream, |stream| stream.id).is_ok_and(|at| streams[at].meets)
+        };
+        let (met, missing) = process.missing.into_iter().partition(meets);
         let mut blocks = region.blocks;
         blocks.sort_by_key(|block| (block.head.thread, block.offset));
         Process {
@@ -312,7 +316,8 @@ impl Tables {
             ended_by: process.info.ended_by,
             threads: process.threads,
             streams,
-            missing: process.missing,
+            missing,
+            met,
             profiles: of_files(process.profiles, &files, |def| &mut def.file),
             whole: of_files(process.whole, &files, |def| &mut def.file),
             reduction: Reduction {
@@ -371,6 +376,7 @@ impl Tables {
             failed,
             errno: def.errno,
             storage: false,
+            meets: operation.layer.is_some_and(|layer| !layer.is_io()),
             chosen: true,
         }
     }

@@ -81,6 +81,8 @@ pub struct Stream {
     pub errno: u16,
     /// Successful reads or writes of the layer that reaches storage for this file: what stripe audits look at.
     pub storage: bool,
+    /// Calls of MPI's in which processes meet, which are no I/O: only who looks for them finds them.
+    pub meets: bool,
     /// Whether it is looked at: see [`super::select`].
     pub chosen: bool,
 }
@@ -137,6 +139,8 @@ pub struct Process {
     pub streams: Vec<Stream>,
     /// Exact counters of what has no segment.
     pub missing: Vec<Missing>,
+    /// The same of calls that are no I/O ([`Stream::meets`]).
+    pub met: Vec<Missing>,
     /// How files were accessed, as far as no segments say so; `file` is an index into [`Run::files`].
     pub profiles: Vec<ProfileDef>,
     /// What another tool counted of all accesses, instead of what segments tell; `file` as above.

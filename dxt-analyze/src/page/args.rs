@@ -1,6 +1,7 @@
 //! The options of `report`.
 
 use crate::findings::Severity;
+use crate::render::Format;
 use crate::session::Inputs;
 use std::path::PathBuf;
 
@@ -10,9 +11,12 @@ pub struct Args {
     /// Inputs
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Page to write
-    #[arg(short, long, default_value = "report.html", value_name = "FILE")]
-    pub output: PathBuf,
+    /// Page to write; report.html unless another format is asked for
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What is printed: a table for people, the verdict and all findings as JSON, or as CSV
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
     /// Replace a file that exists, whatever it is
     #[arg(long)]
     pub force: bool,

@@ -47,7 +47,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let filled = [
         ("policy", policy),
         ("title", html! { "I/O of " (name) }.into_string()),
-        ("job", html! { (parts.verdict.job) }.into_string()),
+        ("job", html! { (parts.verdict.job.command) " · " (parts.verdict.job.processes) " · " (parts.verdict.job.nodes) " · started " (parts.verdict.job.start) " · ran " (crate::text::units::duration(parts.verdict.run_ns)) }.into_string()),
         ("style", STYLE.to_owned()),
         ("menu", menu.into_string()),
         ("verdict", html::verdict(parts.verdict).into_string()),

@@ -4,7 +4,8 @@ use crate::findings::Finding;
 use crate::render::{Cell, Part, Table, table};
 use crate::text::units;
 use crate::topics::report::Section;
-use crate::topics::verdict::{Costly, Verdict};
+use crate::topics::verdict::Verdict;
+use crate::topics::verdict::result::{SHOWN, Weighed};
 use maud::{Markup, html};
 
 /// Rows of a table that the page has; CSV has all.
@@ -12,42 +13,31 @@ const MOST_ROWS: usize = 500;
 
 /// The first screen.
 pub(crate) fn verdict(verdict: &Verdict) -> Markup {
+    let listed = || verdict.findings.iter().filter(|weighed| weighed.finding.saving.is_some());
     html! {
         p.lead { (verdict.lead) }
-        @if !verdict.missing.is_empty() {
-            div.missing role="note" {
-                strong { "Read with care. " }
-                ul { @for line in &verdict.missing { li { (line) } } }
-            }
-        }
+        p.lead { strong { (verdict.sentence) } }
         ol.verdict {
-            @for costly in &verdict.top { (card(costly)) }
-        }
-        @if verdict.top.len() > 1 {
-            p.overlap { "Costs are summed over all processes. They can be the same time, seen from several sides." }
-        }
-        @if verdict.more > 0 {
-            p.more { (verdict.more) " more " (if verdict.more == 1 { "finding" } else { "findings" }) " below, each with its section." }
+            @for weighed in listed().take(SHOWN) { (card(weighed, verdict.run_ns)) }
         }
     }
 }
 
-fn card(costly: &Costly) -> Markup {
-    let finding = &costly.finding;
+fn card(weighed: &Weighed, run_ns: u64) -> Markup {
+    let finding = &weighed.finding;
+    let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
     html! {
         li.card data-severity=(finding.severity.name()) {
             p.cost {
-                @match &costly.cost {
-                    Some(cost) => { strong { (cost) } " " span { (costly.share.as_deref().unwrap_or("")) } }
-                    None => { strong { (finding.severity.name()) } }
-                }
+                strong { (units::duration(saves)) } " "
+                span { (format!("{:.1} % of the run time", crate::shared::ratio::share(saves, run_ns) * 100.0)) }
             }
             h3 { a href={ "#" (anchor(finding)) } { (sentence(&finding.title)) } }
             @if let Some(first) = finding.evidence.first() { p.evidence { (first) } }
             p.hint { strong { "Do: " } (prose(&finding.hint)) }
             p.code {
                 (finding.code.name())
-                @for (number, other) in costly.also.iter().enumerate() {
+                @for (number, other) in weighed.also.iter().enumerate() {
                     (if number == 0 { "; also seen as " } else { ", " })
                     a href={ "#" (anchor(other)) } title=(other.title) { (other.code.name()) }
                 }

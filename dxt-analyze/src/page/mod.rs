@@ -10,7 +10,7 @@ pub use args::Args;
 use crate::exit::Exit;
 use crate::findings::Finding;
 use crate::model::Run;
-use crate::render::{self, Part, Report, Style, View};
+use crate::render::{self, Format, Part, Report, Style, View};
 use crate::text::units;
 use crate::topics::report::{Job, Options, Section, each_once};
 use crate::topics::timeline::charts::PageData;
@@ -22,16 +22,17 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
+/// Where the page goes unless it is told.
+const PAGE: &str = "report.html";
+
 /// A page, and what decides the exit code.
 #[derive(Debug, Serialize)]
 pub struct Page {
     /// The HTML.
     #[serde(skip)]
     pub html: String,
-    /// What its first screen says of the job.
-    pub lead: String,
-    /// The findings that cost most.
-    pub verdict: Vec<Finding>,
+    /// What its first screen says.
+    pub(crate) verdict: Verdict,
     /// Findings of all sections, the most severe first.
     pub findings: Vec<Finding>,
     /// Whether nothing is missing from the trace.
@@ -43,14 +44,22 @@ pub struct Page {
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the page cannot be written.
 pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
-    let target = Target::new(&args.output, Ours::Page, args.force);
-    target.check_early()?;
+    // Who asks for JSON gets no page besides, unless it is asked for too.
+    let output = match (&args.output, args.format) {
+        (None, Format::Table) => Some(Path::new(PAGE)),
+        (output, _) => output.as_deref(),
+    };
+    let target = output.map(|output| Target::new(output, Ours::Page, args.force));
+    if let Some(target) = &target {
+        target.check_early()?;
+    }
     let run = crate::session::open(&args.inputs)?;
     let page = page_of(&run, args.layout.as_deref(), args.top)?;
-    let place = args.output.display();
-    target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
-    eprintln!("wrote {place} ({})", units::bytes(page.html.len() as u64));
-    render::write(&page, style, out)?;
+    if let (Some(target), Some(output)) = (&target, output) {
+        target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
+        eprintln!("wrote {} ({})", output.display(), units::bytes(page.html.len() as u64));
+    }
+    render::write(&page, &Style { format: args.format, ..style.clone() }, out)?;
     Ok(page.exit(args.fail_on))
 }
 
@@ -66,14 +75,10 @@ impl Outcome for Page {
 
 impl Report for Page {
     fn view(&self) -> View {
-        let mut parts = vec![Part::Lines(vec![self.lead.clone()])];
-        if !self.verdict.is_empty() {
-            parts.push(Part::Findings(self.verdict.clone()));
-        }
-        if self.findings.len() > self.verdict.len() {
-            let more = self.findings.len() - self.verdict.len();
-            parts.push(Part::Lines(vec![format!("{more} more on the page")]));
-        }
+        let verdict = &self.verdict;
+        let mut parts = vec![Part::Lines(vec![verdict.lead.clone(), verdict.sentence.clone()])];
+        let listed = verdict.findings.iter().filter(|weighed| weighed.finding.saving.is_some());
+        parts.push(Part::Findings(listed.map(|weighed| weighed.finding.clone()).collect()));
         View { parts, max_width: None }
     }
 }
@@ -100,11 +105,11 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     let job = Job::new(run, &options)?;
     let found = topics::whole(&job)?;
     let sections = found.sections();
+    let verdict = verdict::verdict(&found);
     let (mut data, _) = found.timeline.0.context("nothing was drawn")?;
     data.tiles = tiles;
     data.boxes = found.outliers.operations.result.operations;
     let findings = each_once(sections.iter().flat_map(|section| &section.findings));
-    let verdict = verdict::verdict(&findings, &found.summary);
     let html = document::assemble(&Parts {
         exe: &found.summary.job.exe,
         verdict: &verdict,
@@ -112,6 +117,5 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
         data: &data,
     })?;
     let complete = found.summary.missing.complete;
-    let top = verdict.top.into_iter().map(|costly| costly.finding).collect();
-    Ok(Page { html, lead: verdict.lead, verdict: top, findings, complete })
+    Ok(Page { html, verdict, findings, complete })
 }

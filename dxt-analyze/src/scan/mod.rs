@@ -17,6 +17,17 @@ use trace_format::read::{Columns, Decoder};
 pub const NO_STREAM: u32 = u32::MAX;
 /// Stands there for a segment that is not looked at: see [`crate::model::select`]. No table has either index.
 pub const LEFT_OUT: u32 = u32::MAX - 1;
+/// Set in the number of a stream in [`Block::streams`] whose calls are MPI's, and no I/O: for no table has such a number, only who looks for
+/// these calls finds them.
+pub const MEETS: u32 = 1 << 31;
+
+/// The index of a stream in the process's table, whether its calls meet or not.
+#[inline]
+#[must_use]
+pub const fn any_stream(stream: u32) -> usize {
+    (stream & !MEETS) as usize
+}
+
 /// Blocks that a thread takes from the queue at a time: neighbours, which are mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
 /// Most groups of processes of an ordered scan.
@@ -342,8 +353,10 @@ pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<u
     for &id in &columns.stream {
         if last != Some(id) {
             index = process.stream_index(id).map_or(NO_STREAM, |index| index as u32);
-            if process.streams.get(index as usize).is_some_and(|stream| !stream.chosen) {
-                index = LEFT_OUT;
+            match process.streams.get(index as usize) {
+                Some(stream) if !stream.chosen => index = LEFT_OUT,
+                Some(stream) if stream.meets => index |= MEETS,
+                _ => {}
             }
             last = Some(id);
         }

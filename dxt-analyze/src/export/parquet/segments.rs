@@ -6,7 +6,7 @@ use crate::export::Job;
 use crate::export::calls::{self, Storage, kind_name, mode_name, times, unix};
 use crate::model::Run;
 use crate::progress::Bar;
-use crate::scan::{Block, Lost, Progress, Reader, segments_of};
+use crate::scan::{Block, Lost, MEETS, Progress, Reader, any_stream, segments_of};
 use crate::text::signed::signed;
 use anyhow::{Context, Result};
 use arrow_array::builder::{Int32Builder, ListBuilder};
@@ -115,9 +115,9 @@ impl Rows {
     fn take(&mut self, job: &Job<'_>, block: &Block<'_>, storage: &mut Storage, from: usize, until: usize) -> usize {
         let mut targets = 0;
         for (at, row) in block.rows().enumerate().take(until).skip(from) {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.streams.get(any_stream(row.stream)) else { continue };
             let (start, end) = times(block.process, &row);
-            self.stream.push(row.stream);
+            self.stream.push(row.stream & !MEETS);
             self.offset.push((row.offset >= 0).then_some(row.offset));
             self.length.push(signed(row.length));
             self.start.push(signed(start));

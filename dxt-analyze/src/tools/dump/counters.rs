@@ -104,7 +104,7 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
         file: run.files.get(file as usize).map_or("?", |file| file.name.as_str()),
         layer,
     };
-    for missing in &process.missing {
+    for missing in process.missing.iter().chain(&process.met) {
         let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
         let Some(stream) = stream else { continue };
         let op = run.op(stream);

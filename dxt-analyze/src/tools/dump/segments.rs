@@ -9,7 +9,7 @@ use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
 use crate::model::{Process, Run, Stream};
 use crate::progress::Bar;
-use crate::scan::{Lost, Progress, resolve};
+use crate::scan::{Lost, Progress, any_stream, resolve};
 use crate::shared::completeness::Completeness;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
@@ -194,7 +194,7 @@ impl Decoded {
     fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(u32, u8), u64>) -> Self {
         self.numbers.reserve(self.streams.len());
         for &index in &self.streams {
-            let stream = process.streams.get(index as usize);
+            let stream = process.streams.get(any_stream(index));
             let key = stream.map_or((u32::MAX, u8::MAX), |stream| (stream.file, layer_number(run, stream)));
             let next = numbers.entry(key).or_default();
             self.numbers.push(*next);
@@ -206,7 +206,7 @@ impl Decoded {
     fn rows<'a>(&'a self, names: &'a Names<'a>) -> impl Iterator<Item = JsonRow<'a>> {
         let columns = &self.columns;
         self.streams.iter().enumerate().filter_map(move |(i, &stream)| {
-            let stream = names.process.streams.get(stream as usize)?;
+            let stream = names.process.streams.get(any_stream(stream))?;
             let op = names.run.op(stream);
             Some(JsonRow {
                 rank: names.process.rank,

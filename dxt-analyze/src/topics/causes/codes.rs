@@ -26,9 +26,14 @@ codes! {
         "At least uncovered_share of all time in calls.",
         "Compare with what the file system can do, and with another run (`compare`).",
         "ours";
-    UNEVEN = "DXT-V005",
-        "Some ranks do far more I/O than others, and the others wait.",
-        "By phases between points where ranks meet: time of the rank with most against an even share of the bytes over all ranks that take part in the job.",
-        "Share the bytes out evenly, by collective MPI-IO or by another decomposition.",
+    LOCK_WAITS = "DXT-V005",
+        "Processes wait for file locks that others hold.",
+        "Time in lock calls of the program beyond 0.2 ms each, which a lock takes that nobody holds.",
+        "Lock the bytes that are written rather than the whole file, hold locks for less, or write through one process.",
         "ours";
+    FEW_TARGETS = "DXT-V006",
+        "Calls queue at few storage targets.",
+        "Calls in flight on each target that is used, at least 3; the median call takes several times as long as the fastest of its kind, as it does behind          that many others. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
+        "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
+        "ours; queueing: Little, Operations Research 9, 1961";
 }

@@ -3,7 +3,8 @@
 
 use super::slots::Slots;
 use crate::model::{Process, Run, Stream, Within};
-use crate::scan::{Analysis, Block};
+use crate::limits::FOLLOWED_GAPS;
+use crate::scan::{Analysis, Block, any_stream};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
@@ -23,18 +24,40 @@ enum Role {
     None,
     /// Calls of the program or below.
     Call,
-    /// Calls in which all ranks meet.
-    Meeting { op: u16, file: u32 },
+    /// Calls of MPI-IO in which all ranks meet.
+    Collective { op: u16, file: u32 },
+    /// Calls of MPI's in which all processes of a communicator meet.
+    Meeting { op: u16 },
 }
+
+/// Calls of MPI's which nobody leaves before all have come.
+const MEETING: [&str; 9] = [
+    "barrier",
+    "allreduce",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "reduce_scatter",
+    "reduce_scatter_block",
+];
+/// Stands for the file of a call of MPI's.
+const NO_FILE: u32 = u32::MAX;
 
 fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
+    if stream.meets {
+        return if MEETING.contains(&op.name.as_str()) { Role::Meeting { op: stream.op } } else { Role::None };
+    }
     if stream.overview || Form::of(op.mode) == Form::Unfinished {
         return Role::None;
     }
     let collective = op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective;
     match stream.within() {
-        Within::Nothing if collective && run.window.is_none() => Role::Meeting { op: stream.op, file: stream.file },
+        Within::Nothing if collective && run.window.is_none() => {
+            Role::Collective { op: stream.op, file: stream.file }
+        }
         Within::Nothing => Role::Call,
         _ => Role::None,
     }
@@ -111,14 +134,64 @@ pub struct Partial {
     busy: Vec<bool>,
     meetings: FxHashMap<(u16, u32), Meetings>,
     now: u32,
-    begins: FxHashMap<(u16, u32), Vec<u64>>,
+    /// The first thread of the process.
+    thread: u32,
+    begins: FxHashMap<(u16, u32), Begins>,
+    /// End of the process's last collective call, and time in its other calls since.
+    last_end: u64,
+    since_ns: u64,
+    gaps: FxHashMap<(u16, u32), Vec<(u32, Vec<u64>)>>,
+    /// Gaps of a process that are kept.
+    room: usize,
+}
+
+/// Meetings of one process.
+#[derive(Clone, Debug, Default)]
+struct Begins {
+    begins: Vec<u64>,
+    /// How long after the last one it came, its other calls left out, ns.
+    gaps: Vec<u64>,
+}
+
+impl Begins {
+    fn push(&mut self, begin: u64, gap: Option<u64>) {
+        if self.begins.len() < MEETINGS {
+            self.begins.push(begin);
+            self.gaps.extend(gap);
+        }
+    }
+}
+
+/// How long after their last collective call the processes came to each of one operation, ns.
+#[derive(Clone, Debug)]
+pub struct Gaps {
+    /// Process, and its calls.
+    pub by_process: Vec<(u32, Vec<u64>)>,
 }
 
 impl Partial {
     fn end_process(&mut self) {
         for (key, begins) in self.begins.drain() {
-            self.meetings.entry(key).or_default().add(&begins);
+            self.meetings.entry(key).or_default().add(&begins.begins);
+            if !begins.gaps.is_empty() && begins.gaps.len() <= self.room {
+                self.gaps.entry(key).or_default().push((self.now, begins.gaps));
+            }
         }
+        (self.last_end, self.since_ns) = (0, 0);
+    }
+
+    /// How late processes came to collective calls that all `ranks` made, as far as all of them are kept.
+    #[must_use]
+    pub fn gaps(&mut self, ranks: u64) -> Vec<Gaps> {
+        self.end_process();
+        let mut of: Vec<((u16, u32), Gaps)> = std::mem::take(&mut self.gaps)
+            .into_iter()
+            .filter(|(_, by_process)| by_process.len() as u64 == ranks)
+            .map(|(key, by_process)| (key, Gaps { by_process }))
+            .collect();
+        of.sort_by_key(|(key, _)| *key);
+        of.iter_mut().for_each(|(_, gaps)| gaps.by_process.sort_by_key(|(process, _)| *process));
+        of.into_iter().map(|(_, gaps)| gaps).collect()
     }
 
     /// The slots of `run`.
@@ -144,7 +217,14 @@ impl Analysis for Phases {
     type Partial = Partial;
 
     fn start(&self) -> Partial {
-        Partial { busy: vec![false; PARTS], meetings: FxHashMap::default(), now: u32::MAX, begins: FxHashMap::default() }
+        Partial { busy: vec![false; PARTS], meetings: FxHashMap::default(), now: u32::MAX,
+            thread: 0,
+            begins: FxHashMap::default(),
+            last_end: 0,
+            since_ns: 0,
+            gaps: FxHashMap::default(),
+            room: FOLLOWED_GAPS / self.roles.len().max(1),
+        }
     }
 
     fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
@@ -159,22 +239,30 @@ impl Analysis for Phases {
         let Some(roles) = self.roles.get(block.number as usize) else { return };
         if partial.now != block.number {
             partial.end_process();
-            partial.now = block.number;
+            (partial.now, partial.thread) = (block.number, block.thread);
         }
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let role = roles.get(row.stream as usize).copied().unwrap_or(Role::None);
+            let role = roles.get(any_stream(row.stream)).copied().unwrap_or(Role::None);
             if role == Role::None {
                 continue;
             }
             let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+            if let Role::Meeting { op } = role {
+                // Of MPI_COMM_WORLD.
+                if row.offset == 0 {
+                    partial.begins.entry((op, NO_FILE)).or_default().push(start, None);
+                }
+                continue;
+            }
             let parts = part_of(start, self.length)..=part_of(end, self.length);
             partial.busy[parts].fill(true);
-            if let Role::Meeting { op, file } = role {
-                let begins = partial.begins.entry((op, file)).or_default();
-                if begins.len() < MEETINGS {
-                    begins.push(start);
-                }
+            if let Role::Collective { op, file } = role {
+                let gap = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
+                partial.begins.entry((op, file)).or_default().push(start, Some(gap));
+                (partial.last_end, partial.since_ns) = (end, 0);
+            } else if block.thread == partial.thread {
+                partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());
             }
         }
     }
@@ -183,6 +271,9 @@ impl Analysis for Phases {
         into.end_process();
         other.end_process();
         into.busy.iter_mut().zip(other.busy).for_each(|(mine, theirs)| *mine |= theirs);
+        for (key, gaps) in other.gaps {
+            into.gaps.entry(key).or_default().extend(gaps);
+        }
         for (key, meetings) in other.meetings {
             into.meetings.entry(key).or_default().join(&meetings);
         }

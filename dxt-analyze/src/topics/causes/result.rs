@@ -3,6 +3,7 @@
 use super::grid::{Class, Entry, Grid};
 use super::members::Unit;
 use super::odd::Odd;
+use super::phases::Gaps;
 use super::replay::{Shortened, Work};
 use super::slow::{Slow, slow_units};
 use super::tails::{Tail, tails};
@@ -19,30 +20,41 @@ pub struct Claim {
     pub finding: Finding,
     /// By how much which calls would be shorter.
     pub shortened: Shortened,
+    /// What the run time would be shorter by besides: time in which ranks wait, ns.
+    pub waiting_ns: f64,
+}
+
+impl Claim {
+    /// Of calls that would be shorter.
+    #[must_use]
+    pub fn new(finding: Finding, shortened: Shortened) -> Self {
+        Self { finding, shortened, waiting_ns: 0.0 }
+    }
 }
 
 /// What the job would save if calls were shortened.
 #[must_use]
-pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)]) -> Saving {
+pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)], waiting_ns: f64) -> Saving {
     let (low, high) = (phases.saved(grid, shortened), slots.saved(grid, shortened));
-    let (low, high) = (low as u64, high.max(low) as u64);
+    let (low, high) = ((low + waiting_ns) as u64, (high.max(low) + waiting_ns) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
     let all = grid.entries.iter().filter(|entry| entry.leaf).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.time_ns));
     // Where ranks are known to have met, there is no doubt.
     let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
     Saving {
-        saves_ns: low,
+        // Between the bounds: their geometric mean, which is off by the same factor from both.
+        saves_ns: if range { (low.max(1) as f64 * high as f64).sqrt() as u64 } else { low },
         saves_low_ns: range.then_some(low),
         saves_high_ns: range.then_some(high),
         explains: Explains { time_ns: time as u64, millionths: (share(time as u64, all) * 1e6).round() as u64 },
     }
 }
 
-/// What is slow in `grid`, the most costly first.
+/// What is slow in `grid`, and what else costs the job time, the most costly first.
 #[must_use]
-pub fn claims(mut grid: Grid<'_>) -> (Grid<'_>, Vec<Claim>) {
+pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps]) -> (Grid<'a>, Vec<Claim>) {
     let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
-    let slow = slow_units(&mut grid);
+    let slow = together(slow_units(&mut grid), &grid, &phases);
     let mut out: Vec<Claim> = slow.iter().map(|slow| of_unit(&grid, slow)).collect();
     for tail in tails(&grid) {
         out.extend(of_tail(&grid, &tail));
@@ -50,16 +62,50 @@ pub fn claims(mut grid: Grid<'_>) -> (Grid<'_>, Vec<Claim>) {
     for entry in &mut grid.entries {
         entry.left_ns = entry.cell.time_ns as f64;
     }
-    let run_ns = super::phases::length(grid.run);
+    out.extend(super::shape::claims(&grid, gaps));
     for claim in &mut out {
-        let saving = saving(&grid, &phases, &slots, &claim.shortened);
-        claim.finding.cost_ns = Some(saving.explains.time_ns);
-        claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds);
-        claim.finding.saving = Some(saving);
+        price(&grid, &phases, &slots, claim);
     }
     out.sort_by_key(|claim| (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.title.clone()));
+    out.retain(|claim| claim.finding.saving.is_some_and(|saving| saving.saves_ns > 0));
     (grid, out)
 }
+
+/// Sets what a claim's finding saves, and how severe it is by that.
+pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
+    let saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
+    claim.finding.cost_ns = Some(saving.explains.time_ns);
+    let run_ns = super::phases::length(grid.run);
+    claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds);
+    claim.finding.saving = Some(saving);
+}
+
+/// Of several units of a sort that save more together than each by itself, since all wait for the other, one finding.
+fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
+    let mut out: Vec<Slow> = Vec::new();
+    for one in slow {
+        let like = |other: &Slow| matches!((&other.unit, &one.unit), (Unit::Target(_), Unit::Target(_)) | (Unit::Node(_), Unit::Node(_)) | (Unit::Process(_), Unit::Process(_)));
+        match out.iter_mut().find(|other| like(other)) {
+            Some(first) if one.time_ns() > first.time_ns() * LIKE_THE_FIRST => {
+                let both: Shortened = first.shortened.iter().chain(&one.shortened).copied().collect();
+                let (mine, theirs) = (phases.saved(grid, &first.shortened), phases.saved(grid, &one.shortened));
+                if phases.saved(grid, &both) > (mine + theirs) * MORE_TOGETHER {
+                    first.more.push(one.unit);
+                    first.shortened = both;
+                } else {
+                    out.push(one);
+                }
+            }
+            _ => out.push(one),
+        }
+    }
+    out
+}
+
+/// Part of the time that the first of several units explains that each of them explains at least.
+const LIKE_THE_FIRST: f64 = 0.25;
+/// Times what each saves by itself that they save together.
+const MORE_TOGETHER: f64 = 1.2;
 
 /// What a unit is called, what its like are, and what it is in a form for programs.
 fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'static str, About) {
@@ -92,7 +138,11 @@ fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'stati
 
 fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
-    let (name, others, mut about) = named(run, &grid.slots, slow.unit);
+    let (mut name, others, mut about) = named(run, &grid.slots, slow.unit);
+    let are = if slow.more.is_empty() { "is" } else { "are" };
+    for unit in &slow.more {
+        name.push_str(&format!(", {}", named(run, &grid.slots, *unit).0));
+    }
     let mut by = slow.by.clone();
     by.sort_by_key(|(class, odd, ..)| (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64)));
     let times = |odd: &Odd| format!("{:.1}", odd.above.exp());
@@ -106,17 +156,17 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         ),
         Unit::Process(_) => (
             Code::SLOW_RANK,
-            format!("{name} is slow: its {first} as long as {others}'"),
+            format!("{name} {are} slow: {first} as long as {others}'"),
             "what it does differently (offsets, files), or what its host does beside it: swap hosts, and see whether rank or host stays slow",
         ),
         Unit::Node(_) => (
             Code::SLOW_NODE,
-            format!("{name} is slow: its {first} as long as {others}'"),
+            format!("{name} {are} slow: {first} as long as {others}'"),
             "have the node checked (network link, file system client, what else runs there), or leave it out of the next job",
         ),
         Unit::Target(_) => (
             Code::SLOW_TARGET,
-            format!("{name} is slow: {first} as long as {others}"),
+            format!("{name} {are} slow: {first} as long as {others}'"),
             "report the target to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`",
         ),
     };
@@ -140,7 +190,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         *first = Evidence::of(first.words().to_owned(), about);
     }
     evidence.extend(files(grid, &slow.shortened));
-    Claim { finding: finding(code, title, evidence, hint), shortened: slow.shortened.clone() }
+    Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
 }
 
 /// `writes 4.0 times as long` becomes `writes take 4.0 times as long`.
@@ -162,7 +212,7 @@ fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {
 }
 
 /// The file that most of it is on, in words.
-fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
+pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
     let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
     for (index, ns) in shortened {
         if let Some(entry) = grid.entries.get(*index as usize) {
@@ -190,7 +240,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         );
         let hint = "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often";
         let evidence = vec![call(grid, longest)].into_iter().chain(files(grid, &tail.shortened)).collect();
-        return vec![Claim { finding: finding(Code::LONG_TAIL, title, evidence, hint), shortened: tail.shortened.clone() }];
+        return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];
     }
     let stall = |index: u32| {
         let entry = entry(index)?;
@@ -205,7 +255,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         );
         let hint = "one stalled call is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
                     takes tens of seconds)";
-        Some(Claim { finding: finding(Code::STALL, title, vec![call(grid, entry)], hint), shortened: vec![(index, less)] })
+        Some(Claim::new(finding(Code::STALL, title, vec![call(grid, entry)], hint), vec![(index, less)]))
     };
     tail.stalls.iter().filter_map(|index| stall(*index)).collect()
 }
@@ -233,6 +283,6 @@ fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
     Evidence::of(words, about)
 }
 
-fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
+pub(super) fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
     Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() }
 }

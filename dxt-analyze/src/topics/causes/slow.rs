@@ -18,6 +18,8 @@ const APART: u16 = 1;
 pub struct Slow {
     /// Which.
     pub unit: Unit,
+    /// Others of its sort that are slow too.
+    pub more: Vec<Unit>,
     /// By class of calls: how it stands, among how many, and its calls.
     pub by: Vec<(Class, Odd, usize, u64)>,
     /// What its calls would save if they took what their like take.
@@ -79,7 +81,7 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
             }
         }
     }
-    by.into_iter().map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, by }).collect()
+    by.into_iter().map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by }).collect()
 }
 
 /// Slow members, neighbouring moments as one.

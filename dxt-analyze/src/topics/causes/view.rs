@@ -30,11 +30,14 @@ pub struct Frame {
     pub slots: super::slots::Slots,
     /// By kind of calls.
     pub usual: FxHashMap<usual::Kind, Usual>,
+    /// How late ranks came to collective calls.
+    pub gaps: Vec<phases::Gaps>,
 }
 
 impl Frame {
-    pub(super) fn of(run: &Run, phases: phases::Partial, durations: &usual::Partial) -> Self {
-        Self { slots: phases.slots(run), usual: durations.usual() }
+    pub(super) fn of(run: &Run, mut phases: phases::Partial, durations: &usual::Partial) -> Self {
+        let gaps = phases.gaps(run.ranks());
+        Self { gaps, slots: phases.slots(run), usual: durations.usual() }
     }
 }
 
@@ -63,7 +66,7 @@ impl<'a> CausesReport<'a> {
     pub(super) fn of(run: &'a Run, frame: Frame, cells: cells::Partial, lost: &Lost) -> Self {
         let missing = Completeness::of(run, lost);
         let grid = Grid::new(run, frame.slots, &frame.usual, cells.processes());
-        let (grid, claims) = claims(grid);
+        let (grid, claims) = claims(grid, &frame.gaps);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
         Self {

@@ -90,17 +90,17 @@ impl Reading {
             let options = Options::findings_only(None);
             let of_run = Job::new(run, &options)?;
             let found = whole(&of_run)?;
-            let findings = found.findings();
-            (found.summary, found.sums.all, Some(findings))
+            let (findings, top) = (found.findings(), verdict::top_codes(&verdict::verdict(&found)));
+            (found.summary, found.sums.all, Some((findings, top)))
         } else {
             let (partial, lost) = scan(run, &Totals, &Bar::new(run.segments(), "reading"));
             let totals = totals::with_missing(run, partial.clone());
             (crate::topics::summary::view::summary_from(run, partial, &lost, 0, None), totals, None)
         };
         let mut row = job(run, &summary, &totals, read);
-        row.findings = found.as_ref().map(|found| found.len() as u64);
-        let findings = found.unwrap_or_default();
-        row.top_findings = verdict::top_codes(&findings, &summary);
+        row.findings = found.as_ref().map(|(found, _)| found.len() as u64);
+        let (findings, top) = found.unwrap_or_default();
+        row.top_findings = top;
         let mut files = files(run, &totals, row.ranks);
         let tally = tally(&files);
         if !self.with_files {

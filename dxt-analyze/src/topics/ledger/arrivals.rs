@@ -4,7 +4,7 @@
 
 use crate::limits::FOLLOWED_ARRIVALS;
 use crate::model::Run;
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, MEETS, any_stream};
 use crate::shared::followed::{Followed, Value};
 use crate::topics::layers::collectives::Key;
 use crate::topics::layers::parts::Form;
@@ -27,6 +27,8 @@ impl Value for Calls {
 pub struct Arrivals {
     /// By process and stream: file and operation of collective calls.
     collective: Vec<Vec<Option<(u32, u16)>>>,
+    /// By process: whether it has calls of MPI's in which processes meet.
+    meet: Vec<bool>,
     /// Operations that are followed.
     limit: usize,
 }
@@ -47,6 +49,7 @@ impl Arrivals {
         };
         Self {
             collective: run.processes.iter().map(of).collect(),
+            meet: run.processes.iter().map(|process| process.streams.iter().any(|stream| stream.meets)).collect(),
             limit: FOLLOWED_ARRIVALS / run.processes.len().max(1),
         }
     }
@@ -61,6 +64,8 @@ impl Arrivals {
 pub struct Partial {
     calls: Followed<Key, Calls>,
     process: u32,
+    /// Time in MPI's collective calls, by process, ns.
+    meeting: FxHashMap<u32, u64>,
     /// Collective calls so far of the process that is being read, by file and operation.
     numbers: FxHashMap<(u32, u16), u64>,
 }
@@ -70,6 +75,8 @@ pub struct Partial {
 pub struct Waits {
     /// By process.
     pub by_process: FxHashMap<u32, u64>,
+    /// Time in MPI's collective calls by process, ns.
+    pub meeting: FxHashMap<u32, u64>,
     /// One operation in how many was followed.
     pub one_in: u64,
 }
@@ -89,7 +96,7 @@ impl Partial {
                 }
             }
         }
-        Waits { by_process, one_in }
+        Waits { by_process, meeting: self.meeting, one_in }
     }
 }
 
@@ -97,11 +104,11 @@ impl Analysis for Arrivals {
     type Partial = Partial;
 
     fn start(&self) -> Partial {
-        Partial { calls: Followed::with_limit(self.limit), process: u32::MAX, numbers: FxHashMap::default() }
+        Partial { calls: Followed::with_limit(self.limit), process: u32::MAX, meeting: FxHashMap::default(), numbers: FxHashMap::default() }
     }
 
     fn wants(&self, _run: &Run, process: u32, _head: &BlockHead) -> bool {
-        !self.of(process).is_empty()
+        !self.of(process).is_empty() || self.meet.get(process as usize).copied().unwrap_or_default()
     }
 
     fn ordered(&self) -> bool {
@@ -109,6 +116,12 @@ impl Analysis for Arrivals {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        if self.meet.get(block.number as usize).copied().unwrap_or_default() {
+            let own = block.rows().filter(|row| row.stream & MEETS != 0 && any_stream(row.stream) < block.process.streams.len());
+            let time = own.fold(0_u64, |sum, row| sum.saturating_add(row.duration_ns()));
+            let sum = partial.meeting.entry(block.number).or_default();
+            *sum = sum.saturating_add(time);
+        }
         let collective = self.of(block.number);
         if collective.is_empty() {
             return;
@@ -129,5 +142,9 @@ impl Analysis for Arrivals {
 
     fn merge(&self, into: &mut Partial, other: Partial) {
         into.calls.merge(other.calls);
+        for (process, ns) in other.meeting {
+            let sum = into.meeting.entry(process).or_default();
+            *sum = sum.saturating_add(ns);
+        }
     }
 }

@@ -5,8 +5,10 @@ use serde::Serialize;
 /// A time divided: the parts sum up to it. In ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Parts {
-    /// In no call: computing, communicating, waiting for others.
+    /// In none of the calls below: computing, communicating, waiting for others outside of what is on record.
     pub no_io_ns: u64,
+    /// In MPI's collective calls, which are no I/O: waiting for others, and exchanging data.
+    pub meeting_ns: u64,
     /// In reads that the program made of the system or of C streams.
     pub read_ns: u64,
     /// In writes, likewise.
@@ -31,7 +33,7 @@ const IN_CALLS: usize = 8;
 impl Parts {
     /// What each part is called, with its time: those in calls first.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); IN_CALLS + 1] {
+    pub fn named(&self) -> [(&'static str, u64); IN_CALLS + 2] {
         [
             ("reads", self.read_ns),
             ("writes", self.write_ns),
@@ -41,6 +43,7 @@ impl Parts {
             ("MPI-IO and HDF5: waiting for the last rank", self.waiting_ns),
             ("MPI-IO and HDF5: in system calls", self.system_ns),
             ("MPI-IO and HDF5: in neither", self.library_ns),
+            ("no I/O: in MPI's collective calls", self.meeting_ns),
             ("no I/O", self.no_io_ns),
         ]
     }
@@ -67,7 +70,7 @@ impl Parts {
     /// All of it, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
-        self.io_ns().saturating_add(self.no_io_ns)
+        self.io_ns().saturating_add(self.no_io_ns).saturating_add(self.meeting_ns)
     }
 
     /// Share in calls; 0 of nothing.
@@ -92,7 +95,9 @@ impl Parts {
         if let Some(most) = self.in_calls().into_iter().max_by_key(|part| **part) {
             *most = most.saturating_add(left);
         }
-        self.no_io_ns = total_ns - busy;
+        // What is asked of MPI is outside of I/O.
+        self.meeting_ns = self.meeting_ns.min(total_ns - busy);
+        self.no_io_ns = total_ns - busy - self.meeting_ns;
         self
     }
 
@@ -103,6 +108,7 @@ impl Parts {
             *mine = mine.saturating_add(*theirs);
         }
         self.no_io_ns = self.no_io_ns.saturating_add(other.no_io_ns);
+        self.meeting_ns = self.meeting_ns.saturating_add(other.meeting_ns);
     }
 }
 

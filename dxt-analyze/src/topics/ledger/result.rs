@@ -128,7 +128,9 @@ impl Ledger {
         let mut rows: Vec<ProcessRow> = Vec::with_capacity(sums.len());
         for (((number, process), sums), last) in (0..).zip(&run.processes).zip(&sums).zip(&last) {
             let waiting = waits.by_process.get(&number).copied().unwrap_or_default();
-            let parts = sums.divided(waiting);
+            let folded = process.met.iter().fold(0_u64, |sum, met| sum.saturating_add(met.counters.duration));
+            let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);
+            let parts = Parts { meeting_ns: meeting, ..sums.divided(waiting) };
             // A record of all ranks is of the same ranks that have rows of their own: its time in calls is theirs too, its life is not.
             let stands_for = if process.reduction.is_none() { 1 } else { u64::from(process.reduction.ranks) };
             let life = lifetime(process, *last);

@@ -1,0 +1,64 @@
+//! Ranks that come late to collective calls, so that all others wait. How late a rank comes is what lies between its last collective
+//! call and this one, its other calls of I/O left out, against the median of all ranks: what it lost by waiting before is not its own.
+
+use super::phases::Gaps;
+use crate::shared::stats::median;
+use rustc_hash::FxHashMap;
+
+/// Share of the collective calls that a rank must be last at to be the one who is late.
+const MOSTLY: f64 = 0.5;
+
+/// A rank that comes late.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Late {
+    /// Index into [`crate::model::Run::processes`].
+    pub process: u32,
+    /// Collective calls, and how many it came last to.
+    pub calls: u64,
+    /// See above.
+    pub last: u64,
+    /// Between collective calls: median over all ranks, and of this one, ns.
+    pub usual_ns: f64,
+    /// See above.
+    pub own_ns: f64,
+    /// What all others would not have waited, ns of the run time.
+    pub saves_ns: f64,
+}
+
+/// The one that costs most.
+#[must_use]
+pub fn late(gaps: &[Gaps]) -> Option<Late> {
+    let mut costs: FxHashMap<u32, (f64, u64)> = FxHashMap::default();
+    let (mut calls, mut usual) = (0_u64, Vec::new());
+    let mut own: FxHashMap<u32, Vec<f64>> = FxHashMap::default();
+    for of in gaps {
+        let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
+        // Before the first there is no other.
+        for number in 1..count {
+            let (mut first, mut second) = ((0_u64, u32::MAX), 0_u64);
+            let mut all = Vec::with_capacity(of.by_process.len());
+            for (process, gaps) in &of.by_process {
+                let gap = gaps[number];
+                all.push(gap as f64);
+                if gap > first.0 {
+                    (second, first) = (first.0, (gap, *process));
+                } else {
+                    second = second.max(gap);
+                }
+            }
+            calls += 1;
+            let Some(middle) = median(&mut all) else { continue };
+            usual.push(middle);
+            own.entry(first.1).or_default().push(first.0 as f64);
+            let cost = costs.entry(first.1).or_default();
+            cost.0 += (first.0 - second) as f64;
+            cost.1 += 1;
+        }
+    }
+    let mut costs: Vec<(u32, (f64, u64))> = costs.into_iter().collect();
+    costs.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(&b.0)));
+    let &(process, (saves_ns, last)) = costs.first()?;
+    let own_ns = median(own.get_mut(&process)?)?;
+    let usual_ns = median(&mut usual)?;
+    (calls >= 2 && last as f64 > calls as f64 * MOSTLY).then_some(Late { process, calls, last, usual_ns, own_ns, saves_ns })
+}

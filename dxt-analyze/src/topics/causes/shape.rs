@@ -1,0 +1,101 @@
+//! What costs the job time by the shape of its I/O, whoever does it: uneven shares, queues at few targets, waiting for locks, late ranks.
+
+use super::grid::{Class, Grid};
+use super::late::late;
+use super::locks::waited;
+use super::phases::Gaps;
+use super::queue::queues;
+use super::result::{Claim, files, finding};
+use super::uneven::{Uneven, uneven};
+use crate::findings::{About, Code, Evidence};
+use crate::text::units as show;
+
+/// All of it.
+#[must_use]
+pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
+    let mut out: Vec<Claim> = uneven(grid).iter().map(|found| of_uneven(grid, found)).collect();
+    for queue in queues(grid) {
+        let what = queue.class.plural();
+        let targets = if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
+        let title = format!(
+            "{what} queue at {targets}: {:.0} in flight on each, and they take {:.1} times as long as the fastest",
+            queue.in_flight, queue.slower
+        );
+        let hint = format!(
+            "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
+            queue.enough
+        );
+        let about = About { ost: (queue.targets == 1).then_some(queue.target), ..About::default() };
+        let evidence = Evidence::of(format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough), about);
+        let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
+        out.push(Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened));
+    }
+    for inside in [false, true] {
+        let (calls, shortened) = waited(grid, inside);
+        let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+        if time > 0.0 {
+            let whose = if inside { "MPI-IO waits" } else { "processes wait" };
+            let title = format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
+            let hint = if inside {
+                "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks"
+            } else {
+                "lock the bytes that are written rather than the whole file, hold locks for less, or write through one process"
+            };
+            let evidence = files(grid, &shortened).into_iter().collect();
+            let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
+            out.push(Claim::new(finding(code, title, evidence, hint), shortened));
+        }
+    }
+    if let Some(late) = late(gaps) {
+        let name = grid.run.process_name(late.process);
+        let process = grid.run.processes.get(late.process as usize);
+        let title = format!(
+            "{name} comes late to collective calls, last to {} of {}: {} after the last one where others take {}",
+            show::count(late.last),
+            show::count(late.calls),
+            show::duration(late.own_ns as u64),
+            show::duration(late.usual_ns as u64)
+        );
+        let about = About {
+            rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
+            node: process.map(|process| grid.run.node(process).to_owned()),
+            calls: Some(late.calls),
+            ..About::default()
+        };
+        let words = format!("all others wait {} in all for it", show::duration(late.saves_ns as u64));
+        let hint = "give it less to compute, or see what slows its computing: the calls themselves are not slow";
+        let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], hint), Vec::new());
+        out.push(Claim { waiting_ns: late.saves_ns, ..claim });
+    }
+    out
+}
+
+fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
+    let name = grid.run.process_name(found.most.0);
+    let process = grid.run.processes.get(found.most.0 as usize);
+    let does = if found.class == Class::Read { "reads" } else { "writes" };
+    let share = found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64;
+    let times = found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64;
+    let about = About {
+        rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
+        node: process.map(|process| grid.run.node(process).to_owned()),
+        bytes: Some(found.most.1),
+        ..About::default()
+    };
+    let words = format!("{} of {}, shared by {}", show::bytes(found.most.1), show::bytes(found.bytes), show::processes(found.processes));
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
+    let (code, title, hint) = if found.one {
+        (
+            Code::ONE_RANK,
+            format!("{name} {does} {share:.0} % of the bytes while the others wait"),
+            "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
+        )
+    } else {
+        (
+            Code::BYTE_IMBALANCE,
+            format!("{name} {does} {times:.1} times as much as the mean of all ranks, and the others wait"),
+            "share the bytes out evenly: another decomposition, or collective MPI-IO",
+        )
+    };
+    Claim::new(finding(code, title, evidence, hint), found.shortened.clone())
+}

@@ -1,0 +1,194 @@
+//! Which calls a finding explains, and what would be left of them if what it says were mended. What is slow, uneven, queued, locked or late
+//! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
+
+use crate::findings::{Code, Finding};
+use crate::topics::causes::grid::{Class, Entry, Grid, weighted_quantile};
+use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::result::Claim;
+use rustc_hash::FxHashMap;
+
+/// Time per byte of large requests where the run has none to tell, ns: 1 GB/s.
+const DEFAULT_NS_PER_BYTE: f64 = 1.0;
+/// Octave of the length from which a request is large: 1 MiB.
+const LARGE: u8 = 21;
+/// Time of a metadata call that a server answers at once, ns.
+const QUICK_NS: f64 = 300_000.0;
+
+/// What would be left of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mended {
+    /// The time that the same bytes take in large requests.
+    Large,
+    /// Of the calls of an operation of a process on a file, one.
+    Once,
+    /// What a server takes that is not busy.
+    Quick,
+    /// Of what is moved inside MPI-IO, what was asked for.
+    Asked,
+    /// All but the finding's own cost.
+    ByCost,
+    /// What is left if all ranks work at the same time.
+    Parallel,
+    /// What as many aggregators as nodes would take.
+    Spread,
+}
+
+/// Which calls.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    classes: &'static [Class],
+    /// Made inside MPI-IO or HDF5, or by the program; either if it does not matter.
+    inside: Option<bool>,
+    mended: Mended,
+}
+
+const DATA: &[Class] = &[Class::Read, Class::Write];
+const READS: &[Class] = &[Class::Read];
+const WRITES: &[Class] = &[Class::Write];
+const METADATA: &[Class] = &[Class::Open, Class::Metadata];
+
+const SYNCS: &[Class] = &[Class::Sync];
+
+/// What is mended of which calls, by codes.
+const RULES: &[(&[Code], &[Class], Option<bool>, Mended)] = &[
+    (
+        &[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::READ_RUNS, Code::RANDOM_READS, Code::NO_COLLECTIVE_READS],
+        READS,
+        None,
+        Mended::Large,
+    ),
+    (
+        &[
+            Code::SMALL_WRITES,
+            Code::SMALL_SHARED_WRITES,
+            Code::WRITE_RUNS,
+            Code::RANDOM_WRITES,
+            Code::SLOW_SMALL_WRITES,
+            Code::NO_COLLECTIVE_WRITES,
+        ],
+        WRITES,
+        None,
+        Mended::Large,
+    ),
+    (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT, Code::NO_MPIIO], DATA, None, Mended::Large),
+    (&[Code::SYNC_PER_WRITE], SYNCS, None, Mended::Once),
+    (
+        &[Code::OPEN_PER_ACCESS, Code::REPEATED_OPENS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
+        METADATA,
+        Some(false),
+        Mended::Once,
+    ),
+    (&[Code::METADATA_TIME, Code::METADATA_SHARE, Code::FAILED_OPENS], METADATA, None, Mended::Quick),
+    (&[Code::SIEVING, Code::UNASKED], DATA, Some(true), Mended::Asked),
+    (&[Code::SERIALISED, Code::SERIAL], DATA, None, Mended::Parallel),
+    (&[Code::AGGREGATORS, Code::FEW_AGGREGATORS], DATA, Some(true), Mended::Spread),
+    (&[Code::REREAD, Code::COMMON_READS, Code::READ_BACK], READS, None, Mended::ByCost),
+    (&[Code::OVERWRITTEN, Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Mended::ByCost),
+    (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Mended::ByCost),
+];
+
+fn rule(code: Code) -> Option<Rule> {
+    let (_, classes, inside, mended) = RULES.iter().find(|(codes, ..)| codes.contains(&code))?;
+    Some(Rule { classes, inside: *inside, mended: *mended })
+}
+
+/// What is needed of the whole run to mend calls.
+#[derive(Debug)]
+pub(crate) struct Mending<'g, 'a> {
+    grid: &'g Grid<'a>,
+    /// By class: time per byte of large requests, ns.
+    per_byte: FxHashMap<Class, f64>,
+    /// By process, stream: calls.
+    calls: FxHashMap<(u32, u32), u64>,
+    /// By file and class: bytes that the program asked of MPI-IO, and bytes that were moved inside.
+    moved: FxHashMap<(u32, Class), (u64, u64)>,
+    /// Processes that move bytes inside MPI-IO, and their nodes.
+    aggregators: (usize, usize),
+    /// What is gained if what one process after another does were done at the same time, ns.
+    beside_ns: f64,
+}
+
+impl<'g, 'a> Mending<'g, 'a> {
+    pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64) -> Self {
+        let (mut calls, mut moved) = (FxHashMap::default(), FxHashMap::<(u32, Class), (u64, u64)>::default());
+        let mut large: FxHashMap<Class, Vec<(f64, f64)>> = FxHashMap::default();
+        let mut aggregators = std::collections::BTreeSet::new();
+        for entry in &grid.entries {
+            *calls.entry((entry.process, entry.stream)).or_default() += entry.cell.calls;
+            let is_data = DATA.contains(&entry.class);
+            if is_data && entry.leaf && entry.size >= LARGE && entry.cell.bytes > 0 {
+                let per_byte = entry.cell.time_ns as f64 / entry.cell.bytes as f64;
+                large.entry(entry.class).or_default().push((per_byte, entry.cell.bytes as f64));
+            }
+            if is_data {
+                let sums = moved.entry((entry.file, entry.class)).or_default();
+                let into = if entry.leaf && entry.inside { &mut sums.1 } else if entry.leaf { continue } else { &mut sums.0 };
+                *into = into.saturating_add(entry.cell.bytes);
+            }
+            if is_data && entry.leaf && entry.inside {
+                aggregators.insert(entry.process);
+            }
+        }
+        let per_byte = large
+            .into_iter()
+            .filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?)))
+            .collect();
+        Self { grid, per_byte, calls, moved, aggregators: (aggregators.len(), grid.run.nodes.len()), beside_ns }
+    }
+
+    /// What a finding explains; `None` if it explains no calls.
+    pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
+        let rule = rule(finding.code)?;
+        let about = finding.about();
+        let file = about.file.as_ref().and_then(|name| self.file(name));
+        let counts = |entry: &Entry| {
+            entry.leaf
+                && rule.classes.contains(&entry.class)
+                && rule.inside.is_none_or(|inside| inside == entry.inside)
+                && file.is_none_or(|file| file == entry.file)
+        };
+        let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
+        if rule.mended == Mended::Parallel {
+            return Some(Claim { waiting_ns: self.beside_ns, ..Claim::new(finding.clone(), Vec::new()) });
+        }
+        let all: f64 = theirs.iter().map(|(_, entry)| entry.left_ns).sum();
+        let cost = finding.cost_ns.unwrap_or_default() as f64 / all.max(1.0);
+        let shortened: Shortened = theirs
+            .into_iter()
+            .map(|(index, entry)| (index, self.less(rule.mended, entry, cost.min(1.0))))
+            .filter(|(_, ns)| *ns > 0.0)
+            .collect();
+        (!shortened.is_empty()).then(|| Claim::new(finding.clone(), shortened))
+    }
+
+    fn file(&self, name: &str) -> Option<u32> {
+        let at = self.grid.run.files.iter().position(|file| file.name == name)?;
+        u32::try_from(at).ok()
+    }
+
+    /// Time that would be gone of an entry, ns.
+    fn less(&self, mended: Mended, entry: &Entry, cost: f64) -> f64 {
+        let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
+        match mended {
+            Mended::Large if entry.size < LARGE => {
+                let per_byte = self.per_byte.get(&entry.class).copied().unwrap_or(DEFAULT_NS_PER_BYTE);
+                time - entry.cell.bytes as f64 * per_byte
+            }
+            Mended::Large | Mended::Parallel => 0.0,
+            Mended::Once => {
+                let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);
+                time * (1.0 - 1.0 / all as f64)
+            }
+            Mended::Quick => time - calls * QUICK_NS,
+            Mended::Asked => {
+                let (asked, moved) = self.moved.get(&(entry.file, entry.class)).copied().unwrap_or_default();
+                if moved > asked { time * (1.0 - asked as f64 / moved as f64) } else { 0.0 }
+            }
+            Mended::ByCost => time * cost,
+            Mended::Spread => {
+                let (now, could) = self.aggregators;
+                if could > now { time * (1.0 - now as f64 / could as f64) } else { 0.0 }
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The verdict in a sentence.
+
+use super::result::Verdict;
+use crate::text::units;
+
+/// `I/O is not the bottleneck`, or what costs most.
+pub(crate) fn sentence(verdict: &Verdict) -> String {
+    let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
+    if !verdict.io_matters {
+        return format!(
+            "I/O is not the bottleneck: without it the run would be at most {:.1} % shorter.",
+            verdict.io_share * 100.0
+        );
+    }
+    match verdict.findings.first().filter(|first| first.finding.saving.is_some_and(|s| s.saves_ns > 0)) {
+        Some(first) => {
+            let saves = first.finding.saving.map_or(0, |saving| saving.saves_ns);
+            let title = first.finding.title.trim_end_matches('.');
+            format!("{}: {} of the run time ({:.1} %).", capital(title), units::duration(saves), percent(saves))
+        }
+        None => "Nothing stands out: I/O takes its time, and no rank, node, target, file or kind of call is to blame.".into(),
+    }
+}
+
+/// With a capital in front.
+pub(crate) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,109 @@
+//! Findings in the order of what they save, each by what those before it leave. What explains the same calls as one before it belongs to
+//! that one's card.
+
+use crate::findings::{Finding, Severity};
+use crate::thresholds::Thresholds;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::phases;
+use crate::topics::causes::replay::Work;
+use crate::topics::causes::result::{Claim, price};
+
+/// Part of what a finding explains that those before it explain already, from which it says the same.
+const THE_SAME: f64 = 0.5;
+/// Of two that save all but the same, the one that says more goes first: those within this part of the best.
+const NEARLY: f64 = 0.85;
+
+/// A finding that stands by itself, and those that say the same of the same calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Card {
+    pub(crate) finding: Finding,
+    pub(crate) also: Vec<Finding>,
+}
+
+/// The findings by weight, and what is left of the time in calls, by entry.
+pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> (Vec<Card>, Vec<f64>) {
+    let run_ns = phases::length(grid.run);
+    let mut left: Vec<f64> = grid.entries.iter().map(|entry| entry.cell.time_ns as f64).collect();
+    let (phases, slots) = (Work::of(grid, false), Work::of(grid, true));
+    claims.iter_mut().for_each(|claim| price(grid, &phases, &slots, claim));
+    let mut cards: Vec<Card> = Vec::new();
+    let mut explained: Vec<Vec<bool>> = Vec::new();
+    while !claims.is_empty() {
+        for claim in &mut claims {
+            for (index, ns) in &mut claim.shortened {
+                *ns = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
+            }
+            price_left(grid, &phases, &slots, claim);
+        }
+        let most = claims.iter().map(saves).max().unwrap_or(0);
+        if (most as f64) < run_ns as f64 * least.least_run_share {
+            break;
+        }
+        let near = |claim: &&(usize, &Claim)| saves(claim.1) as f64 >= most as f64 * NEARLY;
+        let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
+            rank(a).cmp(&rank(b)).reverse().then(saves(a).cmp(&saves(b))).then_with(|| b.finding.title.cmp(&a.finding.title))
+        });
+        let Some((at, _)) = best else { break };
+        let best = claims.swap_remove(at);
+        let mut mine = vec![false; left.len()];
+        for (index, ns) in &best.shortened {
+            if let Some(left) = left.get_mut(*index as usize) {
+                *left -= ns;
+                mine[*index as usize] = true;
+            }
+        }
+        cards.push(Card { finding: best.finding, also: Vec::new() });
+        explained.push(mine);
+    }
+    // What is left over says the same as a card whose calls it is of, or is of no weight.
+    for claim in claims {
+        let whole: f64 = claim.shortened.iter().map(|(index, _)| time(grid, *index)).sum();
+        let of = |mine: &[bool]| {
+            let shared = claim.shortened.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
+            shared.map(|(index, _)| time(grid, *index)).sum::<f64>()
+        };
+        let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
+        match same.and_then(|at| cards.get_mut(at)) {
+            Some(card) => card.also.push(Finding { severity: Severity::Info, ..claim.finding }),
+            None => cards.push(Card { finding: claim.finding, also: Vec::new() }),
+        }
+    }
+    (cards, left)
+}
+
+fn time(grid: &Grid<'_>, index: u32) -> f64 {
+    grid.entries.get(index as usize).map_or(0.0, |entry| entry.cell.time_ns as f64)
+}
+
+/// Prices a claim by what is left of its calls.
+fn price_left(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
+    price(grid, phases, slots, claim);
+}
+
+fn saves(claim: &Claim) -> u64 {
+    claim.finding.saving.map_or(0, |saving| saving.saves_ns)
+}
+
+/// How much a finding says: a cause before a pattern before a sum.
+fn rank(claim: &Claim) -> usize {
+    use crate::findings::Code;
+    const ORDER: [&[Code]; 4] = [
+        &[Code::SLOW_TARGET, Code::SLOW_NODE, Code::SLOW_RANK, Code::SLOW_MOMENT, Code::STALL, Code::LATE_RANKS, Code::ONE_RANK],
+        &[
+            Code::SIEVING,
+            Code::SYNC_PER_WRITE,
+            Code::OPEN_PER_ACCESS,
+            Code::LOCK_WAITS,
+            Code::LOCK_TIME,
+            Code::FEW_TARGETS,
+            Code::FALSE_SHARING,
+            Code::AGGREGATORS,
+            Code::SERIALISED,
+            Code::COMMON_READS,
+            Code::REREAD,
+        ],
+        &[Code::WRITE_RUNS, Code::READ_RUNS, Code::INDEPENDENT, Code::REPEATED_OPENS, Code::UNASKED, Code::SERIAL],
+        &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL],
+    ];
+    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(2)
+}
