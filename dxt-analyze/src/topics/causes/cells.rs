@@ -49,6 +49,8 @@ pub struct Cell {
     pub longest_at: u64,
     /// The shortest; 0 of none.
     pub shortest_ns: u64,
+    /// Bytes of the file between which they lie, as far as that is known; the first behind the second if not.
+    pub range: (u64, u64),
 }
 
 impl Cell {
@@ -61,6 +63,12 @@ impl Cell {
         self.far_calls += other.far_calls;
         self.far_ns = self.far_ns.saturating_add(other.far_ns);
         self.shortest_ns = if self.calls == other.calls { other.shortest_ns } else { self.shortest_ns.min(other.shortest_ns) };
+        let known = |range: (u64, u64)| range.0 < range.1;
+        self.range = match (known(self.range), known(other.range)) {
+            (true, true) => (self.range.0.min(other.range.0), self.range.1.max(other.range.1)),
+            (false, _) => other.range,
+            _ => self.range,
+        };
         if (other.longest_ns, self.longest_at) > (self.longest_ns, other.longest_at) {
             (self.longest_ns, self.longest_at) = (other.longest_ns, other.longest_at);
         }
@@ -71,7 +79,7 @@ impl Cell {
     pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64, longest_at: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
         let logs = log(mean).saturating_mul(i64::try_from(calls).unwrap_or(i64::MAX));
-        Self { calls, bytes, time_ns, logs, far_calls: 0, far_ns: 0, longest_ns, longest_at, shortest_ns: mean }
+        Self { calls, bytes, time_ns, logs, far_calls: 0, far_ns: 0, longest_ns, longest_at, shortest_ns: mean, range: (0, 0) }
     }
 
     /// Mean logarithm of their durations, without the longest where there are several: one call makes nothing slow.
@@ -243,6 +251,7 @@ impl Analysis for Cells<'_> {
                 longest_ns: duration,
                 longest_at: at,
                 shortest_ns: duration,
+                range: u64::try_from(row.offset).map_or((0, 0), |offset| (offset, offset.saturating_add(row.length))),
             };
             match &mut last {
                 Some((of, cell)) if *of == key => cell.add(&call),

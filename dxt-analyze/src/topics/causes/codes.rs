@@ -33,7 +33,13 @@ codes! {
         "ours";
     FEW_TARGETS = "DXT-V006",
         "Calls queue at few storage targets.",
-        "Calls in flight on each target that is used, at least 3; the median call takes several times as long as the fastest of its kind, as it does behind          that many others. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
+        "Calls in flight on each target that is used, at least 3; the fastest call of a kind is 6 spreads of the fast half below the median, or the fast end of \
+         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
+    READ_MODIFY_WRITE = "DXT-V007",
+        "Small reads only fill up blocks of which writes change a part.",
+        "A process has 0.8 to 2.2 reads of at most 64 KiB for each of its writes on a file, and no larger reads there. Cost: those reads.",
+        "Write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment).",
+        "ours";
 }

@@ -3,7 +3,7 @@
 use super::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual};
-use crate::model::{Run, Stream, Within};
+use crate::model::{FileLayout, Run, Stream, Within};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -75,8 +75,8 @@ pub struct Entry {
     pub file: u32,
     /// Octave of the length.
     pub size: u8,
-    /// Storage target or [`NO_TARGET`].
-    pub target: u32,
+    /// Storage targets that the calls reach, as far as these are few of the file's.
+    pub targets: Vec<u32>,
     /// What its calls do.
     pub class: Class,
     /// Whether they reach the system: calls of POSIX and C streams, and of libraries whose inner calls are not on record.
@@ -89,6 +89,8 @@ pub struct Entry {
     pub cell: Cell,
     /// What is usual for each of them, ns.
     pub usual_ns: f64,
+    /// Spread of their logarithm, and how far it leans to the fast side.
+    pub spread: (f64, f64),
     /// How far the logarithm of their time is above that of their like, without the longest call where there are several.
     pub above: f64,
     /// Their time that nothing explains yet, ns.
@@ -131,6 +133,7 @@ impl<'a> Grid<'a> {
         run: &'a Run,
         slots: Slots,
         usual: &FxHashMap<Kind, Usual>,
+        layouts: &[Option<FileLayout>],
         mut read: FxHashMap<u32, OfProcess>,
     ) -> Self {
         let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
@@ -173,12 +176,13 @@ impl<'a> Grid<'a> {
                     stream: key.stream,
                     file: stream.file,
                     size: key.size,
-                    target: key.target,
+                    targets: targets(layouts, stream, key.target, cell.bytes / cell.calls.max(1)),
                     class: Class::of(op.class),
                     leaf: !library || (!has_inside && !collective),
                     inside: stream.within() > Within::Nothing,
                     collective,
                     usual_ns: usual.get(&kind).map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
+                    spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     left_ns: cell.time_ns as f64,
                     cell,
@@ -214,6 +218,20 @@ impl<'a> Grid<'a> {
     pub fn phase(&self, entry: &Entry) -> usize {
         self.slots.phase(usize::from(entry.slot))
     }
+}
+
+/// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.
+fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: u64) -> Vec<u32> {
+    let layout = layouts.get(stream.file as usize).and_then(Option::as_ref);
+    let has = layout.and_then(|layout| layout.layout.components.iter().find(|of| of.targets.contains(&first)));
+    let Some(component) = has.filter(|_| first != NO_TARGET) else { return Vec::new() };
+    let all = &component.targets;
+    let count = usize::try_from(length.div_ceil(component.stripe_size.max(1))).unwrap_or(usize::MAX).max(1);
+    let begin = all.iter().position(|target| *target == first).unwrap_or(0);
+    if count > 1 && count * 2 > all.len() {
+        return Vec::new();
+    }
+    (0..count).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
 }
 
 /// Files that several processes have data or other calls on.

@@ -209,7 +209,12 @@ impl Partial {
             }
             idle = if busy { 0 } else { idle + 1 };
         }
-        Slots::new(length, ends, ranks_met)
+        let mut slots = Slots::new(length, ends, ranks_met);
+        for (part, _) in self.busy.iter().enumerate().filter(|(_, busy)| **busy) {
+            let begin = begin_of(part, length);
+            slots.add_busy(begin, begin_of(part + 1, length) - begin);
+        }
+        slots
     }
 }
 

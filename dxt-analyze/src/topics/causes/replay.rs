@@ -51,10 +51,15 @@ impl Work {
         self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
     }
 
-    /// Time that all processes but the slowest of each phase work, summed up, ns.
+    /// Time in which one process works after another though all could work at once, ns: what any process works by the wall clock (`busy`,
+    /// by phase) beyond what the slowest does, as far as all of them together work for that long.
     #[must_use]
-    pub fn beside_the_slowest(&self) -> f64 {
-        self.phases.iter().map(|work| work.values().sum::<f64>()).sum::<f64>() - self.critical()
+    pub fn one_after_another(&self, busy: &[u64]) -> f64 {
+        let phase = |(work, busy): (&FxHashMap<u32, f64>, &u64)| {
+            let longest = work.values().copied().fold(0.0, f64::max);
+            (work.values().sum::<f64>().min(*busy as f64) - longest).max(0.0)
+        };
+        self.phases.iter().zip(busy).map(phase).sum()
     }
 
     fn phase(&self, slot: u16) -> usize {

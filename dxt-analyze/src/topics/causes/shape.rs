@@ -6,6 +6,8 @@ use super::locks::waited;
 use super::phases::Gaps;
 use super::queue::queues;
 use super::result::{Claim, files, finding};
+use super::shared_block::shared_blocks;
+use super::small_calls::{filling, slow_metadata, syncs};
 use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
 use crate::text::units as show;
@@ -46,11 +48,12 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             out.push(Claim::new(finding(code, title, evidence, hint), shortened));
         }
     }
+    out.extend(small(grid));
     if let Some(late) = late(gaps) {
         let name = grid.run.process_name(late.process);
         let process = grid.run.processes.get(late.process as usize);
         let title = format!(
-            "{name} comes late to collective calls, last to {} of {}: {} after the last one where others take {}",
+            "{name} comes late to {} of {} collective calls: {} after the one before, others after {}",
             show::count(late.last),
             show::count(late.calls),
             show::duration(late.own_ns as u64),
@@ -66,6 +69,58 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         let hint = "give it less to compute, or see what slows its computing: the calls themselves are not slow";
         let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], hint), Vec::new());
         out.push(Claim { waiting_ns: late.saves_ns, ..claim });
+    }
+    out
+}
+
+/// Calls that cost by their number or their place.
+fn small(grid: &Grid<'_>) -> Vec<Claim> {
+    let mut out = Vec::new();
+    for block in shared_blocks(grid) {
+        let file = grid.run.files.get(block.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        let title = format!(
+            "all ranks read the same {} at byte {} of {file}: {} reads by {}",
+            show::bytes(block.range.1 - block.range.0),
+            block.range.0,
+            show::count(block.calls),
+            show::processes(block.processes as u64)
+        );
+        let hint = "let one rank read it and broadcast it (MPI_Bcast), or read it collectively; HDF5: H5Pset_all_coll_metadata_ops";
+        let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
+        let words = "the block is small, and its server answers one after another".to_owned();
+        out.push(Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened));
+    }
+    if let Some(found) = syncs(grid) {
+        let title = format!(
+            "{} follow {} on {}: data are forced to storage again and again",
+            show::counted(found.syncs, "sync"),
+            show::counted(found.writes, "write"),
+            show::counted(found.files as u64, "file")
+        );
+        let hint = "sync once, when a file is complete; do not flush a stream after each write";
+        let evidence = files(grid, &found.shortened).into_iter().collect();
+        out.push(Claim::new(finding(Code::SYNC_PER_WRITE, title, evidence, hint), found.shortened));
+    }
+    if let Some(found) = slow_metadata(grid) {
+        let title = format!(
+            "metadata calls take {} each, {} most of it: {} in all",
+            show::duration((found.time_ns / found.calls.max(1) as f64) as u64),
+            found.most,
+            show::counted(found.calls, "call")
+        );
+        let hint = "open and stat fewer files from fewer ranks (one rank, then broadcast), and not all at once";
+        let evidence = files(grid, &found.shortened).into_iter().collect();
+        out.push(Claim::new(finding(Code::METADATA_SHARE, title, evidence, hint), found.shortened));
+    }
+    if let Some(found) = filling(grid) {
+        let title = format!(
+            "{} only fill up the blocks that {} change in part (read-modify-write of unaligned writes)",
+            show::counted(found.reads, "small read"),
+            show::counted(found.writes, "write")
+        );
+        let hint = "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
+        let evidence = files(grid, &found.shortened).into_iter().collect();
+        out.push(Claim::new(finding(Code::READ_MODIFY_WRITE, title, evidence, hint), found.shortened));
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use super::grid::{CLASSES, Class, Grid};
 use super::members::{Member, Unit, members};
-use super::odd::{Odd, odd};
+use super::odd::{FEWEST, Odd, odd};
 use super::replay::Shortened;
 use std::collections::BTreeMap;
 
@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 const ROUNDS: usize = 12;
 /// Share of the time in calls that a unit must explain to be taken.
 const LEAST_SHARE: f64 = 0.001;
+/// Fewest slots of a slow moment, and the part of the run that it takes: what is shorter belongs to how bursts begin and end.
+const LONG_ENOUGH: (u16, f64) = (2, 0.02);
 /// Moments that are slow by themselves and so many slots apart are one.
 const APART: u16 = 1;
 
@@ -66,7 +68,13 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     for class in CLASSES {
-        for sort in members(grid, class) {
+        let sorts = members(grid, class);
+        if let Some((unit, odd, calls)) = one_of_two_nodes(grid, &sorts) {
+            if odd.above >= least.min_slowdown.ln() && odd.p <= least.false_discovery_rate / 8.0 {
+                by.entry(unit).or_default().push((class, odd, 2, calls));
+            }
+        }
+        for sort in sorts {
             let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
             let errors: Vec<f64> = sort.iter().map(|member| member.error).collect();
             let tests = (sort.len() * 4) as f64;
@@ -76,12 +84,55 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .zip(odd(&values, &errors))
                 .filter(|(_, odd)| odd.above >= least.min_slowdown.ln() && odd.p * tests <= least.false_discovery_rate)
                 .collect();
-            for (unit, odd, calls) in joined(&slow) {
+            for (unit, odd, calls) in joined(&slow).into_iter().filter(|(unit, ..)| lasts(grid, *unit)) {
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
             }
         }
     }
     by.into_iter().map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by }).collect()
+}
+
+/// The slower of two nodes, by their ranks: two members tell nothing by themselves, but each of their ranks does.
+fn one_of_two_nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)> {
+    let nodes: Vec<&Member> = sorts.iter().flatten().filter(|member| matches!(member.unit, Unit::Node(_))).collect();
+    let [a, b] = nodes.as_slice() else { return None };
+    let ranks = |unit: Unit| -> Vec<f64> {
+        let on = |member: &&Member| match (member.unit, unit) {
+            (Unit::Process(process), Unit::Node(node)) => {
+                grid.run.processes.get(process as usize).is_some_and(|process| process.node == node)
+            }
+            _ => false,
+        };
+        sorts.iter().flatten().filter(on).map(|member| member.above).collect()
+    };
+    let (slow, fast) = if a.above > b.above { (a, b) } else { (b, a) };
+    let (mine, theirs) = (ranks(slow.unit), ranks(fast.unit));
+    if mine.len() < FEWEST || theirs.len() < FEWEST {
+        return None;
+    }
+    let moments = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (mean, squares / (values.len() - 1) as f64 / values.len() as f64)
+    };
+    let ((mean, error), (other, others_error)) = (moments(&mine), moments(&theirs));
+    // Each rank of the one must be slower than each of the other: one or two slow ranks make no slow node.
+    let least = mine.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = theirs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let score = (mean - other) / (error + others_error).sqrt().max(LEAST_ERROR);
+    let p = crate::shared::stats::upper_tail_t(score, (mine.len() + theirs.len() - 2) as f64);
+    (least > most).then_some((slow.unit, Odd { above: mean - other, score, p }, slow.calls))
+}
+
+/// Least error of a mean of logarithms.
+const LEAST_ERROR: f64 = 0.02;
+
+/// Whether a moment is long enough to be one; all else is.
+fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
+    let Unit::Moment(from, until) = unit else { return true };
+    let length = super::phases::length(grid.run);
+    let begin = |slot: u16| grid.slots.begin(usize::from(slot)).unwrap_or(length);
+    until + 1 - from >= LONG_ENOUGH.0 && (begin(until + 1) - begin(from)) as f64 >= length as f64 * LONG_ENOUGH.1
 }
 
 /// Slow members, neighbouring moments as one.

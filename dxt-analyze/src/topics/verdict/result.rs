@@ -101,7 +101,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let least = &grid.run.thresholds;
     let run_ns = whole.causes.run_ns;
     let phases = Work::of(grid, false);
-    let mending = Mending::new(grid, phases.beside_the_slowest().min(run_ns as f64));
+    let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_by_phase()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
     let mut others: Vec<Finding> = Vec::new();
     for finding in whole.findings() {
@@ -114,7 +114,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         }
     }
     let (mut cards, left) = weigh(grid, claims, least);
-    let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).min(1.0);
+    let most = cards.iter().map(|card| saves(&card.finding)).max().unwrap_or(0);
+    let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
     let rest = rest(grid, &left);
     others.extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
@@ -142,7 +143,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 8] = [
+    const CODES: [Code; 12] = [
         Code::SLOW_OPERATIONS,
         Code::SLOW_RANK,
         Code::SLOW_NODE,
@@ -151,6 +152,10 @@ fn superseded(code: Code) -> bool {
         Code::LOCK_TIME,
         Code::ONE_RANK,
         Code::BYTE_IMBALANCE,
+        Code::SYNC_PER_WRITE,
+        Code::METADATA_TIME,
+        Code::METADATA_SHARE,
+        Code::COMMON_READS,
     ];
     CODES.contains(&code)
 }
