@@ -144,6 +144,8 @@ pub struct OfProcess {
     pub cells: Vec<(Key, Cell)>,
     /// Slots are merged by two to the power of this.
     pub merged: u32,
+    /// Time in calls of the thread with most, and of all, ns: several threads of a process are in calls at once.
+    pub threads: (u64, u64),
 }
 
 /// What a thread keeps.
@@ -153,6 +155,8 @@ pub struct Partial {
     now: Option<u32>,
     cells: FxHashMap<Key, Cell>,
     merged: u32,
+    /// Time in calls of each thread of the process that is being read, ns.
+    threads: FxHashMap<u32, u64>,
 }
 
 impl Partial {
@@ -160,8 +164,11 @@ impl Partial {
         let mut cells: Vec<(Key, Cell)> = self.cells.drain().collect();
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
-            self.done.insert(process, OfProcess { cells, merged: self.merged });
+            let most = self.threads.values().copied().max().unwrap_or(0);
+            let all = self.threads.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+            self.done.insert(process, OfProcess { cells, merged: self.merged, threads: (most, all) });
         }
+        self.threads.clear();
         self.merged = 0;
     }
 
@@ -221,6 +228,7 @@ impl Analysis for Cells<'_> {
         }
         let (Some(looked_at), shift) = (self.looked_at.get(block.number as usize), block.process.shift_ns) else { return };
         let whole = SLOTS.ilog2();
+        let mut in_calls = 0_u64;
         let mut far = (None, u64::MAX);
         let mut last: Option<(Key, Cell)> = None;
         for row in block.rows() {
@@ -240,6 +248,7 @@ impl Analysis for Cells<'_> {
                 target: self.target(stream, &row),
             };
             let duration = row.duration_ns();
+            in_calls = in_calls.saturating_add(duration);
             let is_far = duration >= far.1;
             let call = Cell {
                 calls: 1,
@@ -262,6 +271,8 @@ impl Analysis for Cells<'_> {
                 }
             }
         }
+        let thread = partial.threads.entry(block.thread).or_default();
+        *thread = thread.saturating_add(in_calls);
         if let Some((key, cell)) = last {
             partial.cells.entry(coarse(key, partial.merged, whole)).or_default().add(&cell);
         }

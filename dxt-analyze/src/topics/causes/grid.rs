@@ -48,6 +48,19 @@ impl Class {
         }
     }
 
+    /// A single one.
+    #[must_use]
+    pub const fn singular(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Open => "open",
+            Self::Metadata => "metadata call",
+            Self::Sync => "sync",
+            Self::Lock => "file lock",
+        }
+    }
+
     /// In the plural.
     #[must_use]
     pub const fn plural(self) -> &'static str {
@@ -108,6 +121,8 @@ pub struct Grid<'a> {
     pub entries: Vec<Entry>,
     /// Spread of the logarithm of single durations, mean over calls.
     pub spread: f64,
+    /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
+    pub at_once: Vec<f64>,
 }
 
 /// Weighted quantile of values in any order; `None` of nothing.
@@ -140,9 +155,12 @@ impl<'a> Grid<'a> {
         let shared = shared_files(run);
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
+        let mut at_once: Vec<f64> = Vec::new();
         for (number, process) in (0_u32..).zip(&run.processes) {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
-            let of_segments = read.remove(&number).map(|of| of.cells).unwrap_or_default();
+            let of = read.remove(&number).unwrap_or_default();
+            at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
+            let of_segments = of.cells;
             let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
             let counted = process.missing.iter().filter_map(|missing| {
                 let stream = process.stream_index(missing.stream)?;
@@ -189,7 +207,7 @@ impl<'a> Grid<'a> {
                 });
             }
         }
-        let mut grid = Self { run, slots, entries, spread: spread(usual) };
+        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once };
         grid.set_above(&groups);
         grid
     }
@@ -205,6 +223,12 @@ impl<'a> Grid<'a> {
         for (entry, group) in self.entries.iter_mut().zip(groups) {
             entry.above -= usual.get(group).copied().unwrap_or_default();
         }
+    }
+
+    /// Time that its process is in calls of an entry for, where they take `ns`.
+    #[must_use]
+    pub fn wall(&self, entry: &Entry, ns: f64) -> f64 {
+        ns * self.at_once.get(entry.process as usize).copied().unwrap_or(1.0)
     }
 
     /// The stream of an entry.
@@ -228,10 +252,10 @@ fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: 
     let all = &component.targets;
     let count = usize::try_from(length.div_ceil(component.stripe_size.max(1))).unwrap_or(usize::MAX).max(1);
     let begin = all.iter().position(|target| *target == first).unwrap_or(0);
-    if count > 1 && count * 2 > all.len() {
+    if all.len() > 1 && count > 1 && count * 2 > all.len() {
         return Vec::new();
     }
-    (0..count).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
+    (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
 }
 
 /// Files that several processes have data or other calls on.

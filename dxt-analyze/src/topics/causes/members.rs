@@ -48,7 +48,7 @@ pub struct Member {
 /// Quantile of the fastest calls of a target's cells that tells how fast it serves.
 const FASTEST: f64 = 0.1;
 /// Part of what all its calls take longer that its fastest do at least if it is slow.
-const AS_SLOW: f64 = 0.4;
+const AS_SLOW: f64 = 0.6;
 /// Fewest calls that a member is judged by.
 const FEWEST_CALLS: u64 = 3;
 

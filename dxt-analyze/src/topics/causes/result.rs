@@ -239,7 +239,8 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
             show::duration(longest.cell.longest_ns)
         );
         let hint = "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often";
-        let evidence = vec![call(grid, longest)].into_iter().chain(files(grid, &tail.shortened)).collect();
+        // On nobody in particular: the longest is an example, and accuses nobody.
+        let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
         return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];
     }
     let stall = |index: u32| {
@@ -247,8 +248,8 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
         let process = grid.run.process_name(entry.process);
         let title = format!(
-            "one of the {} of {process} took {}, {} after the job's start; its like take {}",
-            tail.class.plural(),
+            "one call stalled: a {} of {process} took {}, {} after the job's start; its like take {}",
+            tail.class.singular(),
             show::duration(entry.cell.longest_ns),
             show::moment(entry.cell.longest_at),
             show::duration(entry.usual_ns as u64)

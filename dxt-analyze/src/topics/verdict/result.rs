@@ -171,8 +171,29 @@ fn weighed(card: Card, io_matters: bool) -> Weighed {
     if !damaged && (!io_matters || saves(&finding) == 0) {
         finding.severity = Severity::Info;
     }
-    Weighed { about: finding.about(), finding, also }
+    let mut about = finding.about();
+    if !ABOUT_A_UNIT.contains(&finding.code) {
+        // Where an example lies is no accusation.
+        (about.rank, about.node, about.ost) = (None, None, None);
+    }
+    Weighed { about, finding, also }
 }
+
+/// Codes whose findings are about a rank, node or storage target; those of the others name one at most as an example.
+const ABOUT_A_UNIT: [Code; 12] = [
+    Code::SLOW_RANK,
+    Code::SLOW_NODE,
+    Code::SLOW_TARGET,
+    Code::STALL,
+    Code::LATE_RANKS,
+    Code::ONE_RANK,
+    Code::BYTE_IMBALANCE,
+    Code::TIME_IMBALANCE,
+    Code::SHARED_READ_IMBALANCE,
+    Code::SHARED_WRITE_IMBALANCE,
+    Code::FEW_TARGETS,
+    Code::IMBALANCE,
+];
 
 fn rest(grid: &Grid<'_>, left: &[f64]) -> Option<Rest> {
     let leaf = || grid.entries.iter().zip(left).filter(|(entry, _)| entry.leaf);

@@ -87,8 +87,17 @@ fn saves(claim: &Claim) -> u64 {
 /// How much a finding says: a cause before a pattern before a sum.
 fn rank(claim: &Claim) -> usize {
     use crate::findings::Code;
-    const ORDER: [&[Code]; 4] = [
-        &[Code::SLOW_TARGET, Code::SLOW_NODE, Code::SLOW_RANK, Code::SLOW_MOMENT, Code::STALL, Code::LATE_RANKS, Code::ONE_RANK],
+    const ORDER: [&[Code]; 5] = [
+        &[
+            Code::SLOW_TARGET,
+            Code::SLOW_NODE,
+            Code::SLOW_RANK,
+            Code::SLOW_MOMENT,
+            Code::STALL,
+            Code::LATE_RANKS,
+            Code::ONE_RANK,
+            Code::COMMON_READS,
+        ],
         &[
             Code::SIEVING,
             Code::SYNC_PER_WRITE,
@@ -99,11 +108,12 @@ fn rank(claim: &Claim) -> usize {
             Code::FALSE_SHARING,
             Code::AGGREGATORS,
             Code::SERIALISED,
-            Code::COMMON_READS,
+            Code::READ_MODIFY_WRITE,
             Code::REREAD,
         ],
         &[Code::WRITE_RUNS, Code::READ_RUNS, Code::INDEPENDENT, Code::REPEATED_OPENS, Code::UNASKED, Code::SERIAL],
+        &[Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
         &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL],
     ];
-    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(2)
+    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(3)
 }
