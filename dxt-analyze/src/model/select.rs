@@ -95,7 +95,8 @@ impl Run {
     /// Whether there are collective calls of MPI.
     #[must_use]
     pub fn has_mpi(&self) -> bool {
-        let is_mpi = |stream: &Stream| self.ops.get(usize::from(stream.op)).is_some_and(|op| op.layer == Some(Layer::Mpi));
+        let is_mpi =
+            |stream: &Stream| self.ops.get(usize::from(stream.op)).is_some_and(|op| op.layer == Some(Layer::Mpi));
         self.processes.iter().any(|process| process.streams.iter().any(is_mpi))
     }
 

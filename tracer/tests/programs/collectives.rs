@@ -50,8 +50,7 @@ fn same(scratch: &Scratch, traces: &Traces) {
     for (pid, said) in said {
         let epoch = traces.process(pid).info.epoch_unix_ns;
         let mine = traces.segments.iter().filter(|seg| seg.op.pid == pid && seg.op.layer == "MPI");
-        let times: Vec<(i64, i64)> =
-            mine.map(|seg| (epoch + seg.start_ns as i64, epoch + seg.end_ns as i64)).collect();
+        let times: Vec<(i64, i64)> = mine.map(|seg| (epoch + seg.start_ns as i64, epoch + seg.end_ns as i64)).collect();
         assert_eq!(said.len(), times.len());
         for ((before, after), (start, end)) in said.into_iter().zip(times) {
             assert!(before - CLOCKS_APART <= start && start <= end && end <= after + CLOCKS_APART);
@@ -199,7 +198,10 @@ fn threads_have_each_their_own() {
             assert!(numbers.len() == 500 && numbers[0] > 0 && numbers.iter().all(|number| *number == numbers[0]));
             // Its I/O is under the same thread id.
             let writes = traces.own_ops(&["POSIX"], &scratch.data().join("threads"));
-            assert_eq!(writes.iter().filter(|op| (op.pid, op.tid, op.name.as_str()) == (pid, tid, "write")).count(), 500);
+            assert_eq!(
+                writes.iter().filter(|op| (op.pid, op.tid, op.name.as_str()) == (pid, tid, "write")).count(),
+                500
+            );
         }
     }
 }
