@@ -7,6 +7,7 @@
  *   loop     COUNT all-reductions, and 20,000 writes anywhere, of which 200 between each of them while there are any
  *   threads  four threads, each with a communicator of its own
  *   op       a reduction that writes to a file
+ *   self     COUNT barriers on MPI_COMM_SELF, in a function `calls`
  *   churn    COUNT duplicates, one after another
  *   kill     COUNT barriers, then SIGKILL
  *
@@ -337,6 +338,13 @@ static void with_op(void) {
     MPI(MPI_Op_free(&own));
 }
 
+/* For a test that counts instructions. */
+__attribute__((noinline)) void calls(long count) {
+    for (long i = 0; i < count; i++) {
+        MPI_Barrier(MPI_COMM_SELF);
+    }
+}
+
 static void churn(long count) {
     for (long i = 0; i < count; i++) {
         struct comm again = {MPI_COMM_NULL, -1};
@@ -368,6 +376,8 @@ int main(int argc, char **argv) {
         threads();
     } else if (strcmp(way, "op") == 0) {
         with_op();
+    } else if (strcmp(way, "self") == 0) {
+        calls(count);
     } else if (strcmp(way, "churn") == 0) {
         churn(count);
     } else {
