@@ -26,8 +26,6 @@ use std::path::Path;
 /// What every form is made of.
 struct Job<'a> {
     run: &'a Run,
-    /// The same without MPI's own calls: what is summed up.
-    io: &'a Run,
     args: &'a Args,
     /// File of stripe layouts.
     stripes: Option<&'a Path>,
@@ -41,13 +39,9 @@ struct Job<'a> {
 /// If nothing can be loaded, the layouts make no sense, or the place cannot be written.
 pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
-    // MPI's collective calls are segments like others, and in no sum.
-    let whole = matches!(args.to, ExportFormat::Parquet | ExportFormat::Csv | ExportFormat::Json);
-    let run = if whole { crate::session::open_whole(&args.inputs)? } else { crate::session::open(&args.inputs)? };
-    let apart = args.to == ExportFormat::Parquet && run.has_mpi();
-    let io = if apart { Some(crate::session::open(&args.inputs)?) } else { None };
+    let run = crate::session::open(&args.inputs)?;
     let layouts = crate::layouts::certain(crate::session::layouts(&run, chosen.stripes)?);
-    let job = Job { run: &run, io: io.as_ref().unwrap_or(&run), args, stripes: chosen.stripes, layouts };
+    let job = Job { run: &run, args, stripes: chosen.stripes, layouts };
     let lost = match args.to {
         ExportFormat::Darshan => place::seekable(&args.output, args.force, |file| {
             darshan::write(&run, &job.layouts, DxtVersion::Plain, file)

@@ -1,7 +1,7 @@
 //! What of a job is looked at: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed down once, after loading: whole
 //! processes and blocks that cannot matter are dropped, so that they are never decoded, and streams are marked.
 
-use super::run::{Process, Run, Stream};
+use super::run::{Process, Run};
 use crate::exit::UsageError;
 use crate::pattern::Pattern;
 use crate::text::units;
@@ -92,33 +92,6 @@ impl Selection {
 }
 
 impl Run {
-    /// Whether there are collective calls of MPI.
-    #[must_use]
-    pub fn has_mpi(&self) -> bool {
-        let is_mpi =
-            |stream: &Stream| self.ops.get(usize::from(stream.op)).is_some_and(|op| op.layer == Some(Layer::Mpi));
-        self.processes.iter().any(|process| process.streams.iter().any(is_mpi))
-    }
-
-    /// Has nobody look at the collective calls of MPI, which are no I/O; that there are such streams stays known.
-    pub fn leave_out_mpi(&mut self) {
-        let is_io: Vec<bool> = self.ops.iter().map(|op| op.layer.is_none_or(Layer::is_io)).collect();
-        if is_io.iter().all(|is_io| *is_io) {
-            return;
-        }
-        for process in &mut self.processes {
-            for stream in &mut process.streams {
-                stream.chosen &= is_io.get(usize::from(stream.op)).copied().unwrap_or(true);
-            }
-            let mut missing = std::mem::take(&mut process.missing);
-            missing.retain(|def| {
-                process.stream_index(def.stream).and_then(|at| process.streams.get(at)).is_none_or(|found| found.chosen)
-            });
-            process.missing = missing;
-            process.reduction.spreads.retain(|def| def.layer.is_io());
-        }
-    }
-
     /// Narrows the run down to `selection`. What has no segments is kept if it is sure to lie in the window of time; a
     /// remark says how much may lie in it or not.
     pub fn select(&mut self, selection: Selection) {

@@ -64,9 +64,6 @@ pub enum LayerName {
     /// Parallel netCDF
     #[value(alias = "PNETCDF")]
     Pnetcdf,
-    /// MPI's collective calls, for dump and export
-    #[value(alias = "MPI")]
-    Mpi,
 }
 
 impl From<LayerName> for Layer {
@@ -77,7 +74,6 @@ impl From<LayerName> for Layer {
             LayerName::Mpiio => Self::Mpiio,
             LayerName::Hdf5 => Self::Hdf5,
             LayerName::Pnetcdf => Self::Pnetcdf,
-            LayerName::Mpi => Self::Mpi,
         }
     }
 }

@@ -17,15 +17,8 @@ use std::io::Read as _;
 use std::path::Path;
 use trace_format::op::Layer;
 
-/// Loads the job that the options name and narrows it down to what they choose: its I/O.
+/// Loads the job that the options name and narrows it down to what they choose.
 pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
-    let mut run = open_whole(inputs)?;
-    run.leave_out_mpi();
-    Ok(run)
-}
-
-/// As [`open`], with MPI's own calls.
-pub(crate) fn open_whole(inputs: &Inputs) -> Result<Run> {
     let thresholds = thresholds(inputs.thresholds.as_deref())?;
     let chosen = selection(inputs)?;
     let mut run = load::load_paths(&inputs.traces, inputs.job.as_deref())?;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Writes the three tables into their folders in `folder`.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
-    let totals = crate::topics::timeline::charts::totals(job.io);
+    let totals = crate::topics::timeline::charts::totals(job.run);
     let path = |table: &str| folder.join(table).join("part-0000.parquet");
     table(&path("files"), &files(job, &totals)?)?;
     table(&path("ranks"), &ranks(job, &totals)?)?;
@@ -26,7 +26,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
 }
 
 fn files(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
-    let run = job.io;
+    let run = job.run;
     let sums = sums::by_file(run, totals);
     // Files that nothing of what is looked at used are no rows.
     let used: Vec<usize> = sums.iter().enumerate().filter(|(_, sums)| sums.all > 0).map(|(number, _)| number).collect();
@@ -62,7 +62,7 @@ fn files(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
 }
 
 fn ranks(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
-    let run = job.io;
+    let run = job.run;
     let sums = sums::by_process(run, totals);
     let processes = || run.processes.iter();
     let mut columns: Vec<Column> = vec![
@@ -85,6 +85,6 @@ fn ranks(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
 }
 
 fn findings(job: &Job<'_>) -> Result<RecordBatch> {
-    let findings = super::findings(job.io, job.stripes)?;
+    let findings = super::findings(job.run, job.stripes)?;
     batch(finding_columns(&findings.iter().collect::<Vec<_>>()))
 }

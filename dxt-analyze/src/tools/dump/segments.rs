@@ -32,7 +32,7 @@ pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     if matches!(args.format, DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser) {
         return super::darshan_text::print(args, out);
     }
-    let run = crate::session::open_whole(&args.inputs)?;
+    let run = crate::session::open(&args.inputs)?;
     let lost = dump_run(&run, args.format, args.absolute, out)?;
     let missing = Completeness::of(&run, &lost);
     for line in missing.scope_lines().into_iter().chain(missing.sentences()) {

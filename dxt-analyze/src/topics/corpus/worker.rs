@@ -79,7 +79,6 @@ impl Reading {
         let read = || -> Result<Done> {
             let mut run = load::load_one(&files.paths, &self.pool)?;
             run.thresholds = self.thresholds.clone();
-            run.leave_out_mpi();
             let (sources, darshan) = (files.paths.len() as u64, files.darshan);
             self.rows(&run, Read { source: first.display().to_string(), sources, darshan })
         };
