@@ -37,6 +37,11 @@ codes! {
          the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
+    OUTSIDE_POSIX = "DXT-V008",
+        "Independent MPI-IO calls spend their time outside POSIX: in communication, locks and copies.",
+        "Time of the calls less that of the system calls inside them; the saving by the ledger, less what all wait for the slowest rank's system calls and          0.2 ns per byte for a copy.",
+        "Make the calls collective or larger: independent ones lock, copy and wait one by one.",
+        "Wright et al., The Computer Journal 56, 2013 (RIOT): MPI-IO against POSIX time";
     READ_MODIFY_WRITE = "DXT-V007",
         "Small reads only fill up blocks of which writes change a part.",
         "A process has 0.8 to 2.2 reads of at most 64 KiB for each of its writes on a file, and no larger reads there. Cost: those reads.",

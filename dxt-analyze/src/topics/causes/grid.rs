@@ -159,7 +159,9 @@ impl<'a> Grid<'a> {
         for (number, process) in (0_u32..).zip(&run.processes) {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
-            at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
+            // A record of all ranks together is as long as the mean of them.
+            let together = f64::from(process.reduction.ranks.max(1));
+            at_once.push(if !process.reduction.is_none() { 1.0 / together } else if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
             let of_segments = of.cells;
             let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
             let counted = process.missing.iter().filter_map(|missing| {
@@ -170,7 +172,7 @@ impl<'a> Grid<'a> {
                     slot: u16::try_from(slots.of(at)).unwrap_or(u16::MAX),
                     stream: u32::try_from(stream).ok()?,
                     size: super::usual::size_class(c.bytes / c.segments.max(1)),
-                    target: NO_TARGET,
+                    target: process.streams.get(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
                 };
                 let is = c.segments > 0 && process.streams.get(stream).is_some_and(|stream| looked_at(run, stream));
                 is.then_some((key, Cell::counted(c.segments, c.bytes, c.duration, c.max_duration, at)))
@@ -231,6 +233,19 @@ impl<'a> Grid<'a> {
         ns * self.at_once.get(entry.process as usize).copied().unwrap_or(1.0)
     }
 
+    /// Longest time that one process is in calls inside of others on a file between `from` and `length` ns later, as far as slots tell.
+    #[must_use]
+    pub fn longest_inside(&self, from: u64, length: f64, file: u32) -> f64 {
+        let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
+        let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+        for entry in &self.entries {
+            if entry.leaf && entry.inside && entry.file == file && slots.contains(&usize::from(entry.slot)) {
+                *by.entry(entry.process).or_default() += entry.left_ns;
+            }
+        }
+        by.values().copied().fold(0.0, f64::max).min(length)
+    }
+
     /// The stream of an entry.
     #[must_use]
     pub fn stream(&self, entry: &Entry) -> Option<&'a Stream> {
@@ -256,6 +271,16 @@ fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: 
         return Vec::new();
     }
     (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
+}
+
+/// The target that all bytes of a file lie on, if it is one.
+fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
+    let layout = layouts.get(stream.file as usize).and_then(Option::as_ref).filter(|_| stream.storage);
+    let one = layout.and_then(|layout| match layout.layout.components.as_slice() {
+        [component] => <[u32; 1]>::try_from(component.targets.as_slice()).ok(),
+        _ => None,
+    });
+    one.map_or(NO_TARGET, |[target]| target)
 }
 
 /// Files that several processes have data or other calls on.

@@ -45,6 +45,18 @@ impl Work {
         work
     }
 
+    /// Of calls made inside MPI-IO or HDF5, by phases.
+    #[must_use]
+    pub fn inside(grid: &Grid<'_>) -> Self {
+        let mut work = Self { phases: vec![FxHashMap::default(); grid.slots.phases()], of_slot: Vec::new() };
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.inside) {
+            if let Some(phase) = work.phases.get_mut(grid.phase(entry)) {
+                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
+            }
+        }
+        work
+    }
+
     /// Time of the slowest process of each phase, summed up, ns.
     #[must_use]
     pub fn critical(&self) -> f64 {

@@ -8,6 +8,7 @@ use super::queue::queues;
 use super::result::{Claim, files, finding};
 use super::shared_block::shared_blocks;
 use super::small_calls::{filling, slow_metadata, syncs};
+use super::tails::held;
 use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
 use crate::text::units as show;
@@ -49,6 +50,26 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         }
     }
     out.extend(small(grid));
+    for held in held(grid) {
+        let file = grid.run.files.get(held.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        // What the slowest rank did in system calls meanwhile has findings of its own.
+        let inside = grid.longest_inside(held.at, held.took_ns, held.file);
+        let less = held.took_ns - held.usual_ns - inside;
+        let title = format!(
+            "one collective {} held {} ranks for {}, {} after the job's start; such calls usually take {}",
+            held.class.singular(),
+            show::count(held.ranks as u64),
+            show::duration(held.took_ns as u64),
+            show::moment(held.at),
+            show::duration(held.usual_ns as u64)
+        );
+        let words = format!("on {file}; at most {} of it in system calls of one rank", show::duration(inside as u64));
+        let about = About { file: Some(file), span_ns: Some((held.at, held.at + held.took_ns as u64)), ..About::default() };
+        let hint = "see what this call does (the first or last on a file allocates, fills or flushes it: HDF5 fill values, H5Pset_alloc_time, \
+                    metadata flushes), and whether it comes again";
+        let claim = Claim::new(finding(Code::STALL, title, vec![Evidence::of(words, about)], hint), Vec::new());
+        out.push(Claim { waiting_ns: less.max(0.0), ..claim });
+    }
     if let Some(late) = late(gaps) {
         let name = grid.run.process_name(late.process);
         let process = grid.run.processes.get(late.process as usize);

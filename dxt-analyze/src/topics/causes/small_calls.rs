@@ -82,6 +82,9 @@ pub fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
             }
         }
     }
+    if time < QUICK_NS * calls as f64 {
+        return None;
+    }
     let (most, _) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let most = grid.run.ops.get(usize::from(most))?.name.clone();
     (!shortened.is_empty()).then_some(Slow { calls, time_ns: time, most, shortened })

@@ -103,9 +103,10 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let phases = Work::of(grid, false);
     let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_by_phase()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
+    claims.extend(super::outside::claim(whole));
     let mut others: Vec<Finding> = Vec::new();
     for finding in whole.findings() {
-        if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) {
+        if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code) {
             continue;
         }
         match mending.claim(&finding) {
@@ -143,7 +144,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 12] = [
+    const CODES: [Code; 13] = [
         Code::SLOW_OPERATIONS,
         Code::SLOW_RANK,
         Code::SLOW_NODE,
@@ -156,8 +157,14 @@ fn superseded(code: Code) -> bool {
         Code::METADATA_TIME,
         Code::METADATA_SHARE,
         Code::COMMON_READS,
+        Code::COMMUNICATION,
     ];
     CODES.contains(&code)
+}
+
+/// Findings that tell what a program does and ask for nothing: they stay in their tables.
+fn is_no_advice(code: Code) -> bool {
+    [Code::STDIO_SHARE, Code::CALL_MIX, Code::BYTE_MIX].contains(&code)
 }
 
 fn saves(finding: &Finding) -> u64 {

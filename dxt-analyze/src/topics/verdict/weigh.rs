@@ -87,7 +87,7 @@ fn saves(claim: &Claim) -> u64 {
 /// How much a finding says: a cause before a pattern before a sum.
 fn rank(claim: &Claim) -> usize {
     use crate::findings::Code;
-    const ORDER: [&[Code]; 5] = [
+    const ORDER: [&[Code]; 6] = [
         &[
             Code::SLOW_TARGET,
             Code::SLOW_NODE,
@@ -112,8 +112,9 @@ fn rank(claim: &Claim) -> usize {
             Code::REREAD,
         ],
         &[Code::WRITE_RUNS, Code::READ_RUNS, Code::INDEPENDENT, Code::REPEATED_OPENS, Code::UNASKED, Code::SERIAL],
-        &[Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
+        &[Code::SMALL_READS, Code::SMALL_WRITES],
+        &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
         &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL],
     ];
-    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(3)
+    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(4)
 }
