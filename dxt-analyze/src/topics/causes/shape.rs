@@ -5,10 +5,11 @@ use super::late::late;
 use super::locks::waited;
 use super::phases::Gaps;
 use super::queue::queues;
+use super::replay::Shortened;
 use super::result::{Claim, files, finding};
 use super::shared_block::shared_blocks;
 use super::small_calls::{filling, slow_metadata, syncs};
-use super::tails::held;
+use super::tails::{Held, held};
 use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
 use crate::text::units as show;
@@ -19,7 +20,8 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut out: Vec<Claim> = uneven(grid).iter().map(|found| of_uneven(grid, found)).collect();
     for queue in queues(grid) {
         let what = queue.class.plural();
-        let targets = if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
+        let targets =
+            if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
         let title = format!(
             "{what} queue at {targets}: {:.0} in flight on each, and they take {:.1} times as long as the fastest",
             queue.in_flight, queue.slower
@@ -29,7 +31,10 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             queue.enough
         );
         let about = About { ost: (queue.targets == 1).then_some(queue.target), ..About::default() };
-        let evidence = Evidence::of(format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough), about);
+        let evidence = Evidence::of(
+            format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
+            about,
+        );
         let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
         out.push(Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened));
     }
@@ -38,7 +43,8 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
         if time > 0.0 {
             let whose = if inside { "MPI-IO waits" } else { "processes wait" };
-            let title = format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
+            let title =
+                format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
             let hint = if inside {
                 "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks"
             } else {
@@ -55,6 +61,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         // What the slowest rank did in system calls meanwhile has findings of its own.
         let inside = grid.longest_inside(held.at, held.took_ns, held.file);
         let less = held.took_ns - held.usual_ns - inside;
+        let (shortened, read, written) = meanwhile(grid, &held);
         let title = format!(
             "one collective {} held {} ranks for {}, {} after the job's start; such calls usually take {}",
             held.class.singular(),
@@ -63,11 +70,18 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             show::moment(held.at),
             show::duration(held.usual_ns as u64)
         );
-        let words = format!("on {file}; at most {} of it in system calls of one rank", show::duration(inside as u64));
-        let about = About { file: Some(file), span_ns: Some((held.at, held.at + held.took_ns as u64)), ..About::default() };
+        let words = format!(
+            "on {file}; beneath it {} were read and {} written, at most {} of it by one rank",
+            show::bytes(read),
+            show::bytes(written),
+            show::duration(inside as u64)
+        );
+        let about =
+            About { file: Some(file), span_ns: Some((held.at, held.at + held.took_ns as u64)), ..About::default() };
         let hint = "see what this call does (the first or last on a file allocates, fills or flushes it: HDF5 fill values, H5Pset_alloc_time, \
                     metadata flushes), and whether it comes again";
-        let claim = Claim::new(finding(Code::STALL, title, vec![Evidence::of(words, about)], hint), Vec::new());
+        let claim =
+            Claim::new(finding(Code::LONG_COLLECTIVE, title, vec![Evidence::of(words, about)], hint), shortened);
         out.push(Claim { waiting_ns: less.max(0.0), ..claim });
     }
     if let Some(late) = late(gaps) {
@@ -94,6 +108,23 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out
 }
 
+/// System calls inside a collective call that took long, and the bytes that they read and wrote, as far as slots tell.
+fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
+    let slots = grid.slots.of(held.at)..=grid.slots.of(held.at.saturating_add(held.took_ns as u64));
+    let (mut shortened, mut read, mut written) = (Shortened::new(), 0_u64, 0_u64);
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if entry.leaf && entry.inside && entry.file == held.file && slots.contains(&usize::from(entry.slot)) {
+            shortened.push((index, entry.left_ns));
+            match entry.class {
+                Class::Read => read = read.saturating_add(entry.cell.bytes),
+                Class::Write => written = written.saturating_add(entry.cell.bytes),
+                _ => {}
+            }
+        }
+    }
+    (shortened, read, written)
+}
+
 /// Calls that cost by their number or their place.
 fn small(grid: &Grid<'_>) -> Vec<Claim> {
     let mut out = Vec::new();
@@ -107,9 +138,13 @@ fn small(grid: &Grid<'_>) -> Vec<Claim> {
             show::processes(block.processes as u64)
         );
         let hint = "let one rank read it and broadcast it (MPI_Bcast), or read it collectively; HDF5: H5Pset_all_coll_metadata_ops";
-        let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
+        let about =
+            About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
         let words = "the block is small, and its server answers one after another".to_owned();
-        out.push(Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened));
+        out.push(Claim::new(
+            finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint),
+            block.shortened,
+        ));
     }
     if let Some(found) = syncs(grid) {
         let title = format!(
@@ -139,7 +174,8 @@ fn small(grid: &Grid<'_>) -> Vec<Claim> {
             show::counted(found.reads, "small read"),
             show::counted(found.writes, "write")
         );
-        let hint = "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
+        let hint =
+            "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
         let evidence = files(grid, &found.shortened).into_iter().collect();
         out.push(Claim::new(finding(Code::READ_MODIFY_WRITE, title, evidence, hint), found.shortened));
     }
@@ -158,7 +194,12 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         bytes: Some(found.most.1),
         ..About::default()
     };
-    let words = format!("{} of {}, shared by {}", show::bytes(found.most.1), show::bytes(found.bytes), show::processes(found.processes));
+    let words = format!(
+        "{} of {}, shared by {}",
+        show::bytes(found.most.1),
+        show::bytes(found.bytes),
+        show::processes(found.processes)
+    );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
     let (code, title, hint) = if found.one {
         (
