@@ -19,13 +19,21 @@ pub enum Layer {
     Hdf5,
     /// Parallel netCDF: `ncmpi_*`.
     Pnetcdf,
+    /// MPI itself: its collective calls, which touch no file. A segment's offset is the number of a communicator.
+    Mpi,
     /// One that this version does not know.
     Other,
 }
 
-coded!(Layer { Posix = 0, Stdio = 1, Mpiio = 2, Hdf5 = 3, Pnetcdf = 4, Other = 0xffff_ffff } else Other);
+coded!(Layer { Posix = 0, Stdio = 1, Mpiio = 2, Hdf5 = 3, Pnetcdf = 4, Mpi = 5, Other = 0xffff_ffff } else Other);
 
 impl Layer {
+    /// Whether its calls do I/O.
+    #[must_use]
+    pub const fn is_io(self) -> bool {
+        !matches!(self, Self::Mpi)
+    }
+
     /// The name that every output shows.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -35,6 +43,7 @@ impl Layer {
             Self::Mpiio => "MPIIO",
             Self::Hdf5 => "HDF5",
             Self::Pnetcdf => "PNETCDF",
+            Self::Mpi => "MPI",
             Self::Other => "OTHER",
         }
     }
@@ -65,12 +74,15 @@ pub enum OpClass {
     Unlock,
     /// Maps the file into memory.
     Map,
+    /// Talks to other processes, and waits for them; touches no file.
+    Communication,
     /// One that this version does not know.
     Other,
 }
 
 coded!(OpClass {
-    Read = 0, Write = 1, Open = 2, Close = 3, Sync = 4, Seek = 5, Metadata = 6, Lock = 7, Unlock = 8, Map = 9, Other = 0xffff_ffff
+    Read = 0, Write = 1, Open = 2, Close = 3, Sync = 4, Seek = 5, Metadata = 6, Lock = 7, Unlock = 8, Map = 9, Communication = 10,
+    Other = 0xffff_ffff
 } else Other);
 
 impl OpClass {

@@ -1,7 +1,7 @@
-//! Sections that a block has only where there is something to say: hints, datatypes, data sets, mounts.
+//! Sections that a block has only where there is something to say: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
-    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job, Mount, Order,
+    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job, Mount, Order,
     Process, Selection, WholeDef,
 };
 use trace_format::op::Layer;
@@ -47,6 +47,10 @@ fn sample() -> Process {
             memory_alignment: 64,
             profile: Profile { accesses: 12, alignment: 1 << 20, file_unaligned: 3, ..Profile::default() },
         }],
+        communicators: vec![
+            CommunicatorDef { number: 0, size: 1 << 20, rank: 70_000, first: 0, members: u64::MAX, remote_size: 0 },
+            CommunicatorDef { number: 7, size: 2, rank: 0, first: -1, members: 0, remote_size: 3 },
+        ],
         ..Process::default()
     }
 }
@@ -69,7 +73,7 @@ fn a_section_without_entries_takes_no_room() {
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
     assert!(
-        [10, 11, 12, 13, 14].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        [10, 11, 12, 13, 14, 15].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
         "{with:?} {without:?}"
     );
 }
@@ -84,6 +88,7 @@ fn bytes_are_those_of_the_specification() {
         section(12, &[1, 0, 2, b'/', b'x', 8, 2, 5, 251, 0, 1, 1, 9, 0, 1, 2, 0, 0, 0, 200]),
         section(13, &[1, 2, 1, 100, 7, 2, 0, 251, 0, 1]),
         section(14, &[1, 2, 0, 9, 4, 8, 0, 0, 0, 64, 12, 250, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        section(15, &[2, 0, 4, 2, 0, 251, 0, 1, 0, 9, 2, 3, 1, 0, 5]),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
     let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
@@ -107,6 +112,9 @@ fn bytes_are_those_of_the_specification() {
         profile,
     };
     assert_eq!(process.whole, [whole]);
+    let world = CommunicatorDef { number: 0, size: 4, rank: 1, first: 0, members: 256, remote_size: 0 };
+    let between = CommunicatorDef { number: 9, size: 2, rank: -2, first: -1, members: 0, remote_size: 5 };
+    assert_eq!(process.communicators, [world, between]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! that new data is a new tag, and a reader skips the tags it does not know (`FORMAT.md`, "Metadata").
 
 mod codec;
+mod communicators;
 mod data_sets;
 mod job;
 #[cfg(feature = "read")]
@@ -10,6 +11,7 @@ mod mpi_io;
 mod process;
 mod whole;
 
+pub use communicators::{CommunicatorDef, WORLD};
 pub use data_sets::{DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
 pub use mpi_io::{Combiner, DatatypeRole, DatatypeUse, HintDef, HintOrigin};

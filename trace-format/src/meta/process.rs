@@ -1,6 +1,7 @@
 //! The process block: what one process says of itself, its files, its streams and what it has no segments of.
 
 use super::codec;
+use super::communicators::CommunicatorDef;
 use super::data_sets::DataSetDef;
 use super::mpi_io::{DatatypeUse, HintDef};
 use super::whole::WholeDef;
@@ -27,6 +28,7 @@ mod tag {
     pub(super) const DATA_SETS: u16 = 12;
     pub(super) const HEAT: u16 = 13;
     pub(super) const WHOLE: u16 = 14;
+    pub(super) const COMMUNICATORS: u16 = 15;
 }
 
 /// The clock behind the segments.
@@ -296,6 +298,9 @@ pub struct Process {
     /// What another tool counted of all accesses, instead of what segments tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub whole: Vec<WholeDef>,
+    /// Communicators of the layer MPI.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub communicators: Vec<CommunicatorDef>,
 }
 
 impl Reduction {
@@ -329,6 +334,7 @@ impl Process {
             size_of_val(self.reduction.spreads.as_slice()),
             size_of_val(self.heat.as_slice()),
             size_of_val(self.whole.as_slice()),
+            size_of_val(self.communicators.as_slice()),
         ];
         let info = size_of::<Self>() + self.info.exe.len() + self.info.node.len() + self.info.ended_by.len();
         (info + lists.into_iter().sum::<usize>() + paths + layouts + notes + heat + sets) as u64
@@ -356,6 +362,7 @@ impl Process {
         codec::list_section(tag::DATA_SETS, &self.data_sets, &mut out);
         codec::list_section(tag::HEAT, &self.heat, &mut out);
         codec::list_section(tag::WHOLE, &self.whole, &mut out);
+        codec::list_section(tag::COMMUNICATORS, &self.communicators, &mut out);
         out
     }
 
@@ -392,6 +399,7 @@ impl Process {
                 tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset, meter)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
+                tag::COMMUNICATORS => process.communicators = codec::value("communicators", bytes, offset, meter)?,
                 tag::WHOLE => process.whole = codec::value("what was counted of all accesses", bytes, offset, meter)?,
                 _ => {}
             }
