@@ -25,10 +25,12 @@ pub(super) enum Op {
     FileReadAll,
     FileWriteAll,
     FileSync,
+    Barrier,
+    Broadcast,
 }
 
 /// Operations in the order of their codes, as the tracer writes them.
-const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 20] = [
+const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 22] = [
     (Op::Open, 1, Layer::Posix, OpClass::Open, OpMode::Plain, "open"),
     (Op::Close, 2, Layer::Posix, OpClass::Close, OpMode::Plain, "close"),
     (Op::Read, 3, Layer::Posix, OpClass::Read, OpMode::Plain, "read"),
@@ -49,6 +51,8 @@ const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 20] = [
     (Op::FileReadAll, 84, Layer::Mpiio, OpClass::Read, OpMode::Collective, "read"),
     (Op::FileWriteAll, 85, Layer::Mpiio, OpClass::Write, OpMode::Collective, "write"),
     (Op::FileSync, 91, Layer::Mpiio, OpClass::Sync, OpMode::Plain, "sync"),
+    (Op::Barrier, 160, Layer::Mpi, OpClass::Communication, OpMode::Collective, "barrier"),
+    (Op::Broadcast, 161, Layer::Mpi, OpClass::Communication, OpMode::Collective, "bcast"),
 ];
 
 impl Op {
@@ -116,8 +120,8 @@ pub(super) enum Step {
     Enter(Call),
     /// Ends the innermost call that was begun.
     Leave,
-    /// Waits for all threads of the job; a barrier if the job calls one there.
-    Meet { barrier: bool },
+    /// Waits for all threads of the job, in this call of MPI's, or in what no trace shows.
+    Meet(Option<Op>),
     /// Waits for the lock with this key, on these bytes.
     Take { key: u64, call: Call },
     /// Gives it back.

@@ -14,11 +14,13 @@ pub(super) struct Case {
     pub(super) short: bool,
     pub(super) job: Job,
     pub(super) faults: Vec<Fault>,
+    /// The faults cost so little that the job counts as healthy.
+    pub(super) negligible: bool,
 }
 
 impl Case {
     pub(super) fn new(name: &str, job: Job, faults: impl IntoIterator<Item = Fault>) -> Self {
-        Self { name: name.into(), short: false, job, faults: faults.into_iter().collect() }
+        Self { name: name.into(), short: false, job, faults: faults.into_iter().collect(), negligible: false }
     }
 
     /// The same as part of the short form.
@@ -58,6 +60,9 @@ impl Case {
             right: fault.right.clone(),
         };
         let mut faults: Vec<Injected> = self.faults.iter().enumerate().map(injected).collect();
+        if self.negligible {
+            faults.clear();
+        }
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.truth_ns));
         let truth_ns = if faults.is_empty() { 0 } else { more(undisturbed) };
         let truth = Truth {

@@ -24,11 +24,11 @@ pub(super) struct Done {
     pub(super) end: u64,
 }
 
-/// What one thread did: its calls, and when it was in a barrier.
+/// What one thread did: its calls, and when it met the others in which call of MPI's.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doings {
     pub(super) calls: Vec<Done>,
-    pub(super) barriers: Vec<(u64, u64)>,
+    pub(super) meetings: Vec<(Op, u64, u64)>,
 }
 
 /// What a job did.
@@ -64,7 +64,7 @@ struct Engine<'a> {
     storage: Storage<'a>,
     agents: Vec<Agent>,
     ready: BinaryHeap<Reverse<(u64, usize)>>,
-    met: Vec<(usize, bool)>,
+    met: Vec<(usize, Option<Op>)>,
     locks: HashMap<u64, Lock>,
     turn: u32,
     awaiting: HashMap<u32, usize>,
@@ -115,7 +115,7 @@ impl Engine<'_> {
                 }
                 self.again(number, now + WRAP_NS);
             }
-            Step::Meet { barrier } => self.meet(number, barrier),
+            Step::Meet(call) => self.meet(number, call),
             Step::Take { key, call } => {
                 let lock = self.locks.entry(key).or_default();
                 if lock.held {
@@ -184,16 +184,16 @@ impl Engine<'_> {
         agent.doings.calls.push(Done { call, nested, start, end });
     }
 
-    fn meet(&mut self, number: usize, barrier: bool) {
-        self.met.push((number, barrier));
+    fn meet(&mut self, number: usize, call: Option<Op>) {
+        self.met.push((number, call));
         if self.met.len() < self.agents.len() {
             return;
         }
         let together = self.agents[number].now + MEETING_NS;
-        for (number, barrier) in std::mem::take(&mut self.met) {
+        for (number, call) in std::mem::take(&mut self.met) {
             let agent = &mut self.agents[number];
-            if barrier && agent.who.thread == 0 {
-                agent.doings.barriers.push((agent.now, together));
+            if let Some(op) = call.filter(|_| agent.who.thread == 0) {
+                agent.doings.meetings.push((op, agent.now, together));
             }
             self.again(number, together);
         }

@@ -11,8 +11,8 @@ use std::path::Path;
 use trace_format::columns::TickScale;
 use trace_format::frame::IndexEntry;
 use trace_format::meta::{
-    ClockSource, FileDef, FileKind, Job as JobBlock, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Mount, Mpi,
-    Process, ProcessInfo, SharedName, StreamDef, ThreadDef, path_hash, stream_flags,
+    ClockSource, CommunicatorDef, FileDef, FileKind, Job as JobBlock, JobInfo, LayoutDef, LayoutMoment, LayoutSource,
+    Mount, Mpi, Process, ProcessInfo, SharedName, StreamDef, ThreadDef, WORLD, path_hash, stream_flags,
 };
 use trace_format::segment::NO_OFFSET;
 use trace_format::write::{Encoder, ThreadSegments, preamble, trailer};
@@ -98,6 +98,14 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
         .iter()
         .map(|doings| doings.calls.iter().map(|done| tables.segment(job, done)).collect())
         .collect();
+    let mut threads = threads;
+    let mut tids: Vec<u32> = (0..job.threads).map(|thread| 1000 + rank * job.threads + thread).collect();
+    let meetings = &outcome.threads[first].meetings;
+    if job.shown && !meetings.is_empty() {
+        // As the tracer keeps them: a thread of their own, with the id of the thread that called.
+        threads.push(tables.meetings(meetings));
+        tids.push(tids[0]);
+    }
     let process = Process {
         info: ProcessInfo {
             rank: rank as i32,
@@ -113,16 +121,49 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
             ended_by: "MPI_Finalize".into(),
             ..ProcessInfo::default()
         },
-        threads: (0..job.threads).map(|index| ThreadDef { index, tid: 1000 + rank * job.threads + index }).collect(),
+        threads: (0..).zip(tids).map(|(index, tid)| ThreadDef { index, tid }).collect(),
         files: tables.files,
         streams: tables.streams,
         layouts: tables.layouts,
+        communicators: Vec::from_iter(job.shown.then(|| world(job, rank))),
         ..Process::default()
     };
     (process, threads)
 }
 
+/// `MPI_COMM_WORLD` as a process sees it.
+fn world(job: &Job, rank: u32) -> CommunicatorDef {
+    let told = job.ranks.min(64);
+    let members: Vec<u8> = (0..told)
+        .flat_map(|i| ((u64::from(i) * u64::from(job.ranks) / u64::from(told)) as u32).to_le_bytes())
+        .collect();
+    let (number, size, first) = (WORLD, job.ranks, 0);
+    CommunicatorDef { number, size, rank: rank as i32, first, members: path_hash(&members), remote_size: 0 }
+}
+
 impl Tables {
+    fn meetings(&mut self, meetings: &[(Op, u64, u64)]) -> Vec<Segment> {
+        let file = self.files.len() as u32;
+        let name = b"<MPI>".to_vec();
+        self.files.push(FileDef { hash: path_hash(&name), path: Some(name), ..FileDef::default() });
+        let mut segments = Vec::with_capacity(meetings.len());
+        for &(op, start, end) in meetings {
+            let id = self.stream(file, op, false);
+            segments.push(Segment::new(StreamId(id), i64::from(WORLD), 0, start, end));
+        }
+        segments
+    }
+
+    fn stream(&mut self, file: u32, op: Op, nested: bool) -> u32 {
+        let streams = &mut self.streams;
+        *self.ids.entry((file, op, nested)).or_insert_with(|| {
+            let id = streams.len() as u32;
+            let flags = if nested { stream_flags::NESTED } else { 0 };
+            streams.push(StreamDef { id, file, op: op.code(), flags, errno: 0 });
+            id
+        })
+    }
+
     fn segment(&mut self, job: &Job, done: &Done) -> Segment {
         let call = &done.call;
         let file = *self.places.entry(call.file).or_insert_with(|| {
@@ -144,13 +185,7 @@ impl Tables {
             self.layouts.push(LayoutDef { file: place, moment, source, bytes });
             place
         });
-        let streams = &mut self.streams;
-        let id = *self.ids.entry((file, call.op, done.nested)).or_insert_with(|| {
-            let id = streams.len() as u32;
-            let flags = if done.nested { stream_flags::NESTED } else { 0 };
-            streams.push(StreamDef { id, file, op: call.op.code(), flags, errno: 0 });
-            id
-        });
+        let id = self.stream(file, call.op, done.nested);
         let offset = call.offset.map_or(NO_OFFSET, |offset| offset as i64);
         Segment::new(StreamId(id), offset, call.length, done.start, done.end)
     }

@@ -3,15 +3,17 @@
 //! * `job`: a job as knobs; `injected`: the faults that turn them; `case`: a job with faults and its twins without.
 //! * `work`: what a thread does, as steps of `calls`; `engine` runs them against `storage`; `chance`: random numbers by key.
 //! * `log`: what was done as a trace. `truth`: what is true of it, and which findings would be right.
-//! * `sick`: the cases with one fault.
+//! * `sick`: the cases with one fault; `several`: with more, or a weak one; `healthy`: with none.
 
 mod calls;
 mod case;
 mod chance;
 mod engine;
+mod healthy;
 mod injected;
 mod job;
 mod log;
+mod several;
 mod sick;
 mod storage;
 mod truth;
@@ -53,7 +55,7 @@ pub struct Choice {
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
-    for mut case in sick::cases() {
+    for mut case in [sick::cases(), several::cases(), healthy::cases()].into_iter().flatten() {
         let named = choice.only.as_ref().is_none_or(|part| case.name.contains(part.as_str()));
         if named && (case.short || !choice.short) {
             truths.push(case.write(folder)?);

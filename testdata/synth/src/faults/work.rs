@@ -41,7 +41,7 @@ pub(super) fn steps(job: &Job, who: Who, phase: u32) -> Vec<Step> {
             out.push(Step::Header(block));
         }
         if !header.by_all {
-            out.push(Step::Meet { barrier: false });
+            out.push(Step::Meet(Some(Op::Broadcast)));
         }
     }
     if takes_part(job, who) {
@@ -50,7 +50,7 @@ pub(super) fn steps(job: &Job, who: Who, phase: u32) -> Vec<Step> {
         unreachable!("a collective call is made by all ranks");
     }
     if job.meet {
-        out.push(Step::Meet { barrier: true });
+        out.push(Step::Meet(Some(Op::Barrier)));
     }
     out
 }
@@ -73,7 +73,7 @@ fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
         of_the_file(job, Op::FileOpen, Call::on(open, file), out);
     }
     if job.threads > 1 && phase == 0 {
-        out.push(Step::Meet { barrier: false });
+        out.push(Step::Meet(None));
     }
     for (index, (offset, length)) in accesses(job, who, phase).into_iter().enumerate() {
         if job.open_each {
@@ -98,7 +98,7 @@ fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
 /// Opens or closes a file; MPI-IO does it in a call that all ranks make together.
 fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     if matches!(job.interface, Interface::Independent | Interface::Collective) {
-        let meet = Step::Meet { barrier: false };
+        let meet = Step::Meet(None);
         out.extend([Step::Enter(Call::on(outer, call.file)), Step::Call(call), meet, Step::Leave]);
     } else {
         out.push(Step::Call(call));
@@ -212,7 +212,7 @@ fn collective(job: &Job, who: Who, phase: u32, index: usize, access: (u64, u64),
     let writes = job.writes(phase);
     let (outer, inner) = if writes { (Op::FileWriteAll, Op::Write) } else { (Op::FileReadAll, Op::Read) };
     out.push(Step::Enter(Call::at(outer, 0, access.0, access.1)));
-    out.push(Step::Meet { barrier: false });
+    out.push(Step::Meet(None));
     out.push(Step::Pass(50e3 + job.transfer as f64 / 10.0));
     let every = (job.ranks / job.aggregators).max(1);
     if who.rank.is_multiple_of(every) && who.rank / every < job.aggregators {
@@ -226,5 +226,5 @@ fn collective(job: &Job, who: Who, phase: u32, index: usize, access: (u64, u64),
             out.push(Step::Call(Call::at(inner, 0, at + job.shift, length)));
         }
     }
-    out.extend([Step::Meet { barrier: false }, Step::Leave]);
+    out.extend([Step::Meet(None), Step::Leave]);
 }
