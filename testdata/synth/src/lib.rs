@@ -26,9 +26,10 @@ use std::ffi::OsString;
 /// If the file cannot be written.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    if arguments.get(1).is_some_and(|verb| verb == "faults") {
+    let verb = arguments.get(1).and_then(|verb| verb.to_str()).unwrap_or_default().to_owned();
+    if verb == "faults" || verb == "verdicts" {
         arguments.remove(1);
-        return faults::run(arguments);
+        return if verb == "faults" { faults::faults(arguments) } else { faults::verdicts(arguments) };
     }
     output::write(&args::Args::parse_from(arguments))
 }

@@ -12,18 +12,7 @@ pub(super) fn cases() -> Vec<Case> {
         case.1.seed += 200 + number as u64;
         case.1.shown = number % 2 == 0;
     }
-    let short = [
-        "even-32-ranks",
-        "even-64-osts",
-        "spread-0.8",
-        "collective",
-        "independent",
-        "one-process",
-        "threads",
-        "compute-bound",
-        "io-bound",
-        "no-meeting",
-    ];
+    let short = ["even-32-ranks", "spread-0.8", "collective", "one-process", "threads", "compute-bound", "no-meeting"];
     let mut cases: Vec<Case> = cases
         .into_iter()
         .map(|(name, job)| {

@@ -3,41 +3,36 @@
 //! * `job`: a job as knobs; `injected`: the faults that turn them; `case`: a job with faults and its twins without.
 //! * `work`: what a thread does, as steps of `calls`; `engine` runs them against `storage`; `chance`: random numbers by key.
 //! * `log`: what was done as a trace. `truth`: what is true of it, and which findings would be right.
-//! * `sick`: the cases with one fault; `several`: with more, or a weak one; `healthy`: with none.
+//! * `sick`: the cases with one fault; `several`: with more, or a weak one; `healthy`: with none. `real`: programs that run.
+//! * `verdict`: what an analyzer says; `score`: held against the truth; `table`: all of them; `cli`: the command lines.
 
 mod calls;
 mod case;
 mod chance;
+mod cli;
 mod engine;
 mod healthy;
 mod injected;
 mod job;
 mod log;
+mod real;
+mod score;
 mod several;
 mod sick;
 mod storage;
+mod table;
 mod truth;
+mod verdict;
 mod work;
 
 use anyhow::Context;
-use clap::Parser;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-pub use truth::{Injected, Named, Right, Truth, Unit};
+use std::path::Path;
 
-/// Writes simulated jobs with and without faults, and manifest.json with what is true of each.
-#[derive(Debug, Parser)]
-#[command(name = "dxt-synth faults")]
-struct Args {
-    /// Directory to write to
-    folder: PathBuf,
-    /// Only the short form
-    #[arg(long)]
-    short: bool,
-    /// Only cases whose name contains this
-    #[arg(long)]
-    only: Option<String>,
-}
+pub use cli::{faults, scores, verdicts};
+pub use score::{Score, score};
+pub use table::{Totals, table};
+pub use truth::{Injected, Named, Right, Truth, Unit};
+pub use verdict::{Finding, Verdict};
 
 /// Which of the cases.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +43,13 @@ pub struct Choice {
     pub only: Option<String>,
 }
 
+impl Choice {
+    /// Whether a case of this name is one of them.
+    fn has(&self, name: &str, short: bool) -> bool {
+        (short || !self.short) && self.only.as_ref().is_none_or(|part| name.contains(part.as_str()))
+    }
+}
+
 /// Writes the logs of the chosen cases to `folder` and a manifest; returns what is true of each.
 ///
 /// # Errors
@@ -55,11 +57,8 @@ pub struct Choice {
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
-    for mut case in [sick::cases(), several::cases(), healthy::cases()].into_iter().flatten() {
-        let named = choice.only.as_ref().is_none_or(|part| case.name.contains(part.as_str()));
-        if named && (case.short || !choice.short) {
-            truths.push(case.write(folder)?);
-        }
+    for mut case in cases().into_iter().filter(|case| choice.has(&case.name, case.short)) {
+        truths.push(case.write(folder)?);
     }
     let manifest = folder.join("manifest.json");
     let text = serde_json::to_string_pretty(&truths).context("failed to make the manifest")?;
@@ -67,20 +66,53 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     Ok(truths)
 }
 
-/// Does what the command line says, the program's name first.
-///
-/// # Errors
-/// If a file cannot be written.
-pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
-    let args = Args::parse_from(arguments);
-    let truths = write(&args.folder, &Choice { short: args.short, only: args.only })?;
-    let lines: Vec<String> = truths
-        .iter()
-        .map(|truth| {
-            let cause = truth.faults.iter().map(|fault| fault.cause.as_str()).collect::<Vec<_>>().join("; ");
-            let part = truth.truth_ns as f64 / truth.run_ns.max(1) as f64 * 100.0;
-            format!("{:32} {:9.3} s, {part:5.1} % of it lost: {cause}", truth.name, truth.run_ns as f64 / 1e9)
-        })
-        .collect();
-    Ok(lines.join("\n"))
+fn cases() -> Vec<case::Case> {
+    [sick::cases(), several::cases(), healthy::cases()].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn there_are_enough_cases_and_each_has_a_name_of_its_own() {
+        let cases = cases();
+        let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        let sick = cases.iter().filter(|case| !case.name.starts_with("healthy-")).count();
+        assert_eq!(names.len(), cases.len());
+        assert!(sick >= 70 && cases.len() - sick >= 45, "{sick} of {}", cases.len());
+        let short = cases.iter().filter(|case| case.short).count();
+        assert!((25..=40).contains(&short), "{short}");
+        let shown = cases.iter().filter(|case| case.job.shown).count();
+        assert!(shown * 5 > cases.len() * 2 && shown * 5 < cases.len() * 3, "{shown} of {}", cases.len());
+    }
+
+    #[test]
+    fn a_fault_costs_time_and_a_weak_one_little() {
+        for case in &mut cases().into_iter().filter(|case| case.job.ranks < 100).collect::<Vec<_>>() {
+            let (_, _, truth) = case.truth();
+            let part = |ns: u64| ns as f64 / truth.run_ns as f64;
+            for fault in &truth.faults {
+                assert!(part(fault.truth_ns) > 0.01, "{}: {} costs {} ns", truth.name, fault.cause, fault.truth_ns);
+            }
+            if truth.name.starts_with("weak-") {
+                assert!(part(truth.truth_ns) < 0.10, "{}: {}", truth.name, part(truth.truth_ns));
+            }
+            // A finding that is first by a hair's breadth would be first by chance.
+            if let [first, second, ..] = truth.faults.as_slice() {
+                assert!(first.truth_ns as f64 > second.truth_ns as f64 * 1.3, "{}", truth.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run() {
+        let run = |seed| {
+            let job = job::Job { seed, ranks: 8, ..job::Job::default() };
+            case::Case::new("a", job, [injected::slow_rank(3, 2.0)]).truth().2
+        };
+        assert_eq!((run(1).run_ns, run(1).truth_ns), (run(1).run_ns, run(1).truth_ns));
+        assert_ne!(run(1).run_ns, run(2).run_ns);
+    }
 }

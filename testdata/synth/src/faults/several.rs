@@ -35,7 +35,7 @@ fn two() -> Vec<Case> {
             Job { phases: 20, ..usual(103) },
             [fault::slow_osts(&[3], 9.0), fault::slow_rank(20, 1.8)],
         ),
-        Case::new("two-small-and-slow-rank", light, [fault::small_writes(8192), fault::slow_rank(3, 1.4)]).short(),
+        Case::new("two-small-and-slow-rank", light, [fault::small_writes(8192), fault::slow_rank(3, 1.4)]),
         Case::new(
             "two-open-and-window",
             Job { phases: 30, file_per_phase: true, ..own.clone() },
@@ -78,12 +78,12 @@ fn three() -> Vec<Case> {
         Case::new(
             "three-sync-ost-stall",
             long(121),
-            [fault::sync_each(), fault::slow_osts(&[6], 4.0), fault::stall(0, 20, 0.5)],
+            [fault::sync_each(), fault::slow_osts(&[6], 9.0), fault::stall(0, 20, 0.5)],
         ),
         Case::new(
-            "three-data-node-open",
-            Job { file_per_phase: true, place: Place::Own, stripe_count: 1, ..long(122) },
-            [fault::more_data(2, 5), fault::slow_open(30, 0.15), fault::slow_node(2, 1.3)],
+            "three-data-open-window",
+            Job { place: Place::Own, stripe_count: 1, ..long(122) },
+            [fault::more_data(2, 4), fault::slow_open(30, 1.2), fault::window(0.4, 0.6, 4.0)],
         ),
         Case::new(
             "three-stats-rank-stall",

@@ -85,8 +85,7 @@ fn storage() -> Vec<Case> {
             Job { osts: 4, stripe_count: 4, sigma: 0.5, ..usual(20) },
             [fault::slow_osts(&[1], 4.0)],
         ),
-        Case::new("two-slow-osts", Job { osts: 16, stripe_count: 16, ..usual(22) }, [fault::slow_osts(&[4, 11], 6.0)])
-            .short(),
+        Case::new("two-slow-osts", Job { osts: 16, stripe_count: 16, ..usual(22) }, [fault::slow_osts(&[4, 11], 6.0)]),
         Case::new(
             "two-slow-osts-reads",
             Job { osts: 12, stripe_count: 12, sigma: 0.5, ..reads(usual(23)) },
@@ -98,7 +97,7 @@ fn storage() -> Vec<Case> {
             Job { seed: 24, shown: true, direction: Direction::Read, ..queue },
             [fault::ost_queue()],
         ),
-        Case::new("few-stripes", Job { headroom: 2.0, ..usual(25) }, [fault::few_stripes()]).short(),
+        Case::new("few-stripes", Job { headroom: 2.0, ..usual(25) }, [fault::few_stripes()]),
         Case::new(
             "few-stripes-collective",
             Job { headroom: 0.3, aggregators: 8, ..collective(usual(26)) },
@@ -119,8 +118,7 @@ fn storage() -> Vec<Case> {
             "misaligned-large",
             Job { nodes: 32, place: Place::Turns, handover_ns: 8e6, ..usual(29) },
             [fault::misaligned(1 << 16)],
-        )
-        .short(),
+        ),
         Case::new(
             "misaligned-header",
             Job { ranks: 16, nodes: 16, place: Place::Turns, handover_ns: 8e6, ..usual(30) },
@@ -202,14 +200,13 @@ fn requests() -> Vec<Case> {
                 ..light(52)
             },
             [fault::sieved_writes(8)],
-        )
-        .short(),
+        ),
         Case::new(
             "sieved-writes-apart",
             Job { interface: Interface::Independent, bytes: 4 << 20, transfer: 512 << 10, ..usual(53) },
             [fault::sieved_writes(8)],
         ),
-        Case::new("flushed-streams", stream.clone(), [fault::flush_each()]).short(),
+        Case::new("flushed-streams", stream.clone(), [fault::flush_each()]),
         Case::new("flushed-streams-one-process", Job { ranks: 1, nodes: 1, seed: 55, ..stream }, [fault::flush_each()]),
         Case::new(
             "read-modify-write",
@@ -264,8 +261,7 @@ fn together() -> Vec<Case> {
         ),
         Case::new("rank-0-only", Job { bytes: 8 << 20, ..usual(65) }, [fault::only_rank_0()]).short(),
         Case::new("rank-0-only-reads", Job { bytes: 8 << 20, ..reads(usual(66)) }, [fault::only_rank_0()]),
-        Case::new("one-aggregator", Job { bytes: 16 << 20, ..collective(usual(67)) }, [fault::one_aggregator()])
-            .short(),
+        Case::new("one-aggregator", Job { bytes: 16 << 20, ..collective(usual(67)) }, [fault::one_aggregator()]),
         Case::new(
             "one-aggregator-of-128",
             Job { ranks: 128, nodes: 8, aggregators: 8, bytes: 8 << 20, ..collective(usual(68)) },
@@ -292,8 +288,7 @@ fn habits() -> Vec<Case> {
             "open-storm",
             Job { transfer: 64 << 10, bytes: 4 << 20, ..own_files(usual(75)) },
             [fault::open_storm()],
-        )
-        .short(),
+        ),
         Case::new(
             "open-storm-reads",
             Job { transfer: 64 << 10, bytes: 4 << 20, ..reads(usual(76)) },
