@@ -23,6 +23,23 @@ pub(super) fn lognormal(sigma: f64, keys: &[u64]) -> f64 {
     (sigma * (-2.0 * two.ln()).sqrt() * angle.cos()).exp()
 }
 
+/// Where `place` of 0 to `of` - 1 comes to lie when all are shuffled: each place once.
+pub(super) fn shuffled(place: u64, of: u64, seed: u64) -> u64 {
+    let bits = (64 - of.max(2).saturating_sub(1).leading_zeros()).max(2);
+    let mask = (1 << bits) - 1;
+    let mut at = place;
+    loop {
+        // Each line maps the numbers of so many bits to themselves, one to one.
+        for round in 0..3 {
+            at = at.wrapping_mul(mixed(&[seed, round]) | 1).wrapping_add(round) & mask;
+            at ^= at >> (bits / 2);
+        }
+        if at < of {
+            return at;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +50,16 @@ mod tests {
         let mean = logs.iter().sum::<f64>() / 2e4;
         let spread = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 2e4).sqrt();
         assert!(mean.abs() < 0.02 && (spread - 0.5).abs() < 0.02, "{mean} {spread}");
+    }
+
+    #[test]
+    fn shuffling_loses_nothing_and_keeps_no_order() {
+        for of in [1, 2, 3, 100, 1024, 5000] {
+            let mut all: Vec<u64> = (0..of).map(|place| shuffled(place, of, 9)).collect();
+            let forward = all.windows(2).filter(|pair| pair[0] + 1 == pair[1]).count() as u64;
+            assert!(of < 100 || forward < of / 10, "{forward} of {of}");
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..of), "{of}");
+        }
     }
 }

@@ -89,7 +89,10 @@ fn interfaces() -> Vec<Named> {
             "collective-of-256",
             Job { ranks: 256, nodes: 8, aggregators: 32, bytes: 8 << 20, transfer: 1 << 20, ..collective(usual()) },
         ),
-        ("collective-small-pieces", Job { transfer: 256 << 10, bytes: 4 << 20, ..collective(usual()) }),
+        (
+            "collective-small-pieces",
+            Job { transfer: 256 << 10, bytes: 4 << 20, stripe_size: 512 << 10, ..collective(usual()) },
+        ),
         ("collective-noisy", Job { sigma: 0.6, ..collective(usual()) }),
         ("independent", Job { interface: Interface::Independent, ..usual() }),
         ("independent-own-files", Job { interface: Interface::Independent, ..own_files(usual()) }),

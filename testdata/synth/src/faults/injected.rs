@@ -74,22 +74,10 @@ pub(super) fn few_stripes() -> Fault {
 }
 
 pub(super) fn window(from: f64, to: f64, factor: f64) -> Fault {
-    let words: [&[&str]; 1] = [&[
-        "window",
-        "for a while",
-        "between",
-        "span",
-        "during",
-        "period",
-        " from ",
-        "moment",
-        "time range",
-        "all ranks",
-        "everyone",
-        "at the same time",
-        "in the second",
-        "phase",
-    ]];
+    let words: [&[&str]; 2] = [
+        &["window", "between", "during", "span", "period", "for a while", "moment", "from ", "time"],
+        &["slow", "longer", "times as", "as long"],
+    ];
     fault(
         format!("everything is {factor} times slower for {:.0} % of the time", (to - from) * 100.0),
         vec![Right::words(&words)],
@@ -98,43 +86,33 @@ pub(super) fn window(from: f64, to: f64, factor: f64) -> Fault {
 }
 
 pub(super) fn tail(part: f64, factor: f64) -> Fault {
-    let words: [&[&str]; 1] = [&[
-        "tail",
-        "few ",
-        "outlier",
-        "slower than",
-        "rare",
-        "% of the calls",
-        "times longer",
-        "times as long",
-        "scatter",
-        "some ",
-        " of the slowest",
-        "slowest",
-    ]];
+    let words: [&[&str]; 1] = [&["tail", "outlier", "slower", "longer", "slowest", "scatter", "times as long"]];
     fault(
         format!("{} % of the calls take {factor} times as long", part * 100.0),
-        vec![Right::words(&words).never(&["small", "align"])],
+        vec![Right::words(&words).never(&["small", "align", "window", "between", "during"])],
         move |job| job.tail = Some((part, factor)),
     )
 }
 
 pub(super) fn stall(rank: u32, phase: u32, seconds: f64) -> Fault {
-    let words: [&[&str]; 1] = [&[
-        "stall",
-        "hang",
-        "hung",
-        "one call",
-        "one write",
-        "one read",
-        "single",
-        "1 of ",
-        "a call",
-        "held",
-        "blocked",
-        "one posix",
-        "1 posix",
-    ]];
+    let words: [&[&str]; 2] = [
+        &[
+            "stall",
+            "hang",
+            "hung",
+            "one call",
+            "one write",
+            "one read",
+            "single",
+            "1 of ",
+            "a call",
+            "one posix",
+            "1 posix",
+            "one collective",
+            "call took",
+        ],
+        &["slow", "stall", "hang", "hung", "held", "block", "wait", "took", "long", "last"],
+    ];
     fault(
         format!("one call of rank {rank} hangs {seconds} s"),
         vec![Right::words(&words).never(&["comput"]).or_about("rank", &numbers(&[rank]))],
@@ -144,20 +122,33 @@ pub(super) fn stall(rank: u32, phase: u32, seconds: f64) -> Fault {
 
 /// Transfers of ranks on several nodes lie on one stripe.
 pub(super) fn shared_stripes() -> Fault {
-    let words: [&[&str]; 1] =
-        [&["shared stripe", "share stripe", "share a stripe", "same stripe", "lock", "handover", "boundar", "align"]];
+    let words: [&[&str]; 1] = [&[
+        "shared stripe",
+        "share stripe",
+        "share a stripe",
+        "same stripe",
+        "several nodes",
+        "several processes",
+        "lock",
+        "handover",
+        "boundar",
+        "align",
+    ]];
     fault("nodes take stripes' locks from each other", vec![Right::words(&words)], |job| job.place = Place::Turns)
 }
 
 pub(super) fn misaligned(shift: u64) -> Fault {
     let words: [&[&str]; 1] = [&[
-        "align",
-        "boundar",
-        "stripe lock",
         "shared stripe",
         "share stripe",
         "share a stripe",
         "same stripe",
+        "several nodes",
+        "several processes",
+        "lock",
+        "handover",
+        "boundar",
+        "align",
         "cross",
     ]];
     fault(format!("writes begin {shift} bytes behind stripes"), vec![Right::words(&words)], move |job| {
@@ -166,7 +157,10 @@ pub(super) fn misaligned(shift: u64) -> Fault {
 }
 
 fn is_small(direction: &[&str], other: &str) -> Vec<Right> {
-    vec![Right::words(&[&["small", "tiny", "short", "kib", "latency", "many"], direction]).never(&[other, "align"])]
+    vec![
+        Right::words(&[&["small", "tiny", "short", "kib", "latency", "less than", "many"], direction])
+            .never(&[other, "align"]),
+    ]
 }
 
 pub(super) fn small_writes(transfer: u64) -> Fault {
@@ -181,7 +175,10 @@ pub(super) fn small_reads(transfer: u64) -> Fault {
 
 pub(super) fn random_reads(transfer: u64) -> Fault {
     let mut right = is_small(&["read", "request", "call", "transfer", "access"], "write");
-    right.push(Right::words(&[&["random", "scattered", "not sequential", "jump"]]).never(&["write"]));
+    right.push(
+        Right::words(&[&["random", "scattered", "not sequential", "jump", "backward", "begin before"]])
+            .never(&["write"]),
+    );
     fault(format!("random reads of {transfer} bytes"), right, move |job| {
         (job.transfer, job.order) = (transfer, Order::Random);
         job.read_ns *= 3.0; // nothing is read ahead
@@ -301,7 +298,7 @@ pub(super) fn flush_each() -> Fault {
 
 pub(super) fn file_locks() -> Fault {
     let right = Right::words(&[&["lock"]]).never(&["stripe lock"]);
-    let alone = Right::words(&[&["one posix call at a time", "serial", "one at a time", "one after"]]);
+    let alone = Right::words(&[&["one posix call at a time", "serial", "one at a time", "one after", "one process"]]);
     fault("each access holds a lock on the file", vec![right, alone], |job| job.lock_each = true)
 }
 
@@ -326,8 +323,18 @@ pub(super) fn more_data(rank: u32, times: u64) -> Fault {
 }
 
 pub(super) fn serial() -> Fault {
-    let words: [&[&str]; 1] =
-        [&["one after", "serial", "at a time", "one by one", "turn", "in flight", "one rank", "concurren", "alone"]];
+    let words: [&[&str]; 1] = [&[
+        "one after",
+        "serial",
+        "at a time",
+        "one by one",
+        "turn",
+        "in flight",
+        "one rank",
+        "one process",
+        "concurren",
+        "alone",
+    ]];
     fault("ranks write one after another", vec![Right::words(&words)], |job| job.serial = true)
 }
 
@@ -362,6 +369,7 @@ pub(super) fn reading_again(times: u32) -> Fault {
         "several times",
         "times over",
         "twice",
+        "read before",
     ]];
     fault(format!("everything is read {times} times"), vec![Right::words(&words)], move |job| {
         job.order = Order::Again(times)
@@ -370,7 +378,7 @@ pub(super) fn reading_again(times: u32) -> Fault {
 
 pub(super) fn edges(shift: u64) -> Fault {
     let words: [&[&str]; 1] =
-        [&["align", "read-modify", "modify", "edge", "boundar", "before", "page", "mixed", "small read", "switch"]];
+        [&["align", "read-modify", "modify", "edge", "boundar", "begin or end inside", "small read"]];
     fault("each write first reads the blocks of its ends", vec![Right::words(&words)], move |job| {
         (job.edges, job.shift) = (true, shift);
     })

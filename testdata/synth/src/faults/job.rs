@@ -20,7 +20,7 @@ pub(super) enum Direction {
     Write,
     /// All read.
     Read,
-    /// They write and read in turn; a phase that reads reads what the one before it wrote.
+    /// They write and read in turn; what is read was there before.
     Both,
 }
 

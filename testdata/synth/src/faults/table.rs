@@ -1,6 +1,7 @@
 //! The scores as a table, and their totals.
 
 use super::score::Score;
+use super::truth::Named;
 use std::fmt::Write as _;
 
 /// Sums over all cases. Counts of `of` are what the count before could have been.
@@ -61,11 +62,11 @@ impl Totals {
 #[must_use]
 pub fn table(scores: &[Score]) -> String {
     let mut rows = vec![
-        ["case", "cause, expected", "first finding", "right", "place", "saves/truth", "severity"].map(str::to_owned),
+        ["case", "cause", "expected", "first finding", "right", "place", "saves/truth", "severity"].map(str::to_owned),
     ];
     rows.extend(scores.iter().flat_map(lines));
     let widths: Vec<usize> =
-        (0..7).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+        (0..8).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let mut out = String::new();
     for row in rows {
         let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
@@ -99,7 +100,7 @@ pub fn table(scores: &[Score]) -> String {
 }
 
 /// A case's line, a line for each further fault and one for each misleading finding.
-fn lines(score: &Score) -> Vec<[String; 7]> {
+fn lines(score: &Score) -> Vec<[String; 8]> {
     let yes = |is: bool| String::from(if is { "yes" } else { "NO" });
     let place = |found: Option<&Option<usize>>| match found {
         Some(Some(place)) => (place + 1).to_string(),
@@ -118,16 +119,24 @@ fn lines(score: &Score) -> Vec<[String; 7]> {
         .map_or_else(|| "nothing".into(), |fault| format!("{} ({})", fault.cause, loss(fault.truth_ns)));
     let ratio = score.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
     let severity = score.severity.map_or_else(String::new, yes);
-    let mut rows =
-        vec![[score.truth.name.clone(), cause, first, yes(score.right()), place(score.found.first()), ratio, severity]];
+    let mut rows = vec![[
+        score.truth.name.clone(),
+        cause,
+        expected(score),
+        first,
+        yes(score.right()),
+        place(score.found.first()),
+        ratio,
+        severity,
+    ]];
     let empty = String::new;
     for (fault, found) in score.truth.faults.iter().zip(&score.found).skip(1) {
         let cause = format!("and {} ({})", fault.cause, loss(fault.truth_ns));
-        rows.push([empty(), cause, empty(), yes(found.is_some()), place(Some(found)), empty(), empty()]);
+        rows.push([empty(), cause, empty(), empty(), yes(found.is_some()), place(Some(found)), empty(), empty()]);
     }
     for finding in &score.misleading {
         let text = format!("misleading: {}", said(&finding.code, &finding.severity, &finding.title));
-        rows.push([empty(), empty(), text, empty(), empty(), empty(), empty()]);
+        rows.push([empty(), empty(), empty(), text, empty(), empty(), empty(), empty()]);
     }
     rows
 }
@@ -136,4 +145,16 @@ fn lines(score: &Score) -> Vec<[String; 7]> {
 fn said(code: &str, severity: &str, title: &str) -> String {
     let text = format!("{code} {severity} {title}");
     if text.chars().count() <= 90 { text } else { text.chars().take(87).chain("...".chars()).collect() }
+}
+
+/// What would be right of the strongest fault, shortly: the unit, else the first words.
+fn expected(score: &Score) -> String {
+    let Some(right) = score.truth.faults.first().and_then(|fault| fault.right.first()) else {
+        return "nothing over info".into();
+    };
+    let words = || right.words.iter().map(|list| list[..list.len().min(2)].join("/")).collect::<Vec<_>>().join(" + ");
+    match &right.unit {
+        Named::Must(unit) => format!("{} {}", unit.kind, unit.of.join(" or ")),
+        _ => words(),
+    }
 }

@@ -1,7 +1,7 @@
 //! What a thread does in a phase: computing, then its accesses in the job's manner, then the meeting.
 
 use super::calls::{Call, Op, Step};
-use super::chance::{lognormal, mixed};
+use super::chance::{lognormal, shuffled};
 use super::job::{Direction, Interface, Job, Order, Place, Sieve, factor};
 
 /// Bytes of a block of the block that all read, and of the blocks that hold an access's ends.
@@ -112,6 +112,17 @@ pub(super) fn file_of(job: &Job, who: Who, phase: u32) -> u32 {
     own + if job.file_per_phase { phase * each } else { 0 }
 }
 
+/// Which piece of a rank's bytes `phase` is about: each phase goes on where the last one of its direction ended, and what is
+/// read was there before.
+fn step_of(job: &Job, phase: u32) -> u64 {
+    match job.direction {
+        Direction::Both if job.writes(phase) => (phase / 2).into(),
+        Direction::Both => (phase / 2 + job.phases.div_ceil(2)).into(),
+        _ if job.file_per_phase => 0,
+        _ => phase.into(),
+    }
+}
+
 /// Offset and length of each access of a thread in a phase.
 fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     let whole = if job.only_rank_0 { u64::from(job.ranks) } else { 1 };
@@ -119,12 +130,7 @@ fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     let threads = u64::from(job.threads);
     let worker = u64::from(who.rank) * threads + u64::from(who.thread);
     let workers = u64::from(job.ranks) * threads;
-    // What is read is what was written in the phase before; each phase of one direction goes on where the last ended.
-    let step = match (job.direction, job.order) {
-        (Direction::Both, _) => u64::from(phase / 2),
-        _ if job.file_per_phase => 0,
-        _ => u64::from(phase),
-    };
+    let step = step_of(job, phase);
     let most = job.bytes * job.largest_share() * whole;
     let (region, mine) = match job.place {
         Place::Own => (0, u64::from(who.thread)),
@@ -133,9 +139,10 @@ fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     };
     let one = |i: u64| match (job.place, job.order) {
         (Place::Turns, Order::Forward) => ((step * count + i) * workers + worker) * job.transfer,
-        (_, Order::Random) => {
-            let slots = (most * u64::from(job.phases) * workers / job.transfer).max(1);
-            mixed(&[job.seed, 5, worker, phase.into(), i]) % slots * job.transfer
+        (place, Order::Random) => {
+            let (of, mine) = if place == Place::Own { (threads, who.thread.into()) } else { (workers, worker) };
+            let file = if place == Place::Own { worker / threads } else { 0 };
+            shuffled((step * count + i) * of + mine, u64::from(job.phases) * count * of, job.seed + file) * job.transfer
         }
         (Place::Own, _) => {
             mine * most * u64::from(job.phases) + step * job.bytes * job.share(who.rank) + i * job.transfer
@@ -217,7 +224,7 @@ fn collective(job: &Job, who: Who, phase: u32, index: usize, access: (u64, u64),
     let every = (job.ranks / job.aggregators).max(1);
     if who.rank.is_multiple_of(every) && who.rank / every < job.aggregators {
         let round = u64::from(job.ranks) * access.1;
-        let step = u64::from(if job.direction == Direction::Both { phase / 2 } else { phase });
+        let step = step_of(job, phase);
         let begin = (step * (job.bytes / job.transfer).max(1) + index as u64) * round;
         let share = round.div_ceil(job.aggregators.into()).next_multiple_of(job.stripe_size.min(round));
         let from = begin + u64::from(who.rank / every) * share;
