@@ -70,6 +70,7 @@ impl Case {
             log: format!("{}.dxt", self.name),
             short: self.short,
             barriers: job.shown,
+            options: Vec::new(),
             run_ns: outcome.run_ns,
             truth_ns,
             faults,

@@ -3,7 +3,7 @@
 use super::score::{Score, score};
 use super::table::table;
 use super::truth::Truth;
-use super::{Choice, real, verdict, write};
+use super::{Choice, manifest, real, verdict, write};
 use anyhow::Context;
 use clap::Parser;
 use std::ffi::OsString;
@@ -81,6 +81,7 @@ pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>
     let mut truths = write(&args.keep, &choice)?;
     if let Some(built) = &args.real {
         truths.extend(real::run(built, &args.keep, &choice)?);
+        manifest(&args.keep, &truths)?;
     }
     let scores = match &args.from {
         Some(from) => {
@@ -103,6 +104,7 @@ pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>
 /// If the analyzer gives no verdict.
 pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Result<Vec<Score>> {
     let analyzer = analyzer.canonicalize().with_context(|| format!("failed to find {}", analyzer.display()))?;
-    let of = |truth: &Truth| Ok(score(truth, &verdict::ask(&analyzer, &folder.join(&truth.log), folder)?));
+    let of =
+        |truth: &Truth| Ok(score(truth, &verdict::ask(&analyzer, &folder.join(&truth.log), &truth.options, folder)?));
     truths.iter().map(of).collect()
 }

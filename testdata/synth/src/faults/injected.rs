@@ -292,7 +292,7 @@ pub(super) fn sync_each() -> Fault {
 
 pub(super) fn flush_each() -> Fault {
     let mut right = is_small(&["write", "request", "call", "transfer", "access"], "read");
-    right.push(Right::words(&[&["flush", "sync", "stream", "buffer"]]));
+    right.push(Right::words(&[&["flush", "sync", "buffer"]]));
     fault("a flush after each tiny write", right, |job| job.sync_each = true)
 }
 
@@ -340,18 +340,8 @@ pub(super) fn serial() -> Fault {
 
 /// All ranks read the block that rank 0 reads for all in the twin.
 pub(super) fn hot_block(bulk_ranks: u32, ost_ns: f64) -> Fault {
-    let words: [&[&str]; 1] = [&[
-        "same",
-        "hot",
-        "every rank",
-        "all ranks",
-        "each rank",
-        "broadcast",
-        "header",
-        "input.cfg",
-        "one block",
-        "ranks read",
-    ]];
+    let words: [&[&str]; 1] =
+        [&["same", "hot", "every rank", "all ranks", "each rank", "broadcast", "header", "one block", "ranks read"]];
     let right = Right::words(&words).never(&["write"]);
     fault("all ranks read the same block", vec![right], move |job| {
         job.header = Some(Header { by_all: true, bulk_ranks, ost_ns });

@@ -60,10 +60,15 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     for mut case in cases().into_iter().filter(|case| choice.has(&case.name, case.short)) {
         truths.push(case.write(folder)?);
     }
-    let manifest = folder.join("manifest.json");
-    let text = serde_json::to_string_pretty(&truths).context("failed to make the manifest")?;
-    std::fs::write(&manifest, text).with_context(|| format!("failed to write {}", manifest.display()))?;
+    manifest(folder, &truths)?;
     Ok(truths)
+}
+
+/// Writes what is true of the logs in `folder` beside them.
+fn manifest(folder: &Path, truths: &[Truth]) -> anyhow::Result<()> {
+    let manifest = folder.join("manifest.json");
+    let text = serde_json::to_string_pretty(truths).context("failed to make the manifest")?;
+    std::fs::write(&manifest, text).with_context(|| format!("failed to write {}", manifest.display()))
 }
 
 fn cases() -> Vec<case::Case> {

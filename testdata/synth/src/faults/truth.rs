@@ -13,6 +13,9 @@ pub struct Truth {
     pub short: bool,
     /// Whether the trace shows barriers.
     pub barriers: bool,
+    /// Options that the analyzer needs to know what the log cannot say.
+    #[serde(default)]
+    pub options: Vec<String>,
     /// Time of the run, in ns.
     pub run_ns: u64,
     /// Time of the run less that of the twin without any fault, in ns.

@@ -62,11 +62,12 @@ fn names(value: &Value) -> Vec<String> {
 }
 
 /// What `analyzer` says of `log`.
-pub(super) fn ask(analyzer: &Path, log: &Path, folder: &Path) -> anyhow::Result<Verdict> {
+pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path) -> anyhow::Result<Verdict> {
     let log = log.canonicalize().with_context(|| format!("failed to find {}", log.display()))?;
     // The page that a report may write goes to the folder.
     let out = Command::new(analyzer)
         .args(["report", "--format", "json"])
+        .args(options)
         .arg(&log)
         .current_dir(folder)
         .output()
