@@ -199,3 +199,100 @@ impl Engine<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::job::{Interface, Place};
+    use super::*;
+
+    /// Four ranks on two nodes without any scatter, all of whose time is I/O.
+    fn exact() -> Job {
+        Job {
+            ranks: 4,
+            nodes: 2,
+            sigma: 0.0,
+            compute_ns: 0.0,
+            phases: 3,
+            bytes: 16 << 20,
+            headroom: 1e6,
+            ost_ns: 0.0,
+            ..Job::default()
+        }
+    }
+
+    /// What one write of the job takes.
+    fn write_ns(job: &Job) -> f64 {
+        job.write_ns + job.transfer as f64 * 1e9 / job.client_rate
+    }
+
+    fn near(is: u64, expected: f64) -> bool {
+        (is as f64 - expected).abs() < 1e3 + expected * 1e-4
+    }
+
+    #[test]
+    fn a_slow_rank_costs_its_own_time_and_not_the_sum() {
+        let job = exact();
+        let healthy = run(&job).run_ns;
+        let slow = run(&Job { slow_ranks: vec![(2, 3.0)], ..job.clone() }).run_ns;
+        let expected = 2.0 * (12.0 * write_ns(&job) + job.open_ns + job.close_ns);
+        assert!(near(slow - healthy, expected), "{} {expected}", slow - healthy);
+    }
+
+    #[test]
+    fn turns_cost_what_the_others_could_have_done_at_once() {
+        let job = Job { phases: 1, ..exact() };
+        let each = 4.0 * write_ns(&job) + job.open_ns + job.close_ns;
+        let serial = run(&Job { serial: true, ..job.clone() }).run_ns - run(&job).run_ns;
+        assert!(near(serial, 3.0 * each + 15e3), "{serial} {each}");
+    }
+
+    #[test]
+    fn a_lock_on_the_file_is_held_by_one_and_waited_for_in_its_call() {
+        let job = Job { lock_each: true, ..exact() };
+        let outcome = run(&job);
+        let mut held: Vec<(u64, u64)> = Vec::new();
+        for doings in &outcome.threads {
+            let calls: Vec<&Done> =
+                doings.calls.iter().filter(|done| matches!(done.call.op, Op::Lock | Op::Unlock)).collect();
+            held.extend(calls.chunks(2).map(|pair| (pair[0].end, pair[1].start)));
+        }
+        held.sort_unstable();
+        assert!(held.windows(2).all(|pair| pair[0].1 <= pair[1].0), "two hold it at once");
+        assert_eq!(held.len(), 48);
+    }
+
+    #[test]
+    fn nodes_hand_over_the_locks_of_stripes_that_they_share() {
+        let shared = Job { place: Place::Turns, transfer: 2 << 20, phases: 1, nodes: 4, ..exact() };
+        let cost = run(&shared).run_ns - run(&Job { nodes: 1, ..shared.clone() }).run_ns;
+        // Each rank shares each of its eight stripes with one other, which waits for it and takes the lock over.
+        assert!(cost as f64 >= 8.0 * shared.handover_ns, "{cost}");
+    }
+
+    #[test]
+    fn one_ost_serves_one_request_after_another() {
+        let job = Job { headroom: 1.0, osts: 4, stripe_count: 1, place: Place::Own, ..exact() };
+        let spread = run(&job).run_ns as f64;
+        let crowded = run(&Job { crowded: true, ..job }).run_ns as f64;
+        assert!((3.0..4.5).contains(&(crowded / spread)), "{crowded} {spread}");
+    }
+
+    #[test]
+    fn what_mpi_io_calls_lies_inside_its_call() {
+        for interface in [Interface::Independent, Interface::Collective] {
+            let outcome = run(&Job { interface, place: Place::Turns, aggregators: 2, ..exact() });
+            for doings in &outcome.threads {
+                let mut inner: Vec<&Done> = Vec::new();
+                for done in &doings.calls {
+                    if done.nested {
+                        inner.push(done);
+                    } else {
+                        assert!(inner.iter().all(|nested| done.start <= nested.start && nested.end <= done.end));
+                        inner.clear();
+                    }
+                }
+                assert!(inner.is_empty());
+            }
+        }
+    }
+}
