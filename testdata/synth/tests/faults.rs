@@ -23,16 +23,16 @@ struct Call {
 
 fn calls(path: &Path) -> Vec<Call> {
     let bytes = std::fs::read(path).expect("the log");
-    let trace = Trace::open(bytes.as_slice()).unwrap();
+    let trace = Trace::open(bytes.as_slice()).expect("a trace");
     assert!(trace.complete && trace.problems.is_empty(), "{}", path.display());
     let ops: BTreeMap<u16, (Layer, OpClass)> = trace.job.ops.iter().map(|op| (op.code, (op.layer, op.class))).collect();
     let (mut out, mut decoder) = (Vec::new(), Decoder::default());
     for region in &trace.regions {
         let region = trace.region(region);
-        let process: Process = region.process.unwrap();
+        let process: Process = region.process.expect("its tables");
         let streams: BTreeMap<u32, _> = process.streams.iter().map(|stream| (stream.id, stream)).collect();
         for block in &region.blocks {
-            let columns = decoder.block(trace.source(), block).unwrap();
+            let columns = decoder.block(trace.source(), block).expect("a block");
             for i in 0..columns.len() {
                 let stream = streams[&(columns.stream[i] as u32)];
                 let (layer, class) = ops[&stream.op];

@@ -51,8 +51,8 @@ const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 22] = [
     (Op::FileReadAll, 84, Layer::Mpiio, OpClass::Read, OpMode::Collective, "read"),
     (Op::FileWriteAll, 85, Layer::Mpiio, OpClass::Write, OpMode::Collective, "write"),
     (Op::FileSync, 91, Layer::Mpiio, OpClass::Sync, OpMode::Plain, "sync"),
-    (Op::Barrier, 160, Layer::Mpi, OpClass::Communication, OpMode::Collective, "barrier"),
-    (Op::Broadcast, 161, Layer::Mpi, OpClass::Communication, OpMode::Collective, "bcast"),
+    (Op::Barrier, 139, Layer::Mpi, OpClass::Communication, OpMode::Plain, "barrier"),
+    (Op::Broadcast, 140, Layer::Mpi, OpClass::Communication, OpMode::Plain, "bcast"),
 ];
 
 impl Op {

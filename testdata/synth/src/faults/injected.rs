@@ -152,7 +152,7 @@ pub(super) fn misaligned(shift: u64) -> Fault {
         "cross",
     ]];
     fault(format!("writes begin {shift} bytes behind stripes"), vec![Right::words(&words)], move |job| {
-        job.shift = shift
+        job.shift = shift;
     })
 }
 
@@ -264,7 +264,7 @@ pub(super) fn one_aggregator() -> Fault {
 pub(super) fn slow_open(rank: u32, seconds: f64) -> Fault {
     let right = Right::words(&[&["open", "metadata"]]).about("rank", &numbers(&[rank]));
     fault(format!("opens of rank {rank} take {seconds} s"), vec![right], move |job| {
-        job.slow_opens.push((rank, seconds * 1e9))
+        job.slow_opens.push((rank, seconds * 1e9));
     })
 }
 
@@ -362,7 +362,7 @@ pub(super) fn reading_again(times: u32) -> Fault {
         "read before",
     ]];
     fault(format!("everything is read {times} times"), vec![Right::words(&words)], move |job| {
-        job.order = Order::Again(times)
+        job.order = Order::Again(times);
     })
 }
 
