@@ -71,17 +71,20 @@ fn spreads() -> Vec<Named> {
         ("spread-0.5", Job { sigma: 0.5, bytes: 128 << 20, ..usual() }),
         ("spread-0.8", Job { sigma: 0.8, bytes: 256 << 20, compute_ns: 600e6, ..usual() }),
         ("spread-0.8-reads", reads(Job { sigma: 0.8, bytes: 256 << 20, compute_ns: 600e6, ..own_files(usual()) })),
-        ("heavy-tails-everywhere", Job { tail: Some((0.1, 5.0)), bytes: 256 << 20, compute_ns: 1e9, ..usual() }),
+        (
+            "heavy-tails-everywhere",
+            Job { tail: Some((0.02, 4.0)), sigma: 0.6, bytes: 256 << 20, compute_ns: 1e9, ..usual() },
+        ),
         (
             "heavy-tails-no-meeting",
-            Job { tail: Some((0.1, 5.0)), meet: false, bytes: 128 << 20, compute_ns: 500e6, ..usual() },
+            Job { tail: Some((0.02, 4.0)), sigma: 0.6, meet: false, bytes: 128 << 20, compute_ns: 500e6, ..usual() },
         ),
     ]
 }
 
 /// Interfaces.
 fn interfaces() -> Vec<Named> {
-    let stream = Job { interface: Interface::Streams, transfer: 64 << 10, bytes: 8 << 20, ..own_files(usual()) };
+    let stream = Job { interface: Interface::Streams, ..own_files(usual()) };
     vec![
         ("collective", collective(usual())),
         ("collective-reads", reads(collective(usual()))),
@@ -91,7 +94,13 @@ fn interfaces() -> Vec<Named> {
         ),
         (
             "collective-small-pieces",
-            Job { transfer: 256 << 10, bytes: 4 << 20, stripe_size: 512 << 10, ..collective(usual()) },
+            Job {
+                transfer: 256 << 10,
+                bytes: 4 << 20,
+                stripe_size: 512 << 10,
+                compute_ns: 400e6,
+                ..collective(usual())
+            },
         ),
         ("collective-noisy", Job { sigma: 0.6, ..collective(usual()) }),
         ("independent", Job { interface: Interface::Independent, ..usual() }),

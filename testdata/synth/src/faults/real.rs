@@ -96,21 +96,17 @@ fn cases() -> Vec<Real> {
             "stats=20",
             fault::stat_storm(20),
         ),
-        sick("real-late-romio", MPICH, WRITES, "phases=8 api=collective place=turns aggregators=4").by(
-            "",
-            "late=2:150",
-            fault::late_rank(2, 2.5),
-        ),
-        sick("real-late-ompio", OPENMPI, WRITES, "phases=8 api=collective place=turns aggregators=4").by(
-            "",
-            "late=1:150",
-            fault::late_rank(1, 2.5),
-        ),
-        sick("real-one-aggregator-romio", MPICH, WRITES, "phases=8 api=collective place=turns aggregators=4").by(
-            "",
-            "aggregators=1",
-            fault::one_aggregator(),
-        ),
+        sick("real-late-romio", MPICH, WRITES, "phases=8 api=collective place=turns aggregators=4 transfer=2097152")
+            .by("", "late=2:150", fault::late_rank(2, 2.5)),
+        sick("real-late-ompio", OPENMPI, WRITES, "phases=8 api=collective place=turns aggregators=4 transfer=2097152")
+            .by("", "late=1:150", fault::late_rank(1, 2.5)),
+        sick(
+            "real-one-aggregator-romio",
+            MPICH,
+            WRITES,
+            "phases=8 api=collective place=turns aggregators=4 transfer=2097152",
+        )
+        .by("", "aggregators=1", fault::one_aggregator()),
         sick("real-rank-0-only", MPICH, WRITES, "phases=6").by("", "only0=1", fault::only_rank_0()),
         sick("real-serial", OPENMPI, WRITES, "phases=6").by("", "serial=1", fault::serial()),
         sick("real-file-locks", MPICH, WRITES, "phases=6").by("", "lock=1", fault::file_locks()),
@@ -131,8 +127,18 @@ fn cases() -> Vec<Real> {
         .by("", "sync=1", fault::flush_each()),
         healthy("healthy-real-own-files", MPICH, WRITES, "phases=8 place=own"),
         healthy("healthy-real-shared-file", OPENMPI, WRITES, "phases=8"),
-        healthy("healthy-real-collective-romio", MPICH, WRITES, "phases=8 api=collective place=turns aggregators=4"),
-        healthy("healthy-real-collective-ompio", OPENMPI, WRITES, "phases=8 api=collective place=turns aggregators=4"),
+        healthy(
+            "healthy-real-collective-romio",
+            MPICH,
+            WRITES,
+            "phases=8 api=collective place=turns aggregators=4 transfer=2097152",
+        ),
+        healthy(
+            "healthy-real-collective-ompio",
+            OPENMPI,
+            WRITES,
+            "phases=8 api=collective place=turns aggregators=4 transfer=2097152",
+        ),
         healthy("healthy-real-independent-romio", MPICH, WRITES, "phases=8 api=independent"),
         healthy("healthy-real-reads", OPENMPI, READS, "phases=8 op=read place=own"),
         Real { ranks: 1, ..healthy("healthy-real-threads", MPICH, WRITES, "phases=8 threads=4") },
