@@ -28,121 +28,121 @@ const OPENMPI: &str = "openmpi";
 const WRITES: &str = "op=write,us=100,perkib=16";
 const READS: &str = "op=read,us=100,perkib=16";
 
-fn sick(name: &'static str, mpi: &'static str, rules: &'static str, args: &'static str) -> Real {
+fn job(name: &'static str, mpi: &'static str, rules: &'static str, args: &'static str) -> Real {
     Real { name, mpi, ranks: 4, rules, args, sick: None, layout: None }
 }
 
 impl Real {
+    /// The same, and its sick twin with further delays and arguments.
     fn by(self, rules: &'static str, args: &'static str, fault: Fault) -> Self {
         Self { sick: Some((rules, args, fault)), ..self }
     }
 }
 
-fn healthy(name: &'static str, mpi: &'static str, rules: &'static str, args: &'static str) -> Real {
-    sick(name, mpi, rules, args)
-}
-
 /// All of them.
 fn cases() -> Vec<Real> {
     let shared_target =
-        Real { layout: Some("* size=256K count=8\n"), ..sick("real-slow-ost", MPICH, WRITES, "phases=8") };
-    let stalled = sick("real-stall", OPENMPI, WRITES, "phases=8 place=own");
+        Real { layout: Some("* size=256K count=8\n"), ..job("real-slow-ost", MPICH, WRITES, "phases=8") };
+    let stalled = job("real-stall", OPENMPI, WRITES, "phases=8 place=own");
     let holes = "api=independent holes=4 transfer=2048 bytes=131072 phases=8";
     vec![
-        sick("real-slow-rank", MPICH, WRITES, "phases=8 place=own").by(
+        job("real-slow-rank", MPICH, WRITES, "phases=8 place=own").by(
             "op=write,rank=2,perkib=48",
             "",
             fault::slow_rank(2, 4.0),
         ),
-        sick("real-slow-rank-ompio", OPENMPI, WRITES, "phases=8 api=independent").by(
+        job("real-slow-rank-ompio", OPENMPI, WRITES, "phases=8 api=independent").by(
             "op=write,rank=1,perkib=48",
             "",
             fault::slow_rank(1, 4.0),
         ),
         shared_target.by("op=write,target=5/8/262144,perkib=120", "", fault::slow_osts(&[5], 8.0)),
         stalled.by("op=write,rank=3,nth=21,us=2000000", "", fault::stall(3, 2, 2.0)),
-        sick("real-window", MPICH, WRITES, "phases=20 compute=60").by(
+        job("real-window", MPICH, WRITES, "phases=20 compute=60").by(
             "op=write,from=600,to=1200,perkib=64",
             "",
             fault::window(0.3, 0.6, 5.0),
         ),
-        sick("real-tail", OPENMPI, READS, "phases=12 op=read").by(
+        job("real-tail", OPENMPI, READS, "phases=12 op=read").by(
             "op=read,every=61,us=200000",
             "",
             fault::tail(0.016, 50.0),
         ),
-        sick("real-small-writes", MPICH, "op=write,us=300,perkib=4", "phases=6 bytes=1048576").by(
+        job("real-small-writes", MPICH, "op=write,us=300,perkib=4", "phases=6 bytes=1048576").by(
             "",
             "transfer=4096",
             fault::small_writes(4096),
         ),
-        sick("real-sync-each", OPENMPI, "op=write,perkib=8;op=sync,us=6000", "phases=8 place=own").by(
+        job("real-sync-each", OPENMPI, "op=write,perkib=8;op=sync,us=6000", "phases=8 place=own").by(
             "",
             "sync=1",
             fault::sync_each(),
         ),
-        sick("real-slow-open", MPICH, WRITES, "phases=8 place=own").by(
+        job("real-slow-open", MPICH, WRITES, "phases=8 place=own").by(
             "op=open,rank=1,us=900000",
             "",
             fault::slow_open(1, 0.9),
         ),
-        sick("real-open-storm", OPENMPI, "op=write,perkib=4;op=open,us=5000", "phases=8").by(
+        job("real-open-storm", OPENMPI, "op=write,perkib=4;op=open,us=5000", "phases=8").by(
             "",
             "reopen=1",
             fault::open_storm(),
         ),
-        sick("real-stat-storm", MPICH, "op=write,perkib=8;op=stat,us=400", "phases=8").by(
+        job("real-stat-storm", MPICH, "op=write,perkib=8;op=stat,us=400", "phases=8").by(
             "",
             "stats=20",
             fault::stat_storm(20),
         ),
-        sick("real-late-romio", MPICH, WRITES, "phases=8 api=collective place=turns aggregators=4 transfer=2097152")
-            .by("", "late=2:150", fault::late_rank(2, 2.5)),
-        sick("real-late-ompio", OPENMPI, WRITES, "phases=8 api=collective place=turns aggregators=4 transfer=2097152")
+        job("real-late-romio", MPICH, WRITES, "phases=8 api=collective place=turns aggregators=4 transfer=2097152").by(
+            "",
+            "late=2:150",
+            fault::late_rank(2, 2.5),
+        ),
+        job("real-late-ompio", OPENMPI, WRITES, "phases=8 api=collective place=turns aggregators=4 transfer=2097152")
             .by("", "late=1:150", fault::late_rank(1, 2.5)),
-        sick(
+        job(
             "real-one-aggregator-romio",
             MPICH,
             WRITES,
             "phases=8 api=collective place=turns aggregators=4 transfer=2097152",
         )
         .by("", "aggregators=1", fault::one_aggregator()),
-        sick("real-rank-0-only", MPICH, WRITES, "phases=6").by("", "only0=1", fault::only_rank_0()),
-        sick("real-serial", OPENMPI, WRITES, "phases=6").by("", "serial=1", fault::serial()),
-        sick("real-file-locks", MPICH, WRITES, "phases=6").by("", "lock=1", fault::file_locks()),
-        sick("real-more-data", OPENMPI, WRITES, "phases=8 place=own").by("", "share=3:4", fault::more_data(3, 4)),
-        sick(
+        job("real-rank-0-only", MPICH, WRITES, "phases=6").by("", "only0=1", fault::only_rank_0()),
+        job("real-serial", OPENMPI, WRITES, "phases=6").by("", "serial=1", fault::serial()),
+        job("real-file-locks", MPICH, WRITES, "phases=6").by("", "lock=1", fault::file_locks()),
+        job("real-more-data", OPENMPI, WRITES, "phases=8 place=own").by("", "share=3:4", fault::more_data(3, 4)),
+        job(
             "real-sieving-romio",
             MPICH,
             "op=write,perkib=20;op=read,perkib=20",
             "phases=8 api=independent bytes=131072 transfer=131072",
         )
         .by("", holes, fault::sieved_writes(4)),
-        sick(
+        job(
             "real-flushed-streams",
             MPICH,
             "op=sync,us=1000",
             "phases=8 api=streams place=own bytes=25600 transfer=256",
         )
         .by("", "sync=1", fault::flush_each()),
-        healthy("healthy-real-own-files", MPICH, WRITES, "phases=8 place=own"),
-        healthy("healthy-real-shared-file", OPENMPI, WRITES, "phases=8"),
-        healthy(
+        job("healthy-real-own-files", MPICH, WRITES, "phases=8 place=own"),
+        job("healthy-real-shared-file", OPENMPI, WRITES, "phases=8"),
+        job(
             "healthy-real-collective-romio",
             MPICH,
             WRITES,
             "phases=8 api=collective place=turns aggregators=4 transfer=2097152",
         ),
-        healthy(
+        job(
             "healthy-real-collective-ompio",
             OPENMPI,
             WRITES,
             "phases=8 api=collective place=turns aggregators=4 transfer=2097152",
         ),
-        healthy("healthy-real-independent-romio", MPICH, WRITES, "phases=8 api=independent"),
-        healthy("healthy-real-reads", OPENMPI, READS, "phases=8 op=read place=own"),
-        Real { ranks: 1, ..healthy("healthy-real-threads", MPICH, WRITES, "phases=8 threads=4") },
-        healthy("healthy-real-compute-bound", MPICH, "op=write,perkib=1", "phases=3 compute=1000 place=own"),
+        job("healthy-real-independent-romio", MPICH, WRITES, "phases=8 api=independent"),
+        job("healthy-real-reads", OPENMPI, READS, "phases=8 op=read place=own"),
+        Real { ranks: 1, ..job("healthy-real-threads", MPICH, WRITES, "phases=8 threads=4") },
+        job("healthy-real-compute-bound", MPICH, "op=write,perkib=1", "phases=3 compute=1000 place=own"),
     ]
 }
 
@@ -208,11 +208,9 @@ impl Real {
         command.arg(format!("DELAYS={};{rules}", self.rules)).arg(format!("DELAYS_PATH={}", data.display()));
         command.arg(built.join(format!("phases.{}", self.mpi))).arg(&data);
         command.args(self.args.split_whitespace()).args(args.split_whitespace());
-        command.envs([
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_io_ompio_num_aggregators", "4"),
-        ]);
+        command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+        // As many aggregators as ranks. Several that sieve what they write lose each other's bytes in Open MPI 4.1.4.
+        command.envs([("OMPI_MCA_io_ompio_num_aggregators", "4"), ("OMPI_MCA_fbtl_posix_write_datasieving", "0")]);
         let out = command.output().context("failed to run timeout")?;
         let _ = std::fs::remove_dir_all(&data); // what the program wrote is of no use any more
         let (said, complained) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));

@@ -4,7 +4,7 @@ use super::calls::{Call, Op, Step};
 use super::chance::{lognormal, shuffled};
 use super::job::{Direction, Interface, Job, Order, Place, Sieve, factor};
 
-/// Bytes of a block of the block that all read, and of the blocks that hold an access's ends.
+/// Bytes of the block that all read, and of the blocks that hold an access's ends.
 const SMALL_BLOCK: u64 = 4096;
 /// ROMIO's buffer for reading with holes.
 const READ_SIEVE: u64 = 4 << 20;
@@ -14,7 +14,7 @@ const WRITE_SIEVE: u64 = 512 << 10;
 const AGGREGATOR_BUFFER: u64 = 16 << 20;
 /// Spread of the times of computing: sigma of their logarithm.
 const COMPUTE_SIGMA: f64 = 0.01;
-/// Number of the file that holds the block that all read, and of a file on which a whole-file lock lies.
+/// Number of the file that holds the block that all read.
 const HEADER_FILE: u32 = u32::MAX;
 
 /// A thread of the job.
@@ -24,13 +24,14 @@ pub(super) struct Who {
     pub(super) thread: u32,
 }
 
-/// The file of the job that `call` is about: the block that all read lies in one of its own.
+/// Whether it is the file of the block that all read, which lies in one of its own.
 pub(super) fn is_header(file: u32) -> bool {
     file == HEADER_FILE
 }
 
 /// The steps of `who` in `phase`.
 pub(super) fn steps(job: &Job, who: Who, phase: u32) -> Vec<Step> {
+    assert!(!job.only_rank_0 || job.interface != Interface::Collective, "a collective call is made by all ranks");
     let mut out = Vec::new();
     let busy = lognormal(COMPUTE_SIGMA, &[job.seed, 1, who.rank.into(), who.thread.into(), phase.into()]);
     out.push(Step::Pass(job.compute_ns * busy * factor(&job.late, who.rank)));
@@ -46,8 +47,6 @@ pub(super) fn steps(job: &Job, who: Who, phase: u32) -> Vec<Step> {
     }
     if takes_part(job, who) {
         part(job, who, phase, &mut out);
-    } else if job.only_rank_0 && job.interface == Interface::Collective {
-        unreachable!("a collective call is made by all ranks");
     }
     if job.meet {
         out.push(Step::Meet(Some(Op::Barrier)));
