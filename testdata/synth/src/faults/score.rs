@@ -86,15 +86,26 @@ fn is_right(right: &Right, finding: &Finding) -> bool {
     // Names of files are not words.
     let title: Vec<&str> = finding.title.split_whitespace().filter(|word| !word.starts_with('/')).collect();
     let text = format!("{} {}", finding.code, title.join(" ")).to_lowercase();
-    let has = |list: &Vec<String>| list.iter().any(|word| text.contains(word.as_str()));
+    let has = |list: &Vec<String>| list.iter().any(|word| begins_a_word(&text, word));
     right.words.iter().all(has) && !has(&right.never) && accuses(&right.unit, finding)
+}
+
+/// Whether `what` stands in the text where a word or a number begins: `ost` is not in `cost`, nor `1 of` in `21 of`.
+fn begins_a_word(text: &str, what: &str) -> bool {
+    let of_one_kind = |a: char, b: char| (a.is_alphabetic() && b.is_alphabetic()) || (a.is_numeric() && b.is_numeric());
+    let first = what.chars().next().unwrap_or(' ');
+    text.match_indices(what)
+        .any(|(at, _)| !text[..at].chars().next_back().is_some_and(|before| of_one_kind(before, first)))
 }
 
 /// Whether the finding accuses whom it may, and nobody else. With a rank it may name the rank's node.
 fn accuses(unit: &Named, finding: &Finding) -> bool {
     let others = |kind: &str| {
-        let beside = |other: &&&str| **other != kind && !(kind == "rank" && **other == "node");
-        KINDS.iter().filter(beside).all(|other| finding.accused(other).is_empty())
+        let with_its_rank = |other: &str| other == "node" && kind == "rank" && !finding.accused("rank").is_empty();
+        KINDS
+            .iter()
+            .filter(|other| **other != kind && !with_its_rank(other))
+            .all(|other| finding.accused(other).is_empty())
     };
     let among = |unit: &Unit| finding.accused(&unit.kind).iter().all(|name| is_one_of(name, &unit.of));
     match unit {
@@ -177,6 +188,16 @@ mod tests {
         };
         assert!(is_right(&right, &of(r#"{"file": "/a", "rank": null}"#)) && is_right(&right, &of("{}")));
         assert!(!is_right(&right, &of(r#"{"node": "n1"}"#)) && !is_right(&right, &of(r#"{"osts": [1]}"#)));
+    }
+
+    #[test]
+    fn words_and_numbers_are_whole_where_they_begin() {
+        assert!(
+            begins_a_word("4kib on ost 3", "kib")
+                && begins_a_word("sieving", "siev")
+                && begins_a_word("1 of 9", "1 of ")
+        );
+        assert!(!begins_a_word("it costs", "ost") && !begins_a_word("21 of 90", "1 of ") && !begins_a_word("", "a"));
     }
 
     #[test]

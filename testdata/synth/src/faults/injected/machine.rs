@@ -57,7 +57,7 @@ pub(in super::super) fn few_stripes() -> Fault {
 
 pub(in super::super) fn window(from: f64, to: f64, factor: f64) -> Fault {
     let words: [&[&str]; 2] = [
-        &["window", "between", "during", "span", "period", "for a while", "moment", "from ", "time"],
+        &["window", "between", "during", "span", "period", "for a while", "moment", "from ", "of the time"],
         &["slow", "longer", "times as", "as long"],
     ];
     fault(
@@ -71,7 +71,7 @@ pub(in super::super) fn tail(part: f64, factor: f64) -> Fault {
     let words: [&[&str]; 1] = [&["tail", "outlier", "slower", "longer", "slowest", "scatter", "times as long"]];
     fault(
         format!("{} % of the calls take {factor} times as long", part * 100.0),
-        vec![Right::words(&words).never(&["small", "align", "window", "between", "during"])],
+        vec![Right::words(&words).never(&["small", "align", "unalign", "misalign", "window", "between", "during"])],
         move |job| job.tail = Some((part, factor)),
     )
 }

@@ -5,6 +5,8 @@
 
 mod machine;
 mod program;
+#[cfg(test)]
+mod tests;
 
 use super::job::Job;
 use super::truth::Right;

@@ -17,6 +17,8 @@ pub(in super::super) fn shared_stripes() -> Fault {
         "handover",
         "boundar",
         "align",
+        "unalign",
+        "misalign",
     ]];
     fault("nodes take stripes' locks from each other", vec![Right::words(&words)], |job| job.place = Place::Turns)
 }
@@ -33,6 +35,8 @@ pub(in super::super) fn misaligned(shift: u64) -> Fault {
         "handover",
         "boundar",
         "align",
+        "unalign",
+        "misalign",
         "cross",
     ]];
     fault(format!("writes begin {shift} bytes behind stripes"), vec![Right::words(&words)], move |job| {
@@ -43,7 +47,7 @@ pub(in super::super) fn misaligned(shift: u64) -> Fault {
 fn is_small(direction: &[&str], other: &str) -> Vec<Right> {
     vec![
         Right::words(&[&["small", "tiny", "short", "kib", "latency", "less than", "many"], direction])
-            .never(&[other, "align"]),
+            .never(&[other, "align", "unalign", "misalign"]),
     ]
 }
 
@@ -87,26 +91,15 @@ pub(in super::super) fn strided(transfer: u64) -> Fault {
 }
 
 pub(in super::super) fn sieved_reads(times: u64) -> Fault {
-    let words: [&[&str]; 1] =
-        [&["siev", "more than", "times the bytes", "times what", "amplif", "asked", "holes", "as much"]];
+    let words: [&[&str]; 1] = [&["siev", "times the bytes", "times what", "amplif", "asked", "holes", "as much"]];
     fault(format!("data sieving reads {times} times what is asked"), vec![Right::words(&words)], move |job| {
         job.sieve = Sieve::Reads(times);
     })
 }
 
 pub(in super::super) fn sieved_writes(times: u64) -> Fault {
-    let words: [&[&str]; 1] = [&[
-        "siev",
-        "more than",
-        "times the bytes",
-        "times what",
-        "amplif",
-        "asked",
-        "holes",
-        "lock",
-        "read-modify",
-        "read before",
-    ]];
+    let words: [&[&str]; 1] =
+        [&["siev", "times the bytes", "times what", "amplif", "asked", "holes", "lock", "read-modify", "read before"]];
     fault(
         format!("data sieving writes {times} times what is given, under locks"),
         vec![Right::words(&words)],
@@ -151,18 +144,18 @@ pub(in super::super) fn open_storm() -> Fault {
 }
 
 pub(in super::super) fn stat_storm(each: u32) -> Fault {
-    let right = Right::words(&[&["stat", "metadata"]]);
+    let right = Right::words(&[&["stat", "metadata"]]).never(&["open"]);
     fault(format!("{each} stats before each access"), vec![right], move |job| job.stats_each = each)
 }
 
 pub(in super::super) fn sync_each() -> Fault {
-    let right = Right::words(&[&["sync", "flush"]]);
+    let right = Right::words(&[&["sync", "fsync", "flush"]]);
     fault("a sync after each write", vec![right], |job| job.sync_each = true)
 }
 
 pub(in super::super) fn flush_each() -> Fault {
     let mut right = is_small(&["write", "request", "call", "transfer", "access"], "read");
-    right.push(Right::words(&[&["flush", "sync", "buffer"]]));
+    right.push(Right::words(&[&["flush", "fflush", "sync", "buffer"]]));
     fault("a flush after each tiny write", right, |job| job.sync_each = true)
 }
 
@@ -237,8 +230,17 @@ pub(in super::super) fn reading_again(times: u32) -> Fault {
 }
 
 pub(in super::super) fn edges(shift: u64) -> Fault {
-    let words: [&[&str]; 1] =
-        [&["align", "read-modify", "modify", "edge", "boundar", "begin or end inside", "small read"]];
+    let words: [&[&str]; 1] = [&[
+        "align",
+        "unalign",
+        "misalign",
+        "read-modify",
+        "modify",
+        "edge",
+        "boundar",
+        "begin or end inside",
+        "small read",
+    ]];
     fault("each write first reads the blocks of its ends", vec![Right::words(&words)], move |job| {
         (job.edges, job.shift) = (true, shift);
     })
