@@ -252,6 +252,8 @@ int main(int argc, char **argv) {
             snprintf(number, sizeof number, "%d", job.aggregators);
             MPI_Info_set(info, "cb_nodes", number);
             MPI_Info_set(info, "cb_config_list", "*:*"); /* else ROMIO takes one of each node */
+            MPI_Info_set(info, "romio_cb_write", "enable"); /* and none where ranks' parts do not interleave */
+            MPI_Info_set(info, "romio_cb_read", "enable");
         }
         if (MPI_File_open(who, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file) != MPI_SUCCESS)
             fail("MPI_File_open");
