@@ -21,6 +21,9 @@ struct FaultsArgs {
     /// Only cases whose name contains this
     #[arg(long)]
     only: Option<String>,
+    /// Other jobs of the same kinds: added to all seeds
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
 }
 
 /// Scores what an analyzer says of jobs with and without faults.
@@ -36,6 +39,9 @@ struct VerdictsArgs {
     /// Only cases whose name contains this
     #[arg(long)]
     only: Option<String>,
+    /// Other jobs of the same kinds: added to all seeds
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
     /// Write logs and verdicts to this directory
     #[arg(long)]
     keep: PathBuf,
@@ -53,7 +59,7 @@ struct VerdictsArgs {
 /// If a file cannot be written.
 pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = FaultsArgs::parse_from(arguments);
-    let truths = write(&args.folder, &Choice { short: args.short, only: args.only })?;
+    let truths = write(&args.folder, &Choice { short: args.short, only: args.only, seed: args.seed })?;
     let lines: Vec<String> = truths
         .iter()
         .map(|truth| {
@@ -77,7 +83,7 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
 /// If a log cannot be written, or the analyzer gives no verdict.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
-    let choice = Choice { short: args.short, only: args.only };
+    let choice = Choice { short: args.short, only: args.only, seed: args.seed };
     let mut truths = write(&args.keep, &choice)?;
     if let Some(built) = &args.real {
         truths.extend(real::run(built, &args.keep, &choice)?);

@@ -41,6 +41,8 @@ pub struct Choice {
     pub short: bool,
     /// Only cases whose name contains this.
     pub only: Option<String>,
+    /// Added to the seeds of all simulated jobs: others of the same kinds, which nobody has fitted anything to.
+    pub seed: u64,
 }
 
 impl Choice {
@@ -58,6 +60,7 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
     for mut case in cases().into_iter().filter(|case| choice.has(&case.name, case.short)) {
+        case.job.seed += choice.seed;
         truths.push(case.write(folder)?);
     }
     manifest(folder, &truths)?;
