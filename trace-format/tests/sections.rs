@@ -1,8 +1,8 @@
 //! Sections that a block has only where there is something to say: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
-    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job,
-    Mount, Order, Process, Selection, WholeDef,
+    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job, Mount, Order,
+    Process, Selection, WholeDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::Profile;
