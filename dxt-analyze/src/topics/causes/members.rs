@@ -46,7 +46,7 @@ pub struct Member {
 }
 
 /// Quantile of the fastest calls of a target's cells that tells how fast it serves.
-const FASTEST: f64 = 0.1;
+const FASTEST: f64 = 0.03;
 /// Part of what all its calls take longer that its fastest do at least if it is slow.
 const AS_SLOW: f64 = 0.6;
 /// Fewest calls that a member is judged by.

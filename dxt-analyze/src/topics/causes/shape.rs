@@ -7,7 +7,7 @@ use super::phases::Gaps;
 use super::queue::queues;
 use super::replay::Shortened;
 use super::result::{Claim, files, finding};
-use super::shared_block::shared_blocks;
+use super::shared_block::{SharedBlock, shared_blocks};
 use super::small_calls::{filling, slow_metadata, syncs};
 use super::tails::{Held, held};
 use super::uneven::{Uneven, uneven};
@@ -18,7 +18,9 @@ use crate::text::units as show;
 #[must_use]
 pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut out: Vec<Claim> = uneven(grid).iter().map(|found| of_uneven(grid, found)).collect();
-    for queue in queues(grid) {
+    let mut blocks = shared_blocks(grid);
+    let queues: Vec<_> = queues(grid).into_iter().filter(|queue| !is_of_block(&mut blocks, &queue.shortened)).collect();
+    for queue in queues {
         let what = queue.class.plural();
         let targets =
             if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
@@ -55,7 +57,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             out.push(Claim::new(finding(code, title, evidence, hint), shortened));
         }
     }
-    out.extend(small(grid));
+    out.extend(small(grid, blocks));
     for held in held(grid) {
         let file = grid.run.files.get(held.file as usize).map(|file| file.name.clone()).unwrap_or_default();
         // What the slowest rank did in system calls meanwhile has findings of its own.
@@ -108,6 +110,23 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out
 }
 
+/// Part of what queues that reads of one block are, from which the others wait for these.
+const OF_BLOCK: f64 = 0.5;
+
+/// Whether a queue is one of reads of a block that all want; then what waits behind them is the block's.
+fn is_of_block(blocks: &mut [SharedBlock], queue: &[(u32, f64)]) -> bool {
+    let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
+    for block in blocks {
+        let (mine, others): (Shortened, Shortened) =
+            queue.iter().partition(|(index, _)| block.shortened.iter().any(|(of_block, _)| of_block == index));
+        if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
+            block.shortened.extend(others);
+            return true;
+        }
+    }
+    false
+}
+
 /// System calls inside a collective call that took long, and the bytes that they read and wrote, as far as slots tell.
 fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
     let slots = grid.slots.of(held.at)..=grid.slots.of(held.at.saturating_add(held.took_ns as u64));
@@ -126,9 +145,9 @@ fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
 }
 
 /// Calls that cost by their number or their place.
-fn small(grid: &Grid<'_>) -> Vec<Claim> {
+fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
     let mut out = Vec::new();
-    for block in shared_blocks(grid) {
+    for block in blocks {
         let file = grid.run.files.get(block.file as usize).map(|file| file.name.clone()).unwrap_or_default();
         let title = format!(
             "all ranks read the same {} at byte {} of {file}: {} reads by {}",

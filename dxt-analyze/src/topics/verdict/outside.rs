@@ -23,7 +23,7 @@ struct Sum {
 }
 
 /// What is spent outside, for the kind of calls with most of it.
-pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
+pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
     let mut by: BTreeMap<(Class, bool), Sum> = BTreeMap::new();
     let forms = forms(grid);
@@ -55,7 +55,10 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     let inside = crate::topics::causes::replay::Work::inside(grid).critical();
     let behind = (inside - mean(ledger.job.system_ns)).max(0.0);
     let neither = (mean(ledger.job.library_ns) - behind).max(0.0);
-    let saves = (neither * outside(sum) / all - sum.bytes as f64 / processes * COPY_NS).max(0.0);
+    // What a single long collective call took has a finding of its own.
+    let held: f64 =
+        others.iter().filter(|claim| claim.finding.code == Code::LONG_COLLECTIVE).map(|claim| claim.waiting_ns).sum();
+    let saves = (neither * outside(sum) / all - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
     let percent = outside(sum) * 100.0 / sum.time;
     let what = format!("{} MPI-IO {}", if collective { "collective" } else { "independent" }, class.plural());
     let title = format!("{what} spend {percent:.1} % of their time outside POSIX (communication, locks, copies)");

@@ -103,7 +103,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let phases = Work::of(grid, false);
     let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_by_phase()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
-    claims.extend(super::outside::claim(whole));
+    claims.extend(super::outside::claim(whole, &claims));
     let mut others: Vec<Finding> = Vec::new();
     for finding in whole.findings() {
         if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code)
@@ -119,7 +119,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let most = cards.iter().map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
-    let rest = rest(grid, &left);
+    let outside = cards.iter().any(|card| [Code::COMMUNICATION, Code::OUTSIDE_POSIX].contains(&card.finding.code));
+    let library_ns = if outside { 0 } else { ledger.job.library_ns };
+    let rest = rest(grid, &left, ledger.job.io_ns() as f64, library_ns as f64);
     others
         .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
@@ -204,17 +206,23 @@ const ABOUT_A_UNIT: [Code; 12] = [
     Code::IMBALANCE,
 ];
 
-fn rest(grid: &Grid<'_>, left: &[f64]) -> Option<Rest> {
+/// Of `io_ns` in calls; of `library_ns` in MPI-IO and HDF5 outside of system calls nothing explains anything.
+fn rest(grid: &Grid<'_>, left: &[f64], io_ns: f64, library_ns: f64) -> Option<Rest> {
     let leaf = || grid.entries.iter().zip(left).filter(|(entry, _)| entry.leaf);
-    let all: f64 = leaf().map(|(entry, _)| entry.cell.time_ns as f64).sum();
+    let all = leaf().map(|(entry, _)| entry.cell.time_ns as f64).sum::<f64>().max(io_ns);
     if all <= 0.0 {
         return None;
     }
     let by_class = CLASSES
         .map(|class| (class, leaf().filter(|(entry, _)| entry.class == class).map(|(_, left)| *left).sum::<f64>()));
     let (class, most) = by_class.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let sum: f64 = by_class.iter().map(|(_, ns)| ns).sum();
-    Some(Rest { share: sum / all, largest: class.plural().into(), largest_share: most / all })
+    let sum: f64 = by_class.iter().map(|(_, ns)| ns).sum::<f64>() + library_ns;
+    let (largest, most) = if library_ns > most {
+        ("MPI-IO and HDF5 outside of system calls", library_ns)
+    } else {
+        (class.plural(), most)
+    };
+    Some(Rest { share: (sum / all).min(1.0), largest: largest.into(), largest_share: most / all })
 }
 
 /// A kind of calls that takes much of the time in I/O and that no finding explains.

@@ -11,7 +11,9 @@ use crate::topics::causes::result::{Claim, price};
 /// Part of what a finding explains that those before it explain already, from which it says the same.
 const THE_SAME: f64 = 0.5;
 /// Of two that save all but the same, the one that says more goes first: those within this part of the best.
-const NEARLY: f64 = 0.85;
+const NEARLY: f64 = 0.75;
+/// Share of the run time below which a finding that found no card is left out.
+const NOTHING: f64 = 0.001;
 
 /// A finding that stands by itself, and those that say the same of the same calls.
 #[derive(Clone, Debug)]
@@ -70,6 +72,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
         match same.and_then(|at| cards.get_mut(at)) {
             Some(card) => card.also.push(Finding { severity: Severity::Info, ..claim.finding }),
+            None if (saves(&claim) as f64) < run_ns as f64 * NOTHING => {}
             None => cards.push(Card { finding: claim.finding, also: Vec::new() }),
         }
     }
