@@ -7,6 +7,13 @@ pub enum Cell {
     None,
     /// Text.
     Text(String),
+    /// Sentences, which a table may break into lines: as people see them, and as CSV has them.
+    Prose {
+        /// For people.
+        shown: String,
+        /// In CSV.
+        plain: String,
+    },
     /// A path, which a table may shorten in front.
     Path(String),
     /// A count.
