@@ -2,7 +2,8 @@
 //! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
 
 use super::{Parts, first, html};
-use crate::findings::Code;
+use crate::findings::{Code, Finding};
+use crate::text::units;
 use crate::topics::report::Section;
 use anyhow::Result;
 use base64::Engine;
@@ -13,6 +14,8 @@ use std::collections::BTreeSet;
 
 /// The section that is not folded.
 const OPEN: &str = "summary";
+/// The section of findings that no other has.
+const FINDINGS: &str = "findings";
 /// Title of the last section.
 const MISSING: &str = "What this trace does not have";
 
@@ -52,7 +55,20 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let (open, others): (Vec<&Section>, Vec<&Section>) = parts.sections.iter().partition(|section| section.id == OPEN);
     let entry = |id: &str, title: &str| html! { li { a href={ "#" (id) } { (title) } } };
     let entries = |sections: &[&Section]| html! { @for section in sections { (entry(section.id, section.title)) } };
-    let anchors = parts.sections.iter().flat_map(|section| &section.findings).map(html::anchor).collect();
+    // What no section has stands in one of its own, in full.
+    let in_sections = || parts.sections.iter().flat_map(|section| &section.findings);
+    let anchors: BTreeSet<String> = in_sections().map(html::anchor).collect();
+    let others_found: Vec<Finding> = parts
+        .verdict
+        .findings
+        .iter()
+        .map(|weighed| weighed.finding.clone())
+        .filter(|finding| !anchors.contains(&html::anchor(finding)))
+        .collect();
+    let anchors = others_found.iter().chain(in_sections()).map(html::anchor).collect();
+    let beside = units::counted(others_found.len() as u64, "finding");
+    let found = html::folded(FINDINGS, "Findings in full", &beside, &html::in_full(&others_found));
+    let has_found = !others_found.is_empty();
     let codes = html::folded("codes", "What the codes mean", "", &first::codes(&codes(parts)));
     let missing = html::unfolded("missing", MISSING, &first::missing(parts.verdict));
     let filled = [
@@ -61,10 +77,10 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         ("job", first::job(parts.verdict).into_string()),
         ("style", STYLE.to_owned()),
         ("menu-first", entries(&open).into_string()),
-        ("menu", html! { (entries(&others)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
+        ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&others)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
         ("verdict", first::screen(parts.verdict, parts.ledger, &anchors).into_string()),
         ("first-sections", html! { @for section in open { (html::section(section, true)) } }.into_string()),
-        ("sections", html! { @for section in others { (html::section(section, false)) } (codes) (missing) }.into_string()),
+        ("sections", html! { @if has_found { (found) } @for section in others { (html::section(section, false)) } (codes) (missing) }.into_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("data", json(parts.data)?),
         ("echarts", ECHARTS.to_owned()),

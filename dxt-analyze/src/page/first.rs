@@ -40,7 +40,7 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, anchors: &BTreeSet<Stri
         @if let Some(finding) = words::uncovered(verdict) {
             p.rest { (words::sentence(&finding.title)) ": " (prose(&finding.hint)) ". " (code(finding.code)) }
         }
-        @if let Some(more) = words::observations(verdict) { p.rest { (more) } }
+        @if let Some(more) = words::observations(verdict) { p.rest { (more) " " a href="#findings" { "All findings" } } }
     }
 }
 
@@ -96,7 +96,7 @@ fn findings(listed: &[&Weighed], run_ns: u64, anchors: &BTreeSet<String>) -> Mar
                             }
                             td.number data-label="Of the run" data-value=(saves) { (words::percent(saves, run_ns)) }
                             td.words data-label="Cause" { (title(finding, anchors)) }
-                            td.words data-label="What to do" { (prose(&finding.hint)) }
+                            td.words data-label="What to do" { (prose(&words::sentence(&finding.hint))) }
                         }
                     }
                 }
@@ -124,7 +124,7 @@ fn card(weighed: &Weighed, run_ns: u64, anchors: &BTreeSet<String>) -> Markup {
             @for line in finding.evidence.iter().take(EVIDENCE) {
                 p.evidence { (text(line.words(), line.about.file.clone().or_else(|| words::file(finding)))) }
             }
-            p.hint { strong { "Do: " } (prose(&finding.hint)) }
+            p.hint { strong { "Do: " } (prose(&words::sentence(&finding.hint))) }
             p.codes {
                 (code(finding.code))
                 @if let Some(ns) = finding.cost_ns.filter(|ns| *ns > 0) { " · " (units::duration(ns)) " summed over processes" }
@@ -181,7 +181,8 @@ fn process(row: &ProcessRow, run_ns: u64) -> Markup {
 fn bar(parts: &Parts, length: f64) -> Markup {
     let total = parts.total_ns();
     let shares = parts.named().map(|(name, ns)| (name, crate::shared::ratio::share(ns, total) * 100.0));
-    let said: Vec<String> = shares.iter().filter(|(_, part)| *part >= UNSEEN).map(|(name, part)| format!("{name} {part:.1} %")).collect();
+    let said: Vec<String> =
+        shares.iter().filter(|(_, part)| *part >= UNSEEN).map(|(name, part)| format!("{name} {part:.1} %")).collect();
     html! {
         div.bar role="img" aria-label=(said.join(", ")) {
             div style={ "width:" (format!("{length:.2}")) "%" } {

@@ -28,7 +28,11 @@ pub(super) fn section(section: &Section, open: bool) -> Markup {
         (all_findings(&section.findings))
         @for part in &section.view.parts { (one_part(section.id, part, &mut tables)) }
     };
-    let found = if section.findings.is_empty() { String::new() } else { units::counted(section.findings.len() as u64, "finding") };
+    let found = if section.findings.is_empty() {
+        String::new()
+    } else {
+        units::counted(section.findings.len() as u64, "finding")
+    };
     if open { unfolded(section.id, section.title, &body) } else { folded(section.id, section.title, &found, &body) }
 }
 
@@ -40,6 +44,11 @@ pub(super) fn unfolded(id: &str, title: &str, body: &Markup) -> Markup {
             (body)
         }
     }
+}
+
+/// Findings that stand in no other section, in full.
+pub(super) fn in_full(findings: &[Finding]) -> Markup {
+    all_findings(findings)
 }
 
 /// A section that is opened on demand: by its title, by a link to it, and in print.
@@ -142,7 +151,7 @@ fn one_table(id: &str, table: &Table) -> Markup {
 fn one_cell(cell: &Cell) -> Markup {
     let text = table::human(cell);
     match cell {
-        Cell::Text(_) => html! { td { (text) } },
+        Cell::Text(_) | Cell::Layer(_) => html! { td { (text) } },
         Cell::Prose { .. } => html! { td.words { (text) } },
         Cell::Path(path) => html! { td.path title=(path) { (text) } },
         _ => html! { td.number data-value=[value(cell)] { (text) } },
@@ -152,7 +161,7 @@ fn one_cell(cell: &Cell) -> Markup {
 /// What a column is sorted by.
 fn value(cell: &Cell) -> Option<f64> {
     match cell {
-        Cell::None | Cell::Text(_) | Cell::Path(_) | Cell::Prose { .. } => None,
+        Cell::None | Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. } => None,
         Cell::Count(value) | Cell::Bytes(value) | Cell::Moment(value) | Cell::Duration(value) => Some(*value as f64),
         Cell::Number(value) => Some(*value as f64),
         Cell::Rate(value) | Cell::Times(value) | Cell::Share(value) => Some(*value),

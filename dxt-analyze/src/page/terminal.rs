@@ -24,7 +24,9 @@ pub(super) fn view(verdict: &Verdict) -> View {
     let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(card).collect();
     parts.extend((!cards.is_empty()).then_some(Part::Findings(cards)));
     let mut after: Vec<String> = words::rest(verdict).into_iter().collect();
-    after.extend(words::uncovered(verdict).map(|finding| format!("{}: {}.", words::sentence(&finding.title), finding.hint)));
+    after.extend(
+        words::uncovered(verdict).map(|finding| format!("{}: {}.", words::sentence(&finding.title), finding.hint)),
+    );
     after.extend(words::observations(verdict));
     parts.extend(lines(after));
     parts.extend(lines(missing(verdict)));
@@ -60,7 +62,7 @@ fn card(weighed: &Weighed) -> Finding {
     finding
 }
 
-/// All findings that save something. People find what to do about the first ones on their cards.
+/// All findings that save something. People find what to do about the first ones on their cards, and read no remedy twice.
 fn findings(verdict: &Verdict) -> Table {
     let rows = words::listed(verdict);
     let title = if rows.is_empty() { "" } else { "What would save run time" };
@@ -71,7 +73,7 @@ fn findings(verdict: &Verdict) -> Table {
     };
     let ranged = rows.iter().any(|weighed| words::range(&weighed.finding).is_some());
     let shown = |title| if ranged { title } else { "" };
-    Table::of("findings", title, rows.iter().copied().enumerate())
+    Table::of("findings", title, rows.clone().into_iter().enumerate())
         .column("Weight", "severity", |(_, weighed)| Cell::text(weighed.finding.severity.name()))
         .column("Finding", "code", |(_, weighed)| Cell::text(weighed.finding.code.name()))
         .column("Saves", "saves_s", |(_, weighed)| Cell::Duration(words::saves(&weighed.finding)))
@@ -83,7 +85,8 @@ fn findings(verdict: &Verdict) -> Table {
         .column("Cause", "cause", |(place, weighed)| {
             let finding = &weighed.finding;
             let cause = words::short(&finding.title, words::file(finding).as_deref());
-            let shown = if *place < SHOWN { cause } else { format!("{cause} -> {}", finding.hint) };
+            let said = rows.iter().take(*place).any(|before| before.finding.hint == finding.hint);
+            let shown = if said || *place < SHOWN { cause } else { format!("{cause} -> {}", finding.hint) };
             Cell::Prose { shown, plain: finding.title.clone() }
         })
         .csv("explains_share", |(_, weighed)| {

@@ -52,8 +52,13 @@ pub(super) fn sentence(text: &str) -> String {
 /// The job: who ran what where, a line each.
 pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let job = &verdict.job;
-    let mpi = if job.mpi.is_empty() { String::new() } else { format!(", {}", job.mpi) };
-    let scheduler = if job.scheduler.is_empty() { "no scheduler" } else { &job.scheduler };
+    // Darshan knows that it was MPI, and not whose.
+    let mpi = if matches!(job.mpi.as_str(), "" | "MPI") { String::new() } else { format!(", {}", job.mpi) };
+    let scheduler = match job.scheduler.as_str() {
+        "" => "no scheduler".to_owned(),
+        named if named.contains('=') => named.to_owned(),
+        number => format!("job {number}"),
+    };
     let mut out = vec![
         ("Program", job.command.clone()),
         ("Run time", format!("{}, started {}", units::duration(job.run_ns), job.start)),
@@ -75,7 +80,7 @@ pub(super) fn ledger(verdict: &Verdict) -> String {
 
 /// What no finding explains; `None` if that is nothing.
 pub(super) fn rest(verdict: &Verdict) -> Option<String> {
-    let rest = verdict.rest.as_ref().filter(|rest| rest.share >= NOTHING)?;
+    let rest = verdict.rest.as_ref().filter(|rest| verdict.io_matters && rest.share >= NOTHING)?;
     let explained = if listed(verdict).is_empty() { "No finding explains" } else { "These findings do not explain" };
     Some(format!(
         "{explained} {:.0} % of the time in I/O calls; the largest part of that is {} ({:.0} %).",
@@ -97,12 +102,15 @@ pub(super) fn damage(verdict: &Verdict) -> Option<&Finding> {
 
 /// How many findings save nothing that could be told, if any.
 pub(super) fn observations(verdict: &Verdict) -> Option<String> {
+    // These are said in other words.
     let own = [Code::DAMAGED, Code::FOLDED, Code::UNCOVERED];
     let all = verdict.findings.iter().map(|weighed| &weighed.finding);
     match all.filter(|finding| saves(finding) == 0 && !own.contains(&finding.code)).count() {
         0 => None,
         1 => Some("1 more observation saves no run time that could be told; it stands in its section.".into()),
-        more => Some(format!("{more} more observations save no run time that could be told; they stand in their sections.")),
+        more => {
+            Some(format!("{more} more observations save no run time that could be told; they stand in their sections."))
+        }
     }
 }
 
@@ -111,7 +119,10 @@ pub(super) fn observations(verdict: &Verdict) -> Option<String> {
 pub(super) enum Piece {
     Text(String),
     /// A path: its last part, and all of it.
-    Path { last: String, whole: String },
+    Path {
+        last: String,
+        whole: String,
+    },
 }
 
 /// A finding's text in pieces: paths that it names, and `known` ones with spaces in them, are told by their last part.
@@ -193,6 +204,9 @@ mod tests {
 
     #[test]
     fn a_share_that_is_there_is_never_nothing() {
-        assert_eq!([percent(0, 5), percent(1, 1_000_000), percent(1, 8), percent(1, 0)], ["0.0 %", "< 0.1 %", "12.5 %", "< 0.1 %"]);
+        assert_eq!(
+            [percent(0, 5), percent(1, 1_000_000), percent(1, 8), percent(1, 0)],
+            ["0.0 %", "< 0.1 %", "12.5 %", "< 0.1 %"]
+        );
     }
 }

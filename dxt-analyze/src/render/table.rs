@@ -2,6 +2,7 @@
 
 use super::{Cell, Part, Style, Table, View};
 use crate::findings::{Finding, Severity};
+use crate::text::layers::layer;
 use crate::text::units;
 use anstyle::{AnsiColor, Effects};
 use anyhow::Result;
@@ -36,7 +37,8 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
             }
             Part::Lines(lines) => {
                 for line in lines {
-                    wrapped("", line, width, out)?;
+                    let text = line.trim_start_matches(' ');
+                    wrapped(line.strip_suffix(text).unwrap_or_default(), text, width, out)?;
                 }
             }
             Part::Table(table) => one(table, width, style.color, out)?,
@@ -103,7 +105,8 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
 
 /// Numbers stand to the right, and so does their header.
 fn alignments(table: &Table) -> Vec<CellAlignment> {
-    let is_text = |cell: Option<&Cell>| matches!(cell, Some(Cell::Text(_) | Cell::Path(_) | Cell::Prose { .. }));
+    let is_text =
+        |cell: Option<&Cell>| matches!(cell, Some(Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. }));
     let known =
         |column: usize| table.rows().iter().filter_map(move |row| row.get(column)).find(|cell| **cell != Cell::None);
     (0..table.heads().len())
@@ -156,6 +159,7 @@ pub fn human(cell: &Cell) -> String {
     match cell {
         Cell::None => "-".into(),
         Cell::Text(text) => printable(text),
+        Cell::Layer(text) => printable(&layer(text)),
         Cell::Path(text) => printable(text),
         Cell::Prose { shown, .. } => printable(shown),
         Cell::Count(value) => units::count(*value),
