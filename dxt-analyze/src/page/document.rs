@@ -1,7 +1,7 @@
 //! The page as one file: the files of `assets/report/` and the plotting library are built in. Nothing is fetched, which its content
 //! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
 
-use super::{Parts, first, html};
+use super::{OF_THE_TRACE, Parts, first, html};
 use crate::findings::{Code, Finding};
 use crate::text::units;
 use crate::topics::report::Section;
@@ -63,11 +63,11 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         .findings
         .iter()
         .map(|weighed| weighed.finding.clone())
-        .filter(|finding| !anchors.contains(&html::anchor(finding)))
+        .filter(|finding| !OF_THE_TRACE.contains(&finding.code) && !anchors.contains(&html::anchor(finding)))
         .collect();
     let anchors = others_found.iter().chain(in_sections()).map(html::anchor).collect();
     let beside = units::counted(others_found.len() as u64, "finding");
-    let found = html::folded(FINDINGS, "Findings in full", &beside, &html::in_full(&others_found));
+    let found = html::folded(FINDINGS, "Findings in full", &beside, &html::all_findings(&others_found));
     let has_found = !others_found.is_empty();
     let codes = html::folded("codes", "What the codes mean", "", &first::codes(&codes(parts)));
     let missing = html::unfolded("missing", MISSING, &first::missing(parts.verdict));

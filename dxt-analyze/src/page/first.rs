@@ -40,7 +40,7 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, anchors: &BTreeSet<Stri
         @if let Some(finding) = words::uncovered(verdict) {
             p.rest { (words::sentence(&finding.title)) ": " (prose(&finding.hint)) ". " (code(finding.code)) }
         }
-        @if let Some(more) = words::observations(verdict) { p.rest { (more) " " a href="#findings" { "All findings" } } }
+        @if let Some(more) = words::observations(verdict) { p.rest { (more) } }
     }
 }
 
@@ -81,14 +81,14 @@ fn findings(listed: &[&Weighed], run_ns: u64, anchors: &BTreeSet<String>) -> Mar
                 caption { "What would save run time" }
                 thead {
                     tr {
-                        @for head in ["Weight", "Finding", "Saves", "Of the run", "Cause", "What to do"] { th scope="col" { (head) } }
+                        @for head in ["Severity", "Finding", "Saves", "Of the run", "Cause", "What to do"] { th scope="col" { (head) } }
                     }
                 }
                 tbody {
                     @for Weighed { finding, .. } in listed {
                         @let saves = words::saves(finding);
                         tr data-severity=(finding.severity.name()) {
-                            td.weight data-label="Weight" { span.badge { (finding.severity.name()) } }
+                            td.weight data-label="Severity" { span.badge { (finding.severity.name()) } }
                             td data-label="Finding" { (code(finding.code)) }
                             td.number data-label="Saves" data-value=(saves) {
                                 (duration(Some(saves)))

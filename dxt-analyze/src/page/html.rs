@@ -46,11 +46,6 @@ pub(super) fn unfolded(id: &str, title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// Findings that stand in no other section, in full.
-pub(super) fn in_full(findings: &[Finding]) -> Markup {
-    all_findings(findings)
-}
-
 /// A section that is opened on demand: by its title, by a link to it, and in print.
 pub(super) fn folded(id: &str, title: &str, beside: &str, body: &Markup) -> Markup {
     html! {
@@ -64,7 +59,7 @@ pub(super) fn folded(id: &str, title: &str, beside: &str, body: &Markup) -> Mark
 }
 
 /// Findings; of several with one code and one remedy the later ones are folded away.
-fn all_findings(findings: &[Finding]) -> Markup {
+pub(super) fn all_findings(findings: &[Finding]) -> Markup {
     let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
     html! {
         @for group in findings.chunk_by(alike) {

@@ -14,7 +14,7 @@ mod words;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Code, Finding, Severity};
 use crate::model::Run;
 use crate::render::{self, Format, Part, Report, Style, View};
 use crate::text::units;
@@ -32,6 +32,9 @@ use std::path::Path;
 
 /// Where the page goes unless it is told.
 const PAGE: &str = "report.html";
+
+/// What is said of the trace itself, at the end of the page.
+const OF_THE_TRACE: [Code; 2] = [Code::DAMAGED, Code::FOLDED];
 
 /// A page, and what decides the exit code.
 #[derive(Debug, Serialize)]
@@ -128,6 +131,7 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     let said: Vec<Part> = missing.parts().into_iter().chain(missing.scope_part()).collect();
     for section in &mut sections {
         section.view.parts.retain(|part| !said.contains(part));
+        section.findings.retain(|finding| !OF_THE_TRACE.contains(&finding.code));
         section.findings.iter_mut().for_each(|finding| weigh(finding, &verdict));
     }
     let (mut data, _) = found.timeline.0.context("nothing was drawn")?;

@@ -50,10 +50,15 @@ fn missing(verdict: &Verdict) -> Vec<String> {
     out
 }
 
-/// A finding as a card: not more evidence than one reads, and what else says the same.
+/// A finding as a card: not more evidence than one reads, without folders, and what else says the same.
 fn card(weighed: &Weighed) -> Finding {
     let mut finding = weighed.finding.clone();
-    finding.evidence.truncate(EVIDENCE);
+    let file = words::file(&finding);
+    let short = |evidence: &Evidence| {
+        let known = evidence.about.file.as_deref().or(file.as_deref());
+        Evidence::of(words::short(evidence.words(), known), evidence.about.clone())
+    };
+    finding.evidence = finding.evidence.iter().take(EVIDENCE).map(short).collect();
     if !weighed.also.is_empty() {
         let mut codes: Vec<&str> = weighed.also.iter().map(|other| other.code.name()).collect();
         codes.dedup();
@@ -74,7 +79,7 @@ fn findings(verdict: &Verdict) -> Table {
     let ranged = rows.iter().any(|weighed| words::range(&weighed.finding).is_some());
     let shown = |title| if ranged { title } else { "" };
     Table::of("findings", title, rows.clone().into_iter().enumerate())
-        .column("Weight", "severity", |(_, weighed)| Cell::text(weighed.finding.severity.name()))
+        .column("Severity", "severity", |(_, weighed)| Cell::text(weighed.finding.severity.name()))
         .column("Finding", "code", |(_, weighed)| Cell::text(weighed.finding.code.name()))
         .column("Saves", "saves_s", |(_, weighed)| Cell::Duration(words::saves(&weighed.finding)))
         .column("Of the run", "run_share", |(_, weighed)| {
@@ -85,8 +90,9 @@ fn findings(verdict: &Verdict) -> Table {
         .column("Cause", "cause", |(place, weighed)| {
             let finding = &weighed.finding;
             let cause = words::short(&finding.title, words::file(finding).as_deref());
+            let carded = if verdict.io_matters { SHOWN } else { 0 };
             let said = rows.iter().take(*place).any(|before| before.finding.hint == finding.hint);
-            let shown = if said || *place < SHOWN { cause } else { format!("{cause} -> {}", finding.hint) };
+            let shown = if said || *place < carded { cause } else { format!("{cause} -> {}", finding.hint) };
             Cell::Prose { shown, plain: finding.title.clone() }
         })
         .csv("explains_share", |(_, weighed)| {

@@ -22,10 +22,10 @@ pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     all
 }
 
-/// Those that stand on cards.
+/// Those that stand on cards: the first of them, if I/O matters at all.
 pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     let mut first = listed(verdict);
-    first.truncate(SHOWN);
+    first.truncate(if verdict.io_matters { SHOWN } else { 0 });
     first
 }
 
@@ -40,6 +40,7 @@ pub(super) fn range(finding: &Finding) -> Option<String> {
 pub(super) fn percent(part: u64, whole: u64) -> String {
     match share(part, whole) * 100.0 {
         small if part > 0 && small < 0.05 => "< 0.1 %".into(),
+        large if part < whole && large >= 99.95 => "> 99.9 %".into(),
         percent => format!("{percent:.1} %"),
     }
 }
@@ -203,10 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_there_is_never_nothing() {
-        assert_eq!(
-            [percent(0, 5), percent(1, 1_000_000), percent(1, 8), percent(1, 0)],
-            ["0.0 %", "< 0.1 %", "12.5 %", "< 0.1 %"]
-        );
+    fn a_share_that_is_there_is_never_nothing_and_one_that_is_not_all_never_all() {
+        let shares = [percent(0, 5), percent(1, 1_000_000), percent(1, 8), percent(9999, 10_000), percent(7, 7)];
+        assert_eq!(shares, ["0.0 %", "< 0.1 %", "12.5 %", "> 99.9 %", "100.0 %"]);
     }
 }

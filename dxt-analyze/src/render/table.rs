@@ -169,6 +169,7 @@ pub fn human(cell: &Cell) -> String {
         Cell::Duration(ns) => units::duration(*ns),
         Cell::Rate(value) => units::rate(*value),
         Cell::Times(value) => format!("{value:.2} x"),
+        Cell::Share(value) if *value > 0.0 && *value < 0.0005 => "< 0.1 %".into(),
         Cell::Share(value) => format!("{:.1} %", value * 100.0),
     }
 }
