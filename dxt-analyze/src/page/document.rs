@@ -69,6 +69,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let beside = units::counted(others_found.len() as u64, "finding");
     let found = html::folded(FINDINGS, "Findings in full", &beside, &html::all_findings(&others_found));
     let has_found = !others_found.is_empty();
+    let place = first::Place { names: parts.names, anchors: &anchors, run_ns: parts.verdict.run_ns };
     let codes = html::folded("codes", "What the codes mean", "", &first::codes(&codes(parts)));
     let missing = html::unfolded("missing", MISSING, &first::missing(parts.verdict));
     let filled = [
@@ -78,7 +79,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         ("style", STYLE.to_owned()),
         ("menu-first", entries(&open).into_string()),
         ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&others)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
-        ("verdict", first::screen(parts.verdict, parts.ledger, &anchors).into_string()),
+        ("verdict", first::screen(parts.verdict, parts.ledger, &place).into_string()),
         ("first-sections", html! { @for section in open { (html::section(section, true)) } }.into_string()),
         ("sections", html! { @if has_found { (found) } @for section in others { (html::section(section, false)) } (codes) (missing) }.into_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),

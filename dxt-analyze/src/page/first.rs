@@ -1,8 +1,9 @@
 //! The first screen of the page: the job, where its time went, the verdict, the findings by what they save, and the first of them as cards.
 
 use super::html::{anchor, prose};
+use super::names::{Names, Piece};
 use super::terminal::EVIDENCE;
-use super::words::{self, Piece};
+use super::words;
 use crate::findings::{Code, Finding};
 use crate::text::units;
 use crate::topics::ledger::parts::Parts;
@@ -22,8 +23,8 @@ pub(super) fn job(verdict: &Verdict) -> Markup {
     html! { dl.job { @for (label, text) in words::job(verdict) { div { dt { (label) } dd { (text) } } } } }
 }
 
-/// The first screen; `anchors` are those of the findings that the sections have.
-pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, anchors: &BTreeSet<String>) -> Markup {
+/// The first screen.
+pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, place: &Place<'_>) -> Markup {
     let listed = words::listed(verdict);
     html! {
         @if let Some(damage) = words::damage(verdict) {
@@ -31,10 +32,10 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, anchors: &BTreeSet<Stri
         }
         p.lead { (verdict.lead) }
         (time(ledger))
-        p.sentence { (text(&verdict.sentence, known(verdict))) }
+        p.sentence { (place.text(&verdict.sentence)) }
         @if !listed.is_empty() {
-            (findings(&listed, verdict.run_ns, anchors))
-            ol.verdict { @for weighed in words::on_cards(verdict) { (card(weighed, verdict.run_ns, anchors)) } }
+            (findings(&listed, place))
+            ol.verdict { @for weighed in words::on_cards(verdict) { (card(weighed, place)) } }
         }
         @if let Some(rest) = words::rest(verdict) { p.rest { (rest) } }
         @if let Some(finding) = words::uncovered(verdict) {
@@ -44,20 +45,33 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, anchors: &BTreeSet<Stri
     }
 }
 
-/// The file that the sentence may name.
-fn known(verdict: &Verdict) -> Option<String> {
-    verdict.findings.first().and_then(|weighed| words::file(&weighed.finding))
+/// What the markup of findings needs besides them.
+pub(super) struct Place<'a> {
+    /// Names of files.
+    pub(super) names: &'a Names,
+    /// Where findings stand in full.
+    pub(super) anchors: &'a BTreeSet<String>,
+    pub(super) run_ns: u64,
 }
 
-/// Text in which paths are told by their last part; the pointer on it tells the rest.
-fn text(text: &str, known: Option<String>) -> Markup {
-    html! {
-        @for piece in words::pieces(text, known.as_deref()) {
-            @match piece {
-                Piece::Text(text) => { (text) }
-                Piece::Path { last, whole } => { span.file title=(whole) { (last) } }
+impl Place<'_> {
+    /// Text in which paths are told by their last part; the pointer on it tells the rest.
+    fn text(&self, text: &str) -> Markup {
+        html! {
+            @for piece in self.names.pieces(text) {
+                @match piece {
+                    Piece::Text(text) => { (text) }
+                    Piece::Path { last, whole } => { span.file title=(whole) { (last) } }
+                }
             }
         }
+    }
+
+    /// A finding's title, which leads to the finding in its section.
+    fn title(&self, finding: &Finding) -> Markup {
+        let at = anchor(finding);
+        let words = self.text(&words::sentence(&finding.title));
+        html! { @if self.anchors.contains(&at) { a href={ "#" (at) } { (words) } } @else { (words) } }
     }
 }
 
@@ -66,14 +80,7 @@ fn code(code: Code) -> Markup {
     html! { a.code href={ "#code-" (code.name()) } title=(code.explanation().meaning) { (code.name()) } }
 }
 
-/// A finding's title, which leads to the finding in its section.
-fn title(finding: &Finding, anchors: &BTreeSet<String>) -> Markup {
-    let at = anchor(finding);
-    let words = text(&words::sentence(&finding.title), words::file(finding));
-    html! { @if anchors.contains(&at) { a href={ "#" (at) } { (words) } } @else { (words) } }
-}
-
-fn findings(listed: &[&Weighed], run_ns: u64, anchors: &BTreeSet<String>) -> Markup {
+fn findings(listed: &[&Weighed], place: &Place<'_>) -> Markup {
     let duration = |ns: Option<u64>| html! { @if let Some(ns) = ns { (units::duration(ns)) } };
     html! {
         div.table.findings {
@@ -94,8 +101,8 @@ fn findings(listed: &[&Weighed], run_ns: u64, anchors: &BTreeSet<String>) -> Mar
                                 (duration(Some(saves)))
                                 @if let Some(range) = words::range(finding) { br; small { (range) } }
                             }
-                            td.number data-label="Of the run" data-value=(saves) { (words::percent(saves, run_ns)) }
-                            td.words data-label="Cause" { (title(finding, anchors)) }
+                            td.number data-label="Of the run" data-value=(saves) { (words::percent(saves, place.run_ns)) }
+                            td.words data-label="Cause" { (place.title(finding)) }
                             td.words data-label="What to do" { (prose(&words::sentence(&finding.hint))) }
                         }
                     }
@@ -105,7 +112,7 @@ fn findings(listed: &[&Weighed], run_ns: u64, anchors: &BTreeSet<String>) -> Mar
     }
 }
 
-fn card(weighed: &Weighed, run_ns: u64, anchors: &BTreeSet<String>) -> Markup {
+fn card(weighed: &Weighed, place: &Place<'_>) -> Markup {
     let finding = &weighed.finding;
     let saves = words::saves(finding);
     let mut also: Vec<&Finding> = weighed.also.iter().collect();
@@ -116,13 +123,13 @@ fn card(weighed: &Weighed, run_ns: u64, anchors: &BTreeSet<String>) -> Markup {
                 span.badge { (finding.severity.name()) } " "
                 strong { (units::duration(saves)) } " "
                 span {
-                    (words::percent(saves, run_ns)) " of the run time"
+                    (words::percent(saves, place.run_ns)) " of the run time"
                     @if let Some(range) = words::range(finding) { ", " (range) }
                 }
             }
-            h3 { (title(finding, anchors)) }
+            h3 { (place.title(finding)) }
             @for line in finding.evidence.iter().take(EVIDENCE) {
-                p.evidence { (text(line.words(), line.about.file.clone().or_else(|| words::file(finding)))) }
+                p.evidence { (place.text(line.words())) }
             }
             p.hint { strong { "Do: " } (prose(&words::sentence(&finding.hint))) }
             p.codes {

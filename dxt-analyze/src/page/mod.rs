@@ -1,12 +1,13 @@
 //! `report`: one self-contained HTML page, and its first screen in the terminal.
 //!
-//! * `words`: what the first screen says; `terminal`: how the terminal shows it, `first`: how the page does.
+//! * `words`, `names`: what the first screen says; `terminal`: how the terminal shows it, `first`: how the page does.
 //! * `html`: sections of the page, made of views; `document`: all that as one file; `open`: the page in a browser.
 
 mod args;
 mod document;
 mod first;
 mod html;
+mod names;
 mod open;
 mod terminal;
 mod words;
@@ -26,6 +27,7 @@ use crate::topics::verdict::{self, Verdict};
 use crate::topics::{self, Outcome};
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
+use names::Names;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -46,6 +48,8 @@ pub struct Page {
     pub(crate) verdict: Verdict,
     /// Findings of all sections, the most severe first.
     pub findings: Vec<Finding>,
+    #[serde(skip)]
+    names: Names,
     /// Whether nothing is missing from the trace.
     pub complete: bool,
 }
@@ -89,7 +93,7 @@ impl Outcome for Page {
 
 impl Report for Page {
     fn view(&self) -> View {
-        terminal::view(&self.verdict)
+        terminal::view(&self.verdict, &self.names)
     }
 }
 
@@ -105,6 +109,7 @@ pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
 struct Parts<'a> {
     exe: &'a str,
     verdict: &'a Verdict,
+    names: &'a Names,
     ledger: &'a Ledger,
     sections: &'a [Section],
     data: &'a PageData,
@@ -139,13 +144,15 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     data.boxes = found.outliers.operations.result.operations;
     let weighed = verdict.findings.iter().map(|weighed| &weighed.finding);
     let findings = each_once(weighed.chain(sections.iter().flat_map(|section| &section.findings)));
+    let names = Names::of(run);
     let html = document::assemble(&Parts {
         exe: &found.summary.job.exe,
         verdict: &verdict,
+        names: &names,
         ledger: &found.ledger.result,
         sections: &sections,
         data: &data,
     })?;
     let complete = found.summary.missing.complete;
-    Ok(Page { html, verdict, findings, complete })
+    Ok(Page { html, verdict, findings, names, complete })
 }

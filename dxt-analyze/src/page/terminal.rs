@@ -1,5 +1,6 @@
 //! The first screen in the terminal, and the table of findings as CSV.
 
+use super::names::Names;
 use super::words;
 use crate::findings::{Evidence, Finding};
 use crate::render::{Cell, Part, Table, View};
@@ -13,15 +14,15 @@ pub(super) const EVIDENCE: usize = 3;
 const MISSING: usize = 6;
 
 /// What `report` prints.
-pub(super) fn view(verdict: &Verdict) -> View {
+pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
     let mut parts = Vec::new();
     let lines = |lines: Vec<String>| (!lines.is_empty()).then_some(Part::Lines(lines));
     parts.extend(lines(words::damage(verdict).map(damaged).into_iter().collect()));
     parts.push(Part::Pairs(words::job(verdict)));
     parts.push(Part::Lines(vec![format!("{}:", verdict.lead), format!("  {}", words::ledger(verdict))]));
-    parts.push(Part::Lines(vec![verdict.sentence.clone()]));
-    parts.push(Part::Table(findings(verdict)));
-    let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(card).collect();
+    parts.push(Part::Lines(vec![names.short(&verdict.sentence)]));
+    parts.push(Part::Table(findings(verdict, names)));
+    let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(|weighed| card(weighed, names)).collect();
     parts.extend((!cards.is_empty()).then_some(Part::Findings(cards)));
     let mut after: Vec<String> = words::rest(verdict).into_iter().collect();
     after.extend(
@@ -51,13 +52,9 @@ fn missing(verdict: &Verdict) -> Vec<String> {
 }
 
 /// A finding as a card: not more evidence than one reads, without folders, and what else says the same.
-fn card(weighed: &Weighed) -> Finding {
+fn card(weighed: &Weighed, names: &Names) -> Finding {
     let mut finding = weighed.finding.clone();
-    let file = words::file(&finding);
-    let short = |evidence: &Evidence| {
-        let known = evidence.about.file.as_deref().or(file.as_deref());
-        Evidence::of(words::short(evidence.words(), known), evidence.about.clone())
-    };
+    let short = |evidence: &Evidence| Evidence::of(names.short(evidence.words()), evidence.about.clone());
     finding.evidence = finding.evidence.iter().take(EVIDENCE).map(short).collect();
     if !weighed.also.is_empty() {
         let mut codes: Vec<&str> = weighed.also.iter().map(|other| other.code.name()).collect();
@@ -68,7 +65,7 @@ fn card(weighed: &Weighed) -> Finding {
 }
 
 /// All findings that save something. People find what to do about the first ones on their cards, and read no remedy twice.
-fn findings(verdict: &Verdict) -> Table {
+fn findings(verdict: &Verdict, names: &Names) -> Table {
     let rows = words::listed(verdict);
     let title = if rows.is_empty() { "" } else { "What would save run time" };
     let end = |weighed: &Weighed, high: bool| {
@@ -89,7 +86,7 @@ fn findings(verdict: &Verdict) -> Table {
         .column(shown("At most"), "saves_high_s", move |(_, weighed)| end(weighed, true))
         .column("Cause", "cause", |(place, weighed)| {
             let finding = &weighed.finding;
-            let cause = words::short(&finding.title, words::file(finding).as_deref());
+            let cause = names.short(&finding.title);
             let carded = if verdict.io_matters { SHOWN } else { 0 };
             let said = rows.iter().take(*place).any(|before| before.finding.hint == finding.hint);
             let shown = if said || *place < carded { cause } else { format!("{cause} -> {}", finding.hint) };

@@ -115,93 +115,9 @@ pub(super) fn observations(verdict: &Verdict) -> Option<String> {
     }
 }
 
-/// A piece of a text of ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
-    Text(String),
-    /// A path: its last part, and all of it.
-    Path {
-        last: String,
-        whole: String,
-    },
-}
-
-/// A finding's text in pieces: paths that it names, and `known` ones with spaces in them, are told by their last part.
-pub(super) fn pieces(text: &str, known: Option<&str>) -> Vec<Piece> {
-    let mut out = Vec::new();
-    let (mut plain, mut rest) = (String::new(), text);
-    let mut starts = true;
-    while let Some(first) = rest.chars().next() {
-        let whole = if starts && first == '/' { path_at(rest, known) } else { "" };
-        match whole.trim_end_matches('/').rsplit_once('/') {
-            Some((before, last)) if !before.is_empty() && !last.is_empty() => {
-                if !plain.is_empty() {
-                    out.push(Piece::Text(std::mem::take(&mut plain)));
-                }
-                out.push(Piece::Path { last: last.to_owned(), whole: whole.to_owned() });
-                rest = rest.get(whole.len()..).unwrap_or_default();
-                starts = false;
-            }
-            _ => {
-                plain.push(first);
-                starts = matches!(first, ' ' | '(' | '"' | '\'');
-                rest = rest.get(first.len_utf8()..).unwrap_or_default();
-            }
-        }
-    }
-    if !plain.is_empty() {
-        out.push(Piece::Text(plain));
-    }
-    out
-}
-
-/// The path that a text begins with.
-fn path_at<'t>(text: &'t str, known: Option<&str>) -> &'t str {
-    if let Some(known) = known.filter(|known| text.starts_with(*known)) {
-        return text.get(..known.len()).unwrap_or_default();
-    }
-    let end = text.find(char::is_whitespace).unwrap_or(text.len());
-    text.get(..end).unwrap_or_default().trim_end_matches([',', ';', ':', '.', ')', '"', '\''])
-}
-
-/// A text with its paths told by their last part.
-pub(super) fn short(text: &str, known: Option<&str>) -> String {
-    let words = pieces(text, known).into_iter().map(|piece| match piece {
-        Piece::Text(text) => text,
-        Piece::Path { last, .. } => last,
-    });
-    words.collect()
-}
-
-/// The file that a finding is about.
-pub(super) fn file(finding: &Finding) -> Option<String> {
-    finding.evidence.iter().find_map(|evidence| evidence.about.file.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn paths_are_told_by_their_last_part_and_nothing_else_changes() {
-        let of = |text: &str| short(text, Some("/lus/my run/a b.h5"));
-        assert_eq!(of("4 stripes of /scratch/x/gcrm.nc are shared"), "4 stripes of gcrm.nc are shared");
-        assert_eq!(of("reads of /lus/my run/a b.h5: 3 MB/s, and/or more"), "reads of a b.h5: 3 MB/s, and/or more");
-        assert_eq!(of("(/a/b.c) /a /, /a/b/: \"/x/y\"."), "(b.c) /a /, b: \"y\".");
-        assert_eq!(of("/über/größe.dat"), "größe.dat");
-    }
-
-    proptest! {
-        #[test]
-        fn the_pieces_are_the_text(text in "[a-z/ .,:()é]{0,60}") {
-            let all: String = pieces(&text, Some("/a b/c")).into_iter().map(|piece| match piece {
-                Piece::Text(text) => text,
-                Piece::Path { whole, .. } => whole,
-            }).collect();
-            prop_assert_eq!(all, text);
-        }
-    }
 
     #[test]
     fn a_share_that_is_there_is_never_nothing_and_one_that_is_not_all_never_all() {
