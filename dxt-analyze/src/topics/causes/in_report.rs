@@ -42,7 +42,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     }
 
     fn found(self, read: Frame, more: Option<cells::Partial>, sums: &Sums) -> CausesReport<'a> {
-        CausesReport::of(self.job.run, read, more.unwrap_or_default(), &sums.lost)
+        CausesReport::of(self.job.run, read, &self.job.certain, more.unwrap_or_default(), &sums.lost)
     }
 }
 

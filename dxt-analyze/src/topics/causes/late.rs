@@ -5,8 +5,10 @@ use super::phases::Gaps;
 use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 
-/// Share of the collective calls that a rank must be last at to be the one who is late.
+/// Share of all that late ranks cost that one must cost to be the one who is late.
 const MOSTLY: f64 = 0.5;
+/// Fewest collective calls that it comes last to: once is an event.
+const FEWEST: u64 = 2;
 
 /// A rank that comes late.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,8 +31,9 @@ pub struct Late {
 #[must_use]
 pub fn late(gaps: &[Gaps]) -> Option<Late> {
     let mut costs: FxHashMap<u32, (f64, u64)> = FxHashMap::default();
-    let (mut calls, mut usual) = (0_u64, Vec::new());
-    let mut own: FxHashMap<u32, Vec<f64>> = FxHashMap::default();
+    let mut calls = 0_u64;
+    // Where each was last: its time since the call before, and the median of all.
+    let mut own: FxHashMap<u32, Vec<(f64, f64)>> = FxHashMap::default();
     for of in gaps {
         let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
         // Before the first there is no other.
@@ -48,8 +51,7 @@ pub fn late(gaps: &[Gaps]) -> Option<Late> {
             }
             calls += 1;
             let Some(middle) = median(&mut all) else { continue };
-            usual.push(middle);
-            own.entry(first.1).or_default().push(first.0 as f64);
+            own.entry(first.1).or_default().push((first.0 as f64, middle));
             let cost = costs.entry(first.1).or_default();
             cost.0 += (first.0 - second) as f64;
             cost.1 += 1;
@@ -57,8 +59,15 @@ pub fn late(gaps: &[Gaps]) -> Option<Late> {
     }
     let mut costs: Vec<(u32, (f64, u64))> = costs.into_iter().collect();
     costs.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(&b.0)));
-    let &(process, (saves_ns, last)) = costs.first()?;
-    let own_ns = median(own.get_mut(&process)?)?;
-    let usual_ns = median(&mut usual)?;
-    (calls >= 2 && last as f64 > calls as f64 * MOSTLY).then_some(Late { process, calls, last, usual_ns, own_ns, saves_ns })
+    let &(process, (saves_ns, _)) = costs.first()?;
+    let all: f64 = costs.iter().map(|(_, (ns, _))| ns).sum();
+    // Of the calls that it was last to, those that cost most: between calls of one burst nobody is late.
+    let late = own.get_mut(&process)?;
+    late.sort_by(|a, b| (b.0 - b.1).total_cmp(&(a.0 - a.1)));
+    let most = late.first().map_or(0.0, |(own, usual)| own - usual);
+    late.retain(|(own, usual)| own - usual >= most * 0.1);
+    let last = late.len() as u64;
+    let own_ns = median(&mut late.iter().map(|(own, _)| *own).collect::<Vec<f64>>())?;
+    let usual_ns = median(&mut late.iter().map(|(_, usual)| *usual).collect::<Vec<f64>>())?;
+    (last >= FEWEST && saves_ns > all * MOSTLY).then_some(Late { process, calls, last, usual_ns, own_ns, saves_ns })
 }

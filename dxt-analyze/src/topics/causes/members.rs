@@ -2,7 +2,6 @@
 //! calls; a node by the median of its ranks; a target, and a moment, by the median of the ranks that had calls there: so a
 //! slow rank makes no node, target or moment slow, and one long call nothing.
 
-use super::cells::NO_TARGET;
 use super::grid::{Class, Entry, Grid, weighted_quantile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -25,7 +24,7 @@ impl Unit {
     #[must_use]
     pub fn has(self, grid: &Grid<'_>, entry: &Entry) -> bool {
         match self {
-            Self::Target(target) => entry.target == target,
+            Self::Target(target) => entry.targets.contains(&target),
             Self::Node(node) => grid.run.processes.get(entry.process as usize).is_some_and(|of| of.node == node),
             Self::Process(process) => entry.process == process,
             Self::Moment(from, until) => (from..=until).contains(&entry.slot),
@@ -46,6 +45,10 @@ pub struct Member {
     pub calls: u64,
 }
 
+/// Quantile of the fastest calls of a target's cells that tells how fast it serves.
+const FASTEST: f64 = 0.03;
+/// Part of what all its calls take longer that its fastest do at least if it is slow.
+const AS_SLOW: f64 = 0.6;
 /// Fewest calls that a member is judged by.
 const FEWEST_CALLS: u64 = 3;
 
@@ -78,13 +81,25 @@ fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f
 pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let mut by_moment: BTreeMap<(u32, u16), Mean> = BTreeMap::new();
     let mut by_target: BTreeMap<(u32, u32), Mean> = BTreeMap::new();
+    let mut served: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
         let weight = entry.cell.calls as f64;
         by_moment.entry((entry.process, entry.slot)).or_default().add(entry.above, weight);
-        if entry.target != NO_TARGET {
-            by_target.entry((entry.target, entry.process)).or_default().add(entry.above, weight);
+        for target in &entry.targets {
+            by_target.entry((*target, entry.process)).or_default().add(entry.above, weight);
+            if entry.cell.shortest_ns > 0 {
+                let fastest = (entry.cell.shortest_ns as f64 / entry.usual_ns.max(1.0)).ln();
+                served.entry(*target).or_default().push((fastest, weight));
+            }
         }
     }
+    // A target that is slow serves even its fastest calls slowly; one that is only busy serves those like others.
+    let fastest: BTreeMap<u32, f64> = served
+        .into_iter()
+        .filter_map(|(target, mut of)| Some((target, weighted_quantile(&mut of, FASTEST)?)))
+        .collect();
+    let mut all: Vec<(f64, f64)> = fastest.values().map(|value| (*value, 1.0)).collect();
+    let usual_fastest = weighted_quantile(&mut all, 0.5).unwrap_or(0.0);
     let mut of_process: BTreeMap<u32, Vec<Mean>> = BTreeMap::new();
     let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
     for ((process, slot), mean) in &by_moment {
@@ -105,7 +120,13 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let each_once = |_: &Mean| 1.0;
     let processes: Vec<Member> =
         of_process.iter().filter_map(|(&process, means)| member(Unit::Process(process), means, &by_calls)).collect();
-    let targets = of_target.iter().filter_map(|(&target, means)| member(Unit::Target(target), means, &each_once));
+    let targets = of_target.iter().filter_map(|(&target, means)| {
+        let member = member(Unit::Target(target), means, &each_once)?;
+        // Of sums of calls nothing is known of the fastest.
+        let by_fastest = fastest.get(&target).map_or(member.above, |fastest| fastest - usual_fastest);
+        let above = if by_fastest >= member.above * AS_SLOW { member.above } else { member.above.min(by_fastest) };
+        Some(Member { above, ..member })
+    });
     let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));
     let nodes = nodes(grid, &processes);
     let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>()];

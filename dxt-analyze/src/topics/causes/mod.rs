@@ -6,7 +6,8 @@
 //! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare.
 //! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
-//! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late.
+//! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
+//!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block.
 //! * [`replay`]: what the job's run time would be with some calls shortened.
 //! * [`result`], [`view`]: findings, and how they look.
 
@@ -24,8 +25,10 @@ pub mod queue;
 pub mod replay;
 pub mod result;
 pub mod shape;
+pub mod shared_block;
 pub mod slots;
 pub mod slow;
+pub mod small_calls;
 pub mod tails;
 pub mod uneven;
 pub mod usual;

@@ -12,6 +12,8 @@ pub struct Slots {
     begins: Vec<u64>,
     /// Number of the phase of each slot.
     phases: Vec<u32>,
+    /// Time of each slot in which any process is in a call, ns.
+    busy: Vec<u64>,
     /// Whether ends of phases are points where all ranks met, rather than times without I/O.
     pub ranks_met: bool,
 }
@@ -36,7 +38,7 @@ impl Slots {
                 phases.push(phase);
             }
         }
-        Self { begins, phases, ranks_met }
+        Self { busy: vec![0; begins.len()], begins, phases, ranks_met }
     }
 
     /// Slot of a moment, ns since the job's start.
@@ -69,6 +71,32 @@ impl Slots {
     #[must_use]
     pub fn phases(&self) -> usize {
         self.phases.last().map_or(0, |&last| last as usize + 1)
+    }
+
+    /// Adds time from `at` on in which any process is in a call, ns.
+    pub fn add_busy(&mut self, at: u64, ns: u64) {
+        let slot = self.of(at);
+        if let Some(busy) = self.busy.get_mut(slot) {
+            *busy = busy.saturating_add(ns);
+        }
+    }
+
+    /// Time of a slot in which any process is in a call, ns.
+    #[must_use]
+    pub fn busy(&self, slot: usize) -> u64 {
+        self.busy.get(slot).copied().unwrap_or_default()
+    }
+
+    /// By phase: time in which any process is in a call, ns.
+    #[must_use]
+    pub fn busy_by_phase(&self) -> Vec<u64> {
+        let mut out = vec![0_u64; self.phases()];
+        for (phase, busy) in self.phases.iter().zip(&self.busy) {
+            if let Some(out) = out.get_mut(*phase as usize) {
+                *out = out.saturating_add(*busy);
+            }
+        }
+        out
     }
 
     /// Beginning of a slot, or of what is behind the last one, ns.

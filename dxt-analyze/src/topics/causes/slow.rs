@@ -2,7 +2,7 @@
 
 use super::grid::{CLASSES, Class, Grid};
 use super::members::{Member, Unit, members};
-use super::odd::{Odd, odd};
+use super::odd::{FEWEST, Odd, odd};
 use super::replay::Shortened;
 use std::collections::BTreeMap;
 
@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 const ROUNDS: usize = 12;
 /// Share of the time in calls that a unit must explain to be taken.
 const LEAST_SHARE: f64 = 0.001;
+/// Fewest slots of a slow moment, and the part of the run that it takes: what is shorter belongs to how bursts begin and end.
+const LONG_ENOUGH: (u16, f64) = (2, 0.02);
 /// Moments that are slow by themselves and so many slots apart are one.
 const APART: u16 = 1;
 
@@ -36,7 +38,8 @@ impl Slow {
 
 /// All of them, taken from what is left of the cells' times.
 pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
-    let least: f64 = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
+    let least: f64 =
+        grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
     let mut out: Vec<Slow> = Vec::new();
     while out.len() < ROUNDS {
         let best = candidates(grid).into_iter().max_by(|a, b| {
@@ -66,7 +69,13 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     for class in CLASSES {
-        for sort in members(grid, class) {
+        let sorts = members(grid, class);
+        if let Some((unit, odd, calls)) = one_of_two_nodes(grid, &sorts) {
+            if odd.above >= least.min_slowdown.ln() && odd.p <= least.false_discovery_rate / 8.0 {
+                by.entry(unit).or_default().push((class, odd, 2, calls));
+            }
+        }
+        for sort in sorts {
             let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
             let errors: Vec<f64> = sort.iter().map(|member| member.error).collect();
             let tests = (sort.len() * 4) as f64;
@@ -76,12 +85,83 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .zip(odd(&values, &errors))
                 .filter(|(_, odd)| odd.above >= least.min_slowdown.ln() && odd.p * tests <= least.false_discovery_rate)
                 .collect();
-            for (unit, odd, calls) in joined(&slow) {
+            for (unit, odd, calls) in
+                joined(&slow).into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
+            {
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
             }
         }
     }
-    by.into_iter().map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by }).collect()
+    by.into_iter()
+        .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by })
+        .collect()
+}
+
+/// The slower of two nodes, by their ranks: two members tell nothing by themselves, but each of their ranks does.
+fn one_of_two_nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)> {
+    let nodes: Vec<&Member> = sorts.iter().flatten().filter(|member| matches!(member.unit, Unit::Node(_))).collect();
+    let [a, b] = nodes.as_slice() else { return None };
+    let ranks = |unit: Unit| -> Vec<f64> {
+        let on = |member: &&Member| match (member.unit, unit) {
+            (Unit::Process(process), Unit::Node(node)) => {
+                grid.run.processes.get(process as usize).is_some_and(|process| process.node == node)
+            }
+            _ => false,
+        };
+        sorts.iter().flatten().filter(on).map(|member| member.above).collect()
+    };
+    let (slow, fast) = if a.above > b.above { (a, b) } else { (b, a) };
+    let (mine, theirs) = (ranks(slow.unit), ranks(fast.unit));
+    if mine.len() < FEWEST || theirs.len() < FEWEST {
+        return None;
+    }
+    let moments = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (mean, squares / (values.len() - 1) as f64 / values.len() as f64)
+    };
+    let ((mean, error), (other, others_error)) = (moments(&mine), moments(&theirs));
+    // Each rank of the one must be slower than each of the other: one or two slow ranks make no slow node.
+    let least = mine.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = theirs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let score = (mean - other) / (error + others_error).sqrt().max(LEAST_ERROR);
+    let p = crate::shared::stats::upper_tail_t(score, (mine.len() + theirs.len() - 2) as f64);
+    (least > most).then_some((slow.unit, Odd { above: mean - other, score, p }, slow.calls))
+}
+
+/// Least error of a mean of logarithms.
+const LEAST_ERROR: f64 = 0.02;
+
+/// Whether a moment is long enough to be one; all else is.
+fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
+    let Unit::Moment(from, until) = unit else { return true };
+    let length = super::phases::length(grid.run);
+    let begin = |slot: u16| grid.slots.begin(usize::from(slot)).unwrap_or(length);
+    until + 1 - from >= LONG_ENOUGH.0 && (begin(until + 1) - begin(from)) as f64 >= length as f64 * LONG_ENOUGH.1
+}
+
+/// Part of the rate at other times that a slow moment has at most: where more is moved than usual, calls take longer by their number.
+const LESS: f64 = 0.7;
+
+/// Whether less is moved in a moment than at other times in which calls of the class are made; true of all else.
+fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
+    let Unit::Moment(from, until) = unit else { return true };
+    let (mut amounts, mut mine) = (std::collections::BTreeMap::<u16, f64>::new(), 0.0);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        let amount =
+            if matches!(class, Class::Read | Class::Write) { entry.cell.bytes } else { entry.cell.calls } as f64;
+        *amounts.entry(entry.slot).or_default() += amount;
+    }
+    let (mut time, mut other, mut other_time) = (0.0, 0.0, 0.0);
+    for (slot, amount) in amounts {
+        let busy = grid.slots.busy(usize::from(slot)) as f64;
+        if (from..=until).contains(&slot) {
+            (mine, time) = (mine + amount, time + busy);
+        } else {
+            (other, other_time) = (other + amount, other_time + busy);
+        }
+    }
+    other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * LESS
 }
 
 /// Slow members, neighbouring moments as one.

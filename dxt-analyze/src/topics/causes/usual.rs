@@ -60,6 +60,8 @@ pub struct Usual {
     pub spread: f64,
     /// From here on a call is far from its like, ns.
     pub far_ns: u64,
+    /// How much further the fast end of the logarithm is from the median than the slow end: 5 and 95 %.
+    pub leans: f64,
 }
 
 /// Times the usual that a call takes at least to be far from its like.
@@ -100,7 +102,8 @@ fn usual(counts: &[u64]) -> Usual {
     // Half a class, as far as two quartiles in one class can be apart.
     let spread = ((median_ns / at(0.25)).ln() / QUARTILE).max(0.1);
     let far = median_ns * FAR.max((SPREADS * spread).exp());
-    Usual { median_ns, spread, far_ns: far.min(1e18) as u64 }
+    let leans = (median_ns / at(0.05)).ln() - (at(0.95) / median_ns).ln();
+    Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans }
 }
 
 impl Analysis for Durations {

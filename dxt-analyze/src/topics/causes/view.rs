@@ -63,9 +63,15 @@ pub struct CausesReport<'a> {
 }
 
 impl<'a> CausesReport<'a> {
-    pub(super) fn of(run: &'a Run, frame: Frame, cells: cells::Partial, lost: &Lost) -> Self {
+    pub(super) fn of(
+        run: &'a Run,
+        frame: Frame,
+        layouts: &[Option<FileLayout>],
+        cells: cells::Partial,
+        lost: &Lost,
+    ) -> Self {
         let missing = Completeness::of(run, lost);
-        let grid = Grid::new(run, frame.slots, &frame.usual, cells.processes());
+        let grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
         let (grid, claims) = claims(grid, &frame.gaps);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
@@ -108,7 +114,7 @@ pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesRepo
     let bar = Bar::new(run.segments(), "what is slow");
     let (read, _) = scan(run, &Cells::new(run, &frame.slots, &frame.usual, layouts), &bar);
     drop(bar);
-    CausesReport::of(run, frame, read, &lost)
+    CausesReport::of(run, frame, layouts, read, &lost)
 }
 
 /// The result without the run it is of.

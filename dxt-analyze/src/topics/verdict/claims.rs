@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 const DEFAULT_NS_PER_BYTE: f64 = 1.0;
 /// Octave of the length from which a request is large: 1 MiB.
 const LARGE: u8 = 21;
+/// Octave below which it is small: 256 KiB. What lies between gains little by being larger.
+const SMALL: u8 = 19;
 /// Time of a metadata call that a server answers at once, ns.
 const QUICK_NS: f64 = 300_000.0;
 
@@ -47,8 +49,6 @@ const READS: &[Class] = &[Class::Read];
 const WRITES: &[Class] = &[Class::Write];
 const METADATA: &[Class] = &[Class::Open, Class::Metadata];
 
-const SYNCS: &[Class] = &[Class::Sync];
-
 /// What is mended of which calls, by codes.
 const RULES: &[(&[Code], &[Class], Option<bool>, Mended)] = &[
     (
@@ -71,18 +71,17 @@ const RULES: &[(&[Code], &[Class], Option<bool>, Mended)] = &[
         Mended::Large,
     ),
     (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT, Code::NO_MPIIO], DATA, None, Mended::Large),
-    (&[Code::SYNC_PER_WRITE], SYNCS, None, Mended::Once),
     (
         &[Code::OPEN_PER_ACCESS, Code::REPEATED_OPENS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
         METADATA,
         Some(false),
         Mended::Once,
     ),
-    (&[Code::METADATA_TIME, Code::METADATA_SHARE, Code::FAILED_OPENS], METADATA, None, Mended::Quick),
+    (&[Code::FAILED_OPENS], METADATA, None, Mended::Quick),
     (&[Code::SIEVING, Code::UNASKED], DATA, Some(true), Mended::Asked),
     (&[Code::SERIALISED, Code::SERIAL], DATA, None, Mended::Parallel),
     (&[Code::AGGREGATORS, Code::FEW_AGGREGATORS], DATA, Some(true), Mended::Spread),
-    (&[Code::REREAD, Code::COMMON_READS, Code::READ_BACK], READS, None, Mended::ByCost),
+    (&[Code::REREAD, Code::READ_BACK], READS, None, Mended::ByCost),
     (&[Code::OVERWRITTEN, Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Mended::ByCost),
     (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Mended::ByCost),
 ];
@@ -122,17 +121,21 @@ impl<'g, 'a> Mending<'g, 'a> {
             }
             if is_data {
                 let sums = moved.entry((entry.file, entry.class)).or_default();
-                let into = if entry.leaf && entry.inside { &mut sums.1 } else if entry.leaf { continue } else { &mut sums.0 };
+                let into = if entry.leaf && entry.inside {
+                    &mut sums.1
+                } else if entry.leaf {
+                    continue;
+                } else {
+                    &mut sums.0
+                };
                 *into = into.saturating_add(entry.cell.bytes);
             }
             if is_data && entry.leaf && entry.inside {
                 aggregators.insert(entry.process);
             }
         }
-        let per_byte = large
-            .into_iter()
-            .filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?)))
-            .collect();
+        let per_byte =
+            large.into_iter().filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?))).collect();
         Self { grid, per_byte, calls, moved, aggregators: (aggregators.len(), grid.run.nodes.len()), beside_ns }
     }
 
@@ -170,7 +173,7 @@ impl<'g, 'a> Mending<'g, 'a> {
     fn less(&self, mended: Mended, entry: &Entry, cost: f64) -> f64 {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
         match mended {
-            Mended::Large if entry.size < LARGE => {
+            Mended::Large if entry.size < SMALL => {
                 let per_byte = self.per_byte.get(&entry.class).copied().unwrap_or(DEFAULT_NS_PER_BYTE);
                 time - entry.cell.bytes as f64 * per_byte
             }
@@ -182,7 +185,14 @@ impl<'g, 'a> Mending<'g, 'a> {
             Mended::Quick => time - calls * QUICK_NS,
             Mended::Asked => {
                 let (asked, moved) = self.moved.get(&(entry.file, entry.class)).copied().unwrap_or_default();
-                if moved > asked { time * (1.0 - asked as f64 / moved as f64) } else { 0.0 }
+                // Who asked for no reads at all reads only to write.
+                if asked == 0 {
+                    time
+                } else if moved > asked {
+                    time * (1.0 - asked as f64 / moved as f64)
+                } else {
+                    0.0
+                }
             }
             Mended::ByCost => time * cost,
             Mended::Spread => {

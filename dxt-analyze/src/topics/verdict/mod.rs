@@ -1,10 +1,12 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about that.
 //!
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
+//! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`result`]: the verdict; [`sentence`]: its words.
 
 pub(crate) mod claims;
+pub(crate) mod outside;
 pub(crate) mod result;
 pub(crate) mod sentence;
 pub(crate) mod weigh;

@@ -1,0 +1,61 @@
+//! A small block of a file that many ranks read: a header, or a table that each of them looks up.
+
+use super::grid::{Class, Grid};
+use super::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Longest reads that are looked at, as an octave: 64 KiB.
+const SMALL: u8 = 17;
+/// Fewest processes that read it.
+const FEWEST: usize = 8;
+/// Reads that fit into what is read by all.
+const BLOCKS: u64 = 8;
+
+/// A block that many read.
+#[derive(Clone, Debug)]
+pub struct SharedBlock {
+    /// Index into [`crate::model::Run::files`].
+    pub file: u32,
+    /// Its bytes.
+    pub range: (u64, u64),
+    /// Processes that read it, and how often.
+    pub processes: usize,
+    /// See above.
+    pub calls: u64,
+    /// What one reader that hands it on would save.
+    pub shortened: Shortened,
+}
+
+/// Blocks that at least half of the processes read.
+#[must_use]
+pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
+    let mut by: BTreeMap<(u32, u8), (Vec<u32>, BTreeSet<u32>)> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        let is = entry.leaf && entry.class == Class::Read && entry.size > 0 && entry.size <= SMALL;
+        if is && entry.cell.range.0 < entry.cell.range.1 {
+            let (entries, processes) = by.entry((entry.file, entry.size)).or_default();
+            entries.push(index);
+            processes.insert(entry.process);
+        }
+    }
+    let least = FEWEST.max(grid.run.processes.len() / 2);
+    by.into_iter()
+        .filter(|(_, (_, processes))| processes.len() >= least)
+        .filter_map(|((file, _), of)| block(grid, file, of))
+        .collect()
+}
+
+fn block(grid: &Grid<'_>, file: u32, (entries, processes): (Vec<u32>, BTreeSet<u32>)) -> Option<SharedBlock> {
+    let of = || entries.iter().filter_map(|index| grid.entries.get(*index as usize));
+    let range = (of().map(|entry| entry.cell.range.0).min()?, of().map(|entry| entry.cell.range.1).max()?);
+    let (bytes, calls) =
+        of().fold((0_u64, 0_u64), |(bytes, calls), entry| (bytes + entry.cell.bytes, calls + entry.cell.calls));
+    if range.1 - range.0 > (bytes / calls.max(1)).saturating_mul(BLOCKS) {
+        return None;
+    }
+    let part = 1.0 - 1.0 / processes.len() as f64;
+    let shortened = entries
+        .iter()
+        .map(|index| (*index, grid.entries.get(*index as usize).map_or(0.0, |entry| entry.left_ns) * part));
+    Some(SharedBlock { file, range, processes: processes.len(), calls, shortened: shortened.collect() })
+}

@@ -1,0 +1,128 @@
+//! Calls that cost more than they should by their number or their place: syncs after writes, metadata calls that take long, reads that only
+//! serve writes of less than a block.
+
+use super::grid::{Class, Entry, Grid};
+use super::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// What a metadata call takes that a server answers at once, ns.
+const QUICK_NS: f64 = 300_000.0;
+/// Writes per sync from which on syncs are few.
+const PER_SYNC: u64 = 4;
+/// Octave of the longest reads that fill the rest of a block: 64 KiB.
+const BLOCK: u8 = 17;
+
+/// Syncs and the writes that they follow.
+#[derive(Clone, Debug)]
+pub struct Syncs {
+    /// How many.
+    pub syncs: u64,
+    /// Writes to the same files.
+    pub writes: u64,
+    /// Files.
+    pub files: usize,
+    /// What one sync of each process on each file would save.
+    pub shortened: Shortened,
+}
+
+fn once(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Shortened {
+    let mut calls: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        *calls.entry((entry.process, entry.stream)).or_default() += entry.cell.calls;
+    }
+    let all = |entry: &Entry| calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1) as f64;
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry));
+    theirs.map(|(index, entry)| (index, entry.left_ns * (1.0 - 1.0 / all(entry)))).collect()
+}
+
+/// Files that are synced for every few writes.
+#[must_use]
+pub fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
+    let mut of: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        let sums = of.entry(entry.file).or_default();
+        match entry.class {
+            Class::Sync => sums.0 += entry.cell.calls,
+            Class::Write => sums.1 += entry.cell.calls,
+            _ => {}
+        }
+    }
+    of.retain(|_, (syncs, writes)| *syncs > 1 && *writes > 0 && *writes <= syncs.saturating_mul(PER_SYNC));
+    let (syncs, writes) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let shortened = once(grid, |entry| entry.leaf && entry.class == Class::Sync && of.contains_key(&entry.file));
+    (!of.is_empty()).then_some(Syncs { syncs, writes, files: of.len(), shortened })
+}
+
+/// Metadata calls that take longer than a server that is not busy.
+#[derive(Clone, Debug)]
+pub struct Slow {
+    /// Calls, and their time, ns.
+    pub calls: u64,
+    /// See above.
+    pub time_ns: f64,
+    /// The operation that takes most of it.
+    pub most: String,
+    /// What quick answers would save.
+    pub shortened: Shortened,
+}
+
+/// Those of all processes; `None` if there are none.
+#[must_use]
+pub fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
+    let (mut calls, mut time, mut by) = (0, 0.0, BTreeMap::<u16, f64>::new());
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if entry.leaf && matches!(entry.class, Class::Open | Class::Metadata) {
+            calls += entry.cell.calls;
+            time += entry.left_ns;
+            *by.entry(grid.stream(entry).map_or(0, |stream| stream.op)).or_default() += entry.left_ns;
+            let less = entry.left_ns - QUICK_NS * entry.cell.calls as f64;
+            if less > 0.0 {
+                shortened.push((index, less));
+            }
+        }
+    }
+    if time < QUICK_NS * calls as f64 {
+        return None;
+    }
+    let (most, _) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let most = grid.run.ops.get(usize::from(most))?.name.clone();
+    (!shortened.is_empty()).then_some(Slow { calls, time_ns: time, most, shortened })
+}
+
+/// Reads that fill up blocks that are written in part.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    /// Such reads, and the writes beside them.
+    pub reads: u64,
+    /// See above.
+    pub writes: u64,
+    /// What whole blocks would save.
+    pub shortened: Shortened,
+}
+
+/// Small reads, about one or two for each write of the same process on the same file.
+#[must_use]
+pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
+    let mut of: BTreeMap<(u32, u32), (u64, u64, u64)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
+        let sums = of.entry((entry.process, entry.file)).or_default();
+        match entry.class {
+            Class::Read if entry.size <= BLOCK => sums.0 += entry.cell.calls,
+            Class::Read => sums.2 += entry.cell.calls,
+            Class::Write => sums.1 += entry.cell.calls,
+            _ => {}
+        }
+    }
+    of.retain(|_, (small, writes, large)| {
+        *large == 0 && *writes >= 4 && *small * 10 >= *writes * 8 && *small * 10 <= *writes * 22
+    });
+    let (reads, writes) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let is = |entry: &Entry| entry.leaf && entry.class == Class::Read && of.contains_key(&(entry.process, entry.file));
+    let shortened: Shortened = (0_u32..)
+        .zip(&grid.entries)
+        .filter(|(_, entry)| is(entry))
+        .map(|(index, entry)| (index, entry.left_ns))
+        .collect();
+    (!shortened.is_empty()).then_some(Filling { reads, writes, shortened })
+}
