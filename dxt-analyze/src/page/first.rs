@@ -115,8 +115,6 @@ fn findings(listed: &[&Weighed], place: &Place<'_>) -> Markup {
 fn card(weighed: &Weighed, place: &Place<'_>) -> Markup {
     let finding = &weighed.finding;
     let saves = words::saves(finding);
-    let mut also: Vec<&Finding> = weighed.also.iter().collect();
-    also.dedup_by_key(|finding| finding.code);
     html! {
         li.card data-severity=(finding.severity.name()) {
             p.cost {
@@ -135,8 +133,8 @@ fn card(weighed: &Weighed, place: &Place<'_>) -> Markup {
             p.codes {
                 (code(finding.code))
                 @if let Some(ns) = finding.cost_ns.filter(|ns| *ns > 0) { " · " (units::duration(ns)) " summed over processes" }
-                @for (number, other) in also.into_iter().enumerate() {
-                    (if number == 0 { " · also seen as " } else { ", " }) (code(other.code))
+                @for (number, other) in words::also(weighed).into_iter().enumerate() {
+                    (if number == 0 { " · also seen as " } else { ", " }) (code(other))
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::words;
-use crate::findings::{Evidence, Finding};
+use crate::findings::{Code, Evidence, Finding};
 use crate::render::{Cell, Part, Table, View};
 use crate::shared::ratio::share;
 use crate::topics::verdict::Verdict;
@@ -56,9 +56,9 @@ fn card(weighed: &Weighed, names: &Names) -> Finding {
     let mut finding = weighed.finding.clone();
     let short = |evidence: &Evidence| Evidence::of(names.short(evidence.words()), evidence.about.clone());
     finding.evidence = finding.evidence.iter().take(EVIDENCE).map(short).collect();
-    if !weighed.also.is_empty() {
-        let mut codes: Vec<&str> = weighed.also.iter().map(|other| other.code.name()).collect();
-        codes.dedup();
+    finding.title = names.short(&finding.title);
+    let codes: Vec<&str> = words::also(weighed).into_iter().map(Code::name).collect();
+    if !codes.is_empty() {
         finding.evidence.push(Evidence::from(format!("also seen as {}", codes.join(", "))));
     }
     finding
@@ -97,7 +97,7 @@ fn findings(verdict: &Verdict, names: &Names) -> Table {
         })
         .csv("what_to_do", |(_, weighed)| Cell::text(&weighed.finding.hint))
         .csv("also", |(_, weighed)| {
-            Cell::text(weighed.also.iter().map(|other| other.code.name()).collect::<Vec<&str>>().join(" "))
+            Cell::text(words::also(weighed).into_iter().map(Code::name).collect::<Vec<&str>>().join(" "))
         })
         .most(if rows.is_empty() { 0 } else { usize::MAX })
         .done()

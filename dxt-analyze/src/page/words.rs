@@ -29,6 +29,17 @@ pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     first
 }
 
+/// Codes of what says the same as a finding, each once.
+pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
+    let mut out: Vec<Code> = Vec::new();
+    for other in &weighed.also {
+        if !out.contains(&other.code) && other.code != weighed.finding.code {
+            out.push(other.code);
+        }
+    }
+    out
+}
+
 /// From the least to the most that it may save, where it is a range: `1.20 s to 2.40 s`.
 pub(super) fn range(finding: &Finding) -> Option<String> {
     let saving = finding.saving?;
