@@ -9,10 +9,11 @@
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
 //!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block.
 //! * [`replay`]: what the job's run time would be with some calls shortened.
-//! * [`result`], [`view`]: findings, and how they look.
+//! * [`claim`]: a finding and the calls that it explains; [`result`], [`view`]: all of them, and how they look.
 
 pub mod args;
 pub mod cells;
+pub mod claim;
 pub mod codes;
 pub mod grid;
 mod in_report;

@@ -1,5 +1,6 @@
 //! Slow units and single calls as findings, with what they cost the job.
 
+use super::claim::{Claim, files, finding};
 use super::grid::{Class, Entry, Grid};
 use super::members::Unit;
 use super::odd::Odd;
@@ -7,30 +8,11 @@ use super::phases::Gaps;
 use super::replay::{Shortened, Work};
 use super::slow::{Slow, slow_units};
 use super::tails::{Tail, tails};
-use crate::findings::{About, Code, Evidence, Explains, Finding, Saving, Severity};
+use crate::findings::{About, Code, Evidence, Explains, Saving, Severity};
 use crate::model::Run;
 use crate::shared::ratio::share;
 use crate::text::units as show;
 use std::cmp::Reverse;
-
-/// A finding and the calls that it explains.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// What is said.
-    pub finding: Finding,
-    /// By how much which calls would be shorter.
-    pub shortened: Shortened,
-    /// What the run time would be shorter by besides: time in which ranks wait, ns.
-    pub waiting_ns: f64,
-}
-
-impl Claim {
-    /// Of calls that would be shorter.
-    #[must_use]
-    pub fn new(finding: Finding, shortened: Shortened) -> Self {
-        Self { finding, shortened, waiting_ns: 0.0 }
-    }
-}
 
 /// What the job would save if calls were shortened.
 #[must_use]
@@ -222,25 +204,6 @@ fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {
     slow.shortened.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
 }
 
-/// The file that most of it is on, in words.
-pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
-    let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
-    for (index, ns) in shortened {
-        if let Some(entry) = grid.entries.get(*index as usize) {
-            *by.entry(entry.file).or_default() += ns;
-        }
-    }
-    let all: f64 = by.values().sum();
-    let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    let name = grid.run.files.get(*file as usize)?.name.clone();
-    let words = format!(
-        "{:.0} % of it on {name}; {} in all",
-        ns * 100.0 / all.max(1.0),
-        show::counted(by.len() as u64, "file")
-    );
-    Some(words.into())
-}
-
 fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     let entry = |index: u32| grid.entries.get(index as usize);
     if tail.stalls.is_empty() {
@@ -298,8 +261,4 @@ fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
         ..About::default()
     };
     Evidence::of(words, about)
-}
-
-pub(super) fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
-    Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() }
 }

@@ -1,12 +1,12 @@
 //! What costs the job time by the shape of its I/O, whoever does it: uneven shares, queues at few targets, waiting for locks, late ranks.
 
+use super::claim::{Claim, files, finding};
 use super::grid::{Class, Grid};
 use super::late::late;
 use super::locks::waited;
 use super::phases::Gaps;
 use super::queue::queues;
 use super::replay::Shortened;
-use super::result::{Claim, files, finding};
 use super::shared_block::{SharedBlock, shared_blocks};
 use super::small_calls::{filling, slow_metadata, syncs};
 use super::tails::{Held, held};

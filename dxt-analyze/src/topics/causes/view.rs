@@ -2,9 +2,10 @@
 
 use super::args::Args;
 use super::cells::{self, Cells};
+use super::claim::Claim;
 use super::grid::Grid;
 use super::phases::{self, Phases};
-use super::result::{Claim, claims};
+use super::result::claims;
 use super::usual::{self, Durations, Usual};
 use crate::findings::Finding;
 use crate::layouts::certain;

@@ -2,9 +2,9 @@
 //! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
 
 use crate::findings::{Code, Finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Class, Entry, Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
-use crate::topics::causes::result::Claim;
 use rustc_hash::FxHashMap;
 
 /// Time per byte of large requests where the run has none to tell, ns: 1 GB/s.

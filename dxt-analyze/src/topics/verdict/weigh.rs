@@ -3,10 +3,11 @@
 
 use crate::findings::{Finding, Severity};
 use crate::thresholds::Thresholds;
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::phases;
 use crate::topics::causes::replay::Work;
-use crate::topics::causes::result::{Claim, price};
+use crate::topics::causes::result::price;
 
 /// Part of what a finding explains that those before it explain already, from which it says the same.
 const THE_SAME: f64 = 0.5;

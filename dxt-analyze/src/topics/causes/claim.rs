@@ -1,0 +1,49 @@
+//! A finding and the calls that it explains.
+
+use super::grid::Grid;
+use super::replay::Shortened;
+use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::text::units as show;
+
+/// A finding and the calls that it explains.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// What is said.
+    pub finding: Finding,
+    /// By how much which calls would be shorter.
+    pub shortened: Shortened,
+    /// What the run time would be shorter by besides: time in which ranks wait, ns.
+    pub waiting_ns: f64,
+}
+
+impl Claim {
+    /// Of calls that would be shorter.
+    #[must_use]
+    pub fn new(finding: Finding, shortened: Shortened) -> Self {
+        Self { finding, shortened, waiting_ns: 0.0 }
+    }
+}
+
+/// The file that most of it is on, in words.
+pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
+    let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+    for (index, ns) in shortened {
+        if let Some(entry) = grid.entries.get(*index as usize) {
+            *by.entry(entry.file).or_default() += ns;
+        }
+    }
+    let all: f64 = by.values().sum();
+    let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let name = grid.run.files.get(*file as usize)?.name.clone();
+    let words = format!(
+        "{:.0} % of it on {name}; {} in all",
+        ns * 100.0 / all.max(1.0),
+        show::counted(by.len() as u64, "file")
+    );
+    Some(words.into())
+}
+
+/// A finding whose price is not known yet.
+pub(super) fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
+    Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() }
+}
