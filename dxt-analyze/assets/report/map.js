@@ -167,7 +167,7 @@
       mark.style.background = color;
       key.append(mark, document.createTextNode(kind));
       return key;
-    }), document.createTextNode("Pale and tall: calls of MPI-IO and HDF5. On them, full: the system calls that they made."));
+    }), document.createTextNode("Pale bars: MPI-IO and HDF5 calls. Solid bars: the POSIX calls inside them."));
   };
 
   const callAt = (time, row) => {

@@ -132,7 +132,7 @@ fn small_of(
                     0 => format!(" of {} on average", units::bytes(small.bytes / count)),
                     _ => String::new(),
                 };
-                format!("{}: {} small ones{mean}, {}", m.name(file), units::count(count), units::duration(small.time_ns))
+                format!("{}: {}{mean}, {}", m.name(file), units::counted(count, "small one"), units::duration(small.time_ns))
             })
             .collect(),
         cost_ns: None,
@@ -185,10 +185,9 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let said = (all.saved >= m.least.saved_calls_min).then(|| Said {
         severity: m.severity(all.saved_ns),
         title: format!(
-            "{} small {} in {} runs could be {}",
+            "{} consecutive small {} could be merged into {}",
             units::count(all.in_runs.count),
             which.word,
-            units::count(all.runs),
             units::count(all.in_runs.count.saturating_sub(all.saved))
         ),
         evidence: m

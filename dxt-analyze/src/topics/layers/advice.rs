@@ -143,7 +143,7 @@ fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
         code: Code::COMMUNICATION,
         severity: severity(found, cost, least),
         title: format!(
-            "collective calls spend {} of their time, once all ranks have come, in communication",
+            "after the last rank arrives, collective calls spend {} of their time exchanging data, not in storage",
             percent(all.rest_ns, moving)
         ),
         evidence: said(evidence),

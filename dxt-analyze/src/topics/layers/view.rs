@@ -86,7 +86,7 @@ fn collectives_line(result: &Layers) -> Option<Part> {
     let all = &result.collectives;
     let line = format!(
         "{} collective operations took {} of wall-clock time: {} until the last rank began, {} in system calls of the busiest \
-         rank, {} in neither. All ranks together waited {} for the last to begin.",
+         rank, {} outside POSIX (communication, locks, copies). All ranks together waited {} for the last to begin.",
         units::count(all.followed),
         units::duration(all.wall_ns),
         units::duration(all.skew_ns),

@@ -1,6 +1,6 @@
 //! The ledger: where the run time went. The time of every process is divided, without overlap and without rest, by the outermost call
 //! that the program was in: none, or reads, writes, metadata, syncs, locks; and for calls of MPI-IO and HDF5: waiting until the last rank
-//! came, in system calls, in neither.
+//! came, in system calls, outside POSIX.
 //!
 //! * [`parts`]: the parts, which sum up to the whole by construction.
 //! * [`spans`], [`busy`]: how long a process with several threads was in any call.

@@ -23,7 +23,7 @@ pub struct Parts {
     pub waiting_ns: u64,
     /// In calls of MPI-IO and HDF5: in system calls.
     pub system_ns: u64,
-    /// In calls of MPI-IO and HDF5: in neither, which is exchanging data, copying, the library's own work.
+    /// In calls of MPI-IO and HDF5: outside POSIX, which is exchanging data, copying, the library's own work.
     pub library_ns: u64,
 }
 

@@ -235,7 +235,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
                 title: title(row),
                 evidence: vec![Evidence::of(
                     format!(
-                        "{} operations, {} in {}, robust score {:.1}, by chance {:.1e}",
+                        "{} operations, {} in {}, modified z-score {:.1}, p = {:.1e}",
                         show::count(row.operations),
                         show::bytes(row.bytes),
                         show::duration(row.time_ns),

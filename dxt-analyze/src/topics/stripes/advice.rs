@@ -160,7 +160,7 @@ fn shared(file: &str, stripe: &StripePart, unit: &str) -> Evidence {
 fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     let guess = file.is_guess();
     let stripe = file.layout.main_stripe_size();
-    let (all, unit) = (file.placed(), if guess { "block (a guess)" } else { "stripe" });
+    let (all, unit) = (file.placed(), if guess { "block" } else { "stripe" });
     let mut cost_ns = None;
     let mut severity = if guess { Severity::Info } else { Severity::Warn };
     let about = || About { file: Some(file.file.clone()), ..About::default() };
@@ -180,7 +180,12 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             } else {
                 (sharing.stripes_on_one_node(), "by several processes of one node at once")
             };
-            let title = format!("{} {unit}s of {} are written {whose}", units::count(count), file.file);
+            let assumed = match guess {
+                true => format!(" ({} assumed, layout unknown)", units::bytes(stripe)),
+                false => String::new(),
+            };
+            let are = if count == 1 { "is" } else { "are" };
+            let title = format!("{} of {}{assumed} {are} written {whose}", units::counted(count, unit), file.file);
             let mut shown: Vec<&StripePart> =
                 file.stripes.iter().filter(|stripe| (stripe.node_count > 0) == between).collect();
             shown.sort_by_key(|stripe| (std::cmp::Reverse(stripe.time_ns), stripe.start));
