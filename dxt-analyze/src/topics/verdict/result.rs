@@ -1,6 +1,8 @@
 //! The verdict of a run.
 
 use super::claims::Mending;
+use super::remedy::facts::Facts;
+use super::remedy::{Remedy, of_card};
 use super::sentence::sentence;
 use super::weigh::{Card, weigh};
 use crate::findings::{About, Code, Explains, Finding, Saving, Severity};
@@ -29,6 +31,8 @@ pub(crate) struct Weighed {
     pub(crate) about: About,
     /// Other findings that say the same of the same calls.
     pub(crate) also: Vec<Finding>,
+    /// What to type.
+    pub(crate) commands: Vec<Remedy>,
 }
 
 /// What no finding explains.
@@ -120,7 +124,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let rest = rest(grid, &left);
     others.extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
-    let mut findings: Vec<Weighed> = cards.into_iter().map(|card| weighed(card, io_matters)).collect();
+    let facts = Facts::new(grid).with_layouts(&whole.stripes.result.files);
+    let mut findings: Vec<Weighed> = cards.into_iter().map(|card| weighed(card, io_matters, &facts)).collect();
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
         (!damaged, Reverse(weighed.finding.severity), Reverse(saves(&weighed.finding)))
@@ -165,13 +170,14 @@ fn saves(finding: &Finding) -> u64 {
 }
 
 /// What saves nothing is worth knowing at most; where I/O does not matter, so is everything.
-fn weighed(card: Card, io_matters: bool) -> Weighed {
+fn weighed(card: Card, io_matters: bool, facts: &Facts<'_, '_>) -> Weighed {
     let Card { mut finding, also } = card;
     let damaged = finding.code == Code::DAMAGED;
     if !damaged && (!io_matters || saves(&finding) == 0) {
         finding.severity = Severity::Info;
     }
-    Weighed { about: finding.about(), finding, also }
+    let commands = of_card(facts, &finding, &also);
+    Weighed { about: finding.about(), finding, also, commands }
 }
 
 fn rest(grid: &Grid<'_>, left: &[f64]) -> Option<Rest> {
