@@ -70,6 +70,11 @@ pub(crate) struct Remedy {
 }
 
 impl Remedy {
+    /// Settings, commands or lines.
+    pub(crate) fn of(what: Place, lines: Vec<String>, why: String) -> Self {
+        Self::new(what, lines, why)
+    }
+
     fn new(what: Place, lines: Vec<String>, why: impl Into<String>) -> Self {
         let typed = typed(what, &lines);
         Self { what, lines, typed, why: why.into(), only_if: None }
