@@ -4,7 +4,7 @@
  *   together   the same by one collective call with a view for each turn
  *   sieved     all ranks write a few large pieces with larger gaps between them by one independent call for each turn
  *   gathered   all ranks write blocks by collective calls; each rank is on a node of its own
- * All print what the file must hold, a sum over its bytes, so that two runs can be compared. Exit code 77: this machine cannot.
+ * Two variants of a kind leave the same file. Exit code 77: this machine cannot.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -79,13 +79,17 @@ static void gathered(MPI_File file) {
 
 int main(int argc, char **argv) {
     CHECK(argc == 3);
-    const char *number = getenv("PMI_RANK");
-    if (strcmp(argv[2], "gathered") == 0) {
+    if (strcmp(argv[2], "gathered") == 0 && getenv("SICK_NODE") == NULL) {
+        const char *number = getenv("PMI_RANK");
         char host[64];
         snprintf(host, sizeof host, "sick-node-%s", number ? number : "0");
         if (unshare(CLONE_NEWUTS) != 0 || sethostname(host, strlen(host)) != 0) {
             return 77;
         }
+        setenv("SICK_NODE", host, 1);
+        /* What asks for the host's name when it is loaded is loaded again. */
+        execv(argv[0], argv);
+        return 77;
     }
     MPI(MPI_Init(&argc, &argv));
     MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -104,18 +108,6 @@ int main(int argc, char **argv) {
         gathered(file);
     }
     MPI(MPI_File_close(&file));
-    if (rank == 0) {
-        FILE *all = fopen(path, "r");
-        unsigned long sum = 0;
-        CHECK(all != NULL);
-        for (size_t got; (got = fread(data, 1, sizeof data, all)) > 0;) {
-            for (size_t i = 0; i < got; i++) {
-                sum = sum * 131 + (unsigned char)data[i];
-            }
-        }
-        fclose(all);
-        printf("sum %lu\n", sum);
-    }
     MPI(MPI_Finalize());
     return 0;
 }

@@ -8,7 +8,7 @@ use crate::shared::ratio::share;
 use crate::topics::verdict::Verdict;
 use crate::topics::verdict::remedy::{Place, Remedy, key};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A remedy of a finding.
 #[derive(Clone, Debug, Serialize)]
@@ -34,6 +34,7 @@ pub(super) struct Item {
 pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     let mut set: BTreeMap<(Place, String), (String, Code)> = BTreeMap::new();
+    let mut shown = BTreeSet::new();
     let least = run.thresholds.least_run_share;
     for weighed in verdict.findings.iter().filter(|_| verdict.io_matters) {
         let Some(saving) = weighed.finding.saving.filter(|saving| share(saving.saves_ns, verdict.run_ns) >= least) else {
@@ -48,6 +49,9 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
             not_written,
         };
         for remedy in &weighed.commands {
+            if !shown.insert((remedy.what, remedy.lines.clone())) {
+                continue;
+            }
             let Some(file) = files::name_of(remedy.what) else {
                 out.push(of(remedy.clone(), None, None));
                 continue;
@@ -61,7 +65,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
             // Which lines are new, and what is said against those that are not.
             let mut against = Vec::new();
             let fresh = remedy.clone().of_new(|place, line| {
-                let known = set.entry((place, key(line).to_owned())).or_insert_with(|| (line.to_owned(), weighed.finding.code));
+                let known = set.entry((place, key(line))).or_insert_with(|| (line.to_owned(), weighed.finding.code));
                 let mine = known.1 == weighed.finding.code && known.0 == line;
                 if known.0 != line {
                     against.push((line.to_owned(), format!("{} asks for `{}`, which saves more", known.1.name(), known.0)));

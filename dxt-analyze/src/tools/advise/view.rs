@@ -1,6 +1,6 @@
 //! How `advise` looks.
 
-use super::Advice;
+use super::{Advice, Item};
 use crate::render::{Cell, Part, Report, Table, View};
 
 impl Report for Advice {
@@ -9,11 +9,14 @@ impl Report for Advice {
         if self.advice.is_empty() {
             parts.push(Part::Lines(vec!["nothing to advise: no finding that matters has a remedy by a command or a setting".into()]));
         }
+        if self.advice.is_empty() && self.removed.is_empty() {
+            return View { parts, max_width: None };
+        }
         let rows = self.advice.iter().flat_map(|item| item.remedy.lines.iter().map(move |line| (item, line)));
         let table = Table::of("advice", "", rows)
             .column("Finding", "code", |(item, _)| Cell::text(item.code.name()))
             .column("Saves", "saves_s", |(item, _)| Cell::Duration(item.saving.saves_ns))
-            .column("Where", "where", |(item, _)| Cell::text(item.file.unwrap_or(item.remedy.what.name())))
+            .column("Where", "where", |(item, _)| Cell::text(place(item)))
             .column("What", "what", |(_, line)| Cell::text(line.as_str()))
             .column("", "why", |(item, _)| Cell::text(item.remedy.why.as_str()))
             .done();
@@ -25,5 +28,14 @@ impl Report for Advice {
         }
         parts.push(Part::Lines(lines));
         View { parts, max_width: None }
+    }
+}
+
+/// The file that a setting was written to, or where it goes.
+fn place(item: &Item) -> String {
+    match (item.file, &item.not_written) {
+        (Some(file), _) => file.to_owned(),
+        (None, Some(_)) => format!("not written; {}", item.remedy.what.name()),
+        (None, None) => item.remedy.what.name().to_owned(),
     }
 }

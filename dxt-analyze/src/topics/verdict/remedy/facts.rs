@@ -1,5 +1,6 @@
 //! What of a run decides which remedy fits: the library behind MPI-IO, the file systems, hints, and sums by file.
 
+use crate::findings::{Code, Finding};
 use crate::model::{LayoutOrigin, Run};
 use crate::topics::causes::grid::{Class, Grid};
 use crate::topics::stripes::result::{FilePart, LayoutPart};
@@ -107,6 +108,8 @@ pub(crate) struct Facts<'g, 'a> {
     pub(crate) engine: Engine,
     pub(crate) ranks: u64,
     pub(crate) nodes: u64,
+    /// Storage targets that are slow by any finding that matters.
+    pub(crate) slow: BTreeSet<u32>,
 }
 
 impl<'g, 'a> Facts<'g, 'a> {
@@ -138,6 +141,11 @@ impl<'g, 'a> Facts<'g, 'a> {
                 of.movers.insert(entry.process);
             }
         }
+        // A log may not tell of the library: the name does.
+        for (at, of) in &mut files {
+            let name = run.files.get(*at as usize).map_or("", |file| file.name.as_str());
+            of.hdf5 |= [".h5", ".hdf5", ".nc4"].iter().any(|end| name.ends_with(end));
+        }
         // A data set is used where no call of HDF5's is on record.
         for set in &run.data_sets {
             files.entry(set.file).or_default().hdf5 = true;
@@ -148,7 +156,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         let layouts = (0..).zip(&run.files).filter_map(own).collect();
         let engine = engine(run, files.values().any(|file| file.mpiio));
         let nodes = run.node_count().unwrap_or(1).max(1);
-        Self { grid, run, layouts, files, engine, ranks: run.ranks().max(1), nodes }
+        Self { grid, run, layouts, files, engine, ranks: run.ranks().max(1), nodes, slow: BTreeSet::new() }
     }
 
     /// With layouts as they count for the stripe audit: those that the user gave among them.
@@ -159,6 +167,13 @@ impl<'g, 'a> Facts<'g, 'a> {
                 self.layouts.insert(*at, part.layout.clone());
             }
         }
+        self
+    }
+
+    /// With the slow targets that findings name, which new files are to keep away from all.
+    pub(crate) fn with_slow<'f>(mut self, findings: impl Iterator<Item = &'f Finding>) -> Self {
+        let slow = findings.filter(|finding| finding.code == Code::SLOW_TARGET);
+        self.slow.extend(slow.flat_map(|finding| &finding.evidence).filter_map(|evidence| evidence.about.ost));
         self
     }
 

@@ -173,7 +173,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::METADATA_SHARE,
         Code::METADATA_RATE,
     ]) {
-        out.extend(program::metadata(facts, file));
+        out.extend(program::metadata(facts, file, code));
     } else if is(&[Code::FOLDED]) {
         out.extend(more_buffer(facts));
     }
@@ -186,15 +186,22 @@ pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]
     let mut all = std::iter::once(finding).chain(also).map(|finding| remedies(facts, finding));
     let mut known = BTreeSet::new();
     let first = all.find(|found| !found.is_empty()).unwrap_or_default();
-    first.into_iter().filter_map(|remedy| remedy.of_new(|place, line| known.insert((place, key(line).to_owned())))).collect()
+    first.into_iter().filter_map(|remedy| remedy.of_new(|place, line| known.insert((place, key(line))))).collect()
 }
 
 /// By what two settings are of the same thing.
-pub(crate) fn key(line: &str) -> &str {
+pub(crate) fn key(line: &str) -> String {
+    // The layout of a directory is one setting.
+    if line.starts_with("lfs setstripe")
+        && let Some(at) = line.find(" /").or_else(|| line.find(" '/"))
+    {
+        return format!("lfs setstripe{}", line.get(at..).unwrap_or_default());
+    }
+
     let is_setting = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match line.split_once([' ', '=']) {
-        Some((key, value)) if is_setting(key) && !value.contains(['(', ';', '/']) => key,
-        _ => line,
+        Some((key, value)) if is_setting(key) && !value.contains(['(', ';', '/']) => key.to_owned(),
+        _ => line.to_owned(),
     }
 }
 
@@ -232,7 +239,8 @@ mod tests {
         assert_eq!(key("cb_nodes 4"), key("cb_nodes 8"));
         assert_eq!(key("fcoll = vulcan"), "fcoll");
         assert_eq!(key("DXT_BUFFER_MAX=8M"), "DXT_BUFFER_MAX");
-        for line in ["lfs setstripe -c 4 /a", "MPI_Info_set(info, \"cb_nodes\", \"4\");", "fsync(fd);"] {
+        assert_eq!(key("lfs setstripe -c 4 -S 1M /a b"), key("lfs setstripe -c 1 -o 3 /a b"));
+        for line in ["setfattr -n a -v 4 /a", "MPI_Info_set(info, \"cb_nodes\", \"4\");", "fsync(fd);"] {
             assert_eq!(key(line), line);
         }
     }

@@ -1,7 +1,7 @@
 //! Lines of source, of C unless the program is a Python script, with this run's numbers. HDF5's names: its reference manual; MPI's: MPI 4.0,
 //! chapter 14.
 
-use super::facts::{Facts, OfFile};
+use super::facts::{Facts, OfFile, Way};
 use super::{Place, Remedy};
 use crate::findings::Code;
 use crate::text::units;
@@ -26,7 +26,9 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy
     if facts.ranks < 2 || of.processes.len() < 2 {
         return Vec::new();
     }
-    let (reads, writes) = (of.reads.alone.calls + of.reads.own.calls, of.writes.alone.calls + of.writes.own.calls);
+    // Beside MPI-IO, the program's own calls are of other parts of it.
+    let calls = |way: Way| if of.mpiio { way.alone.calls } else { way.own.calls };
+    let (reads, writes) = (calls(of.reads), calls(of.writes));
     if reads + writes == 0 {
         return Vec::new();
     }
@@ -156,6 +158,9 @@ pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy>
             source(&[&format!("H5Pset_alignment(fapl, 65536, {stripe});")], why)
         }];
     }
+    if of.processes.len() < 2 {
+        return Vec::new();
+    }
     vec![source(&[&format!("offset = (offset + {}) / {stripe} * {stripe};    /* where a rank's part begins */", stripe.saturating_sub(1))], why)]
 }
 
@@ -217,10 +222,21 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec
 }
 
 /// Fewer calls on names and open files.
-pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     if of.hdf5 && of.mpiio {
         return collective_metadata(facts, &of).into_iter().collect();
+    }
+    if [Code::METADATA_RATE, Code::METADATA_TIME].contains(&code) && facts.ranks > 1 {
+        let lines: &[&str] = if facts.is_python() {
+            &["about = comm.bcast(os.stat(name) if comm.rank == 0 else None)"]
+        } else {
+            &["if (rank == 0) stat(name, &about);", "MPI_Bcast(&about, sizeof about, MPI_BYTE, 0, MPI_COMM_WORLD);"]
+        };
+        return vec![source(lines, format!("one rank asks for all {} what all are told alike", units::count(facts.ranks)))];
+    }
+    if ![Code::REPEATED_OPENS, Code::OPEN_PER_ACCESS].contains(&code) {
+        return Vec::new();
     }
     let lines: &[&str] = match (facts.is_python(), of.hdf5) {
         (true, _) => &["with open(name, mode) as file:    # once, around the loop"],

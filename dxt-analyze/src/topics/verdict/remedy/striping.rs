@@ -64,7 +64,8 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
 
 /// New files keep away from slow targets.
 pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
-    let slow: BTreeSet<u32> = finding.evidence.iter().filter_map(|evidence| evidence.about.ost).collect();
+    let named = finding.evidence.iter().filter_map(|evidence| evidence.about.ost);
+    let slow: BTreeSet<u32> = named.chain(facts.slow.iter().copied()).collect();
     let good: Vec<String> = facts.targets().difference(&slow).map(u32::to_string).collect();
     let Some(file) = facts.main(|_| true).filter(|file| facts.storage(*file) == Storage::Lustre) else { return Vec::new() };
     let (Some(directory), Some((size, count))) = (directory(facts, file), facts.stripes(file)) else { return Vec::new() };
