@@ -80,7 +80,7 @@ static void gathered(MPI_File file) {
 int main(int argc, char **argv) {
     CHECK(argc == 3);
     if (strcmp(argv[2], "gathered") == 0 && getenv("SICK_NODE") == NULL) {
-        const char *number = getenv("PMI_RANK");
+        const char *number = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
         char host[64];
         snprintf(host, sizeof host, "sick-node-%s", number ? number : "0");
         if (unshare(CLONE_NEWUTS) != 0 || sethostname(host, strlen(host)) != 0) {

@@ -79,6 +79,7 @@ impl Report for Page {
         let mut parts = vec![Part::Lines(vec![verdict.lead.clone(), verdict.sentence.clone()])];
         let listed = verdict.findings.iter().filter(|weighed| weighed.finding.saving.is_some());
         parts.push(Part::Findings(listed.map(|weighed| weighed.finding.clone()).collect()));
+        parts.extend(verdict::typed::parts(&verdict.findings));
         View { parts, max_width: None }
     }
 }

@@ -9,6 +9,7 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::remedy::{Place, Remedy, key};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use trace_format::meta::HintOrigin;
 
 /// A remedy of a finding.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +29,36 @@ pub(super) struct Item {
     /// Why it is not written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) not_written: Option<String>,
+}
+
+/// Hints with what each is unless somebody asks for another.
+const DEFAULTS: [(&str, &str); 8] = [
+    ("romio_cb_read", "automatic"),
+    ("romio_cb_write", "automatic"),
+    ("romio_ds_read", "automatic"),
+    ("romio_ds_write", "automatic"),
+    ("romio_no_indep_rw", "false"),
+    ("cb_buffer_size", "16777216"),
+    ("ind_rd_buffer_size", "4194304"),
+    ("ind_wr_buffer_size", "524288"),
+];
+
+/// Hints that were in effect on all files and that the program did not ask for: another file of hints set them, which this one takes the
+/// place of. Those of `advice` are left out.
+pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
+    let is_advised = |key: &str| {
+        advice.iter().filter(|item| item.file.is_some()).flat_map(|item| &item.remedy.lines).any(|line| line.starts_with(&format!("{key} ")))
+    };
+    let of = |origin: HintOrigin, key: &'static str| run.hints.iter().filter(move |hint| hint.origin == origin && hint.key == key);
+    let other = |(key, default): (&'static str, &str)| {
+        let values: BTreeSet<&str> = of(HintOrigin::InEffect, key).map(|hint| hint.value.trim()).collect();
+        let is_one = values.len() == 1 && of(HintOrigin::Asked, key).next().is_none() && !is_advised(key);
+        // A value is a word; anything else is not ours to write.
+        let is_word = |value: &&&str| !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric());
+        let value = values.first().filter(|value| is_one && **value != default).filter(is_word)?;
+        Some(format!("{key} {value}"))
+    };
+    DEFAULTS.into_iter().filter_map(other).collect()
 }
 
 /// What is advised, in the order of the findings. Nothing where I/O does not matter.

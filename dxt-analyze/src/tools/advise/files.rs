@@ -33,7 +33,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Names and contents; nothing if nothing is advised.
-pub(super) fn texts(verdict: &Verdict, items: &[Item]) -> Vec<(&'static str, String)> {
+pub(super) fn texts(verdict: &Verdict, items: &[Item], kept: &[String]) -> Vec<(&'static str, String)> {
     if items.is_empty() {
         return Vec::new();
     }
@@ -41,7 +41,7 @@ pub(super) fn texts(verdict: &Verdict, items: &[Item]) -> Vec<(&'static str, Str
     for name in NAMES.into_iter().filter(|name| *name != README) {
         let mine: Vec<&Item> = items.iter().filter(|item| item.file == Some(name)).collect();
         if !mine.is_empty() {
-            out.push((name, settings(name, &mine)));
+            out.push((name, settings(name, &mine, kept)));
         }
     }
     let names: Vec<&str> = out.iter().map(|(name, _)| *name).collect();
@@ -50,7 +50,7 @@ pub(super) fn texts(verdict: &Verdict, items: &[Item]) -> Vec<(&'static str, Str
     out
 }
 
-fn settings(name: &str, items: &[&Item]) -> String {
+fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     let mut text = String::new();
     if name == SETUP {
         text.push_str("#!/bin/sh\n");
@@ -60,7 +60,7 @@ fn settings(name: &str, items: &[&Item]) -> String {
         text.push_str("# Run it once, before the job. It moves and deletes nothing: each command changes what new files get.\nset -e\n");
     }
     // One variable holds all hints of Cray's.
-    let of_cray: Vec<String> =
+    let mut of_cray: Vec<String> =
         items.iter().filter(|item| item.remedy.what == Place::CrayHints).flat_map(|item| item.remedy.lines.clone()).collect();
     for item in items {
         let _ = writeln!(text, "# {}: {}", item.code.name(), plain(&item.remedy.why));
@@ -70,7 +70,14 @@ fn settings(name: &str, items: &[&Item]) -> String {
             });
         }
     }
+    if name == ROMIO && !kept.is_empty() {
+        text.push_str("# In effect already, and not by the program: kept, since this file takes the place of another.\n");
+        kept.iter().for_each(|line| {
+            let _ = writeln!(text, "{line}");
+        });
+    }
     if !of_cray.is_empty() {
+        of_cray.extend_from_slice(kept);
         // The file is no script: its values have no quotes.
         let _ = writeln!(text, "{}", cray(&of_cray).replace('\'', ""));
     }

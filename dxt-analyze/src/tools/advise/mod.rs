@@ -85,7 +85,7 @@ pub fn advise(args: &Args) -> Result<Advice> {
     let verdict = verdict(&found);
     let advice = collect::collect(&run, &verdict);
     let (mut written, mut removed) = (Vec::new(), Vec::new());
-    let texts = files::texts(&verdict, &advice);
+    let texts = files::texts(&verdict, &advice, &collect::kept(&run, &advice));
     if !texts.is_empty() {
         std::fs::create_dir_all(&args.output).with_context(|| format!("failed to make the directory {}", args.output.display()))?;
     }

@@ -3,12 +3,13 @@
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`result`]: the verdict; [`sentence`]: its words.
-//! * [`remedy`]: what to type.
+//! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
 pub(crate) mod claims;
 pub(crate) mod remedy;
 pub(crate) mod result;
 pub(crate) mod sentence;
+pub(crate) mod typed;
 pub(crate) mod weigh;
 
 pub(crate) use result::{Verdict, top_codes, verdict};
