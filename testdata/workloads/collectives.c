@@ -7,6 +7,7 @@
  *   loop     COUNT all-reductions, and 20,000 writes anywhere, of which 200 between each of them while there are any
  *   threads  four threads, each with a communicator of its own
  *   op       a reduction that writes to a file
+ *   self     COUNT barriers on MPI_COMM_SELF, in a function `calls`
  *   churn    COUNT duplicates, one after another
  *   kill     COUNT barriers, then SIGKILL
  *
@@ -228,7 +229,10 @@ static void others(void) {
     MPI_File file;
     MPI_Info info;
     MPI_Status status;
+    enum { ITEMS = 5000 };
+    static int items[ITEMS], found[ITEMS];
     int periods[1] = {0}, dims[1] = {ranks}, value = rank, sum, memory[8] = {0};
+    MPI_Offset place = (MPI_Offset)rank * (MPI_Offset)sizeof items;
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
     MPI(MPI_Cart_create(dup, 1, dims, periods, 0, &cart));
     MPI(MPI_Comm_group(dup, &group));
@@ -242,22 +246,22 @@ static void others(void) {
     MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     MPI(MPI_Info_create(&info));
     MPI(MPI_Info_set(info, "romio_cb_write", "enable"));
-    MPI(MPI_File_open(dup, in_dir("file"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+    for (int i = 0; i < ITEMS; i++) {
+        items[i] = rank * ITEMS + i;
+    }
+    MPI(MPI_File_open(dup, in_dir("file"), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     MPI(MPI_File_set_info(file, info));
     MPI(MPI_File_set_atomicity(file, 1));
     MPI(MPI_File_set_atomicity(file, 0));
-    MPI(MPI_File_set_size(file, 4096));
-    MPI(MPI_File_preallocate(file, 8192));
-    MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
-    MPI(MPI_File_write_at_all(file, rank, &value, 1, MPI_INT, &status));
+    MPI(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    MPI(MPI_File_write_at_all(file, place, items, ITEMS, MPI_INT, &status));
     MPI(MPI_File_sync(file));
     MPI(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    MPI(MPI_File_write_ordered(file, &value, 1, MPI_INT, &status));
-    MPI(MPI_File_read_at_all_begin(file, rank, &sum, 1, MPI_INT));
-    MPI(MPI_File_read_at_all_end(file, &sum, &status));
-    CHECK(sum == rank);
-    MPI(MPI_File_iwrite_at_all(file, rank, &value, 1, MPI_INT, &request));
-    MPI(MPI_Wait(&request, &status));
+    MPI(MPI_File_write_ordered(file, items, ITEMS, MPI_INT, &status));
+    MPI(MPI_File_read_at_all_begin(file, place, found, ITEMS, MPI_INT));
+    MPI(MPI_File_read_at_all_end(file, found, &status));
+    CHECK(memcmp(found, items, sizeof items) == 0);
+    MPI(MPI_File_set_size(file, 1 << 20));
     MPI(MPI_File_close(&file));
     MPI(MPI_Info_free(&info));
     MPI(MPI_Group_free(&group));
@@ -334,6 +338,13 @@ static void with_op(void) {
     MPI(MPI_Op_free(&own));
 }
 
+/* For a test that counts instructions. */
+__attribute__((noinline)) void calls(long count) {
+    for (long i = 0; i < count; i++) {
+        MPI_Barrier(MPI_COMM_SELF);
+    }
+}
+
 static void churn(long count) {
     for (long i = 0; i < count; i++) {
         struct comm again = {MPI_COMM_NULL, -1};
@@ -365,6 +376,8 @@ int main(int argc, char **argv) {
         threads();
     } else if (strcmp(way, "op") == 0) {
         with_op();
+    } else if (strcmp(way, "self") == 0) {
+        calls(count);
     } else if (strcmp(way, "churn") == 0) {
         churn(count);
     } else {

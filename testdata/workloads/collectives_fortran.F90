@@ -78,6 +78,7 @@ program collectives_fortran
     call logged('reduce_scatter', 0)
     call MPI_Reduce_scatter_block(a, b, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
     call logged('reduce_scatter_block', 0)
+    a = rank
     call MPI_Allreduce(MPI_IN_PLACE, a, 1, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, ierr)
     call logged('allreduce', 0)
     if (a(1) /= 1) stop 3

@@ -33,9 +33,11 @@ pub(crate) struct Lane {
     pub(crate) late: Cell<u32>,
 }
 
-/// State of one thread. All zero at thread start. What an append looks at lies in the first 64 bytes.
+/// State of one thread. All zero at thread start. First comes where the next segment of I/O goes: its address is the block's.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
+    /// I/O, and in counters mode everything.
+    pub(crate) io: Lane,
     /// Not zero while the tracer's own code runs on this thread: calls pass through unrecorded.
     pub(crate) busy: Cell<u32>,
     /// Not zero while the thread is where memory for segments is handed out ([`crate::gate`]).
@@ -50,8 +52,6 @@ pub(crate) struct Thread {
     pub(crate) meeting: Inside,
     /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
     pub(crate) hdf5_caller: Cell<usize>,
-    /// I/O, and in counters mode everything.
-    pub(crate) io: Lane,
     /// MPI's collective calls, which have room of their own. To a reader this is another thread.
     pub(crate) meetings: Lane,
     /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
@@ -64,7 +64,7 @@ pub(crate) struct Thread {
     pub(crate) scope: Cell<usize>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Thread, io) + std::mem::offset_of!(Lane, chunk) <= 64);
+const _: () = assert!(std::mem::offset_of!(Thread, io) == 0 && std::mem::offset_of!(Lane, cursor) == 0);
 
 impl Lane {
     #[cfg(not(target_arch = "x86_64"))]
@@ -99,6 +99,7 @@ impl Thread {
     #[cfg(not(target_arch = "x86_64"))]
     const fn new() -> Self {
         Self {
+            io: Lane::new(),
             busy: Cell::new(0),
             at_gate: Cell::new(0),
             mpi: Inside::new(),
@@ -106,7 +107,6 @@ impl Thread {
             library: Inside::new(),
             meeting: Inside::new(),
             hdf5_caller: Cell::new(0),
-            io: Lane::new(),
             meetings: Lane::new(),
             waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),

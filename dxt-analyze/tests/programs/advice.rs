@@ -1,5 +1,5 @@
 //! `advise` on programs that are slow for a reason: traced by `dxt-run`, advised, run again with `dxt-run --hints`, and compared. Storage is
-//! made slow by a library behind the tracer (`slow_storage.c`), so that what is gained depends on the number and size of requests.
+//! made slow by a library behind the tracer (`delays.c`), so that what is gained depends on the number and size of requests.
 
 use crate::harness::{Compiler, Scratch, library, skip, skip_here, workload_with};
 use serde_json::Value;
@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const RANKS: u64 = 4;
+/// 2 ms for each request, and 50 MB/s.
+const DELAYS: &str = "op=write,us=2000,perkib=20;op=read,us=2000,perkib=20";
 
 /// A program and where its runs go.
 struct Sick {
@@ -19,7 +21,7 @@ struct Sick {
 impl Sick {
     fn new(mpi: Compiler) -> Option<Self> {
         let program = mpi.available().then(|| workload_with("mpiio_sick", mpi, &["-O1"]))?;
-        let shim = workload_with("slow_storage", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+        let shim = workload_with("delays", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
         Some(Self { scratch: Scratch::new(), program, shim, mpi })
     }
 
@@ -38,7 +40,7 @@ impl Sick {
             _ => command.args(["--", "mpirun.mpich"]),
         };
         command.args(["-n", &RANKS.to_string()]).arg(&self.program).arg(self.scratch.data()).arg(variant);
-        command.env_remove("ROMIO_HINTS").env("LD_PRELOAD", &self.shim);
+        command.env_remove("ROMIO_HINTS").env("LD_PRELOAD", &self.shim).env("DELAYS", DELAYS).env("DELAYS_PATH", "data/sick");
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         let output = command.envs(variables.iter().copied()).output().expect("failed to run timeout(1)");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -4,9 +4,11 @@
 //! * `args`: the command line.
 //! * `patterns`: which bytes each rank moves, one access pattern per file.
 //! * `timing`: how long that takes; `lustre`: on which storage target it lands.
+//! * `faults`: simulated jobs with faults of known cost, to score an analyzer.
 //! * `process`: one rank's accesses as segments and tables; `output`: all ranks as one file.
 
 mod args;
+pub mod faults;
 pub mod lustre;
 mod ops;
 mod output;
@@ -23,5 +25,11 @@ use std::ffi::OsString;
 /// # Errors
 /// If the file cannot be written.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let verb = arguments.get(1).and_then(|verb| verb.to_str()).unwrap_or_default().to_owned();
+    if verb == "faults" || verb == "verdicts" {
+        arguments.remove(1);
+        return if verb == "faults" { faults::faults(arguments) } else { faults::verdicts(arguments) };
+    }
     output::write(&args::Args::parse_from(arguments))
 }

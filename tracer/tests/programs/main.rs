@@ -2,8 +2,8 @@
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
 mod calls_of_a_flush;
-mod config;
 mod collectives;
+mod config;
 mod confined;
 mod counters;
 mod counters_mpi;

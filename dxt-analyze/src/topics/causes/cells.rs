@@ -47,7 +47,7 @@ pub struct Cell {
     pub longest_ns: u64,
     /// See above.
     pub longest_at: u64,
-    /// The shortest; 0 of none.
+    /// The shortest; 0 if that is not known.
     pub shortest_ns: u64,
     /// Bytes of the file between which they lie, as far as that is known; the first behind the second if not.
     pub range: (u64, u64),
@@ -62,7 +62,10 @@ impl Cell {
         self.logs = self.logs.saturating_add(other.logs);
         self.far_calls += other.far_calls;
         self.far_ns = self.far_ns.saturating_add(other.far_ns);
-        self.shortest_ns = if self.calls == other.calls { other.shortest_ns } else { self.shortest_ns.min(other.shortest_ns) };
+        self.shortest_ns = match (self.shortest_ns, other.shortest_ns) {
+            (0, shortest) | (shortest, 0) => shortest,
+            (mine, theirs) => mine.min(theirs),
+        };
         let known = |range: (u64, u64)| range.0 < range.1;
         self.range = match (known(self.range), known(other.range)) {
             (true, true) => (self.range.0.min(other.range.0), self.range.1.max(other.range.1)),
@@ -79,14 +82,28 @@ impl Cell {
     pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64, longest_at: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
         let logs = log(mean).saturating_mul(i64::try_from(calls).unwrap_or(i64::MAX));
-        Self { calls, bytes, time_ns, logs, far_calls: 0, far_ns: 0, longest_ns, longest_at, shortest_ns: mean, range: (0, 0) }
+        Self {
+            calls,
+            bytes,
+            time_ns,
+            logs,
+            far_calls: 0,
+            far_ns: 0,
+            longest_ns,
+            longest_at,
+            shortest_ns: 0,
+            range: (0, 0),
+        }
     }
 
     /// Mean logarithm of their durations, without the longest where there are several: one call makes nothing slow.
     #[must_use]
     pub fn typical_log(&self) -> f64 {
-        let (logs, calls) =
-            if self.calls > 1 { (self.logs.saturating_sub(log(self.longest_ns)), self.calls - 1) } else { (self.logs, 1) };
+        let (logs, calls) = if self.calls > 1 {
+            (self.logs.saturating_sub(log(self.longest_ns)), self.calls - 1)
+        } else {
+            (self.logs, 1)
+        };
         logs as f64 / f64::from(1 << LOG_BITS) / calls as f64
     }
 }
@@ -118,8 +135,14 @@ pub fn looked_at(run: &Run, stream: &Stream) -> bool {
 impl<'a> Cells<'a> {
     /// Of `run`.
     #[must_use]
-    pub fn new(run: &Run, slots: &'a Slots, usual: &'a FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
-        let of = |process: &crate::model::Process| process.streams.iter().map(|stream| looked_at(run, stream)).collect();
+    pub fn new(
+        run: &Run,
+        slots: &'a Slots,
+        usual: &'a FxHashMap<Kind, Usual>,
+        layouts: &'a [Option<FileLayout>],
+    ) -> Self {
+        let of =
+            |process: &crate::model::Process| process.streams.iter().map(|stream| looked_at(run, stream)).collect();
         Self {
             slots,
             usual,
@@ -144,6 +167,8 @@ pub struct OfProcess {
     pub cells: Vec<(Key, Cell)>,
     /// Slots are merged by two to the power of this.
     pub merged: u32,
+    /// Time in calls of the thread with most, and of all, ns: several threads of a process are in calls at once.
+    pub threads: (u64, u64),
 }
 
 /// What a thread keeps.
@@ -153,6 +178,8 @@ pub struct Partial {
     now: Option<u32>,
     cells: FxHashMap<Key, Cell>,
     merged: u32,
+    /// Time in calls of each thread of the process that is being read, ns.
+    threads: FxHashMap<u32, u64>,
 }
 
 impl Partial {
@@ -160,8 +187,11 @@ impl Partial {
         let mut cells: Vec<(Key, Cell)> = self.cells.drain().collect();
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
-            self.done.insert(process, OfProcess { cells, merged: self.merged });
+            let most = self.threads.values().copied().max().unwrap_or(0);
+            let all = self.threads.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+            self.done.insert(process, OfProcess { cells, merged: self.merged, threads: (most, all) });
         }
+        self.threads.clear();
         self.merged = 0;
     }
 
@@ -219,12 +249,18 @@ impl Analysis for Cells<'_> {
             partial.end_process();
             partial.now = Some(block.number);
         }
-        let (Some(looked_at), shift) = (self.looked_at.get(block.number as usize), block.process.shift_ns) else { return };
+        let (Some(looked_at), shift) = (self.looked_at.get(block.number as usize), block.process.shift_ns) else {
+            return;
+        };
         let whole = SLOTS.ilog2();
+        let mut in_calls = 0_u64;
         let mut far = (None, u64::MAX);
         let mut last: Option<(Key, Cell)> = None;
         for row in block.rows() {
-            if row.stream == NO_STREAM || row.stream == LEFT_OUT || !looked_at.get(row.stream as usize).is_some_and(|&is| is) {
+            if row.stream == NO_STREAM
+                || row.stream == LEFT_OUT
+                || !looked_at.get(row.stream as usize).is_some_and(|&is| is)
+            {
                 continue;
             }
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
@@ -240,6 +276,7 @@ impl Analysis for Cells<'_> {
                 target: self.target(stream, &row),
             };
             let duration = row.duration_ns();
+            in_calls = in_calls.saturating_add(duration);
             let is_far = duration >= far.1;
             let call = Cell {
                 calls: 1,
@@ -250,7 +287,7 @@ impl Analysis for Cells<'_> {
                 far_ns: if is_far { duration } else { 0 },
                 longest_ns: duration,
                 longest_at: at,
-                shortest_ns: duration,
+                shortest_ns: duration.max(1),
                 range: u64::try_from(row.offset).map_or((0, 0), |offset| (offset, offset.saturating_add(row.length))),
             };
             match &mut last {
@@ -262,6 +299,8 @@ impl Analysis for Cells<'_> {
                 }
             }
         }
+        let thread = partial.threads.entry(block.thread).or_default();
+        *thread = thread.saturating_add(in_calls);
         if let Some((key, cell)) = last {
             partial.cells.entry(coarse(key, partial.merged, whole)).or_default().add(&cell);
         }

@@ -37,6 +37,16 @@ codes! {
          the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
+    OUTSIDE_POSIX = "DXT-V008",
+        "Independent MPI-IO calls spend their time outside POSIX: in communication, locks and copies.",
+        "Time of the calls less that of the system calls inside them; the saving by the ledger, less what all wait for the slowest rank's system calls and          0.2 ns per byte for a copy.",
+        "Make the calls collective or larger: independent ones lock, copy and wait one by one.",
+        "Wright et al., The Computer Journal 56, 2013 (RIOT): MPI-IO against POSIX time";
+    LONG_COLLECTIVE = "DXT-V009",
+        "One collective call held its ranks far longer than others like it.",
+        "The longest collective call of each kind on a file, if most of the ranks that make such calls are in it at the same time; saving: what it took          beyond what such calls usually take.",
+        "See what it does: the first or last call on a file allocates, fills or flushes it (HDF5: H5Pset_fill_time, H5Pset_alloc_time, metadata flushes);          few bytes asked and many moved beneath it are data sieving.",
+        "ours";
     READ_MODIFY_WRITE = "DXT-V007",
         "Small reads only fill up blocks of which writes change a part.",
         "A process has 0.8 to 2.2 reads of at most 64 KiB for each of its writes on a file, and no larger reads there. Cost: those reads.",

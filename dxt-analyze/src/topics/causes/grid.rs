@@ -31,8 +31,7 @@ pub enum Class {
 }
 
 /// All of them.
-pub const CLASSES: [Class; 6] =
-    [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock];
+pub const CLASSES: [Class; 6] = [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock];
 
 impl Class {
     /// Of an operation's class.
@@ -45,6 +44,19 @@ impl Class {
             Some(OpClass::Sync) => Self::Sync,
             Some(OpClass::Lock | OpClass::Unlock) => Self::Lock,
             _ => Self::Metadata,
+        }
+    }
+
+    /// A single one.
+    #[must_use]
+    pub const fn singular(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Open => "open",
+            Self::Metadata => "metadata call",
+            Self::Sync => "sync",
+            Self::Lock => "file lock",
         }
     }
 
@@ -108,6 +120,8 @@ pub struct Grid<'a> {
     pub entries: Vec<Entry>,
     /// Spread of the logarithm of single durations, mean over calls.
     pub spread: f64,
+    /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
+    pub at_once: Vec<f64>,
 }
 
 /// Weighted quantile of values in any order; `None` of nothing.
@@ -140,9 +154,20 @@ impl<'a> Grid<'a> {
         let shared = shared_files(run);
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
+        let mut at_once: Vec<f64> = Vec::new();
         for (number, process) in (0_u32..).zip(&run.processes) {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
-            let of_segments = read.remove(&number).map(|of| of.cells).unwrap_or_default();
+            let of = read.remove(&number).unwrap_or_default();
+            // A record of all ranks together is as long as the mean of them.
+            let together = f64::from(process.reduction.ranks.max(1));
+            at_once.push(if !process.reduction.is_none() {
+                1.0 / together
+            } else if of.threads.1 > 0 {
+                of.threads.0 as f64 / of.threads.1 as f64
+            } else {
+                1.0
+            });
+            let of_segments = of.cells;
             let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
             let counted = process.missing.iter().filter_map(|missing| {
                 let stream = process.stream_index(missing.stream)?;
@@ -152,7 +177,7 @@ impl<'a> Grid<'a> {
                     slot: u16::try_from(slots.of(at)).unwrap_or(u16::MAX),
                     stream: u32::try_from(stream).ok()?,
                     size: super::usual::size_class(c.bytes / c.segments.max(1)),
-                    target: NO_TARGET,
+                    target: process.streams.get(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
                 };
                 let is = c.segments > 0 && process.streams.get(stream).is_some_and(|stream| looked_at(run, stream));
                 is.then_some((key, Cell::counted(c.segments, c.bytes, c.duration, c.max_duration, at)))
@@ -181,7 +206,9 @@ impl<'a> Grid<'a> {
                     leaf: !library || (!has_inside && !collective),
                     inside: stream.within() > Within::Nothing,
                     collective,
-                    usual_ns: usual.get(&kind).map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
+                    usual_ns: usual
+                        .get(&kind)
+                        .map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     left_ns: cell.time_ns as f64,
@@ -189,7 +216,7 @@ impl<'a> Grid<'a> {
                 });
             }
         }
-        let mut grid = Self { run, slots, entries, spread: spread(usual) };
+        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once };
         grid.set_above(&groups);
         grid
     }
@@ -205,6 +232,25 @@ impl<'a> Grid<'a> {
         for (entry, group) in self.entries.iter_mut().zip(groups) {
             entry.above -= usual.get(group).copied().unwrap_or_default();
         }
+    }
+
+    /// Time that its process is in calls of an entry for, where they take `ns`.
+    #[must_use]
+    pub fn wall(&self, entry: &Entry, ns: f64) -> f64 {
+        ns * self.at_once.get(entry.process as usize).copied().unwrap_or(1.0)
+    }
+
+    /// Longest time that one process is in calls inside of others on a file between `from` and `length` ns later, as far as slots tell.
+    #[must_use]
+    pub fn longest_inside(&self, from: u64, length: f64, file: u32) -> f64 {
+        let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
+        let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+        for entry in &self.entries {
+            if entry.leaf && entry.inside && entry.file == file && slots.contains(&usize::from(entry.slot)) {
+                *by.entry(entry.process).or_default() += entry.left_ns;
+            }
+        }
+        by.values().copied().fold(0.0, f64::max).min(length)
     }
 
     /// The stream of an entry.
@@ -228,10 +274,20 @@ fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: 
     let all = &component.targets;
     let count = usize::try_from(length.div_ceil(component.stripe_size.max(1))).unwrap_or(usize::MAX).max(1);
     let begin = all.iter().position(|target| *target == first).unwrap_or(0);
-    if count > 1 && count * 2 > all.len() {
+    if all.len() > 1 && count > 1 && count * 2 > all.len() {
         return Vec::new();
     }
-    (0..count).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
+    (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
+}
+
+/// The target that all bytes of a file lie on, if it is one.
+fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
+    let layout = layouts.get(stream.file as usize).and_then(Option::as_ref).filter(|_| stream.storage);
+    let one = layout.and_then(|layout| match layout.layout.components.as_slice() {
+        [component] => <[u32; 1]>::try_from(component.targets.as_slice()).ok(),
+        _ => None,
+    });
+    one.map_or(NO_TARGET, |[target]| target)
 }
 
 /// Files that several processes have data or other calls on.

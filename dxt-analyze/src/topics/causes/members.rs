@@ -46,9 +46,9 @@ pub struct Member {
 }
 
 /// Quantile of the fastest calls of a target's cells that tells how fast it serves.
-const FASTEST: f64 = 0.1;
+const FASTEST: f64 = 0.03;
 /// Part of what all its calls take longer that its fastest do at least if it is slow.
-const AS_SLOW: f64 = 0.4;
+const AS_SLOW: f64 = 0.6;
 /// Fewest calls that a member is judged by.
 const FEWEST_CALLS: u64 = 3;
 
@@ -87,13 +87,17 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         by_moment.entry((entry.process, entry.slot)).or_default().add(entry.above, weight);
         for target in &entry.targets {
             by_target.entry((*target, entry.process)).or_default().add(entry.above, weight);
-            let fastest = (entry.cell.shortest_ns.max(1) as f64 / entry.usual_ns.max(1.0)).ln();
-            served.entry(*target).or_default().push((fastest, weight));
+            if entry.cell.shortest_ns > 0 {
+                let fastest = (entry.cell.shortest_ns as f64 / entry.usual_ns.max(1.0)).ln();
+                served.entry(*target).or_default().push((fastest, weight));
+            }
         }
     }
     // A target that is slow serves even its fastest calls slowly; one that is only busy serves those like others.
-    let fastest: BTreeMap<u32, f64> =
-        served.into_iter().filter_map(|(target, mut of)| Some((target, weighted_quantile(&mut of, FASTEST)?))).collect();
+    let fastest: BTreeMap<u32, f64> = served
+        .into_iter()
+        .filter_map(|(target, mut of)| Some((target, weighted_quantile(&mut of, FASTEST)?)))
+        .collect();
     let mut all: Vec<(f64, f64)> = fastest.values().map(|value| (*value, 1.0)).collect();
     let usual_fastest = weighted_quantile(&mut all, 0.5).unwrap_or(0.0);
     let mut of_process: BTreeMap<u32, Vec<Mean>> = BTreeMap::new();
@@ -118,7 +122,8 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         of_process.iter().filter_map(|(&process, means)| member(Unit::Process(process), means, &by_calls)).collect();
     let targets = of_target.iter().filter_map(|(&target, means)| {
         let member = member(Unit::Target(target), means, &each_once)?;
-        let by_fastest = fastest.get(&target).copied().unwrap_or(0.0) - usual_fastest;
+        // Of sums of calls nothing is known of the fastest.
+        let by_fastest = fastest.get(&target).map_or(member.above, |fastest| fastest - usual_fastest);
         let above = if by_fastest >= member.above * AS_SLOW { member.above } else { member.above.min(by_fastest) };
         Some(Member { above, ..member })
     });

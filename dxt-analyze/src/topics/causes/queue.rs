@@ -52,13 +52,18 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
         }
         let op = grid.stream(entry).map_or(0, |stream| stream.op);
         let kind = kinds.entry((entry.size, op)).or_insert((u64::MAX, entry.usual_ns, 0.0, entry.spread));
-        kind.0 = kind.0.min(entry.cell.shortest_ns);
+        if entry.cell.shortest_ns > 0 {
+            kind.0 = kind.0.min(entry.cell.shortest_ns);
+        }
         kind.2 += entry.left_ns;
     }
     let all: f64 = targets.values().sum();
     // Some targets are barely used.
     let used: Vec<(u32, f64)> = targets.into_iter().filter(|(_, ns)| *ns >= all * 0.02).collect();
     let (_, (fastest, median, _, (spread, leans))) = kinds.into_iter().max_by(|a, b| a.1.2.total_cmp(&b.1.2))?;
+    if fastest == u64::MAX {
+        return None;
+    }
     let slower = median / fastest.max(1) as f64;
     // The time in which the class is busy: phases last as long as their slowest rank.
     let busy = Work::of_class(grid, class).critical();

@@ -27,7 +27,7 @@ impl Work {
         for entry in grid.entries.iter().filter(|entry| entry.leaf) {
             let phase = work.phase(entry.slot);
             if let Some(phase) = work.phases.get_mut(phase) {
-                *phase.entry(entry.process).or_default() += entry.left_ns;
+                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
             }
         }
         work
@@ -39,7 +39,19 @@ impl Work {
         let mut work = Self { phases: vec![FxHashMap::default(); grid.slots.phases()], of_slot: Vec::new() };
         for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
             if let Some(phase) = work.phases.get_mut(grid.phase(entry)) {
-                *phase.entry(entry.process).or_default() += entry.left_ns;
+                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
+            }
+        }
+        work
+    }
+
+    /// Of calls made inside MPI-IO or HDF5, by phases.
+    #[must_use]
+    pub fn inside(grid: &Grid<'_>) -> Self {
+        let mut work = Self { phases: vec![FxHashMap::default(); grid.slots.phases()], of_slot: Vec::new() };
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.inside) {
+            if let Some(phase) = work.phases.get_mut(grid.phase(entry)) {
+                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
             }
         }
         work
@@ -72,7 +84,7 @@ impl Work {
         let mut by: FxHashMap<usize, FxHashMap<u32, f64>> = FxHashMap::default();
         for &(index, ns) in shortened {
             let Some(entry) = grid.entries.get(index as usize).filter(|entry| entry.leaf) else { continue };
-            *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += ns;
+            *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += grid.wall(entry, ns);
         }
         let mut phases: Vec<usize> = by.keys().copied().collect();
         phases.sort_unstable();

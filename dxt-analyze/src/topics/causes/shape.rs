@@ -5,9 +5,11 @@ use super::late::late;
 use super::locks::waited;
 use super::phases::Gaps;
 use super::queue::queues;
+use super::replay::Shortened;
 use super::result::{Claim, files, finding};
-use super::shared_block::shared_blocks;
+use super::shared_block::{SharedBlock, shared_blocks};
 use super::small_calls::{filling, slow_metadata, syncs};
+use super::tails::{Held, held};
 use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
 use crate::text::units as show;
@@ -16,9 +18,12 @@ use crate::text::units as show;
 #[must_use]
 pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut out: Vec<Claim> = uneven(grid).iter().map(|found| of_uneven(grid, found)).collect();
-    for queue in queues(grid) {
+    let mut blocks = shared_blocks(grid);
+    let queues: Vec<_> = queues(grid).into_iter().filter(|queue| !is_of_block(&mut blocks, &queue.shortened)).collect();
+    for queue in queues {
         let what = queue.class.plural();
-        let targets = if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
+        let targets =
+            if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
         let title = format!(
             "{what} queue at {targets}: {:.0} in flight on each, and they take {:.1} times as long as the fastest",
             queue.in_flight, queue.slower
@@ -28,7 +33,10 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             queue.enough
         );
         let about = About { ost: (queue.targets == 1).then_some(queue.target), ..About::default() };
-        let evidence = Evidence::of(format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough), about);
+        let evidence = Evidence::of(
+            format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
+            about,
+        );
         let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
         out.push(Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened));
     }
@@ -37,7 +45,8 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
         if time > 0.0 {
             let whose = if inside { "MPI-IO waits" } else { "processes wait" };
-            let title = format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
+            let title =
+                format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
             let hint = if inside {
                 "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks"
             } else {
@@ -48,7 +57,35 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             out.push(Claim::new(finding(code, title, evidence, hint), shortened));
         }
     }
-    out.extend(small(grid));
+    out.extend(small(grid, blocks));
+    for held in held(grid) {
+        let file = grid.run.files.get(held.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        // What the slowest rank did in system calls meanwhile has findings of its own.
+        let inside = grid.longest_inside(held.at, held.took_ns, held.file);
+        let less = held.took_ns - held.usual_ns - inside;
+        let (shortened, read, written) = meanwhile(grid, &held);
+        let title = format!(
+            "one collective {} held {} ranks for {}, {} after the job's start; such calls usually take {}",
+            held.class.singular(),
+            show::count(held.ranks as u64),
+            show::duration(held.took_ns as u64),
+            show::moment(held.at),
+            show::duration(held.usual_ns as u64)
+        );
+        let words = format!(
+            "on {file}; beneath it {} were read and {} written, at most {} of it by one rank",
+            show::bytes(read),
+            show::bytes(written),
+            show::duration(inside as u64)
+        );
+        let about =
+            About { file: Some(file), span_ns: Some((held.at, held.at + held.took_ns as u64)), ..About::default() };
+        let hint = "see what this call does (the first or last on a file allocates, fills or flushes it: HDF5 fill values, H5Pset_alloc_time, \
+                    metadata flushes), and whether it comes again";
+        let claim =
+            Claim::new(finding(Code::LONG_COLLECTIVE, title, vec![Evidence::of(words, about)], hint), shortened);
+        out.push(Claim { waiting_ns: less.max(0.0), ..claim });
+    }
     if let Some(late) = late(gaps) {
         let name = grid.run.process_name(late.process);
         let process = grid.run.processes.get(late.process as usize);
@@ -73,10 +110,44 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out
 }
 
+/// Part of what queues that reads of one block are, from which the others wait for these.
+const OF_BLOCK: f64 = 0.5;
+
+/// Whether a queue is one of reads of a block that all want; then what waits behind them is the block's.
+fn is_of_block(blocks: &mut [SharedBlock], queue: &[(u32, f64)]) -> bool {
+    let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
+    for block in blocks {
+        let (mine, others): (Shortened, Shortened) =
+            queue.iter().partition(|(index, _)| block.shortened.iter().any(|(of_block, _)| of_block == index));
+        if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
+            block.shortened.extend(others);
+            return true;
+        }
+    }
+    false
+}
+
+/// System calls inside a collective call that took long, and the bytes that they read and wrote, as far as slots tell.
+fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
+    let slots = grid.slots.of(held.at)..=grid.slots.of(held.at.saturating_add(held.took_ns as u64));
+    let (mut shortened, mut read, mut written) = (Shortened::new(), 0_u64, 0_u64);
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if entry.leaf && entry.inside && entry.file == held.file && slots.contains(&usize::from(entry.slot)) {
+            shortened.push((index, entry.left_ns));
+            match entry.class {
+                Class::Read => read = read.saturating_add(entry.cell.bytes),
+                Class::Write => written = written.saturating_add(entry.cell.bytes),
+                _ => {}
+            }
+        }
+    }
+    (shortened, read, written)
+}
+
 /// Calls that cost by their number or their place.
-fn small(grid: &Grid<'_>) -> Vec<Claim> {
+fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
     let mut out = Vec::new();
-    for block in shared_blocks(grid) {
+    for block in blocks {
         let file = grid.run.files.get(block.file as usize).map(|file| file.name.clone()).unwrap_or_default();
         let title = format!(
             "all ranks read the same {} at byte {} of {file}: {} reads by {}",
@@ -86,9 +157,13 @@ fn small(grid: &Grid<'_>) -> Vec<Claim> {
             show::processes(block.processes as u64)
         );
         let hint = "let one rank read it and broadcast it (MPI_Bcast), or read it collectively; HDF5: H5Pset_all_coll_metadata_ops";
-        let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
+        let about =
+            About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
         let words = "the block is small, and its server answers one after another".to_owned();
-        out.push(Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened));
+        out.push(Claim::new(
+            finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint),
+            block.shortened,
+        ));
     }
     if let Some(found) = syncs(grid) {
         let title = format!(
@@ -118,7 +193,8 @@ fn small(grid: &Grid<'_>) -> Vec<Claim> {
             show::counted(found.reads, "small read"),
             show::counted(found.writes, "write")
         );
-        let hint = "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
+        let hint =
+            "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
         let evidence = files(grid, &found.shortened).into_iter().collect();
         out.push(Claim::new(finding(Code::READ_MODIFY_WRITE, title, evidence, hint), found.shortened));
     }
@@ -137,7 +213,12 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         bytes: Some(found.most.1),
         ..About::default()
     };
-    let words = format!("{} of {}, shared by {}", show::bytes(found.most.1), show::bytes(found.bytes), show::processes(found.processes));
+    let words = format!(
+        "{} of {}, shared by {}",
+        show::bytes(found.most.1),
+        show::bytes(found.bytes),
+        show::processes(found.processes)
+    );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
     let (code, title, hint) = if found.one {
         (

@@ -81,6 +81,12 @@ impl Slots {
         }
     }
 
+    /// Time of a slot in which any process is in a call, ns.
+    #[must_use]
+    pub fn busy(&self, slot: usize) -> u64 {
+        self.busy.get(slot).copied().unwrap_or_default()
+    }
+
     /// By phase: time in which any process is in a call, ns.
     #[must_use]
     pub fn busy_by_phase(&self) -> Vec<u64> {

@@ -38,7 +38,8 @@ impl Slow {
 
 /// All of them, taken from what is left of the cells' times.
 pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
-    let least: f64 = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
+    let least: f64 =
+        grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
     let mut out: Vec<Slow> = Vec::new();
     while out.len() < ROUNDS {
         let best = candidates(grid).into_iter().max_by(|a, b| {
@@ -84,12 +85,16 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .zip(odd(&values, &errors))
                 .filter(|(_, odd)| odd.above >= least.min_slowdown.ln() && odd.p * tests <= least.false_discovery_rate)
                 .collect();
-            for (unit, odd, calls) in joined(&slow).into_iter().filter(|(unit, ..)| lasts(grid, *unit)) {
+            for (unit, odd, calls) in
+                joined(&slow).into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
+            {
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
             }
         }
     }
-    by.into_iter().map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by }).collect()
+    by.into_iter()
+        .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by })
+        .collect()
 }
 
 /// The slower of two nodes, by their ranks: two members tell nothing by themselves, but each of their ranks does.
@@ -133,6 +138,30 @@ fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
     let length = super::phases::length(grid.run);
     let begin = |slot: u16| grid.slots.begin(usize::from(slot)).unwrap_or(length);
     until + 1 - from >= LONG_ENOUGH.0 && (begin(until + 1) - begin(from)) as f64 >= length as f64 * LONG_ENOUGH.1
+}
+
+/// Part of the rate at other times that a slow moment has at most: where more is moved than usual, calls take longer by their number.
+const LESS: f64 = 0.7;
+
+/// Whether less is moved in a moment than at other times in which calls of the class are made; true of all else.
+fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
+    let Unit::Moment(from, until) = unit else { return true };
+    let (mut amounts, mut mine) = (std::collections::BTreeMap::<u16, f64>::new(), 0.0);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        let amount =
+            if matches!(class, Class::Read | Class::Write) { entry.cell.bytes } else { entry.cell.calls } as f64;
+        *amounts.entry(entry.slot).or_default() += amount;
+    }
+    let (mut time, mut other, mut other_time) = (0.0, 0.0, 0.0);
+    for (slot, amount) in amounts {
+        let busy = grid.slots.busy(usize::from(slot)) as f64;
+        if (from..=until).contains(&slot) {
+            (mine, time) = (mine + amount, time + busy);
+        } else {
+            (other, other_time) = (other + amount, other_time + busy);
+        }
+    }
+    other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * LESS
 }
 
 /// Slow members, neighbouring moments as one.

@@ -82,6 +82,9 @@ pub fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
             }
         }
     }
+    if time < QUICK_NS * calls as f64 {
+        return None;
+    }
     let (most, _) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let most = grid.run.ops.get(usize::from(most))?.name.clone();
     (!shortened.is_empty()).then_some(Slow { calls, time_ns: time, most, shortened })
@@ -111,10 +114,15 @@ pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
             _ => {}
         }
     }
-    of.retain(|_, (small, writes, large)| *large == 0 && *writes >= 4 && *small * 10 >= *writes * 8 && *small * 10 <= *writes * 22);
+    of.retain(|_, (small, writes, large)| {
+        *large == 0 && *writes >= 4 && *small * 10 >= *writes * 8 && *small * 10 <= *writes * 22
+    });
     let (reads, writes) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
     let is = |entry: &Entry| entry.leaf && entry.class == Class::Read && of.contains_key(&(entry.process, entry.file));
-    let shortened: Shortened =
-        (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)).map(|(index, entry)| (index, entry.left_ns)).collect();
+    let shortened: Shortened = (0_u32..)
+        .zip(&grid.entries)
+        .filter(|(_, entry)| is(entry))
+        .map(|(index, entry)| (index, entry.left_ns))
+        .collect();
     (!shortened.is_empty()).then_some(Filling { reads, writes, shortened })
 }

@@ -111,7 +111,16 @@ fn small_of(
     let limit = units::bytes(m.least.small_request_bytes);
     let said = (part > m.least.small_share && all.small.count > m.least.small_min).then(|| Said {
         severity: m.severity(all.small.time_ns),
-        title: format!("{} of {}{of_what} move less than {limit} each", percent(part), which.word),
+        title: match all.small_unsized {
+            0 => format!(
+                "{} small {}{of_what}: {} each on average ({} of all)",
+                units::count(all.small.count),
+                which.word,
+                units::bytes(all.small.bytes / all.small.count.max(1)),
+                percent(part)
+            ),
+            _ => format!("{} of {}{of_what} are small: less than {limit} each", percent(part), which.word),
+        },
         evidence: m
             .most(&m.files, |sums| (which.of)(sums).small.count)
             .into_iter()

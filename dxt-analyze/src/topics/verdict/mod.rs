@@ -1,11 +1,13 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about that.
 //!
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
+//! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`result`]: the verdict; [`sentence`]: its words.
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
 pub(crate) mod claims;
+pub(crate) mod outside;
 pub(crate) mod remedy;
 pub(crate) mod result;
 pub(crate) mod sentence;

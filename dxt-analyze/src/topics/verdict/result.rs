@@ -107,9 +107,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let phases = Work::of(grid, false);
     let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_by_phase()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
+    claims.extend(super::outside::claim(whole, &claims));
     let mut others: Vec<Finding> = Vec::new();
     for finding in whole.findings() {
-        if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) {
+        if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code)
+        {
             continue;
         }
         match mending.claim(&finding) {
@@ -121,8 +123,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let most = cards.iter().map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
-    let rest = rest(grid, &left);
-    others.extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
+    let outside = cards.iter().any(|card| [Code::COMMUNICATION, Code::OUTSIDE_POSIX].contains(&card.finding.code));
+    let library_ns = if outside { 0 } else { ledger.job.library_ns };
+    let rest = rest(grid, &left, ledger.job.io_ns() as f64, library_ns as f64);
+    others
+        .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
     let facts = Facts::new(grid).with_layouts(&whole.stripes.result.files);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
@@ -150,7 +155,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 12] = [
+    const CODES: [Code; 13] = [
         Code::SLOW_OPERATIONS,
         Code::SLOW_RANK,
         Code::SLOW_NODE,
@@ -163,8 +168,14 @@ fn superseded(code: Code) -> bool {
         Code::METADATA_TIME,
         Code::METADATA_SHARE,
         Code::COMMON_READS,
+        Code::COMMUNICATION,
     ];
     CODES.contains(&code)
+}
+
+/// Findings that tell what a program does and ask for nothing: they stay in their tables.
+fn is_no_advice(code: Code) -> bool {
+    [Code::STDIO_SHARE, Code::CALL_MIX, Code::BYTE_MIX].contains(&code)
 }
 
 fn saves(finding: &Finding) -> u64 {
@@ -179,21 +190,47 @@ fn weighed(card: Card, io_matters: bool, facts: &Facts<'_, '_>) -> Weighed {
         finding.severity = Severity::Info;
     }
     let commands = of_card(facts, &finding, &also);
-    Weighed { about: finding.about(), finding, also, commands }
+    let mut about = finding.about();
+    if !ABOUT_A_UNIT.contains(&finding.code) {
+        // Where an example lies is no accusation.
+        (about.rank, about.node, about.ost) = (None, None, None);
+    }
+    Weighed { about, finding, also, commands }
 }
 
-fn rest(grid: &Grid<'_>, left: &[f64]) -> Option<Rest> {
+/// Codes whose findings are about a rank, node or storage target; those of the others name one at most as an example.
+const ABOUT_A_UNIT: [Code; 12] = [
+    Code::SLOW_RANK,
+    Code::SLOW_NODE,
+    Code::SLOW_TARGET,
+    Code::STALL,
+    Code::LATE_RANKS,
+    Code::ONE_RANK,
+    Code::BYTE_IMBALANCE,
+    Code::TIME_IMBALANCE,
+    Code::SHARED_READ_IMBALANCE,
+    Code::SHARED_WRITE_IMBALANCE,
+    Code::FEW_TARGETS,
+    Code::IMBALANCE,
+];
+
+/// Of `io_ns` in calls; of `library_ns` in MPI-IO and HDF5 outside of system calls nothing explains anything.
+fn rest(grid: &Grid<'_>, left: &[f64], io_ns: f64, library_ns: f64) -> Option<Rest> {
     let leaf = || grid.entries.iter().zip(left).filter(|(entry, _)| entry.leaf);
-    let all: f64 = leaf().map(|(entry, _)| entry.cell.time_ns as f64).sum();
+    let all = leaf().map(|(entry, _)| entry.cell.time_ns as f64).sum::<f64>().max(io_ns);
     if all <= 0.0 {
         return None;
     }
-    let by_class = CLASSES.map(|class| {
-        (class, leaf().filter(|(entry, _)| entry.class == class).map(|(_, left)| *left).sum::<f64>())
-    });
+    let by_class = CLASSES
+        .map(|class| (class, leaf().filter(|(entry, _)| entry.class == class).map(|(_, left)| *left).sum::<f64>()));
     let (class, most) = by_class.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let sum: f64 = by_class.iter().map(|(_, ns)| ns).sum();
-    Some(Rest { share: sum / all, largest: class.plural().into(), largest_share: most / all })
+    let sum: f64 = by_class.iter().map(|(_, ns)| ns).sum::<f64>() + library_ns;
+    let (largest, most) = if library_ns > most {
+        ("MPI-IO and HDF5 outside of system calls", library_ns)
+    } else {
+        (class.plural(), most)
+    };
+    Some(Rest { share: (sum / all).min(1.0), largest: largest.into(), largest_share: most / all })
 }
 
 /// A kind of calls that takes much of the time in I/O and that no finding explains.
@@ -201,7 +238,11 @@ fn uncovered(rest: &Rest) -> Finding {
     Finding {
         code: Code::UNCOVERED,
         severity: Severity::Info,
-        title: format!("{} take {:.0} % of the time in I/O, and nothing about them is odd", rest.largest, rest.largest_share * 100.0),
+        title: format!(
+            "{} take {:.0} % of the time in I/O, and nothing about them is odd",
+            rest.largest,
+            rest.largest_share * 100.0
+        ),
         evidence: Vec::new(),
         cost_ns: None,
         saving: Some(Saving {
@@ -217,7 +258,8 @@ fn uncovered(rest: &Rest) -> Finding {
 fn job(whole: &Whole<'_>, run_ns: u64) -> JobLine {
     let (summary, run): (&Summary, _) = (&whole.summary, whole.causes.grid.run);
     let job = &summary.job;
-    let mut systems: Vec<String> = run.files.iter().filter(|file| file.name.starts_with('/')).map(|file| run.place_of(file)).collect();
+    let mut systems: Vec<String> =
+        run.files.iter().filter(|file| file.name.starts_with('/')).map(|file| run.place_of(file)).collect();
     systems.sort();
     systems.dedup();
     JobLine {
@@ -226,7 +268,11 @@ fn job(whole: &Whole<'_>, run_ns: u64) -> JobLine {
         scheduler: job.scheduler.clone(),
         start: job.start.clone(),
         run_ns,
-        processes: if summary.ranks > 0 { units::counted(summary.ranks, "rank") } else { units::processes(summary.processes) },
+        processes: if summary.ranks > 0 {
+            units::counted(summary.ranks, "rank")
+        } else {
+            units::processes(summary.processes)
+        },
         nodes: units::nodes(summary.nodes),
         mpi: job.mpi.clone(),
         file_systems: systems,

@@ -11,7 +11,9 @@ use crate::topics::causes::result::{Claim, price};
 /// Part of what a finding explains that those before it explain already, from which it says the same.
 const THE_SAME: f64 = 0.5;
 /// Of two that save all but the same, the one that says more goes first: those within this part of the best.
-const NEARLY: f64 = 0.85;
+const NEARLY: f64 = 0.75;
+/// Share of the run time below which a finding that found no card is left out.
+const NOTHING: f64 = 0.001;
 
 /// A finding that stands by itself, and those that say the same of the same calls.
 #[derive(Clone, Debug)]
@@ -41,7 +43,11 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         }
         let near = |claim: &&(usize, &Claim)| saves(claim.1) as f64 >= most as f64 * NEARLY;
         let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
-            rank(a).cmp(&rank(b)).reverse().then(saves(a).cmp(&saves(b))).then_with(|| b.finding.title.cmp(&a.finding.title))
+            rank(a)
+                .cmp(&rank(b))
+                .reverse()
+                .then(saves(a).cmp(&saves(b)))
+                .then_with(|| b.finding.title.cmp(&a.finding.title))
         });
         let Some((at, _)) = best else { break };
         let best = claims.swap_remove(at);
@@ -59,12 +65,14 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     for claim in claims {
         let whole: f64 = claim.shortened.iter().map(|(index, _)| time(grid, *index)).sum();
         let of = |mine: &[bool]| {
-            let shared = claim.shortened.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
+            let shared =
+                claim.shortened.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
             shared.map(|(index, _)| time(grid, *index)).sum::<f64>()
         };
         let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
         match same.and_then(|at| cards.get_mut(at)) {
             Some(card) => card.also.push(Finding { severity: Severity::Info, ..claim.finding }),
+            None if (saves(&claim) as f64) < run_ns as f64 * NOTHING => {}
             None => cards.push(Card { finding: claim.finding, also: Vec::new() }),
         }
     }
@@ -87,9 +95,19 @@ fn saves(claim: &Claim) -> u64 {
 /// How much a finding says: a cause before a pattern before a sum.
 fn rank(claim: &Claim) -> usize {
     use crate::findings::Code;
-    const ORDER: [&[Code]; 4] = [
-        &[Code::SLOW_TARGET, Code::SLOW_NODE, Code::SLOW_RANK, Code::SLOW_MOMENT, Code::STALL, Code::LATE_RANKS, Code::ONE_RANK],
+    const ORDER: [&[Code]; 6] = [
         &[
+            Code::SLOW_TARGET,
+            Code::SLOW_NODE,
+            Code::SLOW_RANK,
+            Code::SLOW_MOMENT,
+            Code::STALL,
+            Code::LATE_RANKS,
+            Code::ONE_RANK,
+            Code::COMMON_READS,
+        ],
+        &[
+            Code::LONG_COLLECTIVE,
             Code::SIEVING,
             Code::SYNC_PER_WRITE,
             Code::OPEN_PER_ACCESS,
@@ -99,11 +117,13 @@ fn rank(claim: &Claim) -> usize {
             Code::FALSE_SHARING,
             Code::AGGREGATORS,
             Code::SERIALISED,
-            Code::COMMON_READS,
+            Code::READ_MODIFY_WRITE,
             Code::REREAD,
         ],
         &[Code::WRITE_RUNS, Code::READ_RUNS, Code::INDEPENDENT, Code::REPEATED_OPENS, Code::UNASKED, Code::SERIAL],
+        &[Code::SMALL_READS, Code::SMALL_WRITES],
+        &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
         &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL],
     ];
-    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(2)
+    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(4)
 }

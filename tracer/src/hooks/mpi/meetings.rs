@@ -2,25 +2,34 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::{ERR_OTHER, outermost};
-use crate::mpi::{Handle, SUCCESS, active, communicators, world};
+use crate::mpi::{Handle, SUCCESS, World, active, communicators, world};
 use crate::ops::Op;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::registry;
+use crate::tls::{self, Thread};
 use crate::{clock, errno};
 use std::ffi::c_int;
 use trace_format::segment::NO_OFFSET;
 
-/// Runs a collective call on `comm`. It is recorded unless a library makes it inside a call of its own; of what it does inside nothing is
-/// marked: a program's reduction may do I/O.
-#[inline]
-pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
-    if thread.mpi.raw() | thread.hdf5.raw() | thread.meeting.raw() != 0
+/// Whether a collective call is not the program's: a library makes it inside a call of its own, or the tracer does; or nothing is recorded.
+/// Then the hook is to end with the call itself, which the compiler makes a jump: who looks at who called, sees the library.
+#[inline(always)]
+pub(super) fn passes() -> bool {
+    record::thread().is_none_or(is_inside)
+}
+
+#[inline(always)]
+fn is_inside(thread: &Thread) -> bool {
+    thread.mpi.raw() | thread.hdf5.raw() | thread.meeting.raw() != 0
         && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.meeting.is_set())
-    {
-        return call();
-    }
+}
+
+/// Runs a collective call of the program's on `comm`, and records it. Of what is called inside nothing is marked: a program's reduction may
+/// do I/O.
+#[inline(never)]
+pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
+    let thread = tls::current_now();
     // Nothing is on record without MPI_Init; the library says what is wrong.
     let Some(world) = active() else { return call() };
     let timer = Call::begin(thread);
@@ -38,16 +47,19 @@ pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_in
     result
 }
 
-/// Runs a call that frees the communicator at `place`. It is forgotten before: behind the call another thread may get its handle.
+/// Notes that the communicator at `place` is about to be freed; behind the call another thread may get its handle.
+fn forget(place: *const Handle) -> Option<(&'static World, Handle, u32)> {
+    let world = world()?;
+    let handle = world.abi.handle_at(place)?;
+    Some((world, handle, communicators::forget(world, handle)?))
+}
+
+/// Runs a call of the program's that frees the communicator at `place`.
+#[inline(never)]
 fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(world) = world() else { return call() };
-    let Some(handle) = world.abi.handle_at(place) else { return call() };
-    let number = communicators::forget(world, handle);
-    let result = match record::thread() {
-        Some(thread) => thread.meeting.run(call),
-        None => call(),
-    };
-    if let Some(number) = number.filter(|_| result != SUCCESS) {
+    let known = forget(place);
+    let result = tls::current_now().meeting.run(call);
+    if let Some((world, handle, number)) = known.filter(|_| result != SUCCESS) {
         communicators::take_back(world, handle, number);
     }
     result
@@ -56,10 +68,10 @@ fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 hooks! { MEETINGS, missing = ERR_OTHER;
     /// MPI_Comm_free (MPI 4.0, 7.4.3): nothing is recorded.
     [MPI_Comm_free, PMPI_Comm_free](comm: *mut Handle) -> c_int
-        = |real| freeing(comm, || real(comm));
+        = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
     /// MPI_Comm_disconnect (MPI 4.0, 11.10.4), likewise.
     [MPI_Comm_disconnect, PMPI_Comm_disconnect](comm: *mut Handle) -> c_int
-        = |real| freeing(comm, || real(comm));
+        = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
     /// MPI_File_set_info (MPI 4.0, 14.2.8): not recorded, nor what it calls.
     [MPI_File_set_info, PMPI_File_set_info](handle: Handle, info: Handle) -> c_int
         = |real| outermost(|| real(handle, info)).0;

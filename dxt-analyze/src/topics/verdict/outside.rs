@@ -1,0 +1,125 @@
+//! Time of MPI-IO calls outside of system calls: exchanging data, waiting inside the library, copies. By the ledger, less what other ranks wait
+//! for the slowest one's system calls.
+
+use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::text::units;
+use crate::topics::Whole;
+use crate::topics::causes::grid::{Class, Entry, Grid};
+use crate::topics::causes::result::Claim;
+use std::collections::BTreeMap;
+
+/// Time that copying a byte takes, ns: what remains of the time outside of system calls however well all goes.
+const COPY_NS: f64 = 0.2;
+/// Bytes on a file with a single stripe from which that is worth a word.
+const MUCH: u64 = 1 << 30;
+
+/// Calls of MPI-IO of one kind. Times in ns, summed over processes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    time: f64,
+    inside: f64,
+    bytes: u64,
+    calls: u64,
+}
+
+/// What is spent outside, for the kind of calls with most of it.
+pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
+    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
+    let mut by: BTreeMap<(Class, bool), Sum> = BTreeMap::new();
+    let forms = forms(grid);
+    for entry in &grid.entries {
+        let data = matches!(entry.class, Class::Read | Class::Write);
+        match (entry.leaf, entry.inside, data) {
+            (false, false, true) => {
+                let sum = by.entry((entry.class, entry.collective)).or_default();
+                sum.time += entry.left_ns;
+                sum.bytes = sum.bytes.saturating_add(entry.cell.bytes);
+                sum.calls += entry.cell.calls;
+            }
+            (true, true, true) => {
+                let collective = forms.get(&(entry.file, entry.class)).copied().unwrap_or_default();
+                by.entry((entry.class, collective)).or_default().inside += entry.left_ns;
+            }
+            _ => {}
+        }
+    }
+    let outside = |sum: &Sum| (sum.time - sum.inside).max(0.0);
+    let all: f64 = by.values().map(outside).sum();
+    let (&(class, collective), sum) = by.iter().max_by(|a, b| outside(a.1).total_cmp(&outside(b.1)))?;
+    if all <= 0.0 || sum.time <= 0.0 {
+        return None;
+    }
+    // Per process: in neither, less what all wait for the slowest in system calls.
+    let processes = ledger.processes.max(1) as f64;
+    let mean = |ns: u64| ns as f64 / processes;
+    let inside = crate::topics::causes::replay::Work::inside(grid).critical();
+    let behind = (inside - mean(ledger.job.system_ns)).max(0.0);
+    let neither = (mean(ledger.job.library_ns) - behind).max(0.0);
+    // What a single long collective call took has a finding of its own.
+    let held: f64 =
+        others.iter().filter(|claim| claim.finding.code == Code::LONG_COLLECTIVE).map(|claim| claim.waiting_ns).sum();
+    let saves = (neither * outside(sum) / all - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
+    let percent = outside(sum) * 100.0 / sum.time;
+    let what = format!("{} MPI-IO {}", if collective { "collective" } else { "independent" }, class.plural());
+    let title = format!("{what} spend {percent:.1} % of their time outside POSIX (communication, locks, copies)");
+    let mut evidence: Vec<Evidence> = vec![
+        format!(
+            "{} in {}, {} of it in POSIX, summed over all ranks; {} moved",
+            units::duration(sum.time as u64),
+            units::counted(sum.calls, "call"),
+            units::duration(sum.inside as u64),
+            units::bytes(sum.bytes)
+        )
+        .into(),
+    ];
+    evidence.extend(one_stripe(whole, grid));
+    let hint = if collective {
+        "see how many aggregators there are (cb_nodes) and how large their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
+         files over more targets"
+    } else {
+        "make the calls collective (MPI_File_write_at_all) or larger: independent ones lock, copy and wait one by one"
+    };
+    let code = if collective { Code::COMMUNICATION } else { Code::OUTSIDE_POSIX };
+    let finding =
+        Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() };
+    Some(Claim { waiting_ns: saves, ..Claim::new(finding, Vec::new()) })
+}
+
+/// By file and class: whether most of the time of MPI-IO is in collective calls.
+fn forms(grid: &Grid<'_>) -> BTreeMap<(u32, Class), bool> {
+    let mut of: BTreeMap<(u32, Class), (f64, f64)> = BTreeMap::new();
+    let program = |entry: &&Entry| !entry.leaf && !entry.inside;
+    for entry in grid.entries.iter().filter(program) {
+        let sums = of.entry((entry.file, entry.class)).or_default();
+        *(if entry.collective { &mut sums.0 } else { &mut sums.1 }) += entry.left_ns;
+    }
+    of.into_iter().map(|(key, (collective, independent))| (key, collective > independent)).collect()
+}
+
+/// Large files with a single stripe, in words.
+fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<Evidence> {
+    let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write)) {
+        let sum = bytes.entry(entry.file).or_default();
+        *sum = sum.saturating_add(entry.cell.bytes);
+    }
+    let run = whole.causes.grid.run;
+    let single = |file: u32| {
+        let layout = run.files.get(file as usize)?.layout.as_ref().filter(|layout| !layout.is_guess())?;
+        let [component] = layout.layout.components.as_slice() else { return None };
+        (component.targets.len() == 1).then_some(())
+    };
+    let (count, most) = bytes
+        .iter()
+        .filter(|(file, bytes)| **bytes >= MUCH && single(**file).is_some())
+        .fold((0_u64, 0_u64), |(count, most), (_, bytes)| (count + 1, most.max(*bytes)));
+    (count > 0).then(|| {
+        format!(
+            "{} of up to {} {} one stripe each: one storage target serves all ranks (`lfs setstripe -c 8 DIR`)",
+            units::counted(count, "file"),
+            units::bytes(most),
+            if count == 1 { "has" } else { "have" }
+        )
+        .into()
+    })
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Scores what the report's first finding says of jobs with injected faults, and of healthy ones: simulated jobs, and small programs that
+# run under the tracer with MPICH and Open MPI. Prints a table, and totals.
+# usage: scripts/verdicts.sh [--short] [--only NAME] [--keep DIR] [--seed N] [--analyze PROGRAM] [--from DIR]
+#   --short            the simulated jobs that the tests use, no real programs
+#   --only NAME        cases whose name contains NAME
+#   --seed N           other simulated jobs of the same kinds, which nobody has fitted anything to
+#   --keep DIR         leave logs, traces and manifest.json (what is true of each) in DIR
+#   --analyze PROGRAM  this analyzer instead of the one that is built here
+#   --from DIR         take verdicts from DIR/CASE.json; no analyzer is built or run
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+short=0 keep='' analyze='' from='' options=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --short)
+        short=1
+        options+=(--short)
+        shift
+        ;;
+    --only | --seed | --keep | --analyze | --from)
+        [ $# -ge 2 ] || die "$1 needs a value"
+        case $1 in
+        --only | --seed) options+=("$1" "$2") ;;
+        --keep) keep=$(realpath -m -- "$2") ;;
+        --analyze) analyze=$(realpath -- "$2") ;;
+        --from) from=$(realpath -- "$2") ;;
+        esac
+        shift 2
+        ;;
+    -h | --help)
+        sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p;}' "${BASH_SOURCE[0]}"
+        exit 0
+        ;;
+    *) die "unknown option $1; see --help" ;;
+    esac
+done
+cd "$project"
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/dxt-verdicts.XXXXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+keep=${keep:-$scratch/logs}
+mkdir -p "$keep"
+
+cargo build --quiet -p dxt-synth
+bin=$(target_dir)/debug
+if [ -n "$from" ]; then
+    options+=(--from "$from")
+    analyze=${analyze:-$bin/dxt-synth} # not run
+elif [ -z "$analyze" ]; then
+    cargo build --quiet -p dxt-analyze
+    analyze=$bin/dxt-analyze
+fi
+
+if [ $short = 0 ]; then
+    cargo build --quiet --release -p dxt-tracer
+    built=$scratch/built
+    mkdir "$built"
+    cp "$(target_dir)/release/libdxt_tracer.so" "$built/"
+    cc -O1 -Wall -shared -fPIC -o "$built/delays.so" testdata/workloads/delays.c -ldl
+    for mpi in mpich openmpi; do
+        if have mpicc.$mpi && have mpirun.$mpi; then
+            mpicc.$mpi -O1 -Wall -o "$built/phases.$mpi" testdata/workloads/phases.c -lpthread
+        fi
+    done
+    options+=(--real "$built")
+fi
+"$bin/dxt-synth" verdicts --analyze "$analyze" --keep "$keep" "${options[@]}"

@@ -1,0 +1,80 @@
+//! A case: a job and its faults. Running it and its twins gives the truth.
+
+use super::engine::{Outcome, run};
+use super::injected::Fault;
+use super::job::Job;
+use super::log;
+use super::truth::{Injected, Truth};
+use std::path::Path;
+
+/// A job with faults, or none.
+pub(super) struct Case {
+    pub(super) name: String,
+    /// Whether it belongs to the short form.
+    pub(super) short: bool,
+    pub(super) job: Job,
+    pub(super) faults: Vec<Fault>,
+    /// The faults cost so little that the job counts as healthy.
+    pub(super) negligible: bool,
+}
+
+impl Case {
+    pub(super) fn new(name: &str, job: Job, faults: impl IntoIterator<Item = Fault>) -> Self {
+        Self { name: name.into(), short: false, job, faults: faults.into_iter().collect(), negligible: false }
+    }
+
+    /// The same as part of the short form.
+    pub(super) fn short(self) -> Self {
+        Self { short: true, ..self }
+    }
+
+    /// The job with all faults but one.
+    fn without(&self, left_out: Option<usize>) -> Job {
+        let mut job = self.job.clone();
+        for (_, fault) in self.faults.iter().enumerate().filter(|(place, _)| Some(*place) != left_out) {
+            (fault.inject)(&mut job);
+        }
+        job
+    }
+
+    /// Writes the log to `folder`; returns what is true of it.
+    pub(super) fn write(&mut self, folder: &Path) -> anyhow::Result<Truth> {
+        let (job, outcome, truth) = self.truth();
+        log::write(&job, &outcome, &folder.join(&truth.log))?;
+        Ok(truth)
+    }
+
+    /// Runs the job, and its twins.
+    pub(super) fn truth(&mut self) -> (Job, Outcome, Truth) {
+        let undisturbed = run(&self.job).run_ns;
+        self.job.undisturbed_ns = undisturbed as f64;
+        let job = self.without(None);
+        let outcome = run(&job);
+        let more = |than: u64| outcome.run_ns.saturating_sub(than);
+        let each = |place: usize| {
+            if self.faults.len() == 1 { undisturbed } else { run(&self.without(Some(place))).run_ns }
+        };
+        let injected = |(place, fault): (usize, &Fault)| Injected {
+            cause: fault.cause.clone(),
+            truth_ns: more(each(place)),
+            right: fault.right.clone(),
+        };
+        let mut faults: Vec<Injected> = self.faults.iter().enumerate().map(injected).collect();
+        if self.negligible {
+            faults.clear();
+        }
+        faults.sort_by_key(|fault| std::cmp::Reverse(fault.truth_ns));
+        let truth_ns = if faults.is_empty() { 0 } else { more(undisturbed) };
+        let truth = Truth {
+            name: self.name.clone(),
+            log: format!("{}.dxt", self.name),
+            short: self.short,
+            barriers: job.shown,
+            options: Vec::new(),
+            run_ns: outcome.run_ns,
+            truth_ns,
+            faults,
+        };
+        (job, outcome, truth)
+    }
+}

@@ -1,0 +1,116 @@
+//! The command lines: write the logs, or write them and score what an analyzer says.
+
+use super::score::{Score, score};
+use super::table::table;
+use super::truth::Truth;
+use super::{Choice, manifest, real, verdict, write};
+use anyhow::Context;
+use clap::Parser;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Writes simulated jobs with and without faults, and manifest.json with what is true of each.
+#[derive(Debug, Parser)]
+#[command(name = "dxt-synth faults")]
+struct FaultsArgs {
+    /// Directory to write to
+    folder: PathBuf,
+    /// Only the short form
+    #[arg(long)]
+    short: bool,
+    /// Only cases whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Other jobs of the same kinds: added to all seeds
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// Scores what an analyzer says of jobs with and without faults.
+#[derive(Debug, Parser)]
+#[command(name = "dxt-synth verdicts")]
+struct VerdictsArgs {
+    /// The analyzer: `PROGRAM report --format json LOG` is run
+    #[arg(long)]
+    analyze: PathBuf,
+    /// Only the short form
+    #[arg(long)]
+    short: bool,
+    /// Only cases whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Other jobs of the same kinds: added to all seeds
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Write logs and verdicts to this directory
+    #[arg(long)]
+    keep: PathBuf,
+    /// Take verdicts from DIR/NAME.json instead of running the analyzer
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// Run real programs as well: directory with what the script compiled
+    #[arg(long, value_name = "DIR")]
+    real: Option<PathBuf>,
+}
+
+/// `dxt-synth faults`: a line for each log.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
+    let args = FaultsArgs::parse_from(arguments);
+    let truths = write(&args.folder, &Choice { short: args.short, only: args.only, seed: args.seed })?;
+    let lines: Vec<String> = truths
+        .iter()
+        .map(|truth| {
+            let part = |ns: u64| ns as f64 / truth.run_ns.max(1) as f64 * 100.0;
+            let each = truth.faults.iter().map(|fault| format!("{} ({:.1} %)", fault.cause, part(fault.truth_ns)));
+            let cause = each.collect::<Vec<_>>().join("; ");
+            format!(
+                "{:40} {:9.3} s, {:5.1} % of it lost: {cause}",
+                truth.name,
+                truth.run_ns as f64 / 1e9,
+                part(truth.truth_ns)
+            )
+        })
+        .collect();
+    Ok(lines.join("\n"))
+}
+
+/// `dxt-synth verdicts`: the table.
+///
+/// # Errors
+/// If a log cannot be written, or the analyzer gives no verdict.
+pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
+    let args = VerdictsArgs::parse_from(arguments);
+    let choice = Choice { short: args.short, only: args.only, seed: args.seed };
+    let mut truths = write(&args.keep, &choice)?;
+    if let Some(built) = &args.real {
+        truths.extend(real::run(built, &args.keep, &choice)?);
+        manifest(&args.keep, &truths)?;
+    }
+    let scores = match &args.from {
+        Some(from) => {
+            let read = |truth: &Truth| {
+                let path = from.join(format!("{}.json", truth.name));
+                let of = || format!("failed to read {}", path.display());
+                let json = std::fs::read(&path).with_context(of)?;
+                Ok(score(truth, &verdict::read(&json).with_context(of)?))
+            };
+            truths.iter().map(read).collect::<anyhow::Result<Vec<Score>>>()?
+        }
+        None => scores(&args.analyze, &args.keep, &truths)?,
+    };
+    Ok(table(&scores))
+}
+
+/// What `analyzer` says of the logs that lie in `folder`, held against the truth.
+///
+/// # Errors
+/// If the analyzer gives no verdict.
+pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Result<Vec<Score>> {
+    let analyzer = analyzer.canonicalize().with_context(|| format!("failed to find {}", analyzer.display()))?;
+    let of =
+        |truth: &Truth| Ok(score(truth, &verdict::ask(&analyzer, &folder.join(&truth.log), &truth.options, folder)?));
+    truths.iter().map(of).collect()
+}

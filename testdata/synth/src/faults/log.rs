@@ -1,0 +1,192 @@
+//! What a job did, as a trace file: the tables and segments that the tracer would have written.
+
+use super::calls::{Op, table};
+use super::engine::{Done, Outcome};
+use super::job::{Job, Place};
+use super::work::is_header;
+use crate::lustre::attribute;
+use anyhow::Context;
+use std::collections::HashMap;
+use std::path::Path;
+use trace_format::columns::TickScale;
+use trace_format::frame::IndexEntry;
+use trace_format::meta::{
+    ClockSource, CommunicatorDef, FileDef, FileKind, Job as JobBlock, JobInfo, LayoutDef, LayoutMoment, LayoutSource,
+    Mount, Mpi, Process, ProcessInfo, SharedName, StreamDef, ThreadDef, WORLD, path_hash, stream_flags,
+};
+use trace_format::segment::NO_OFFSET;
+use trace_format::write::{Encoder, ThreadSegments, preamble, trailer};
+use trace_format::{Segment, StreamId};
+
+use crate::process::EPOCH_UNIX_NS;
+
+/// Writes the trace of `outcome` to `path`; returns its bytes.
+pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path) -> anyhow::Result<u64> {
+    let mut encoder = Encoder::new()?;
+    let mut out = preamble(&mut encoder, &job_block(job), job.ranks)?;
+    let mut index = Vec::new();
+    for rank in 0..job.ranks {
+        let (mut process, threads) = process(job, outcome, rank);
+        let threads: Vec<ThreadSegments<'_>> = (0..)
+            .zip(&threads)
+            .map(|(thread, segments)| ThreadSegments { thread, pieces: vec![segments.as_slice().into()] })
+            .collect();
+        let region = encoder.region(rank, &mut process, &threads, &TickScale::IDENTITY)?;
+        index.extend_from_slice(&IndexEntry { offset: out.len() as u64, ..region.entry }.encode());
+        out.extend_from_slice(&region.bytes);
+    }
+    let end = trailer(out.len() as u64, job.ranks);
+    out.extend_from_slice(&index);
+    out.extend_from_slice(&end);
+    std::fs::write(path, &out).with_context(|| format!("failed to write {}", path.display()))?;
+    Ok(out.len() as u64)
+}
+
+/// Path of a file of the job.
+pub(super) fn path_of(job: &Job, file: u32) -> String {
+    if is_header(file) {
+        return "/scratch/model/input.cfg".into();
+    }
+    let each = if job.place == Place::Own { job.ranks } else { 1 };
+    let step = if job.file_per_phase { format!(".step{:03}", file / each) } else { String::new() };
+    match job.place {
+        Place::Own => format!("/scratch/model/part.{:05}{step}", file % each),
+        _ => format!("/scratch/model/field{step}.dat"),
+    }
+}
+
+fn is_shared(job: &Job, file: u32) -> bool {
+    job.place != Place::Own || is_header(file)
+}
+
+fn job_block(job: &Job) -> JobBlock {
+    let files = if job.file_per_phase { job.phases } else { 1 };
+    let shared = (0..files).chain([u32::MAX]).filter(|&file| is_shared(job, file)).map(|file| path_of(job, file));
+    JobBlock {
+        info: JobInfo {
+            key: format!("model-{}", job.seed),
+            scheduler: "SLURM_JOB_ID=1".into(),
+            uid: 1000,
+            exe: b"/usr/bin/model".to_vec(),
+            args: vec![b"model".to_vec()],
+            cwd: b"/scratch/model".to_vec(),
+            start_unix_ns: EPOCH_UNIX_NS,
+            mpi: Some(Mpi { ranks: job.ranks, family: "MPICH".into(), version: "none: simulated".into() }),
+            tracer: concat!("dxt-synth ", env!("CARGO_PKG_VERSION")).into(),
+        },
+        ops: table(),
+        names: shared.map(|path| SharedName { hash: path_hash(path.as_bytes()), path: path.into() }).collect(),
+        settings: Vec::new(),
+        mounts: vec![Mount { path: b"/scratch".to_vec(), kind: "lustre".into() }],
+    }
+}
+
+/// The tables of a process as they grow.
+#[derive(Default)]
+struct Tables {
+    files: Vec<FileDef>,
+    layouts: Vec<LayoutDef>,
+    places: HashMap<u32, u32>,
+    streams: Vec<StreamDef>,
+    ids: HashMap<(u32, Op, bool), u32>,
+}
+
+fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment>>) {
+    let mut tables = Tables::default();
+    let first = (rank * job.threads) as usize;
+    let threads: Vec<Vec<Segment>> = outcome.threads[first..first + job.threads as usize]
+        .iter()
+        .map(|doings| doings.calls.iter().map(|done| tables.segment(job, done)).collect())
+        .collect();
+    let mut threads = threads;
+    let mut tids: Vec<u32> = (0..job.threads).map(|thread| 1000 + rank * job.threads + thread).collect();
+    let meetings = &outcome.threads[first].meetings;
+    if job.shown && !meetings.is_empty() {
+        // As the tracer keeps them: a thread of their own, with the id of the thread that called.
+        threads.push(tables.meetings(meetings));
+        tids.push(tids[0]);
+    }
+    let process = Process {
+        info: ProcessInfo {
+            rank: rank as i32,
+            node: Job::node_name(job.node_of(rank)),
+            pid: 1000 + rank,
+            ppid: 999,
+            exe: b"/usr/bin/model".to_vec(),
+            epoch_unix_ns: EPOCH_UNIX_NS,
+            clock: ClockSource::Counter,
+            clock_hz: 1_000_000_000,
+            sync_ns: Some(0),
+            end_ns: outcome.end_ns,
+            ended_by: "MPI_Finalize".into(),
+            ..ProcessInfo::default()
+        },
+        threads: (0..).zip(tids).map(|(index, tid)| ThreadDef { index, tid }).collect(),
+        files: tables.files,
+        streams: tables.streams,
+        layouts: tables.layouts,
+        communicators: Vec::from_iter(job.shown.then(|| world(job, rank))),
+        ..Process::default()
+    };
+    (process, threads)
+}
+
+/// `MPI_COMM_WORLD` as a process sees it.
+fn world(job: &Job, rank: u32) -> CommunicatorDef {
+    let told = job.ranks.min(64);
+    let members: Vec<u8> = (0..told)
+        .flat_map(|i| ((u64::from(i) * u64::from(job.ranks) / u64::from(told)) as u32).to_le_bytes())
+        .collect();
+    let (number, size, first) = (WORLD, job.ranks, 0);
+    CommunicatorDef { number, size, rank: rank as i32, first, members: path_hash(&members), remote_size: 0 }
+}
+
+impl Tables {
+    fn meetings(&mut self, meetings: &[(Op, u64, u64)]) -> Vec<Segment> {
+        let file = self.files.len() as u32;
+        let name = b"<MPI>".to_vec();
+        self.files.push(FileDef { hash: path_hash(&name), path: Some(name), ..FileDef::default() });
+        let mut segments = Vec::with_capacity(meetings.len());
+        for &(op, start, end) in meetings {
+            let id = self.stream(file, op, false);
+            segments.push(Segment::new(StreamId(id), i64::from(WORLD), 0, start, end));
+        }
+        segments
+    }
+
+    fn stream(&mut self, file: u32, op: Op, nested: bool) -> u32 {
+        let streams = &mut self.streams;
+        *self.ids.entry((file, op, nested)).or_insert_with(|| {
+            let id = streams.len() as u32;
+            let flags = if nested { stream_flags::NESTED } else { 0 };
+            streams.push(StreamDef { id, file, op: op.code(), flags, errno: 0 });
+            id
+        })
+    }
+
+    fn segment(&mut self, job: &Job, done: &Done) -> Segment {
+        let call = &done.call;
+        let file = *self.places.entry(call.file).or_insert_with(|| {
+            let place = self.files.len() as u32;
+            let path = path_of(job, call.file);
+            self.files.push(FileDef {
+                hash: path_hash(path.as_bytes()),
+                path: (!is_shared(job, call.file)).then(|| path.into_bytes()),
+                kind: FileKind::Regular,
+                device: 1,
+                inode: 1 + u64::from(call.file),
+                block_size: 4 << 20,
+            });
+            let first = if job.crowded { 0 } else { call.file % job.osts };
+            let osts: Vec<u32> =
+                (0..job.stripe_count.min(job.osts)).map(|stripe| (first + stripe) % job.osts).collect();
+            let bytes = attribute(job.stripe_size as u32, &osts);
+            let (moment, source) = (LayoutMoment::Open, LayoutSource::Lustre);
+            self.layouts.push(LayoutDef { file: place, moment, source, bytes });
+            place
+        });
+        let id = self.stream(file, call.op, done.nested);
+        let offset = call.offset.map_or(NO_OFFSET, |offset| offset as i64);
+        Segment::new(StreamId(id), offset, call.length, done.start, done.end)
+    }
+}

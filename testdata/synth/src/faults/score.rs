@@ -1,0 +1,240 @@
+//! Holds a verdict against the truth.
+
+use super::truth::{Injected, Named, Right, Truth, Unit};
+use super::verdict::{Finding, KINDS, Verdict};
+
+/// Part of the run from which a loss is `high`.
+const HIGH: f64 = 0.10;
+/// Part of the run from which a loss is a `warn`.
+const WARN: f64 = 0.02;
+/// A loss so near to a threshold, as a factor, may be on either side of it.
+const NEAR: f64 = 1.25;
+/// Savings are right if they are within this factor of the truth.
+const WITHIN: f64 = 2.0;
+
+/// How a case came out.
+#[derive(Clone, Debug)]
+pub struct Score {
+    /// The case.
+    pub truth: Truth,
+    /// The first finding, if there is any.
+    pub first: Option<Finding>,
+    /// For each fault, the strongest first, the place among the findings of the first that names it, from 0.
+    pub found: Vec<Option<usize>>,
+    /// Savings that the right finding promises, over the truth.
+    pub ratio: Option<f64>,
+    /// Whether the right finding's severity fits what is lost.
+    pub severity: Option<bool>,
+    /// Findings that are `high` and name no fault of the case.
+    pub misleading: Vec<Finding>,
+    /// Findings above `info`.
+    pub loud: usize,
+}
+
+impl Score {
+    /// Whether nothing is wrong with the job.
+    #[must_use]
+    pub fn healthy(&self) -> bool {
+        self.truth.faults.is_empty()
+    }
+
+    /// Whether the first finding is the strongest fault; of a healthy job, whether nothing is above `info`.
+    #[must_use]
+    pub fn right(&self) -> bool {
+        if self.healthy() { self.loud == 0 } else { self.found.first() == Some(&Some(0)) }
+    }
+
+    /// Whether the strongest fault is among the first three findings.
+    #[must_use]
+    pub fn in_the_first_three(&self) -> bool {
+        self.found.first().copied().flatten().is_some_and(|place| place < 3)
+    }
+
+    /// Whether the promised savings are within a factor of 2 of the truth; `None` if none are promised.
+    #[must_use]
+    pub fn saves_well(&self) -> Option<bool> {
+        self.ratio.map(|ratio| (1.0 / WITHIN..=WITHIN).contains(&ratio))
+    }
+}
+
+/// Holds `verdict` against `truth`.
+#[must_use]
+pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
+    let place = |fault: &Injected| verdict.findings.iter().position(|finding| names(fault, finding));
+    let found: Vec<Option<usize>> = truth.faults.iter().map(place).collect();
+    let right = found.first().copied().flatten().map(|place| (&verdict.findings[place], &truth.faults[0]));
+    let high = verdict.findings.iter().filter(|finding| finding.severity == "high");
+    let misleading = high.filter(|finding| !truth.faults.iter().any(|fault| names(fault, finding)));
+    Score {
+        truth: truth.clone(),
+        first: verdict.findings.first().cloned(),
+        ratio: right.and_then(|(finding, fault)| Some(finding.saves_ns? / fault.truth_ns.max(1) as f64)),
+        severity: right
+            .map(|(finding, fault)| fits(&finding.severity, fault.truth_ns as f64 / truth.run_ns.max(1) as f64)),
+        misleading: misleading.cloned().collect(),
+        loud: verdict.findings.iter().filter(|finding| finding.severity != "info").count(),
+        found,
+    }
+}
+
+/// Whether a finding names the fault.
+fn names(fault: &Injected, finding: &Finding) -> bool {
+    fault.right.iter().any(|right| is_right(right, finding))
+}
+
+fn is_right(right: &Right, finding: &Finding) -> bool {
+    // Names of files are not words.
+    let title: Vec<&str> = finding.title.split_whitespace().filter(|word| !word.starts_with('/')).collect();
+    let text = format!("{} {}", finding.code, title.join(" ")).to_lowercase();
+    let has = |list: &Vec<String>| list.iter().any(|word| begins_a_word(&text, word));
+    right.words.iter().all(has) && !has(&right.never) && accuses(&right.unit, finding)
+}
+
+/// Whether `what` stands in the text where a word or a number begins: `ost` is not in `cost`, nor `1 of` in `21 of`.
+fn begins_a_word(text: &str, what: &str) -> bool {
+    let of_one_kind = |a: char, b: char| (a.is_alphabetic() && b.is_alphabetic()) || (a.is_numeric() && b.is_numeric());
+    let first = what.chars().next().unwrap_or(' ');
+    text.match_indices(what)
+        .any(|(at, _)| !text[..at].chars().next_back().is_some_and(|before| of_one_kind(before, first)))
+}
+
+/// Whether the finding accuses whom it may, and nobody else. With a rank it may name the rank's node.
+fn accuses(unit: &Named, finding: &Finding) -> bool {
+    let others = |kind: &str| {
+        let with_its_rank = |other: &str| other == "node" && kind == "rank" && !finding.accused("rank").is_empty();
+        KINDS
+            .iter()
+            .filter(|other| **other != kind && !with_its_rank(other))
+            .all(|other| finding.accused(other).is_empty())
+    };
+    let among = |unit: &Unit| finding.accused(&unit.kind).iter().all(|name| is_one_of(name, &unit.of));
+    match unit {
+        Named::Nobody => KINDS.iter().all(|kind| finding.accused(kind).is_empty()),
+        Named::May(unit) => among(unit) && others(&unit.kind),
+        Named::Must(unit) => among(unit) && others(&unit.kind) && !finding.accused(&unit.kind).is_empty(),
+    }
+}
+
+/// `3`, `OST 3` and `OST0003` are one; names of nodes are themselves.
+fn is_one_of(name: &str, of: &[String]) -> bool {
+    let number = |text: &str| {
+        let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+        digits.parse::<u64>().ok()
+    };
+    of.iter().any(|one| name == one || (one.bytes().all(|b| b.is_ascii_digit()) && number(name) == number(one)))
+}
+
+/// Whether a severity fits a loss of so large a part of the run.
+fn fits(severity: &str, part: f64) -> bool {
+    let is = |part: f64| {
+        if part >= HIGH {
+            "high"
+        } else if part >= WARN {
+            "warn"
+        } else {
+            "info"
+        }
+    };
+    [part / NEAR, part, part * NEAR].into_iter().any(|part| is(part) == severity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::verdict::read;
+    use super::*;
+
+    fn truth(right: Right, truth_ns: u64) -> Truth {
+        let faults = vec![Injected { cause: "it".into(), truth_ns, right: vec![right] }];
+        let (name, options) = (String::from("a"), Vec::new());
+        Truth { log: name.clone(), name, options, short: true, barriers: false, run_ns: 1000, truth_ns, faults }
+    }
+
+    fn verdict(findings: &str) -> Verdict {
+        read(format!("{{\"verdict\": {{\"findings\": [{findings}]}}}}").as_bytes()).unwrap()
+    }
+
+    fn numbers(of: &[&str]) -> Vec<String> {
+        of.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    const OTHER: &str = r#"{"code": "DXT-X001", "severity": "high", "title": "rank 7 is slow", "about": {"rank": 7}}"#;
+
+    #[test]
+    fn another_rank_is_wrong_and_the_right_one_is_found_behind_it() {
+        let truth = truth(Right::words(&[]).about("rank", &numbers(&["5"])), 300);
+        let right = r#"{"code": "X", "severity": "warn", "title": "slow", "about": {"rank": 5, "node": "n0"}, "saves_ns": 200}"#;
+        let score = score(&truth, &verdict(&format!("{OTHER},{right}")));
+        assert!(!score.right() && score.in_the_first_three());
+        assert_eq!((score.found.as_slice(), score.severity), ([Some(1)].as_slice(), Some(false)));
+        assert_eq!((score.saves_well(), score.misleading.len(), score.loud), (Some(true), 1, 2));
+    }
+
+    #[test]
+    fn a_unit_may_stand_in_the_title_alone_and_fifty_is_not_five() {
+        let right = Right::words(&[]).about("rank", &numbers(&["5"]));
+        let of = |title: &str| Finding { title: title.into(), ..Finding::default() };
+        assert!(is_right(&right, &of("rank 5 is slow")) && is_right(&right, &of("calls of rank 5, on node n3")));
+        assert!(!is_right(&right, &of("rank 50 is slow")) && !is_right(&right, &of("5 ranks are slow")));
+        assert!(!is_right(&right, &of("rank 5 is slow on OST 3")));
+    }
+
+    #[test]
+    fn a_cause_without_a_unit_accuses_nobody() {
+        let right = Right::words(&[&["small"], &["write"]]);
+        let of = |about: &str| Finding {
+            title: "Small writes".into(),
+            about: serde_json::from_str(about).unwrap(),
+            ..Finding::default()
+        };
+        assert!(is_right(&right, &of(r#"{"file": "/a", "rank": null}"#)) && is_right(&right, &of("{}")));
+        assert!(!is_right(&right, &of(r#"{"node": "n1"}"#)) && !is_right(&right, &of(r#"{"osts": [1]}"#)));
+    }
+
+    #[test]
+    fn words_and_numbers_are_whole_where_they_begin() {
+        assert!(
+            begins_a_word("4kib on ost 3", "kib")
+                && begins_a_word("sieving", "siev")
+                && begins_a_word("1 of 9", "1 of ")
+        );
+        assert!(!begins_a_word("it costs", "ost") && !begins_a_word("21 of 90", "1 of ") && !begins_a_word("", "a"));
+    }
+
+    #[test]
+    fn names_of_files_are_no_words() {
+        let right = Right::words(&[&["flush"]]);
+        let of = |title: &str| Finding { title: title.into(), ..Finding::default() };
+        assert!(is_right(&right, &of("4 flushes of /a/b")) && !is_right(&right, &of("4 writes of /a/flush.dat")));
+    }
+
+    #[test]
+    fn targets_are_numbers_however_they_are_written_and_lists_are_whole() {
+        let right = Right::words(&[]).about("ost", &numbers(&["3", "7"]));
+        let of = |about: &str| Finding { about: serde_json::from_str(about).unwrap(), ..Finding::default() };
+        assert!(
+            ["{\"ost\": 3}", "{\"ost\": \"OST0007\"}", "{\"osts\": [3, 7]}"]
+                .iter()
+                .all(|one| is_right(&right, &of(one)))
+        );
+        assert!(["{\"ost\": 4}", "{\"osts\": [3, 4]}", "{}"].iter().all(|one| !is_right(&right, &of(one))));
+    }
+
+    #[test]
+    fn severities_follow_the_loss() {
+        assert!(fits("high", 0.2) && !fits("warn", 0.2) && fits("warn", 0.05) && !fits("info", 0.05));
+        assert!(fits("info", 0.01) && !fits("high", 0.01) && fits("high", 0.09) && fits("warn", 0.11));
+    }
+
+    #[test]
+    fn a_healthy_job_is_right_when_nothing_is_loud() {
+        let healthy = Truth { faults: Vec::new(), ..truth(Right::words(&[]), 0) };
+        assert!(!score(&healthy, &verdict(OTHER)).right());
+        let quiet = score(&healthy, &verdict(&OTHER.replace("high", "info")));
+        assert!(quiet.right() && quiet.misleading.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_verdict_is_refused() {
+        assert!(read(b"{}").is_err() && read(b"{\"verdict\": {\"findings\": 3}}").is_err());
+    }
+}

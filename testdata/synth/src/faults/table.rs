@@ -1,0 +1,160 @@
+//! The scores as a table, and their totals.
+
+use super::score::Score;
+use super::truth::Named;
+use std::fmt::Write as _;
+
+/// Sums over all cases. Counts of `of` are what the count before could have been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Cases with a fault.
+    pub sick: usize,
+    /// Those whose first finding is the strongest fault.
+    pub first_right: usize,
+    /// Those that have it among the first three.
+    pub in_three: usize,
+    /// Those that have it nowhere.
+    pub nowhere: usize,
+    /// Faults besides the strongest.
+    pub further: usize,
+    /// Those of them that are found.
+    pub further_found: usize,
+    /// Healthy cases.
+    pub healthy: usize,
+    /// Those with nothing above `info`.
+    pub quiet: usize,
+    /// Right findings that promise savings.
+    pub promised: usize,
+    /// Those that are within a factor of 2 of the truth.
+    pub promised_well: usize,
+    /// Right findings whose severity fits.
+    pub severity_fits: usize,
+    /// Cases with a `high` finding that names no fault of the case.
+    pub misleading: usize,
+}
+
+impl Totals {
+    /// Over `scores`.
+    #[must_use]
+    pub fn of(scores: &[Score]) -> Self {
+        let sick: Vec<&Score> = scores.iter().filter(|score| !score.healthy()).collect();
+        let count = |which: &dyn Fn(&Score) -> bool| sick.iter().filter(|score| which(score)).count();
+        let healthy = scores.iter().filter(|score| score.healthy());
+        let further = || sick.iter().flat_map(|score| score.found.iter().skip(1));
+        Self {
+            sick: sick.len(),
+            first_right: count(&Score::right),
+            in_three: count(&Score::in_the_first_three),
+            nowhere: count(&|score| score.found[0].is_none()),
+            further: further().count(),
+            further_found: further().flatten().count(),
+            healthy: healthy.clone().count(),
+            quiet: healthy.filter(|score| score.right()).count(),
+            promised: count(&|score| score.ratio.is_some()),
+            promised_well: count(&|score| score.saves_well() == Some(true)),
+            severity_fits: count(&|score| score.severity == Some(true)),
+            misleading: scores.iter().filter(|score| !score.misleading.is_empty()).count(),
+        }
+    }
+}
+
+/// The table and the totals.
+#[must_use]
+pub fn table(scores: &[Score]) -> String {
+    let mut rows = vec![
+        ["case", "cause", "expected", "first finding", "right", "place", "saves/truth", "severity"].map(str::to_owned),
+    ];
+    rows.extend(scores.iter().flat_map(lines));
+    let widths: Vec<usize> =
+        (0..8).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        out.push_str(cells.join("  ").trim_end());
+        out.push('\n');
+    }
+    let t = Totals::of(scores);
+    let _ = write!(
+        out,
+        "\nfirst finding right        {:3} of {}\nin the first three         {:3} of {}\nfound nowhere              {:3} of {}\n\
+         further faults found       {:3} of {}\nhealthy, nothing over info {:3} of {}\nsavings within 2 x         {:3} of {} promised\n\
+         severity right             {:3} of {} found\nmisleading high            {:3} of {} cases\n",
+        t.first_right,
+        t.sick,
+        t.in_three,
+        t.sick,
+        t.nowhere,
+        t.sick,
+        t.further_found,
+        t.further,
+        t.quiet,
+        t.healthy,
+        t.promised_well,
+        t.promised,
+        t.severity_fits,
+        t.sick - t.nowhere,
+        t.misleading,
+        scores.len(),
+    );
+    out
+}
+
+/// A case's line, a line for each further fault and one for each misleading finding.
+fn lines(score: &Score) -> Vec<[String; 8]> {
+    let yes = |is: bool| String::from(if is { "yes" } else { "NO" });
+    let place = |found: Option<&Option<usize>>| match found {
+        Some(Some(place)) => (place + 1).to_string(),
+        Some(None) => "none".into(),
+        None => String::new(),
+    };
+    let first = score
+        .first
+        .as_ref()
+        .map_or_else(|| "none".into(), |finding| said(&finding.code, &finding.severity, &finding.title));
+    let loss = |ns: u64| format!("{:.1} %", ns as f64 / score.truth.run_ns.max(1) as f64 * 100.0);
+    let cause = score
+        .truth
+        .faults
+        .first()
+        .map_or_else(|| "nothing".into(), |fault| format!("{} ({})", fault.cause, loss(fault.truth_ns)));
+    let ratio = score.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
+    let severity = score.severity.map_or_else(String::new, yes);
+    let mut rows = vec![[
+        score.truth.name.clone(),
+        cause,
+        expected(score),
+        first,
+        yes(score.right()),
+        place(score.found.first()),
+        ratio,
+        severity,
+    ]];
+    let empty = String::new;
+    for (fault, found) in score.truth.faults.iter().zip(&score.found).skip(1) {
+        let cause = format!("and {} ({})", fault.cause, loss(fault.truth_ns));
+        rows.push([empty(), cause, empty(), empty(), yes(found.is_some()), place(Some(found)), empty(), empty()]);
+    }
+    for finding in &score.misleading {
+        let text = format!("misleading: {}", said(&finding.code, &finding.severity, &finding.title));
+        rows.push([empty(), empty(), empty(), text, empty(), empty(), empty(), empty()]);
+    }
+    rows
+}
+
+/// A finding in one short line.
+fn said(code: &str, severity: &str, title: &str) -> String {
+    let text = format!("{code} {severity} {title}");
+    if text.chars().count() <= 90 { text } else { text.chars().take(87).chain("...".chars()).collect() }
+}
+
+/// What would be right of the strongest fault, shortly: the unit, else the first words.
+fn expected(score: &Score) -> String {
+    let Some(right) = score.truth.faults.first().and_then(|fault| fault.right.first()) else {
+        return "nothing over info".into();
+    };
+    let words = || right.words.iter().map(|list| list[..list.len().min(2)].join("/")).collect::<Vec<_>>().join(" + ");
+    match &right.unit {
+        Named::Must(unit) => format!("{} {}", unit.kind, unit.of.join(" or ")),
+        _ => words(),
+    }
+}

@@ -1,0 +1,87 @@
+//! What an analyzer says of a log, as `dxt-analyze report --format json` prints it, and whom each finding accuses.
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// The verdict on a run.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Verdict {
+    /// In the order in which the report shows them.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}
+
+/// A finding, as far as it is judged.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Finding {
+    /// Its code.
+    pub code: String,
+    /// `high`, `warn` or `info`.
+    pub severity: String,
+    /// What is wrong.
+    pub title: String,
+    /// What it is about: `rank`, `node`, `ost`, `file`, ...
+    pub about: Value,
+    /// Time of the run that the remedy would save, in ns.
+    pub saves_ns: Option<f64>,
+}
+
+/// Kinds of units that can be accused.
+pub(super) const KINDS: [&str; 3] = ["rank", "node", "ost"];
+
+impl Finding {
+    /// Units of a kind that it accuses: those that it is about, else those that its title names.
+    pub(super) fn accused(&self, kind: &str) -> Vec<String> {
+        let plural = format!("{kind}s");
+        let about =
+            [kind, &plural].into_iter().filter_map(|key| self.about.get(key)).flat_map(names).collect::<Vec<_>>();
+        if about.is_empty() { self.in_title(kind) } else { about }
+    }
+
+    /// `rank 5`, `OST 3`, `node node0001`: what follows the word, if it looks like a number or a name with one.
+    fn in_title(&self, kind: &str) -> Vec<String> {
+        let title = self.title.to_lowercase();
+        let words: Vec<&str> = title.split(|c: char| c.is_whitespace() || ",;:()".contains(c)).collect();
+        let after = words.windows(2).filter(|pair| pair[0] == kind).map(|pair| pair[1]);
+        after.filter(|word| word.ends_with(|c: char| c.is_ascii_digit())).map(str::to_owned).collect()
+    }
+}
+
+/// A name, a number, or a list of them.
+fn names(value: &Value) -> Vec<String> {
+    match value {
+        Value::Number(number) => vec![number.to_string()],
+        Value::String(name) => vec![name.clone()],
+        Value::Array(list) => list.iter().flat_map(names).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What `analyzer` says of `log`.
+pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path) -> anyhow::Result<Verdict> {
+    let log = log.canonicalize().with_context(|| format!("failed to find {}", log.display()))?;
+    // The page that a report may write goes to the folder.
+    let out = Command::new(analyzer)
+        .args(["report", "--format", "json"])
+        .args(options)
+        .arg(&log)
+        .current_dir(folder)
+        .output()
+        .with_context(|| format!("failed to run {}", analyzer.display()))?;
+    let said = String::from_utf8_lossy(&out.stderr);
+    ensure!(!out.stdout.is_empty(), "{} says nothing of {}: {said}", analyzer.display(), log.display());
+    let of = || format!("failed to read what {} says of {}", analyzer.display(), log.display());
+    read(&out.stdout).with_context(of)
+}
+
+/// A verdict from a report's JSON.
+pub(super) fn read(json: &[u8]) -> anyhow::Result<Verdict> {
+    let report: Value = serde_json::from_slice(json)?;
+    let verdict = report.get("verdict").context("there is no verdict")?;
+    ensure!(verdict.get("findings").is_some_and(Value::is_array), "the verdict has no findings");
+    Ok(serde_json::from_value(verdict.clone())?)
+}
