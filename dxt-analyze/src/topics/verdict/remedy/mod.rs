@@ -141,6 +141,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::SMALL_SHARED_WRITES,
         Code::SERIALISED,
         Code::ONE_RANK,
+        Code::OUTSIDE_POSIX,
     ]) {
         out.extend(program::collective(facts, file));
     } else if is(&[Code::SMALL_READS, Code::READ_RUNS, Code::RANDOM_READS]) {
@@ -153,7 +154,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::STDIO_SHARE,
     ]) {
         out.extend(program::larger(facts, file, true));
-    } else if is(&[Code::FALSE_SHARING, Code::LOCAL_SHARING, Code::UNALIGNED, Code::CROSSING]) {
+    } else if is(&[Code::FALSE_SHARING, Code::LOCAL_SHARING, Code::UNALIGNED, Code::CROSSING, Code::READ_MODIFY_WRITE]) {
         out.extend(mpiio::alignment(facts, file));
         out.extend(program::alignment(facts, file));
     } else if is(&[Code::FEW_TARGETS, Code::IMBALANCE]) {
@@ -174,6 +175,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::METADATA_RATE,
     ]) {
         out.extend(program::metadata(facts, file, code));
+    } else if is(&[Code::LONG_COLLECTIVE]) {
+        out.extend(program::first_call(facts, file));
     } else if is(&[Code::FOLDED]) {
         out.extend(more_buffer(facts));
     }

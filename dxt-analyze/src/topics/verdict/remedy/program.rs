@@ -146,6 +146,19 @@ fn chunks(facts: &Facts<'_, '_>, file: u32) -> Option<Remedy> {
     })
 }
 
+/// A collective call of HDF5's that allocates and fills a data set.
+pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((_, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.hdf5) else { return Vec::new() };
+    let lines: &[&str] = if facts.is_python() {
+        &["dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)", "dcpl.set_fill_time(h5py.h5d.FILL_TIME_NEVER)"]
+    } else {
+        &["H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER);"]
+    };
+    let fill = source(lines, "a data set that is written whole need not be filled when it is created");
+    let fill = Remedy { only_if: Some("the call creates a data set, or is the first to write to it"), ..fill };
+    std::iter::once(fill).chain(collective_metadata(facts, &of)).collect()
+}
+
 /// Parts that begin where stripes do.
 pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
     let Some((file, of)) = file.map(|file| (file, facts.file(file))) else { return Vec::new() };
