@@ -242,3 +242,31 @@ fn files_of_others_stay_and_earlier_advice_goes() {
     let none: Value = serde_json::from_slice(&none.stdout).expect("the report is JSON");
     assert!(!hints.join("romio_hints").exists(), "{none}");
 }
+
+#[test]
+fn only_what_advice_sets_is_set_and_remarks_are_none() {
+    let scratch = Scratch::new();
+    let hints = scratch.root().join("hints");
+    std::fs::create_dir(&hints).expect("failed to make a directory");
+    let write = |name: &str, text: &str| std::fs::write(hints.join(name), text).expect("failed to write a file");
+    write("environment", "# HDF5_NO=1\nHDF5_A=x y=z\nPATH=/nowhere\nLD_LIBRARY_PATH=/nowhere\nhdf5=2\nMPICH_MPIIO_HINTS=*:cb_nodes=2\n");
+    write("ompi_mca.conf", "\n# a = b\nio_ompio_num_aggregators = 3\nfcoll=vulcan\nbad name = 1\n");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dxt-run");
+    let mut command = Command::new(script);
+    command.arg("--lib").arg(library()).arg("-o").arg(scratch.traces()).arg("--hints").arg(&hints).args(["--", "env"]);
+    let output = command.env("OMPI_MCA_fcoll", "individual").output().expect("failed to run dxt-run");
+    let (out, said) = (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned());
+    let has = |line: &str| out.lines().any(|known| known == line);
+    assert!(has("HDF5_A=x y=z") && has("MPICH_MPIIO_HINTS=*:cb_nodes=2"), "{out}");
+    assert!(has("OMPI_MCA_io_ompio_num_aggregators=3") && has("OMPI_MCA_fcoll=individual"), "{out}");
+    assert!(!out.contains("/nowhere") && !out.contains("HDF5_NO") && !out.contains("ROMIO_HINTS"), "{out}");
+    for name in ["PATH", "LD_LIBRARY_PATH", "hdf5"] {
+        assert!(said.contains(&format!("{name} is no variable that advice sets")), "{said}");
+    }
+    assert!(said.contains("OMPI_MCA_fcoll is set already"), "{said}");
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dxt-run"));
+    let none = command.arg("--lib").arg(library()).args(["--hints", "/nonexistent/hints", "--", "true"]).output();
+    let none = none.expect("failed to run dxt-run");
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("there is no directory"));
+}

@@ -61,15 +61,11 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy
     out
 }
 
+/// The library's own small blocks. h5py has no call for that.
 fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
     let why = "one rank reads and writes the library's own small blocks for all";
-    let lines: &[&str] = if facts.is_python() {
-        &["h5py.File(name, mode, driver=\"mpio\", comm=comm)", "f.id.get_access_plist().set_all_coll_metadata_ops(True)"]
-    } else {
-        &["H5Pset_all_coll_metadata_ops(fapl, true);", "H5Pset_coll_metadata_write(fapl, true);"]
-    };
-    // h5py has no such call in releases of today.
-    (of.hdf5 && of.mpiio && facts.ranks > 1 && !facts.is_python()).then(|| source(lines, why))
+    let lines = ["H5Pset_all_coll_metadata_ops(fapl, true);", "H5Pset_coll_metadata_write(fapl, true);"];
+    (of.hdf5 && of.mpiio && facts.ranks > 1 && !facts.is_python()).then(|| source(&lines, why))
 }
 
 /// Fewer and larger calls.
