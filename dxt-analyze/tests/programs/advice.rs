@@ -34,13 +34,24 @@ impl Sick {
         self.scratch.clear_data();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dxt-run");
         let mut command = Command::new("timeout");
-        command.args(["--kill-after=5", "120"]).arg(script).arg("--lib").arg(library()).arg("-o").arg(self.dir(to)).args(options);
+        command
+            .args(["--kill-after=5", "120"])
+            .arg(script)
+            .arg("--lib")
+            .arg(library())
+            .arg("-o")
+            .arg(self.dir(to))
+            .args(options);
         match self.mpi {
             Compiler::OpenMpi => command.args(["--", "mpirun.openmpi", "--oversubscribe"]),
             _ => command.args(["--", "mpirun.mpich"]),
         };
         command.args(["-n", &RANKS.to_string()]).arg(&self.program).arg(self.scratch.data()).arg(variant);
-        command.env_remove("ROMIO_HINTS").env("LD_PRELOAD", &self.shim).env("DELAYS", DELAYS).env("DELAYS_PATH", "data/sick");
+        command
+            .env_remove("ROMIO_HINTS")
+            .env("LD_PRELOAD", &self.shim)
+            .env("DELAYS", DELAYS)
+            .env("DELAYS_PATH", "data/sick");
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         let output = command.envs(variables.iter().copied()).output().expect("failed to run timeout(1)");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -50,7 +61,8 @@ impl Sick {
         }
         assert_eq!(output.status.code(), Some(0), "{variant}: {said}");
         // Of the ranks: what ran before them under the same name has a trace of its own.
-        let traces = std::fs::read_dir(self.dir(to)).expect("there are traces").filter_map(|entry| Some(entry.ok()?.path()));
+        let traces =
+            std::fs::read_dir(self.dir(to)).expect("there are traces").filter_map(|entry| Some(entry.ok()?.path()));
         let trace = traces.into_iter().find(|path| path.to_string_lossy().ends_with("_4ranks.dxt"));
         assert!(trace.is_some(), "{said}");
         (trace, said)
@@ -100,13 +112,19 @@ fn assert_gain(advice: &Value, before_ns: u64, after_ns: u64) {
     let gained = before_ns.saturating_sub(after_ns) / RANKS;
     // A busy machine makes each delay a little longer, and phases wait for the slowest rank.
     let room = |ns: u64| ns / 2;
-    assert!(gained >= low.min(saves / 2) - room(low.min(saves / 2)) && gained <= high.max(saves * 2), "{gained} ns, promised {first}");
+    assert!(
+        gained >= low.min(saves / 2) - room(low.min(saves / 2)) && gained <= high.max(saves * 2),
+        "{gained} ns, promised {first}"
+    );
     assert!(gained * 2 >= saves / 2, "{gained} ns of {saves}");
 }
 
 fn lines(advice: &Value, file: Option<&str>) -> Vec<String> {
     let items = advice["advice"].as_array().into_iter().flatten().filter(|item| item["file"].as_str() == file);
-    items.flat_map(|item| item["lines"].as_array().into_iter().flatten()).filter_map(|line| Some(line.as_str()?.to_owned())).collect()
+    items
+        .flat_map(|item| item["lines"].as_array().into_iter().flatten())
+        .filter_map(|line| Some(line.as_str()?.to_owned()))
+        .collect()
 }
 
 #[test]
@@ -249,13 +267,17 @@ fn only_what_advice_sets_is_set_and_remarks_are_none() {
     let hints = scratch.root().join("hints");
     std::fs::create_dir(&hints).expect("failed to make a directory");
     let write = |name: &str, text: &str| std::fs::write(hints.join(name), text).expect("failed to write a file");
-    write("environment", "# HDF5_NO=1\nHDF5_A=x y=z\nPATH=/nowhere\nLD_LIBRARY_PATH=/nowhere\nhdf5=2\nMPICH_MPIIO_HINTS=*:cb_nodes=2\n");
+    write(
+        "environment",
+        "# HDF5_NO=1\nHDF5_A=x y=z\nPATH=/nowhere\nLD_LIBRARY_PATH=/nowhere\nhdf5=2\nMPICH_MPIIO_HINTS=*:cb_nodes=2\n",
+    );
     write("ompi_mca.conf", "\n# a = b\nio_ompio_num_aggregators = 3\nfcoll=vulcan\nbad name = 1\n");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dxt-run");
     let mut command = Command::new(script);
     command.arg("--lib").arg(library()).arg("-o").arg(scratch.traces()).arg("--hints").arg(&hints).args(["--", "env"]);
     let output = command.env("OMPI_MCA_fcoll", "individual").output().expect("failed to run dxt-run");
-    let (out, said) = (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned());
+    let (out, said) =
+        (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned());
     let has = |line: &str| out.lines().any(|known| known == line);
     assert!(has("HDF5_A=x y=z") && has("MPICH_MPIIO_HINTS=*:cb_nodes=2"), "{out}");
     assert!(has("OMPI_MCA_io_ompio_num_aggregators=3") && has("OMPI_MCA_fcoll=individual"), "{out}");

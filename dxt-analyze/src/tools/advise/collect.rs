@@ -47,9 +47,15 @@ const DEFAULTS: [(&str, &str); 8] = [
 /// place of. Those of `advice` are left out.
 pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     let is_advised = |key: &str| {
-        advice.iter().filter(|item| item.file.is_some()).flat_map(|item| &item.remedy.lines).any(|line| line.starts_with(&format!("{key} ")))
+        advice
+            .iter()
+            .filter(|item| item.file.is_some())
+            .flat_map(|item| &item.remedy.lines)
+            .any(|line| line.starts_with(&format!("{key} ")))
     };
-    let of = |origin: HintOrigin, key: &'static str| run.hints.iter().filter(move |hint| hint.origin == origin && hint.key == key);
+    let of = |origin: HintOrigin, key: &'static str| {
+        run.hints.iter().filter(move |hint| hint.origin == origin && hint.key == key)
+    };
     let other = |(key, default): (&'static str, &str)| {
         let values: BTreeSet<&str> = of(HintOrigin::InEffect, key).map(|hint| hint.value.trim()).collect();
         let is_one = values.len() == 1 && of(HintOrigin::Asked, key).next().is_none() && !is_advised(key);
@@ -68,7 +74,8 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
     let mut shown = BTreeSet::new();
     let least = run.thresholds.least_run_share;
     for weighed in verdict.findings.iter().filter(|_| verdict.io_matters) {
-        let Some(saving) = weighed.finding.saving.filter(|saving| share(saving.saves_ns, verdict.run_ns) >= least) else {
+        let Some(saving) = weighed.finding.saving.filter(|saving| share(saving.saves_ns, verdict.run_ns) >= least)
+        else {
             continue;
         };
         let of = |remedy: Remedy, file, not_written| Item {
@@ -90,7 +97,11 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
             if let Some(when) = remedy.only_if
                 && !sparse(run, weighed.about.file.as_deref())
             {
-                out.push(of(remedy.clone(), None, Some(format!("it pays only if {when}, which the trace does not show; try it by hand"))));
+                out.push(of(
+                    remedy.clone(),
+                    None,
+                    Some(format!("it pays only if {when}, which the trace does not show; try it by hand")),
+                ));
                 continue;
             }
             // Which lines are new, and what is said against those that are not.
@@ -99,7 +110,10 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
                 let known = set.entry((place, key(line))).or_insert_with(|| (line.to_owned(), weighed.finding.code));
                 let mine = known.1 == weighed.finding.code && known.0 == line;
                 if known.0 != line {
-                    against.push((line.to_owned(), format!("{} asks for `{}`, which saves more", known.1.name(), known.0)));
+                    against.push((
+                        line.to_owned(),
+                        format!("{} asks for `{}`, which saves more", known.1.name(), known.0),
+                    ));
                 }
                 mine
             });

@@ -60,8 +60,11 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
         text.push_str("# Run it once, before the job. It moves and deletes nothing: each command changes what new files get.\nset -e\n");
     }
     // One variable holds all hints of Cray's.
-    let mut of_cray: Vec<String> =
-        items.iter().filter(|item| item.remedy.what == Place::CrayHints).flat_map(|item| item.remedy.lines.clone()).collect();
+    let mut of_cray: Vec<String> = items
+        .iter()
+        .filter(|item| item.remedy.what == Place::CrayHints)
+        .flat_map(|item| item.remedy.lines.clone())
+        .collect();
     for item in items {
         let _ = writeln!(text, "# {}: {}", item.code.name(), plain(&item.remedy.why));
         if item.remedy.what != Place::CrayHints {
@@ -71,7 +74,9 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
         }
     }
     if name == ROMIO && !kept.is_empty() {
-        text.push_str("# In effect already, and not by the program: kept, since this file takes the place of another.\n");
+        text.push_str(
+            "# In effect already, and not by the program: kept, since this file takes the place of another.\n",
+        );
         kept.iter().for_each(|line| {
             let _ = writeln!(text, "{line}");
         });
@@ -90,7 +95,8 @@ fn readme(verdict: &Verdict, items: &[Item], names: &[&str]) -> String {
         let _ = writeln!(text, "Once, after a look at it:       sh {SETUP}");
     }
     if names.iter().any(|name| *name != SETUP) {
-        let _ = writeln!(text, "Then the job, with its settings: dxt-run --hints THIS_DIRECTORY -o traces -- mpirun ...");
+        let _ =
+            writeln!(text, "Then the job, with its settings: dxt-run --hints THIS_DIRECTORY -o traces -- mpirun ...");
     }
     text.push_str("What it gained:                 dxt-analyze compare TRACE_BEFORE TRACE_AFTER\n");
     let mut before = None;
@@ -102,7 +108,12 @@ fn readme(verdict: &Verdict, items: &[Item], names: &[&str]) -> String {
                 _ => String::new(),
             };
             let saves = units::duration(item.saving.saves_ns);
-            let _ = writeln!(text, "\n{}  {}\n  saves {saves} of the run time ({percent:.1} %){range}", item.code.name(), plain(&item.title));
+            let _ = writeln!(
+                text,
+                "\n{}  {}\n  saves {saves} of the run time ({percent:.1} %){range}",
+                item.code.name(),
+                plain(&item.title)
+            );
         }
         before = Some((item.code, &item.title));
         let place = item.file.map_or_else(|| item.remedy.what.name().to_owned(), |file| format!("in {file}"));

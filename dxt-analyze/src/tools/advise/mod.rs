@@ -77,7 +77,11 @@ pub fn advise(args: &Args) -> Result<Advice> {
         Target::new(&target(name), Ours::Advice, args.force).check()?;
     }
     let about = std::fs::metadata(&args.output);
-    ensure!(about.map_or(true, |about| about.is_dir()), "failed to write {}: it is no directory", args.output.display());
+    ensure!(
+        about.map_or(true, |about| about.is_dir()),
+        "failed to write {}: it is no directory",
+        args.output.display()
+    );
     let run = crate::session::open(&args.inputs)?;
     let options = Options::findings_only(args.layout.as_deref());
     let job = Job::new(&run, &options)?;
@@ -87,7 +91,8 @@ pub fn advise(args: &Args) -> Result<Advice> {
     let (mut written, mut removed) = (Vec::new(), Vec::new());
     let texts = files::texts(&verdict, &advice, &collect::kept(&run, &advice));
     if !texts.is_empty() {
-        std::fs::create_dir_all(&args.output).with_context(|| format!("failed to make the directory {}", args.output.display()))?;
+        std::fs::create_dir_all(&args.output)
+            .with_context(|| format!("failed to make the directory {}", args.output.display()))?;
     }
     for name in files::NAMES {
         let path = target(name);

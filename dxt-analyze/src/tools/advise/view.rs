@@ -7,7 +7,9 @@ impl Report for Advice {
     fn view(&self) -> View {
         let mut parts = vec![Part::Lines(vec![self.sentence.clone()])];
         if self.advice.is_empty() {
-            parts.push(Part::Lines(vec!["nothing to advise: no finding that matters has a remedy by a command or a setting".into()]));
+            parts.push(Part::Lines(vec![
+                "nothing to advise: no finding that matters has a remedy by a command or a setting".into(),
+            ]));
         }
         if self.advice.is_empty() && self.removed.is_empty() {
             return View { parts, max_width: None };

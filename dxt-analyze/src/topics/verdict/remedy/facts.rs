@@ -93,7 +93,10 @@ pub(crate) struct OfFile {
 impl OfFile {
     /// All bytes.
     fn bytes(&self) -> u64 {
-        [self.reads, self.writes].iter().flat_map(|way| [way.inside.bytes, way.own.bytes, way.alone.bytes]).fold(0, u64::saturating_add)
+        [self.reads, self.writes]
+            .iter()
+            .flat_map(|way| [way.inside.bytes, way.own.bytes, way.alone.bytes])
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -161,7 +164,8 @@ impl<'g, 'a> Facts<'g, 'a> {
 
     /// With layouts as they count for the stripe audit: those that the user gave among them.
     pub(crate) fn with_layouts(mut self, audited: &[FilePart]) -> Self {
-        let by_name: FxHashMap<&str, u32> = (0..).zip(&self.run.files).map(|(at, file)| (file.name.as_str(), at)).collect();
+        let by_name: FxHashMap<&str, u32> =
+            (0..).zip(&self.run.files).map(|(at, file)| (file.name.as_str(), at)).collect();
         for part in audited.iter().filter(|part| part.layout.origin != LayoutOrigin::Guess) {
             if let Some(at) = by_name.get(part.file.as_str()) {
                 self.layouts.insert(*at, part.layout.clone());
@@ -210,7 +214,9 @@ impl<'g, 'a> Facts<'g, 'a> {
     pub(crate) fn storage(&self, file: u32) -> Storage {
         let mount = self.run.files.get(file as usize).and_then(|file| self.run.mount_of(file));
         match (mount.map(|(_, kind)| kind.as_str()), self.layouts.get(&file).map(|layout| layout.origin)) {
-            (Some("lustre"), _) | (_, Some(LayoutOrigin::Lustre)) | (None, Some(LayoutOrigin::Given)) => Storage::Lustre,
+            (Some("lustre"), _) | (_, Some(LayoutOrigin::Lustre)) | (None, Some(LayoutOrigin::Given)) => {
+                Storage::Lustre
+            }
             (Some("ceph"), _) | (_, Some(LayoutOrigin::Ceph)) => Storage::Ceph,
             (Some("beegfs"), _) => Storage::BeeGfs,
             _ => Storage::Other,
@@ -233,7 +239,8 @@ impl<'g, 'a> Facts<'g, 'a> {
 /// Which library does the work of MPI-IO.
 fn engine(run: &Run, used: bool) -> Engine {
     let mpi = run.info.mpi.as_ref();
-    let (family, version) = mpi.map_or(("", String::new()), |mpi| (mpi.family.as_str(), mpi.version.to_ascii_lowercase()));
+    let (family, version) =
+        mpi.map_or(("", String::new()), |mpi| (mpi.family.as_str(), mpi.version.to_ascii_lowercase()));
     let is_open_mpi = family == "Open MPI" || version.contains("open mpi");
     match (used, mpi) {
         (false, _) => Engine::Absent,

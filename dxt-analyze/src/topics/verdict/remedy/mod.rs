@@ -85,7 +85,13 @@ impl Remedy {
         let Self { what, lines, why, only_if, .. } = self;
         let fresh: Vec<bool> = lines.iter().map(|line| is_new(what, line)).collect();
         let kept: Vec<String> = match what {
-            Place::Program => if fresh.contains(&true) { lines } else { Vec::new() },
+            Place::Program => {
+                if fresh.contains(&true) {
+                    lines
+                } else {
+                    Vec::new()
+                }
+            }
             _ => lines.into_iter().zip(fresh).filter_map(|(line, fresh)| fresh.then_some(line)).collect(),
         };
         (!kept.is_empty()).then(|| Self { only_if, ..Self::new(what, kept, why) })
@@ -103,7 +109,9 @@ pub(crate) fn typed(what: Place, lines: &[String]) -> Vec<String> {
             ]
         }
         Place::CrayHints => vec![format!("export {}", cray(lines))],
-        Place::OmpiMca => lines.iter().map(|line| format!("export OMPI_MCA_{}", line.replacen(" = ", "=", 1))).collect(),
+        Place::OmpiMca => {
+            lines.iter().map(|line| format!("export OMPI_MCA_{}", line.replacen(" = ", "=", 1))).collect()
+        }
         Place::Environment => lines.iter().map(|line| format!("export {line}")).collect(),
         Place::Shell | Place::Job | Place::Program => lines.to_vec(),
     }
@@ -154,7 +162,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::STDIO_SHARE,
     ]) {
         out.extend(program::larger(facts, file, true));
-    } else if is(&[Code::FALSE_SHARING, Code::LOCAL_SHARING, Code::UNALIGNED, Code::CROSSING, Code::READ_MODIFY_WRITE]) {
+    } else if is(&[Code::FALSE_SHARING, Code::LOCAL_SHARING, Code::UNALIGNED, Code::CROSSING, Code::READ_MODIFY_WRITE])
+    {
         out.extend(mpiio::alignment(facts, file));
         out.extend(program::alignment(facts, file));
     } else if is(&[Code::FEW_TARGETS, Code::IMBALANCE]) {
@@ -165,7 +174,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         out.extend(striping::without_nodes(facts, finding));
     } else if is(&[Code::COMMON_READS, Code::REREAD]) {
         out.extend(program::read_once(facts, file, code == Code::COMMON_READS));
-    } else if is(&[Code::SYNC_PER_WRITE, Code::SEEK_PER_ACCESS, Code::LOCK_WAITS, Code::IDLE_GAPS, Code::BLOCKING_ONLY]) {
+    } else if is(&[Code::SYNC_PER_WRITE, Code::SEEK_PER_ACCESS, Code::LOCK_WAITS, Code::IDLE_GAPS, Code::BLOCKING_ONLY])
+    {
         out.extend(program::calls(facts, file, code));
     } else if is(&[
         Code::REPEATED_OPENS,

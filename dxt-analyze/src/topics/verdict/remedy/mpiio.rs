@@ -30,13 +30,16 @@ fn hints(facts: &Facts<'_, '_>, file: u32, wanted: &[(&str, String)], why: &str)
             continue;
         }
         match facts.hint(file, HintOrigin::Asked, key) {
+            Some(asked) if asked == value => {}
             // Whoever opens the file has the last word.
             Some(_) => source.push(format!("MPI_Info_set(info, \"{key}\", \"{value}\");")),
             None => lines.push(format!("{key} {value}")),
         }
     }
     let place = if facts.engine == Engine::Cray { Place::CrayHints } else { Place::RomioHints };
-    let asked = format!("{why}; the program asks for another value when it opens the file, which a file of hints cannot change");
+    let asked = format!(
+        "{why}; the program asks for another value when it opens the file, which a file of hints cannot change"
+    );
     vec![Remedy::new(place, lines, why), Remedy::new(Place::Program, source, asked)]
 }
 
@@ -57,20 +60,28 @@ fn parameter(lines: Vec<String>, why: &str) -> Remedy {
 pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     // Of independent calls only: in collective ones the gaps are those between all ranks.
-    let writes = of.writes.alone.calls > 0 && of.writes.inside.bytes > of.writes.alone.bytes.saturating_add(of.writes.together.bytes);
-    let reads_in_writes = of.writes.alone.calls > 0 && of.reads.inside.calls > 0 && of.reads.alone.calls == 0 && of.reads.together.calls == 0;
-    let reads = of.reads.alone.calls > 0 && of.reads.inside.bytes > of.reads.alone.bytes.saturating_add(of.reads.together.bytes);
+    let writes = of.writes.alone.calls > 0
+        && of.writes.inside.bytes > of.writes.alone.bytes.saturating_add(of.writes.together.bytes);
+    let reads_in_writes = of.writes.alone.calls > 0
+        && of.reads.inside.calls > 0
+        && of.reads.alone.calls == 0
+        && of.reads.together.calls == 0;
+    let reads = of.reads.alone.calls > 0
+        && of.reads.inside.bytes > of.reads.alone.bytes.saturating_add(of.reads.together.bytes);
     let mut out = Vec::new();
     for (is, key, name) in [(writes || reads_in_writes, "romio_ds_write", "write"), (reads, "romio_ds_read", "read")] {
         if !is {
             continue;
         }
         if heeds_hints(facts.engine) {
-            let why = format!("each piece of a {name} is then a request of its own, without what lies between the pieces and without its lock");
+            let why = format!(
+                "each piece of a {name} is then a request of its own, without what lies between the pieces and without its lock"
+            );
             out.extend(hints(facts, file, &[(key, "disable".into())], &why));
         }
         if is_ompio(facts.engine) {
-            let why = format!("each piece of a {name} is then a request of its own, without what lies between the pieces");
+            let why =
+                format!("each piece of a {name} is then a request of its own, without what lies between the pieces");
             out.push(parameter(vec![format!("fbtl_posix_{name}_datasieving = 0")], &why));
         }
     }
@@ -138,7 +149,8 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
     let mean = of.writes.together.mean().max(of.reads.together.mean());
     let movers = (of.movers.len() as u64).max(1);
     let default = if facts.engine == Engine::Ompio { OMPIO_BUFFER } else { ROMIO_BUFFER };
-    let in_effect = facts.hint(file, HintOrigin::InEffect, "cb_buffer_size").and_then(|value| value.parse::<u64>().ok());
+    let in_effect =
+        facts.hint(file, HintOrigin::InEffect, "cb_buffer_size").and_then(|value| value.parse::<u64>().ok());
     let now = in_effect.filter(|bytes| *bytes > 0).unwrap_or(default);
     // What an aggregator has of a call of all ranks.
     let part = mean.saturating_mul(of.processes.len() as u64) / movers;
@@ -168,13 +180,18 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
 
 /// Aggregators write whole stripes.
 pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
-    let Some((file, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.mpiio) else { return Vec::new() };
+    let Some((file, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.mpiio) else {
+        return Vec::new();
+    };
     let Some((stripe, count)) = facts.stripes(file) else { return Vec::new() };
     // Independent calls go where the program says.
     if !heeds_hints(facts.engine) || of.writes.together.calls == 0 {
         return Vec::new();
     }
-    let why = format!("aggregators divide the file at multiples of {}, so that each stripe has one writer", units::bytes(stripe));
+    let why = format!(
+        "aggregators divide the file at multiples of {}, so that each stripe has one writer",
+        units::bytes(stripe)
+    );
     let mut wanted = vec![("romio_cb_write", "enable".to_owned()), ("striping_unit", stripe.to_string())];
     if facts.storage(file) == Storage::Lustre {
         // The one without the other would give new files the file system's own count.

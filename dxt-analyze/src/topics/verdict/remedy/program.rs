@@ -34,7 +34,8 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy
     }
     let calls = units::count(reads + writes);
     let ranks = units::count(facts.ranks);
-    let why = format!("aggregators make few large requests of the {calls} calls that {ranks} ranks make each for itself");
+    let why =
+        format!("aggregators make few large requests of the {calls} calls that {ranks} ranks make each for itself");
     let mut out = Vec::new();
     if of.hdf5 {
         out.push(if facts.is_python() {
@@ -48,14 +49,29 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy
     let python = facts.is_python();
     let mut lines: Vec<&str> = Vec::new();
     if writes > 0 {
-        lines.push(if python { "fh.Write_at_all(offset, values)" } else { "MPI_File_write_at_all(fh, offset, buf, count, type, &status);" });
+        lines.push(if python {
+            "fh.Write_at_all(offset, values)"
+        } else {
+            "MPI_File_write_at_all(fh, offset, buf, count, type, &status);"
+        });
     }
     if reads > 0 {
-        lines.push(if python { "fh.Read_at_all(offset, values)" } else { "MPI_File_read_at_all(fh, offset, buf, count, type, &status);" });
+        lines.push(if python {
+            "fh.Read_at_all(offset, values)"
+        } else {
+            "MPI_File_read_at_all(fh, offset, buf, count, type, &status);"
+        });
     }
     if of.mpiio {
         // One call for all pieces is what makes the difference.
-        lines.insert(0, if python { "fh.Set_view(disp, etype, filetype)" } else { "MPI_File_set_view(fh, disp, etype, filetype, \"native\", info);" });
+        lines.insert(
+            0,
+            if python {
+                "fh.Set_view(disp, etype, filetype)"
+            } else {
+                "MPI_File_set_view(fh, disp, etype, filetype, \"native\", info);"
+            },
+        );
     }
     out.push(source(&lines, why));
     out
@@ -75,7 +91,15 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<u32>, writes: bool) -> 
         way.own.calls + way.inside.calls + way.alone.calls
     };
     let is = |of: &OfFile| small(of) > 0;
-    let most = || facts.run.files.iter().enumerate().filter_map(|(at, _)| u32::try_from(at).ok()).max_by_key(|at| small(&facts.file(*at)));
+    let most = || {
+        facts
+            .run
+            .files
+            .iter()
+            .enumerate()
+            .filter_map(|(at, _)| u32::try_from(at).ok())
+            .max_by_key(|at| small(&facts.file(*at)))
+    };
     let Some(file) = file.or_else(most) else { return Vec::new() };
     let of = facts.file(file);
     if !is(&of) {
@@ -90,13 +114,22 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<u32>, writes: bool) -> 
     }
     let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
     let size = units::size_option(LARGE);
-    let why = format!("{} of {} become one of {}", units::count(LARGE / mean.max(1)), units::bytes(mean), units::bytes(LARGE));
+    let why = format!(
+        "{} of {} become one of {}",
+        units::count(LARGE / mean.max(1)),
+        units::bytes(mean),
+        units::bytes(LARGE)
+    );
     if mean >= LARGE / 2 {
         return Vec::new();
     }
     vec![match (facts.is_python(), of.stdio) {
         (true, _) => source(&[&format!("open(name, mode, buffering={LARGE})")], why),
-        (false, true) => source(&[&format!("setvbuf(stream, NULL, _IOFBF, {size});    /* before the first call */").replace(&size, &c_size())], why),
+        (false, true) => source(
+            &[&format!("setvbuf(stream, NULL, _IOFBF, {size});    /* before the first call */")
+                .replace(&size, &c_size())],
+            why,
+        ),
         (false, false) if writes => source(
             &[
                 &format!("static char gathered[{}];", c_size()),
@@ -106,7 +139,10 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<u32>, writes: bool) -> 
             why,
         ),
         (false, false) => source(
-            &[&format!("static char block[{}];", c_size()), "pread(fd, block, sizeof block, offset);    /* then copy out of it */"],
+            &[
+                &format!("static char block[{}];", c_size()),
+                "pread(fd, block, sizeof block, offset);    /* then copy out of it */",
+            ],
             why,
         ),
     }]
@@ -118,8 +154,11 @@ fn c_size() -> String {
 
 /// Chunks of a data set that are worth a request: the fastest dimensions whole, the slower ones cut.
 fn chunks(facts: &Facts<'_, '_>, file: u32) -> Option<Remedy> {
-    let volume = |set: &crate::model::details::DataSet| set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n));
-    let sets = facts.run.data_sets.iter().filter(|set| set.file == file && set.element_bytes > 0 && !set.extent.is_empty());
+    let volume = |set: &crate::model::details::DataSet| {
+        set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
+    };
+    let sets =
+        facts.run.data_sets.iter().filter(|set| set.file == file && set.element_bytes > 0 && !set.extent.is_empty());
     let set = sets.max_by_key(|set| volume(set)).filter(|set| volume(set) > CHUNK)?;
     let mut room = CHUNK / u64::from(set.element_bytes).max(1);
     let mut shape: Vec<String> = set
@@ -136,7 +175,10 @@ fn chunks(facts: &Facts<'_, '_>, file: u32) -> Option<Remedy> {
     let why = format!("chunks of about {} of the largest data set, {}", units::bytes(CHUNK), units::bytes(volume(set)));
     let (rank, shape) = (shape.len(), shape.join(", "));
     Some(if facts.is_python() {
-        source(&[&format!("f.create_dataset(name, shape, dtype, chunks=({shape}{}))", if rank == 1 { "," } else { "" })], why)
+        source(
+            &[&format!("f.create_dataset(name, shape, dtype, chunks=({shape}{}))", if rank == 1 { "," } else { "" })],
+            why,
+        )
     } else {
         source(&[&format!("hsize_t chunk[{rank}] = {{{shape}}};"), &format!("H5Pset_chunk(dcpl, {rank}, chunk);")], why)
     })
@@ -170,7 +212,13 @@ pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy>
     if of.processes.len() < 2 {
         return Vec::new();
     }
-    vec![source(&[&format!("offset = (offset + {}) / {stripe} * {stripe};    /* where a rank's part begins */", stripe.saturating_sub(1))], why)]
+    vec![source(
+        &[&format!(
+            "offset = (offset + {}) / {stripe} * {stripe};    /* where a rank's part begins */",
+            stripe.saturating_sub(1)
+        )],
+        why,
+    )]
 }
 
 /// Bytes are read from storage once.
@@ -189,7 +237,11 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<u32>, common: bool) 
     match (of.hdf5 && of.mpiio, of.mpiio) {
         (true, _) => collective(facts, file),
         (_, true) => {
-            let line = if python { "fh.Read_at_all(offset, values)" } else { "MPI_File_read_at_all(fh, offset, buf, count, type, &status);" };
+            let line = if python {
+                "fh.Read_at_all(offset, values)"
+            } else {
+                "MPI_File_read_at_all(fh, offset, buf, count, type, &status);"
+            };
             vec![source(&[line], "a collective call reads each byte once, whoever asks for it")]
         }
         _ => vec![broadcast],
@@ -210,17 +262,26 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec
         source(&[line], "a sync waits for storage, whatever was written since the last one")
     } else if is(Code::SEEK_PER_ACCESS) {
         source(
-            &["pread(fd, buf, n, offset);    /* in place of lseek and read */", "pwrite(fd, buf, n, offset);    /* in place of lseek and write */"],
+            &[
+                "pread(fd, buf, n, offset);    /* in place of lseek and read */",
+                "pwrite(fd, buf, n, offset);    /* in place of lseek and write */",
+            ],
             "the offset goes with the call",
         )
     } else if is(Code::LOCK_WAITS) {
         source(
-            &["struct flock part = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = n};", "fcntl(fd, F_SETLKW, &part);    /* the bytes that are written, not the whole file */"],
+            &[
+                "struct flock part = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = n};",
+                "fcntl(fd, F_SETLKW, &part);    /* the bytes that are written, not the whole file */",
+            ],
             "processes that write different bytes need not wait for each other",
         )
     } else {
         source(
-            &["MPI_File_iwrite_at_all(fh, offset, buf, count, type, &request);", "MPI_Wait(&request, &status);    /* after the computation */"],
+            &[
+                "MPI_File_iwrite_at_all(fh, offset, buf, count, type, &request);",
+                "MPI_Wait(&request, &status);    /* after the computation */",
+            ],
             "I/O goes on while ranks compute",
         )
     }]
@@ -242,14 +303,19 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> 
         } else {
             &["if (rank == 0) stat(name, &about);", "MPI_Bcast(&about, sizeof about, MPI_BYTE, 0, MPI_COMM_WORLD);"]
         };
-        return vec![source(lines, format!("one rank asks for all {} what all are told alike", units::count(facts.ranks)))];
+        return vec![source(
+            lines,
+            format!("one rank asks for all {} what all are told alike", units::count(facts.ranks)),
+        )];
     }
     if ![Code::REPEATED_OPENS, Code::OPEN_PER_ACCESS].contains(&code) {
         return Vec::new();
     }
     let lines: &[&str] = match (facts.is_python(), of.hdf5) {
         (true, _) => &["with open(name, mode) as file:    # once, around the loop"],
-        (false, true) => &["hid_t file = H5Fopen(name, flags, fapl);    /* once, before the loop; H5Fclose behind it */"],
+        (false, true) => {
+            &["hid_t file = H5Fopen(name, flags, fapl);    /* once, before the loop; H5Fclose behind it */"]
+        }
         (false, false) => &["int fd = open(name, flags, 0644);    /* once, before the loop; close(fd) behind it */"],
     };
     vec![source(lines, "a file that stays open costs the metadata server one call")]

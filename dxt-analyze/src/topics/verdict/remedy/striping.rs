@@ -31,7 +31,8 @@ fn quoted(path: &str) -> Option<String> {
 
 /// More storage targets.
 pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
-    let is_data = |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
+    let is_data =
+        |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
     let Some(file) = file.or_else(|| facts.main(is_data)) else { return Vec::new() };
     let of = facts.file(file);
     let (size, count) = facts.stripes(file).unwrap_or((STRIPE, 0));
@@ -48,14 +49,27 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
         format!("new files of {directory} get {} instead of {}", units::counted(wanted, "stripe"), count.max(1)),
     );
     let lines = match facts.storage(file) {
-        Storage::Lustre if shared => vec![format!("lfs setstripe -c {wanted} -S {option} {directory}")],
+        Storage::Lustre if shared => {
+            let line = format!("lfs setstripe -c {wanted} -S {option} {directory}");
+            let why = format!("{why}; a file that exists is moved by lfs migrate with the same options");
+            return vec![Remedy::new(Place::Shell, vec![line], why)];
+        }
         Storage::Lustre => {
-            let why = format!("each new file of {directory} goes to a target of its own, as the file system's servers choose");
-            return vec![Remedy::new(Place::Shell, vec![format!("lfs setstripe -c 1 -i -1 -S {option} {directory}")], why)];
+            let why = format!(
+                "each new file of {directory} goes to a target of its own, as the file system's servers choose"
+            );
+            return vec![Remedy::new(
+                Place::Shell,
+                vec![format!("lfs setstripe -c 1 -i -1 -S {option} {directory}")],
+                why,
+            )];
         }
         Storage::Ceph => vec![format!("setfattr -n ceph.dir.layout.stripe_count -v {wanted} {directory}")],
         Storage::BeeGfs => {
-            vec![format!("beegfs-ctl --setpattern --chunksize={} --numtargets={wanted} {directory}", option.to_ascii_lowercase())]
+            vec![format!(
+                "beegfs-ctl --setpattern --chunksize={} --numtargets={wanted} {directory}",
+                option.to_ascii_lowercase()
+            )]
         }
         Storage::Other => Vec::new(),
     };
@@ -67,8 +81,12 @@ pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let named = finding.evidence.iter().filter_map(|evidence| evidence.about.ost);
     let slow: BTreeSet<u32> = named.chain(facts.slow.iter().copied()).collect();
     let good: Vec<String> = facts.targets().difference(&slow).map(u32::to_string).collect();
-    let Some(file) = facts.main(|_| true).filter(|file| facts.storage(*file) == Storage::Lustre) else { return Vec::new() };
-    let (Some(directory), Some((size, count))) = (directory(facts, file), facts.stripes(file)) else { return Vec::new() };
+    let Some(file) = facts.main(|_| true).filter(|file| facts.storage(*file) == Storage::Lustre) else {
+        return Vec::new();
+    };
+    let (Some(directory), Some((size, count))) = (directory(facts, file), facts.stripes(file)) else {
+        return Vec::new();
+    };
     if slow.is_empty() || good.is_empty() {
         return Vec::new();
     }
@@ -85,7 +103,8 @@ pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
 /// The next job goes without slow nodes.
 pub(super) fn without_nodes(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     debug_assert!(finding.code == Code::SLOW_NODE, "other findings name nodes that are not slow");
-    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    let is_name =
+        |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
     let slow: BTreeSet<&str> =
         finding.evidence.iter().filter_map(|evidence| evidence.about.node.as_deref()).filter(is_name).collect();
     let list: Vec<&str> = slow.into_iter().collect();
