@@ -17,7 +17,7 @@
 #define CHECK(what) do { if (!(what)) { fprintf(stderr, "failed: %s\n", #what); abort(); } } while (0)
 #define MPI(call) CHECK((call) == MPI_SUCCESS)
 
-enum { TURNS = 4, PIECES = 40, PIECE = 4096, FEW = 8, LARGE = 65536, STRIDE = 1 << 20, ROUNDS = 6, BLOCK = 1 << 20 };
+enum { TURNS = 4, PIECES = 40, PIECE = 4096, FEW = 8, LARGE = 65536, STRIDE = 1 << 20, ROUNDS = 4, BLOCK = 1 << 20 };
 
 static int rank, ranks;
 static char data[BLOCK];

@@ -9,6 +9,8 @@ use std::process::{Command, Output};
 const RANKS: u64 = 4;
 /// 2 ms for each request, and 50 MB/s.
 const DELAYS: &str = "op=write,us=2000,perkib=20;op=read,us=2000,perkib=20";
+/// 10 MB/s: much more than what ranks that wait for each other on a busy machine cost.
+const SLOWER: (&str, &str) = ("DELAYS", "op=write,us=2000,perkib=100");
 
 /// A program and where its runs go.
 struct Sick {
@@ -179,8 +181,8 @@ fn one_aggregator_becomes_one_on_each_node_and_other_hints_stay() {
     let own = sick.dir("own_hints");
     std::fs::write(&own, "romio_cb_write enable\ncb_nodes 1\n").expect("failed to write hints");
     let own = own.to_string_lossy().into_owned();
-    let (Some(before), _) = sick.run("gathered", "before", &[], &[("ROMIO_HINTS", &own)]) else { return };
-    let all = [(0, 6 * RANKS << 20)];
+    let (Some(before), _) = sick.run("gathered", "before", &[], &[("ROMIO_HINTS", &own), SLOWER]) else { return };
+    let all = [(0, (4 * RANKS) << 20)];
     let by_one = sick.written(&all);
     let advice = sick.advise(&before, "hints");
     assert_eq!(lines(&advice, Some("romio_hints")), ["cb_nodes 4"], "{advice}");
@@ -188,7 +190,7 @@ fn one_aggregator_becomes_one_on_each_node_and_other_hints_stay() {
     assert!(text.lines().any(|line| line == "romio_cb_write enable"), "{text}");
     let hints = sick.dir("hints");
     let options = ["--hints", &hints.to_string_lossy()];
-    let (Some(after), _) = sick.run("gathered", "after", &options, &[]) else { return };
+    let (Some(after), _) = sick.run("gathered", "after", &options, &[SLOWER]) else { return };
     assert!(sick.written(&all) == by_one);
     let [(_, ns_before), (_, ns_after)] = compared(&before, &after, "MPIIO", &["write"]);
     assert_gain(&advice, ns_before, ns_after);
@@ -198,7 +200,7 @@ fn one_aggregator_becomes_one_on_each_node_and_other_hints_stay() {
     };
     assert_eq!((movers(&before), movers(&after)), (1, 4));
     // Who has hints of his own keeps them, and is told.
-    let (Some(kept), said) = sick.run("gathered", "kept", &options, &[("ROMIO_HINTS", &own)]) else { return };
+    let (Some(kept), said) = sick.run("gathered", "kept", &options, &[("ROMIO_HINTS", &own), SLOWER]) else { return };
     assert!(said.contains("ROMIO_HINTS is set already"), "{said}");
     assert_eq!(movers(&kept), 1);
 }
@@ -207,19 +209,23 @@ fn one_aggregator_becomes_one_on_each_node_and_other_hints_stay() {
 fn what_open_mpi_s_own_component_heeds_is_advised_where_it_runs() {
     let Some(sick) = Sick::new(Compiler::OpenMpi) else { return };
     let one = ("OMPI_MCA_io_ompio_num_aggregators", "1");
-    let (Some(before), _) = sick.run("gathered", "before", &[], &[("OMPI_MCA_io", "ompio"), one]) else { return };
+    let (Some(before), _) = sick.run("gathered", "before", &[], &[("OMPI_MCA_io", "ompio"), SLOWER, one]) else {
+        return;
+    };
     let advice = sick.advise(&before, "hints");
     assert_eq!(lines(&advice, Some("ompi_mca.conf")), ["io_ompio_num_aggregators = 4"], "{advice}");
     assert!(!sick.dir("hints/romio_hints").exists(), "OMPIO ignores ROMIO's hints");
     let hints = sick.dir("hints");
     let options = ["--hints", &hints.to_string_lossy()];
-    let (Some(after), said) = sick.run("gathered", "after", &options, &[("OMPI_MCA_io", "ompio")]) else { return };
+    let (Some(after), said) = sick.run("gathered", "after", &options, &[("OMPI_MCA_io", "ompio"), SLOWER]) else {
+        return;
+    };
     assert!(!said.contains("is set already"), "{said}");
     let [(_, ns_before), (_, ns_after)] = compared(&before, &after, "MPIIO", &["write"]);
     assert!(ns_after * 2 < ns_before, "{ns_before} {ns_after}");
-    let (_, said) = sick.run("gathered", "kept", &options, &[("OMPI_MCA_io", "ompio"), one]);
+    let (_, said) = sick.run("gathered", "kept", &options, &[("OMPI_MCA_io", "ompio"), SLOWER, one]);
     assert!(said.contains("OMPI_MCA_io_ompio_num_aggregators is set already"), "{said}");
-    // The same program on ROMIO in Open MPI gets ROMIO's hints.
+    // The same program on ROMIO in Open MPI gets ROMIO's hints: it does not say that it is ROMIO, so parameters of the other come too.
     let component = ["romio341", "romio321", "romio314"].into_iter().find(|name| {
         let known = Command::new("ompi_info").args(["--param", "io", name, "--parsable"]).output();
         known.is_ok_and(|known| String::from_utf8_lossy(&known.stdout).contains(&format!("mca:io:{name}")))
@@ -230,11 +236,10 @@ fn what_open_mpi_s_own_component_heeds_is_advised_where_it_runs() {
     };
     let own = sick.dir("own_hints");
     std::fs::write(&own, "romio_cb_write enable\ncb_nodes 1\n").expect("failed to write hints");
-    let variables = [("OMPI_MCA_io", component), ("ROMIO_HINTS", &*own.to_string_lossy())];
+    let variables = [("OMPI_MCA_io", component), SLOWER, ("ROMIO_HINTS", &*own.to_string_lossy())];
     let (Some(romio), _) = sick.run("gathered", "romio", &[], &variables) else { return };
     let advice = sick.advise(&romio, "romio_hints");
     assert_eq!(lines(&advice, Some("romio_hints")), ["cb_nodes 4"], "{advice}");
-    assert_eq!(lines(&advice, Some("ompi_mca.conf")), Vec::<String>::new(), "{advice}");
 }
 
 #[test]

@@ -252,11 +252,15 @@ fn engine(run: &Run, used: bool) -> Engine {
     }
 }
 
-/// ROMIO tells of hints that nobody asked for; Open MPI's own component of few or none.
+/// ROMIO tells of hints that nobody asked for, where it is asked itself. Open MPI's own component tries locks on a file of its own beside
+/// each that it opens (`NAME.locktest.RANK`), or keeps a shared pointer in one (`NAME_cid-...sm`).
 fn of_open_mpi(run: &Run) -> Engine {
     let of = |origin| run.hints.iter().filter(move |hint| hint.origin == origin);
     let asked: BTreeSet<(u32, &str)> = of(HintOrigin::Asked).map(|hint| (hint.file, hint.key.as_str())).collect();
     let is_romios = |key: &str| key.starts_with("romio_") || key == "ind_rd_buffer_size";
-    let told = of(HintOrigin::InEffect).any(|hint| is_romios(&hint.key) && !asked.contains(&(hint.file, &hint.key)));
-    if told { Engine::Romio } else { Engine::Ompio }
+    if of(HintOrigin::InEffect).any(|hint| is_romios(&hint.key) && !asked.contains(&(hint.file, &hint.key))) {
+        return Engine::Romio;
+    }
+    let is_its_own = |name: &str| name.contains(".locktest.") || name.contains("_cid-") && name.ends_with(".sm");
+    if run.files.iter().any(|file| is_its_own(&file.name)) { Engine::Ompio } else { Engine::Unknown }
 }
