@@ -1,6 +1,6 @@
 //! Settings of all findings that are worth it, each once: where two findings ask for different values, the one that saves more counts.
 
-use super::files;
+use super::names::name_of;
 use super::windows::sparse;
 use crate::findings::{Code, Saving};
 use crate::model::Run;
@@ -90,7 +90,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
             if !shown.insert((remedy.what, remedy.lines.clone())) {
                 continue;
             }
-            let Some(file) = files::name_of(remedy.what) else {
+            let Some(file) = name_of(remedy.what) else {
                 out.push(of(remedy.clone(), None, None));
                 continue;
             };

@@ -1,31 +1,12 @@
 //! The files of `advise`. Each says in its first lines who wrote it; `scripts/dxt-run` reads all but the last two.
 
 use super::collect::Item;
+use super::names::{NAMES, README, ROMIO, SETUP};
 use crate::text::units;
 use crate::topics::verdict::Verdict;
 use crate::topics::verdict::remedy::{Place, cray};
 use crate::written::ADVICE;
 use std::fmt::Write as _;
-
-const ROMIO: &str = "romio_hints";
-const OMPI: &str = "ompi_mca.conf";
-const VARIABLES: &str = "environment";
-const SETUP: &str = "setup.sh";
-const README: &str = "README.txt";
-
-/// All of them.
-pub(super) const NAMES: [&str; 5] = [ROMIO, OMPI, VARIABLES, SETUP, README];
-
-/// Where remedies of a kind are written, if as settings.
-pub(super) const fn name_of(place: Place) -> Option<&'static str> {
-    match place {
-        Place::RomioHints => Some(ROMIO),
-        Place::OmpiMca => Some(OMPI),
-        Place::CrayHints | Place::Environment => Some(VARIABLES),
-        Place::Shell => Some(SETUP),
-        Place::Job | Place::Program => None,
-    }
-}
 
 /// Text on one line: what a trace holds may be anything.
 fn plain(text: &str) -> String {

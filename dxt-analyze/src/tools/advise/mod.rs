@@ -2,11 +2,12 @@
 //!
 //! * [`collect`]: settings of all findings that are worth it, each once.
 //! * [`windows`]: whether data sieving has few large pieces, which decides what is advised against it.
-//! * [`files`]: the files that they become.
+//! * [`files`]: the files that they become; [`names`]: what goes into which.
 //! * [`view`]: how what was done looks.
 
 mod collect;
 mod files;
+mod names;
 mod view;
 mod windows;
 
@@ -73,7 +74,7 @@ impl Advice {
 pub fn advise(args: &Args) -> Result<Advice> {
     let target = |name: &str| args.output.join(name);
     // Before anything is read: an answer that comes after minutes helps nobody.
-    for name in files::NAMES {
+    for name in names::NAMES {
         Target::new(&target(name), Ours::Advice, args.force).check()?;
     }
     let about = std::fs::metadata(&args.output);
@@ -94,7 +95,7 @@ pub fn advise(args: &Args) -> Result<Advice> {
         std::fs::create_dir_all(&args.output)
             .with_context(|| format!("failed to make the directory {}", args.output.display()))?;
     }
-    for name in files::NAMES {
+    for name in names::NAMES {
         let path = target(name);
         if let Some((_, text)) = texts.iter().find(|(known, _)| *known == name) {
             Target::new(&path, Ours::Advice, args.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
