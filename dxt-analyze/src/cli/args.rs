@@ -39,6 +39,8 @@ pub enum Verb {
     Convert(tools::convert::Args),
     /// A trace for other programs: Darshan's log, Parquet for SQL and data frames, Perfetto for a timeline, CSV, JSON lines
     Export(export::Args),
+    /// What to type as files: hints, parameters, commands, which `dxt-run --hints` uses; and what each saves
+    Advise(tools::advise::Args),
     /// Verifies every checksum of trace files
     Check(tools::check::Args),
     /// What a finding means, how it is computed, and what to do about it

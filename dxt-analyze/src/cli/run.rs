@@ -33,6 +33,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let style = style(args.format, None, color);
             render::write(&tools::explain::explain(args)?, &style, &mut out).map(|()| Exit::Fine)
         }
+        Verb::Advise(args) => {
+            let report = tools::advise::advise(args)?;
+            let style = style(args.format, None, color);
+            render::write(&report, &style, &mut out).map(|()| report.exit())
+        }
         Verb::Check(args) => {
             let report = tools::check::check(args)?;
             let style = style(args.format, args.table.clone(), color);

@@ -360,15 +360,20 @@ impl Run {
         !kept.has_segments(op.and_then(|op| Some((op.layer?, op.class?))))
     }
 
-    /// Where a file lies: mount point and type of its file system. Without mounts, the first directory of its path.
+    /// Mount point and type of the file system that holds a file, if mounts are known.
     #[must_use]
-    pub fn place_of(&self, file: &File) -> String {
+    pub fn mount_of(&self, file: &File) -> Option<&(String, String)> {
         let holds = |mount: &str| match file.name.strip_prefix(mount) {
             Some(rest) => mount.ends_with('/') || rest.is_empty() || rest.starts_with('/'),
             None => false,
         };
-        let best = self.mounts.iter().filter(|(path, _)| holds(path)).max_by_key(|(path, _)| path.len());
-        match best {
+        self.mounts.iter().filter(|(path, _)| holds(path)).max_by_key(|(path, _)| path.len())
+    }
+
+    /// Where a file lies: mount point and type of its file system. Without mounts, the first directory of its path.
+    #[must_use]
+    pub fn place_of(&self, file: &File) -> String {
+        match self.mount_of(file) {
             Some((path, kind)) => format!("{path} ({kind})"),
             None if file.name.starts_with('/') => {
                 let end = file.name.get(1..).and_then(|rest| rest.find('/')).map_or(file.name.len(), |at| at + 1);

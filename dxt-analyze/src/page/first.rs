@@ -130,6 +130,14 @@ fn card(weighed: &Weighed, place: &Place<'_>) -> Markup {
                 p.evidence { (place.text(line.words())) }
             }
             p.hint { strong { "Do: " } (prose(&words::sentence(&finding.hint))) }
+            @for remedy in &weighed.commands {
+                p.typed {
+                    (words::sentence(remedy.what.name()))
+                    @if let Some(when) = remedy.only_if { ", if " (when) }
+                    ": " (remedy.why)
+                }
+                pre.typed { (remedy.typed.join("\n")) }
+            }
             p.codes {
                 (code(finding.code))
                 @if let Some(ns) = finding.cost_ns.filter(|ns| *ns > 0) { " · " (units::duration(ns)) " summed over processes" }

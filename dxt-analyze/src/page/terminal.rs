@@ -24,6 +24,7 @@ pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
     parts.push(Part::Table(findings(verdict, names)));
     let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(|weighed| card(weighed, names)).collect();
     parts.extend((!cards.is_empty()).then_some(Part::Findings(cards)));
+    parts.extend(crate::topics::verdict::typed::parts(&verdict.findings));
     let mut after: Vec<String> = words::rest(verdict).into_iter().collect();
     after.extend(
         words::uncovered(verdict).map(|finding| format!("{}: {}.", words::sentence(&finding.title), finding.hint)),

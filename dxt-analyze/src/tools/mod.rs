@@ -1,5 +1,6 @@
 //! Verbs on the file itself rather than on the job in it.
 
+pub mod advise;
 pub mod check;
 pub mod convert;
 pub mod dump;

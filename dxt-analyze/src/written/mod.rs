@@ -7,7 +7,7 @@
 
 mod ours;
 
-pub(crate) use ours::{Ours, is_partition};
+pub(crate) use ours::{ADVICE, Ours, is_partition};
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -14,6 +14,9 @@ pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="dxt-analyz
 const CONVERTED: &str = "Darshan log ";
 /// Who wrote a Parquet file, as its footer says.
 const CREATED_BY: &[u8] = b"dxt-analyze ";
+/// What the files of `advise` say in their first lines.
+pub(crate) const ADVICE: &str =
+    "Written by dxt-analyze advise, which replaces it; README.txt says what each line is for.";
 /// Bytes of a page in which its generator stands, and of a Parquet file's end in which its writer does.
 const LOOKED_AT: usize = 4096;
 
@@ -26,6 +29,8 @@ pub(crate) enum Ours {
     Conversion,
     /// A trace that `recover` made.
     Recovery,
+    /// A file of `advise`.
+    Advice,
     /// Nothing, not even an empty file.
     Never,
 }
@@ -40,8 +45,14 @@ impl Ours {
                 let first = trace.regions.first().and_then(|region| trace.region(region).process);
                 first.is_some_and(|process| process.info.ended_by == ENDED_BY)
             }),
+            Self::Advice => head(path).is_ok_and(|head| contains(&head, ADVICE.as_bytes())),
             Self::Never => false,
         }
+    }
+
+    /// Whether one is at `path`, and no link to one.
+    pub(crate) fn stands_at(self, path: &Path) -> bool {
+        std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && self.recognises(path)
     }
 
     /// Why a file that exists is not replaced.
@@ -50,6 +61,7 @@ impl Ours {
             Self::Page => " and is no page of `dxt-analyze report`",
             Self::Conversion => " and is no trace that `dxt-analyze convert` made",
             Self::Recovery => " and is no trace that `dxt-analyze recover` made",
+            Self::Advice => " and was not written by `dxt-analyze advise`",
             Self::Never => "",
         }
     }

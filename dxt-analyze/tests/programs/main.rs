@@ -5,6 +5,7 @@
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
 mod harness;
 
+mod advice;
 mod checks;
 mod counters;
 mod layers;

@@ -182,6 +182,10 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     if let Some(first) = evidence.first_mut() {
         *first = Evidence::of(first.words().to_owned(), about);
     }
+    for unit in &slow.more {
+        let (name, _, about) = named(run, &grid.slots, *unit);
+        evidence.push(Evidence::of(format!("{name} as well"), about));
+    }
     evidence.extend(files(grid, &slow.shortened));
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
 }

@@ -3,12 +3,17 @@
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
-//! * [`result`]: the verdict; [`sentence`]: its words.
+//! * [`judge`]: the verdict, as in [`result`]; [`sentence`]: its words.
+//! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
 pub(crate) mod claims;
+pub(crate) mod judge;
 pub(crate) mod outside;
+pub(crate) mod remedy;
 pub(crate) mod result;
 pub(crate) mod sentence;
+pub(crate) mod typed;
 pub(crate) mod weigh;
 
-pub(crate) use result::{Verdict, top_codes, verdict};
+pub(crate) use judge::{top_codes, verdict};
+pub(crate) use result::Verdict;

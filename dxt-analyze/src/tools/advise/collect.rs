@@ -1,0 +1,127 @@
+//! Settings of all findings that are worth it, each once: where two findings ask for different values, the one that saves more counts.
+
+use super::names::name_of;
+use super::windows::sparse;
+use crate::findings::{Code, Saving};
+use crate::model::Run;
+use crate::shared::ratio::share;
+use crate::topics::verdict::Verdict;
+use crate::topics::verdict::remedy::{Place, Remedy, key};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::meta::HintOrigin;
+
+/// A remedy of a finding.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Item {
+    /// The finding.
+    pub(super) code: Code,
+    /// What it says.
+    pub(super) title: String,
+    /// What the job would save.
+    #[serde(flatten)]
+    pub(super) saving: Saving,
+    /// What to type.
+    #[serde(flatten)]
+    pub(super) remedy: Remedy,
+    /// File that it is written to as a setting; `None` of what is for the user to do or to decide.
+    pub(super) file: Option<&'static str>,
+    /// Why it is not written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) not_written: Option<String>,
+}
+
+/// Hints with what each is unless somebody asks for another.
+const DEFAULTS: [(&str, &str); 8] = [
+    ("romio_cb_read", "automatic"),
+    ("romio_cb_write", "automatic"),
+    ("romio_ds_read", "automatic"),
+    ("romio_ds_write", "automatic"),
+    ("romio_no_indep_rw", "false"),
+    ("cb_buffer_size", "16777216"),
+    ("ind_rd_buffer_size", "4194304"),
+    ("ind_wr_buffer_size", "524288"),
+];
+
+/// Hints that were in effect on all files and that the program did not ask for: another file of hints set them, which this one takes the
+/// place of. Those of `advice` are left out.
+pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
+    let is_advised = |key: &str| {
+        advice
+            .iter()
+            .filter(|item| item.file.is_some())
+            .flat_map(|item| &item.remedy.lines)
+            .any(|line| line.starts_with(&format!("{key} ")))
+    };
+    let of = |origin: HintOrigin, key: &'static str| {
+        run.hints.iter().filter(move |hint| hint.origin == origin && hint.key == key)
+    };
+    let other = |(key, default): (&'static str, &str)| {
+        let values: BTreeSet<&str> = of(HintOrigin::InEffect, key).map(|hint| hint.value.trim()).collect();
+        let is_one = values.len() == 1 && of(HintOrigin::Asked, key).next().is_none() && !is_advised(key);
+        // A value is a word; anything else is not ours to write.
+        let is_word = |value: &&&str| !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric());
+        let value = values.first().filter(|value| is_one && **value != default).filter(is_word)?;
+        Some(format!("{key} {value}"))
+    };
+    DEFAULTS.into_iter().filter_map(other).collect()
+}
+
+/// What is advised, in the order of the findings. Nothing where I/O does not matter.
+pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
+    let mut out: Vec<Item> = Vec::new();
+    let mut set: BTreeMap<(Place, String), (String, Code)> = BTreeMap::new();
+    let mut shown = BTreeSet::new();
+    let least = run.thresholds.least_run_share;
+    for weighed in verdict.findings.iter().filter(|_| verdict.io_matters) {
+        let Some(saving) = weighed.finding.saving.filter(|saving| share(saving.saves_ns, verdict.run_ns) >= least)
+        else {
+            continue;
+        };
+        let of = |remedy: Remedy, file, not_written| Item {
+            code: weighed.finding.code,
+            title: weighed.finding.title.clone(),
+            saving,
+            remedy,
+            file,
+            not_written,
+        };
+        for remedy in &weighed.commands {
+            if !shown.insert((remedy.what, remedy.lines.clone())) {
+                continue;
+            }
+            let Some(file) = name_of(remedy.what) else {
+                out.push(of(remedy.clone(), None, None));
+                continue;
+            };
+            if let Some(when) = remedy.only_if
+                && !sparse(run, weighed.about.file.as_deref())
+            {
+                out.push(of(
+                    remedy.clone(),
+                    None,
+                    Some(format!("it pays only if {when}, which the trace does not show; try it by hand")),
+                ));
+                continue;
+            }
+            // Which lines are new, and what is said against those that are not.
+            let mut against = Vec::new();
+            let fresh = remedy.clone().of_new(|place, line| {
+                let known = set.entry((place, key(line))).or_insert_with(|| (line.to_owned(), weighed.finding.code));
+                let mine = known.1 == weighed.finding.code && known.0 == line;
+                if known.0 != line {
+                    against.push((
+                        line.to_owned(),
+                        format!("{} asks for `{}`, which saves more", known.1.name(), known.0),
+                    ));
+                }
+                mine
+            });
+            out.extend(fresh.map(|remedy| of(remedy, Some(file), None)));
+            for (line, why) in against {
+                out.push(of(Remedy::of(remedy.what, vec![line], remedy.why.clone()), None, Some(why)));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,109 @@
+//! Whether data sieving has few large pieces. ROMIO begins each block that it moves where the next piece does: if a block is followed by
+//! a gap of a quarter of its length or more, no more than a few pieces lie in it, and pieces by themselves are the fewer bytes for about as
+//! many calls. Small pieces leave gaps no larger than between two of them.
+
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::scan::{Analysis, Block, scan};
+use rustc_hash::FxHashMap;
+use trace_format::frame::BlockHead;
+use trace_format::op::{Layer, OpClass};
+
+/// Part of a block's length that a gap behind it has at least.
+const GAP: u64 = 4;
+
+/// Blocks that are followed by a large gap, and others that are followed by one of the same call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Gaps {
+    large: u64,
+    small: u64,
+}
+
+struct Windows {
+    file: Option<u32>,
+}
+
+/// Whether most blocks that were moved inside independent calls on a file, or on all, are followed by a large gap.
+pub(super) fn sparse(run: &Run, file: Option<&str>) -> bool {
+    let file = file.and_then(|name| u32::try_from(run.files.iter().position(|file| file.name == name)?).ok());
+    let bar = Bar::new(run.segments(), "data sieving");
+    let (gaps, _) = scan(run, &Windows { file }, &bar);
+    gaps.large > gaps.small
+}
+
+impl Analysis for Windows {
+    type Partial = Gaps;
+
+    fn start(&self) -> Gaps {
+        Gaps::default()
+    }
+
+    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+        true
+    }
+
+    // Calls inside another come before it in a block; one whose calls lie in two blocks tells a little less.
+    fn block(&self, partial: &mut Gaps, block: &Block<'_>) {
+        let mut inside: FxHashMap<(u32, OpClass), Vec<(u64, u64)>> = FxHashMap::default();
+        for row in block.rows() {
+            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let op = block.run.op(stream);
+            let Some(class) = op.class.filter(|class| class.is_data()) else { continue };
+            if self.file.is_some_and(|file| file != stream.file) {
+                continue;
+            }
+            match (op.layer, stream.nested) {
+                (Some(Layer::Posix), true) => {
+                    if let Ok(offset) = u64::try_from(row.offset) {
+                        inside.entry((stream.file, class)).or_default().push((offset, row.length));
+                    }
+                }
+                (Some(Layer::Mpiio), _) => {
+                    for (_, calls) in inside.drain() {
+                        count(partial, &calls);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Gaps, other: Gaps) {
+        into.large += other.large;
+        into.small += other.small;
+    }
+}
+
+/// Adds the blocks of one call, in order.
+fn count(gaps: &mut Gaps, calls: &[(u64, u64)]) {
+    for pair in calls.windows(2) {
+        let &[(offset, length), (next, _)] = pair else { continue };
+        let Some(gap) = next.checked_sub(offset.saturating_add(length)) else { continue };
+        if length > 0 && gap >= length / GAP {
+            gaps.large += 1;
+        } else {
+            gaps.small += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(calls: &[(u64, u64)]) -> Gaps {
+        let mut gaps = Gaps::default();
+        count(&mut gaps, calls);
+        gaps
+    }
+
+    #[test]
+    fn a_gap_is_large_against_the_block_before_it() {
+        // Blocks of 512 KiB at every MiB; blocks that follow each other; and the same place again, which is no gap.
+        assert_eq!(of(&[(0, 524_288), (1 << 20, 524_288), (2 << 20, 524_288)]), Gaps { large: 2, small: 0 });
+        assert_eq!(of(&[(0, 524_288), (524_300, 524_288), (1_048_800, 100)]), Gaps { large: 0, small: 2 });
+        assert_eq!(of(&[(4096, 100), (0, 100)]), Gaps::default());
+        assert_eq!(of(&[(0, 0), (10, 0)]), Gaps { large: 0, small: 1 });
+        assert_eq!(of(&[]), Gaps::default());
+    }
+}

@@ -1,0 +1,260 @@
+//! What to type: findings whose cause a command, a setting or a few lines of source can mend, with this run's numbers.
+//!
+//! * [`facts`]: what of the run decides which remedy fits.
+//! * [`mpiio`]: hints of ROMIO, and parameters of Open MPI's own component, which heeds no hints.
+//! * [`striping`]: where files are put, nodes and targets that are left out.
+//! * [`program`]: lines of source.
+//!
+//! Advice fits the system: no `lfs` but on Lustre, hints only for the library that ran. What the program itself asks for by `MPI_Info`
+//! goes before any file of hints, so there it is the program that is to be changed.
+
+pub(crate) mod facts;
+mod mpiio;
+mod program;
+mod striping;
+
+use crate::findings::{Code, Finding};
+use crate::text::units;
+use facts::Facts;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Where a remedy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Place {
+    /// A file of hints that ROMIO_HINTS names: lines `key value`.
+    RomioHints,
+    /// Cray's MPICH_MPIIO_HINTS: lines `key value`.
+    CrayHints,
+    /// Parameters of Open MPI: lines `name = value`.
+    OmpiMca,
+    /// Variables of the job: lines `NAME=value`.
+    Environment,
+    /// Commands to type before the job.
+    Shell,
+    /// Options of the command that begins the job.
+    Job,
+    /// Lines of the program's source.
+    Program,
+}
+
+impl Place {
+    /// In words, before the lines.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::RomioHints => "in a file of ROMIO's hints",
+            Self::CrayHints | Self::Environment => "in the job's environment",
+            Self::OmpiMca => "as parameters of Open MPI",
+            Self::Shell => "in the shell, before the job",
+            Self::Job => "where the job is submitted",
+            Self::Program => "in the program",
+        }
+    }
+}
+
+/// What to type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Remedy {
+    /// Where it goes.
+    pub(crate) what: Place,
+    /// The settings, commands or lines themselves.
+    pub(crate) lines: Vec<String>,
+    /// The same as commands for a shell, where they are settings.
+    pub(crate) typed: Vec<String>,
+    /// Why, and why these numbers.
+    pub(crate) why: String,
+    /// When it pays, if that is not known from the findings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) only_if: Option<&'static str>,
+}
+
+impl Remedy {
+    /// Settings, commands or lines.
+    pub(crate) fn of(what: Place, lines: Vec<String>, why: String) -> Self {
+        Self::new(what, lines, why)
+    }
+
+    fn new(what: Place, lines: Vec<String>, why: impl Into<String>) -> Self {
+        let typed = typed(what, &lines);
+        Self { what, lines, typed, why: why.into(), only_if: None }
+    }
+
+    /// With the lines that `is_new` takes; `None` if it takes none. Lines of source make sense together only.
+    pub(crate) fn of_new(self, mut is_new: impl FnMut(Place, &str) -> bool) -> Option<Self> {
+        let Self { what, lines, why, only_if, .. } = self;
+        let fresh: Vec<bool> = lines.iter().map(|line| is_new(what, line)).collect();
+        let kept: Vec<String> = match what {
+            Place::Program => {
+                if fresh.contains(&true) {
+                    lines
+                } else {
+                    Vec::new()
+                }
+            }
+            _ => lines.into_iter().zip(fresh).filter_map(|(line, fresh)| fresh.then_some(line)).collect(),
+        };
+        (!kept.is_empty()).then(|| Self { only_if, ..Self::new(what, kept, why) })
+    }
+}
+
+/// Settings as commands for a shell.
+pub(crate) fn typed(what: Place, lines: &[String]) -> Vec<String> {
+    match what {
+        Place::RomioHints => {
+            let quoted: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
+            vec![
+                format!("printf '%s\\n' {} > romio_hints", quoted.join(" ")),
+                "export ROMIO_HINTS=$PWD/romio_hints".into(),
+            ]
+        }
+        Place::CrayHints => vec![format!("export {}", cray(lines))],
+        Place::OmpiMca => {
+            lines.iter().map(|line| format!("export OMPI_MCA_{}", line.replacen(" = ", "=", 1))).collect()
+        }
+        Place::Environment => lines.iter().map(|line| format!("export {line}")).collect(),
+        Place::Shell | Place::Job | Place::Program => lines.to_vec(),
+    }
+}
+
+/// Hints in Cray's variable: `*:key=value:key=value`, for all files.
+pub(crate) fn cray(lines: &[String]) -> String {
+    let pairs: Vec<String> = lines.iter().map(|line| line.replacen(' ', "=", 1)).collect();
+    format!("MPICH_MPIIO_HINTS='*:{}'", pairs.join(":"))
+}
+
+/// What mends the cause that a finding names, the least effort first.
+pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
+    let code = finding.code;
+    let is = |codes: &[Code]| codes.contains(&code);
+    let named = finding.evidence.iter().find_map(|evidence| evidence.about.file.as_deref());
+    let file = named.and_then(|name| facts.named(name));
+    let mut out = Vec::new();
+    if is(&[Code::SIEVING, Code::UNASKED, Code::LOCK_TIME]) {
+        out.extend(mpiio::sieving(facts, file));
+        out.extend(program::collective(facts, file));
+    } else if is(&[Code::AGGREGATORS, Code::FEW_AGGREGATORS, Code::SERIAL]) {
+        out.extend(mpiio::aggregators(facts, file));
+    } else if is(&[Code::NO_BUFFERING]) {
+        out.extend(mpiio::buffering(facts, file));
+    } else if is(&[Code::COMMUNICATION]) {
+        out.extend(mpiio::rounds(facts, file));
+    } else if is(&[
+        Code::INDEPENDENT,
+        Code::NO_COLLECTIVE_READS,
+        Code::NO_COLLECTIVE_WRITES,
+        Code::SHARED_INDEPENDENT,
+        Code::NO_MPIIO,
+        Code::SMALL_SHARED_READS,
+        Code::SMALL_SHARED_WRITES,
+        Code::SERIALISED,
+        Code::ONE_RANK,
+        Code::OUTSIDE_POSIX,
+    ]) {
+        out.extend(program::collective(facts, file));
+    } else if is(&[Code::SMALL_READS, Code::READ_RUNS, Code::RANDOM_READS]) {
+        out.extend(program::larger(facts, file, false));
+    } else if is(&[
+        Code::SMALL_WRITES,
+        Code::WRITE_RUNS,
+        Code::RANDOM_WRITES,
+        Code::SLOW_SMALL_WRITES,
+        Code::STDIO_SHARE,
+    ]) {
+        out.extend(program::larger(facts, file, true));
+    } else if is(&[Code::FALSE_SHARING, Code::LOCAL_SHARING, Code::UNALIGNED, Code::CROSSING, Code::READ_MODIFY_WRITE])
+    {
+        out.extend(mpiio::alignment(facts, file));
+        out.extend(program::alignment(facts, file));
+    } else if is(&[Code::FEW_TARGETS, Code::IMBALANCE]) {
+        out.extend(striping::wider(facts, file));
+    } else if is(&[Code::SLOW_TARGET]) {
+        out.extend(striping::around(facts, finding));
+    } else if is(&[Code::SLOW_NODE]) {
+        out.extend(striping::without_nodes(facts, finding));
+    } else if is(&[Code::COMMON_READS, Code::REREAD]) {
+        out.extend(program::read_once(facts, file, code == Code::COMMON_READS));
+    } else if is(&[Code::SYNC_PER_WRITE, Code::SEEK_PER_ACCESS, Code::LOCK_WAITS, Code::IDLE_GAPS, Code::BLOCKING_ONLY])
+    {
+        out.extend(program::calls(facts, file, code));
+    } else if is(&[
+        Code::REPEATED_OPENS,
+        Code::OPEN_PER_ACCESS,
+        Code::METADATA_TIME,
+        Code::METADATA_SHARE,
+        Code::METADATA_RATE,
+    ]) {
+        out.extend(program::metadata(facts, file, code));
+    } else if is(&[Code::LONG_COLLECTIVE]) {
+        out.extend(program::first_call(facts, file));
+    } else if is(&[Code::FOLDED]) {
+        out.extend(more_buffer(facts));
+    }
+    out.retain(|remedy| !remedy.lines.is_empty());
+    out
+}
+
+/// Remedies of a finding, or else of the first that says the same of the same calls and has any; each setting once.
+pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]) -> Vec<Remedy> {
+    let mut all = std::iter::once(finding).chain(also).map(|finding| remedies(facts, finding));
+    let mut known = BTreeSet::new();
+    let first = all.find(|found| !found.is_empty()).unwrap_or_default();
+    first.into_iter().filter_map(|remedy| remedy.of_new(|place, line| known.insert((place, key(line))))).collect()
+}
+
+/// By what two settings are of the same thing.
+pub(crate) fn key(line: &str) -> String {
+    // The layout of a directory is one setting.
+    if line.starts_with("lfs setstripe")
+        && let Some(at) = line.find(" /").or_else(|| line.find(" '/"))
+    {
+        return format!("lfs setstripe{}", line.get(at..).unwrap_or_default());
+    }
+
+    let is_setting = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match line.split_once([' ', '=']) {
+        Some((key, value)) if is_setting(key) && !value.contains(['(', ';', '/']) => key.to_owned(),
+        _ => line.to_owned(),
+    }
+}
+
+/// Room for every call: what a segment takes once it is packed, twice.
+fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
+    const PACKED: u64 = 16;
+    let run = facts.run;
+    if run.was_log() || run.missing_segments() == 0 {
+        return None;
+    }
+    let most = run.processes.iter().map(|process| {
+        let kept = process.blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(u64::from(block.head.segments)));
+        run.missing_of(process).fold(kept, |sum, (_, counters)| sum.saturating_add(counters.segments))
+    });
+    let bytes = most.max()?.saturating_mul(PACKED).clamp(8 << 20, 1 << 40).checked_next_power_of_two()?;
+    let lines = vec![format!("DXT_BUFFER_MAX={}", units::size_option(bytes))];
+    Some(Remedy::new(Place::Environment, lines, "room for the calls of the busiest process"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_become_commands() {
+        let lines = ["cb_nodes 4".to_owned(), "romio_cb_write enable".to_owned()];
+        let hints = typed(Place::RomioHints, &lines);
+        assert_eq!(hints[0], "printf '%s\\n' 'cb_nodes 4' 'romio_cb_write enable' > romio_hints");
+        assert_eq!(typed(Place::CrayHints, &lines), ["export MPICH_MPIIO_HINTS='*:cb_nodes=4:romio_cb_write=enable'"]);
+        assert_eq!(typed(Place::OmpiMca, &["fcoll = vulcan".into()]), ["export OMPI_MCA_fcoll=vulcan"]);
+    }
+
+    #[test]
+    fn the_same_setting_has_the_same_key_and_other_lines_are_themselves() {
+        assert_eq!(key("cb_nodes 4"), key("cb_nodes 8"));
+        assert_eq!(key("fcoll = vulcan"), "fcoll");
+        assert_eq!(key("DXT_BUFFER_MAX=8M"), "DXT_BUFFER_MAX");
+        assert_eq!(key("lfs setstripe -c 4 -S 1M /a b"), key("lfs setstripe -c 1 -o 3 /a b"));
+        for line in ["setfattr -n a -v 4 /a", "MPI_Info_set(info, \"cb_nodes\", \"4\");", "fsync(fd);"] {
+            assert_eq!(key(line), line);
+        }
+    }
+}

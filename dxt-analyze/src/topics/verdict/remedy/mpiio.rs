@@ -1,0 +1,201 @@
+//! Settings of the library behind MPI-IO. ROMIO's hints: its user guide; MPI 4.0, 14.2.8 for those that all know. Open MPI's: what `ompi_info
+//! --param io,fcoll,fbtl all --level 9` lists in releases 4.1 and 5.0. Cray: intro_mpi(3).
+
+use super::facts::{Engine, Facts, OfFile, Storage};
+use super::{Place, Remedy};
+use crate::text::units;
+use trace_format::meta::HintOrigin;
+
+/// What ROMIO gathers in, unless it is told: `cb_buffer_size`.
+const ROMIO_BUFFER: u64 = 16 << 20;
+/// What Open MPI's component does: `io_ompio_bytes_per_agg`.
+const OMPIO_BUFFER: u64 = 32 << 20;
+/// Largest buffer that is advised: each aggregator has one.
+const MOST_BUFFER: u64 = 64 << 20;
+
+/// When a hint against data sieving pays.
+const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than they are";
+
+/// The file that hints are about.
+fn subject(facts: &Facts<'_, '_>, file: Option<u32>) -> Option<(u32, OfFile)> {
+    let file = file.filter(|file| facts.file(*file).mpiio).or_else(|| facts.main(|file| file.mpiio))?;
+    Some((file, facts.file(file)))
+}
+
+/// Hints as the library that ran takes them; what is in effect already is left out, and what the program asks for otherwise is said to it.
+fn hints(facts: &Facts<'_, '_>, file: u32, wanted: &[(&str, String)], why: &str) -> Vec<Remedy> {
+    let (mut lines, mut source) = (Vec::new(), Vec::new());
+    for (key, value) in wanted {
+        if facts.hint(file, HintOrigin::InEffect, key).is_some_and(|now| now == value) {
+            continue;
+        }
+        match facts.hint(file, HintOrigin::Asked, key) {
+            Some(asked) if asked == value => {}
+            // Whoever opens the file has the last word.
+            Some(_) => source.push(format!("MPI_Info_set(info, \"{key}\", \"{value}\");")),
+            None => lines.push(format!("{key} {value}")),
+        }
+    }
+    let place = if facts.engine == Engine::Cray { Place::CrayHints } else { Place::RomioHints };
+    let asked = format!(
+        "{why}; the program asks for another value when it opens the file, which a file of hints cannot change"
+    );
+    vec![Remedy::new(place, lines, why), Remedy::new(Place::Program, source, asked)]
+}
+
+/// Whether hints are heeded; a log does not tell which library ran, and hints that are not heeded do no harm.
+fn heeds_hints(engine: Engine) -> bool {
+    matches!(engine, Engine::Romio | Engine::Cray | Engine::Unknown)
+}
+
+fn is_ompio(engine: Engine) -> bool {
+    matches!(engine, Engine::Ompio | Engine::Unknown)
+}
+
+fn parameter(lines: Vec<String>, why: &str) -> Remedy {
+    Remedy::new(Place::OmpiMca, lines, why)
+}
+
+/// More than what was asked for is moved between the pieces of a call.
+pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((file, of)) = subject(facts, file) else { return Vec::new() };
+    // Of independent calls only: in collective ones the gaps are those between all ranks.
+    let writes = of.writes.alone.calls > 0
+        && of.writes.inside.bytes > of.writes.alone.bytes.saturating_add(of.writes.together.bytes);
+    let reads_in_writes = of.writes.alone.calls > 0
+        && of.reads.inside.calls > 0
+        && of.reads.alone.calls == 0
+        && of.reads.together.calls == 0;
+    let reads = of.reads.alone.calls > 0
+        && of.reads.inside.bytes > of.reads.alone.bytes.saturating_add(of.reads.together.bytes);
+    let mut out = Vec::new();
+    for (is, key, name) in [(writes || reads_in_writes, "romio_ds_write", "write"), (reads, "romio_ds_read", "read")] {
+        if !is {
+            continue;
+        }
+        if heeds_hints(facts.engine) {
+            let why = format!(
+                "each piece of a {name} is then a request of its own, without what lies between the pieces and without its lock"
+            );
+            out.extend(hints(facts, file, &[(key, "disable".into())], &why));
+        }
+        if is_ompio(facts.engine) {
+            let why =
+                format!("each piece of a {name} is then a request of its own, without what lies between the pieces");
+            out.push(parameter(vec![format!("fbtl_posix_{name}_datasieving = 0")], &why));
+        }
+    }
+    out.into_iter().map(|remedy| Remedy { only_if: Some(FEW_PIECES), ..remedy }).collect()
+}
+
+/// As many aggregators as can work at once.
+pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((file, of)) = subject(facts, file) else { return Vec::new() };
+    let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
+    let wanted = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
+    if of.movers.len() as u64 == wanted {
+        return Vec::new();
+    }
+    let each = wanted.div_ceil(facts.nodes);
+    let why = format!(
+        "{wanted} aggregators, {}, instead of {}: {} on each of {}",
+        if stripes > 1 { "one for each stripe" } else { "one for each node" },
+        of.movers.len(),
+        units::count(each),
+        units::counted(facts.nodes, "node")
+    );
+    let mut out = Vec::new();
+    if heeds_hints(facts.engine) {
+        let mut all = vec![("cb_nodes", wanted.to_string())];
+        // Unless it is told, ROMIO takes one process of a node.
+        let list = facts.hint(file, HintOrigin::InEffect, "cb_config_list");
+        if each > 1 || list.is_some_and(|list| list != "*:1") {
+            all.push(("cb_config_list", format!("*:{each}")));
+        }
+        out.extend(hints(facts, file, &all, &why));
+    }
+    if is_ompio(facts.engine) {
+        out.push(parameter(vec![format!("io_ompio_num_aggregators = {wanted}")], &why));
+    }
+    out
+}
+
+/// Pieces of all ranks are put together.
+pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((file, of)) = subject(facts, file) else { return Vec::new() };
+    let ways = [(of.writes, "romio_cb_write"), (of.reads, "romio_cb_read")];
+    let wanted: Vec<(&str, String)> = ways
+        .iter()
+        .filter(|(way, _)| way.together.calls > 0 && way.inside.calls >= way.together.calls)
+        .map(|(_, key)| (*key, "enable".into()))
+        .collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let why = "aggregators put the pieces of all ranks together and make few large requests";
+    let mut out = Vec::new();
+    if heeds_hints(facts.engine) {
+        out.extend(hints(facts, file, &wanted, why));
+    }
+    if is_ompio(facts.engine) {
+        out.push(parameter(vec!["fcoll = vulcan".into()], why));
+    }
+    out
+}
+
+/// Fewer rounds of exchanging data.
+pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((file, of)) = subject(facts, file) else { return Vec::new() };
+    let mean = of.writes.together.mean().max(of.reads.together.mean());
+    let movers = (of.movers.len() as u64).max(1);
+    let default = if facts.engine == Engine::Ompio { OMPIO_BUFFER } else { ROMIO_BUFFER };
+    let in_effect =
+        facts.hint(file, HintOrigin::InEffect, "cb_buffer_size").and_then(|value| value.parse::<u64>().ok());
+    let now = in_effect.filter(|bytes| *bytes > 0).unwrap_or(default);
+    // What an aggregator has of a call of all ranks.
+    let part = mean.saturating_mul(of.processes.len() as u64) / movers;
+    let stripe = facts.stripes(file).map_or(1, |(size, _)| size);
+    let wanted = part.checked_next_power_of_two().unwrap_or(MOST_BUFFER).max(stripe).min(MOST_BUFFER);
+    if part <= now || wanted <= now {
+        // The rounds are few: then it is the number of aggregators, or the calls.
+        return if movers < facts.nodes { aggregators(facts, Some(file)) } else { Vec::new() };
+    }
+    let why = format!(
+        "an aggregator has {} of a collective call: {} of {}, instead of {} of {}",
+        units::bytes(part),
+        units::counted(part.div_ceil(wanted), "round"),
+        units::bytes(wanted),
+        units::counted(part.div_ceil(now), "round"),
+        units::bytes(now)
+    );
+    let mut out = Vec::new();
+    if heeds_hints(facts.engine) {
+        out.extend(hints(facts, file, &[("cb_buffer_size", wanted.to_string())], &why));
+    }
+    if is_ompio(facts.engine) && wanted > OMPIO_BUFFER {
+        out.push(parameter(vec![format!("io_ompio_bytes_per_agg = {wanted}")], &why));
+    }
+    out
+}
+
+/// Aggregators write whole stripes.
+pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((file, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.mpiio) else {
+        return Vec::new();
+    };
+    let Some((stripe, count)) = facts.stripes(file) else { return Vec::new() };
+    // Independent calls go where the program says.
+    if !heeds_hints(facts.engine) || of.writes.together.calls == 0 {
+        return Vec::new();
+    }
+    let why = format!(
+        "aggregators divide the file at multiples of {}, so that each stripe has one writer",
+        units::bytes(stripe)
+    );
+    let mut wanted = vec![("romio_cb_write", "enable".to_owned()), ("striping_unit", stripe.to_string())];
+    if facts.storage(file) == Storage::Lustre {
+        // The one without the other would give new files the file system's own count.
+        wanted.push(("striping_factor", count.to_string()));
+    }
+    hints(facts, file, &wanted, &why)
+}

@@ -1,0 +1,322 @@
+//! Lines of source, of C unless the program is a Python script, with this run's numbers. HDF5's names: its reference manual; MPI's: MPI 4.0,
+//! chapter 14.
+
+use super::facts::{Facts, OfFile, Way};
+use super::{Place, Remedy};
+use crate::findings::Code;
+use crate::text::units;
+
+/// A large request: most file systems give their full rate from about here on.
+const LARGE: u64 = 4 << 20;
+/// Bytes of a chunk of a data set that are advised.
+const CHUNK: u64 = 1 << 20;
+
+fn source(lines: &[&str], why: impl Into<String>) -> Remedy {
+    Remedy::new(Place::Program, lines.iter().map(|line| (*line).to_owned()).collect(), why)
+}
+
+fn subject(facts: &Facts<'_, '_>, file: Option<u32>) -> Option<(u32, OfFile)> {
+    let file = file.or_else(|| facts.main(|file| file.processes.len() > 1)).or_else(|| facts.main(|_| true))?;
+    Some((file, facts.file(file)))
+}
+
+/// All ranks call together.
+pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((_, of)) = subject(facts, file) else { return Vec::new() };
+    if facts.ranks < 2 || of.processes.len() < 2 {
+        return Vec::new();
+    }
+    // Beside MPI-IO, the program's own calls are of other parts of it.
+    let calls = |way: Way| if of.mpiio { way.alone.calls } else { way.own.calls };
+    let (reads, writes) = (calls(of.reads), calls(of.writes));
+    if reads + writes == 0 {
+        return Vec::new();
+    }
+    let calls = units::count(reads + writes);
+    let ranks = units::count(facts.ranks);
+    let why =
+        format!("aggregators make few large requests of the {calls} calls that {ranks} ranks make each for itself");
+    let mut out = Vec::new();
+    if of.hdf5 {
+        out.push(if facts.is_python() {
+            source(&["with dataset.collective:", "    dataset[mine] = values"], why)
+        } else {
+            source(&["H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE);"], why)
+        });
+        out.extend(collective_metadata(facts, &of));
+        return out;
+    }
+    let python = facts.is_python();
+    let mut lines: Vec<&str> = Vec::new();
+    if writes > 0 {
+        lines.push(if python {
+            "fh.Write_at_all(offset, values)"
+        } else {
+            "MPI_File_write_at_all(fh, offset, buf, count, type, &status);"
+        });
+    }
+    if reads > 0 {
+        lines.push(if python {
+            "fh.Read_at_all(offset, values)"
+        } else {
+            "MPI_File_read_at_all(fh, offset, buf, count, type, &status);"
+        });
+    }
+    if of.mpiio {
+        // One call for all pieces is what makes the difference.
+        lines.insert(
+            0,
+            if python {
+                "fh.Set_view(disp, etype, filetype)"
+            } else {
+                "MPI_File_set_view(fh, disp, etype, filetype, \"native\", info);"
+            },
+        );
+    }
+    out.push(source(&lines, why));
+    out
+}
+
+/// The library's own small blocks. h5py has no call for that.
+fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
+    let why = "one rank reads and writes the library's own small blocks for all";
+    let lines = ["H5Pset_all_coll_metadata_ops(fapl, true);", "H5Pset_coll_metadata_write(fapl, true);"];
+    (of.hdf5 && of.mpiio && facts.ranks > 1 && !facts.is_python()).then(|| source(&lines, why))
+}
+
+/// Fewer and larger calls.
+pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<u32>, writes: bool) -> Vec<Remedy> {
+    let small = |of: &OfFile| {
+        let way = if writes { of.writes } else { of.reads };
+        way.own.calls + way.inside.calls + way.alone.calls
+    };
+    let is = |of: &OfFile| small(of) > 0;
+    let most = || {
+        facts
+            .run
+            .files
+            .iter()
+            .enumerate()
+            .filter_map(|(at, _)| u32::try_from(at).ok())
+            .max_by_key(|at| small(&facts.file(*at)))
+    };
+    let Some(file) = file.or_else(most) else { return Vec::new() };
+    let of = facts.file(file);
+    if !is(&of) {
+        return Vec::new();
+    }
+    let way = if writes { of.writes } else { of.reads };
+    if facts.ranks > 1 && of.processes.len() > 1 && (of.hdf5 || of.mpiio) && way.together.calls == 0 {
+        return collective(facts, Some(file));
+    }
+    if of.hdf5 {
+        return chunks(facts, file).into_iter().collect();
+    }
+    let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
+    let size = units::size_option(LARGE);
+    let why = format!(
+        "{} of {} become one of {}",
+        units::count(LARGE / mean.max(1)),
+        units::bytes(mean),
+        units::bytes(LARGE)
+    );
+    if mean >= LARGE / 2 {
+        return Vec::new();
+    }
+    vec![match (facts.is_python(), of.stdio) {
+        (true, _) => source(&[&format!("open(name, mode, buffering={LARGE})")], why),
+        (false, true) => source(
+            &[&format!("setvbuf(stream, NULL, _IOFBF, {size});    /* before the first call */")
+                .replace(&size, &c_size())],
+            why,
+        ),
+        (false, false) if writes => source(
+            &[
+                &format!("static char gathered[{}];", c_size()),
+                "memcpy(gathered + used, buf, n); used += n;    /* in place of write(fd, buf, n) */",
+                "if (used + n > sizeof gathered) { write(fd, gathered, used); used = 0; }",
+            ],
+            why,
+        ),
+        (false, false) => source(
+            &[
+                &format!("static char block[{}];", c_size()),
+                "pread(fd, block, sizeof block, offset);    /* then copy out of it */",
+            ],
+            why,
+        ),
+    }]
+}
+
+fn c_size() -> String {
+    format!("{} << 20", LARGE >> 20)
+}
+
+/// Chunks of a data set that are worth a request: the fastest dimensions whole, the slower ones cut.
+fn chunks(facts: &Facts<'_, '_>, file: u32) -> Option<Remedy> {
+    let volume = |set: &crate::model::details::DataSet| {
+        set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
+    };
+    let sets =
+        facts.run.data_sets.iter().filter(|set| set.file == file && set.element_bytes > 0 && !set.extent.is_empty());
+    let set = sets.max_by_key(|set| volume(set)).filter(|set| volume(set) > CHUNK)?;
+    let mut room = CHUNK / u64::from(set.element_bytes).max(1);
+    let mut shape: Vec<String> = set
+        .extent
+        .iter()
+        .rev()
+        .map(|extent| {
+            let of = (*extent).min(room).max(1);
+            room /= of;
+            of.to_string()
+        })
+        .collect();
+    shape.reverse();
+    let why = format!("chunks of about {} of the largest data set, {}", units::bytes(CHUNK), units::bytes(volume(set)));
+    let (rank, shape) = (shape.len(), shape.join(", "));
+    Some(if facts.is_python() {
+        source(
+            &[&format!("f.create_dataset(name, shape, dtype, chunks=({shape}{}))", if rank == 1 { "," } else { "" })],
+            why,
+        )
+    } else {
+        source(&[&format!("hsize_t chunk[{rank}] = {{{shape}}};"), &format!("H5Pset_chunk(dcpl, {rank}, chunk);")], why)
+    })
+}
+
+/// A collective call of HDF5's that allocates and fills a data set.
+pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((_, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.hdf5) else { return Vec::new() };
+    let lines: &[&str] = if facts.is_python() {
+        &["dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)", "dcpl.set_fill_time(h5py.h5d.FILL_TIME_NEVER)"]
+    } else {
+        &["H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER);"]
+    };
+    let fill = source(lines, "a data set that is written whole need not be filled when it is created");
+    let fill = Remedy { only_if: Some("the call creates a data set, or is the first to write to it"), ..fill };
+    std::iter::once(fill).chain(collective_metadata(facts, &of)).collect()
+}
+
+/// Parts that begin where stripes do.
+pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let Some((file, of)) = file.map(|file| (file, facts.file(file))) else { return Vec::new() };
+    let Some((stripe, _)) = facts.stripes(file) else { return Vec::new() };
+    let why = format!("what begins at a multiple of {} shares no stripe with what is before it", units::bytes(stripe));
+    if of.hdf5 {
+        return vec![if facts.is_python() {
+            source(&[&format!("h5py.File(name, mode, alignment_threshold=65536, alignment_interval={stripe})")], why)
+        } else {
+            source(&[&format!("H5Pset_alignment(fapl, 65536, {stripe});")], why)
+        }];
+    }
+    if of.processes.len() < 2 {
+        return Vec::new();
+    }
+    vec![source(
+        &[&format!(
+            "offset = (offset + {}) / {stripe} * {stripe};    /* where a rank's part begins */",
+            stripe.saturating_sub(1)
+        )],
+        why,
+    )]
+}
+
+/// Bytes are read from storage once.
+pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<u32>, common: bool) -> Vec<Remedy> {
+    let Some((_, of)) = subject(facts, file) else { return Vec::new() };
+    if !common || facts.ranks < 2 {
+        return Vec::new();
+    }
+    let why = format!("one rank reads what {} read each for itself", units::processes(of.processes.len() as u64));
+    let python = facts.is_python();
+    let broadcast = if python {
+        source(&["values = comm.bcast(read(name) if comm.rank == 0 else None)"], why)
+    } else {
+        source(&["if (rank == 0) pread(fd, buf, n, offset);", "MPI_Bcast(buf, n, MPI_BYTE, 0, MPI_COMM_WORLD);"], why)
+    };
+    match (of.hdf5 && of.mpiio, of.mpiio) {
+        (true, _) => collective(facts, file),
+        (_, true) => {
+            let line = if python {
+                "fh.Read_at_all(offset, values)"
+            } else {
+                "MPI_File_read_at_all(fh, offset, buf, count, type, &status);"
+            };
+            vec![source(&[line], "a collective call reads each byte once, whoever asks for it")]
+        }
+        _ => vec![broadcast],
+    }
+}
+
+/// Calls that are made too often, or with too much.
+pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec<Remedy> {
+    let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
+    let is = |other| code == other;
+    vec![if is(Code::SYNC_PER_WRITE) {
+        let line = match (of.hdf5, of.mpiio, of.stdio) {
+            (true, ..) => "H5Fflush(file, H5F_SCOPE_LOCAL);    /* once, after the last write of a step */",
+            (_, true, _) => "MPI_File_sync(fh);    /* once, after the last write of a step */",
+            (.., true) => "fflush(stream);    /* once, after the last write of a step */",
+            _ => "fsync(fd);    /* once, after the last write of a step */",
+        };
+        source(&[line], "a sync waits for storage, whatever was written since the last one")
+    } else if is(Code::SEEK_PER_ACCESS) {
+        source(
+            &[
+                "pread(fd, buf, n, offset);    /* in place of lseek and read */",
+                "pwrite(fd, buf, n, offset);    /* in place of lseek and write */",
+            ],
+            "the offset goes with the call",
+        )
+    } else if is(Code::LOCK_WAITS) {
+        source(
+            &[
+                "struct flock part = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = n};",
+                "fcntl(fd, F_SETLKW, &part);    /* the bytes that are written, not the whole file */",
+            ],
+            "processes that write different bytes need not wait for each other",
+        )
+    } else {
+        source(
+            &[
+                "MPI_File_iwrite_at_all(fh, offset, buf, count, type, &request);",
+                "MPI_Wait(&request, &status);    /* after the computation */",
+            ],
+            "I/O goes on while ranks compute",
+        )
+    }]
+    .into_iter()
+    // Not of files that MPI-IO is not used on.
+    .filter(|_| of.mpiio || !(is(Code::IDLE_GAPS) || is(Code::BLOCKING_ONLY)))
+    .collect()
+}
+
+/// Fewer calls on names and open files.
+pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec<Remedy> {
+    let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
+    if of.hdf5 && of.mpiio {
+        return collective_metadata(facts, &of).into_iter().collect();
+    }
+    if [Code::METADATA_RATE, Code::METADATA_TIME].contains(&code) && facts.ranks > 1 {
+        let lines: &[&str] = if facts.is_python() {
+            &["about = comm.bcast(os.stat(name) if comm.rank == 0 else None)"]
+        } else {
+            &["if (rank == 0) stat(name, &about);", "MPI_Bcast(&about, sizeof about, MPI_BYTE, 0, MPI_COMM_WORLD);"]
+        };
+        return vec![source(
+            lines,
+            format!("one rank asks for all {} what all are told alike", units::count(facts.ranks)),
+        )];
+    }
+    if ![Code::REPEATED_OPENS, Code::OPEN_PER_ACCESS].contains(&code) {
+        return Vec::new();
+    }
+    let lines: &[&str] = match (facts.is_python(), of.hdf5) {
+        (true, _) => &["with open(name, mode) as file:    # once, around the loop"],
+        (false, true) => {
+            &["hid_t file = H5Fopen(name, flags, fapl);    /* once, before the loop; H5Fclose behind it */"]
+        }
+        (false, false) => &["int fd = open(name, flags, 0644);    /* once, before the loop; close(fd) behind it */"],
+    };
+    vec![source(lines, "a file that stays open costs the metadata server one call")]
+}

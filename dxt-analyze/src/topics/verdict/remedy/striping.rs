@@ -1,0 +1,135 @@
+//! Where files are put, and which nodes and targets are left out. Commands on Lustre: lfs-setstripe(1); CephFS: its page on file layouts;
+//! BeeGFS: its page on striping. All of them change what new files get; those that exist stay as they are.
+
+use super::facts::{Facts, OfFile, Storage};
+use super::{Place, Remedy};
+use crate::findings::{Code, Finding};
+use crate::text::units;
+use crate::topics::causes::queue::queues;
+use std::collections::BTreeSet;
+
+/// Targets that a shared file gets where no queue says how many are enough.
+const WIDE: u64 = 8;
+/// Stripe size where the file's own is not known or smaller.
+const STRIPE: u64 = 1 << 20;
+
+/// Of a file's name: its directory, as a shell takes it. `None` of a name that is not known for certain or that no script should hold.
+pub(super) fn directory(facts: &Facts<'_, '_>, file: u32) -> Option<String> {
+    let name = &facts.run.files.get(file as usize)?.name;
+    let (directory, _) = name.rsplit_once('/')?;
+    quoted(if directory.is_empty() { "/" } else { directory })
+}
+
+/// An absolute path as one word of a shell.
+fn quoted(path: &str) -> Option<String> {
+    if !path.starts_with('/') || path.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
+        return None;
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    Some(if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) })
+}
+
+/// More storage targets.
+pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+    let is_data =
+        |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
+    let Some(file) = file.or_else(|| facts.main(is_data)) else { return Vec::new() };
+    let of = facts.file(file);
+    let (size, count) = facts.stripes(file).unwrap_or((STRIPE, 0));
+    let size = size.max(STRIPE);
+    let enough = queues(facts.grid).iter().map(|queue| queue.enough.round() as u64).max();
+    let wanted = enough.unwrap_or(WIDE.min(of.processes.len() as u64)).max(2);
+    let Some(directory) = directory(facts, file) else { return Vec::new() };
+    let shared = of.processes.len() > 1;
+    if shared && count >= wanted {
+        return Vec::new();
+    }
+    let (option, why) = (
+        units::size_option(size),
+        format!("new files of {directory} get {} instead of {}", units::counted(wanted, "stripe"), count.max(1)),
+    );
+    let lines = match facts.storage(file) {
+        Storage::Lustre if shared => {
+            let line = format!("lfs setstripe -c {wanted} -S {option} {directory}");
+            let why = format!("{why}; a file that exists is moved by lfs migrate with the same options");
+            return vec![Remedy::new(Place::Shell, vec![line], why)];
+        }
+        Storage::Lustre => {
+            let why = format!(
+                "each new file of {directory} goes to a target of its own, as the file system's servers choose"
+            );
+            return vec![Remedy::new(
+                Place::Shell,
+                vec![format!("lfs setstripe -c 1 -i -1 -S {option} {directory}")],
+                why,
+            )];
+        }
+        Storage::Ceph => vec![format!("setfattr -n ceph.dir.layout.stripe_count -v {wanted} {directory}")],
+        Storage::BeeGfs => {
+            vec![format!(
+                "beegfs-ctl --setpattern --chunksize={} --numtargets={wanted} {directory}",
+                option.to_ascii_lowercase()
+            )]
+        }
+        Storage::Other => Vec::new(),
+    };
+    vec![Remedy::new(Place::Shell, lines, why)]
+}
+
+/// New files keep away from slow targets.
+pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
+    let named = finding.evidence.iter().filter_map(|evidence| evidence.about.ost);
+    let slow: BTreeSet<u32> = named.chain(facts.slow.iter().copied()).collect();
+    let good: Vec<String> = facts.targets().difference(&slow).map(u32::to_string).collect();
+    let Some(file) = facts.main(|_| true).filter(|file| facts.storage(*file) == Storage::Lustre) else {
+        return Vec::new();
+    };
+    let (Some(directory), Some((size, count))) = (directory(facts, file), facts.stripes(file)) else {
+        return Vec::new();
+    };
+    if slow.is_empty() || good.is_empty() {
+        return Vec::new();
+    }
+    let which: Vec<String> = slow.iter().map(u32::to_string).collect();
+    let count = count.min(good.len() as u64).max(1);
+    let line = format!("lfs setstripe -c {count} -S {} -o {} {directory}", units::size_option(size), good.join(","));
+    let why = format!(
+        "new files of {directory} are put on the targets of this run without OST {}; undo it when that is mended (lfs setstripe -d)",
+        which.join(", ")
+    );
+    vec![Remedy::new(Place::Shell, vec![line], why)]
+}
+
+/// The next job goes without slow nodes.
+pub(super) fn without_nodes(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
+    debug_assert!(finding.code == Code::SLOW_NODE, "other findings name nodes that are not slow");
+    let is_name =
+        |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    let slow: BTreeSet<&str> =
+        finding.evidence.iter().filter_map(|evidence| evidence.about.node.as_deref()).filter(is_name).collect();
+    let list: Vec<&str> = slow.into_iter().collect();
+    let lines = match facts.run.info.scheduler.split('=').next().unwrap_or_default() {
+        "SLURM_JOB_ID" | "SLURM_JOBID" if !list.is_empty() => vec![format!("sbatch --exclude={} ...", list.join(","))],
+        "LSB_JOBID" if !list.is_empty() => {
+            let not: Vec<String> = list.iter().map(|node| format!("hname!='{node}'")).collect();
+            vec![format!("bsub -R \"select[{}]\" ...", not.join(" && "))]
+        }
+        _ => Vec::new(),
+    };
+    vec![Remedy::new(Place::Job, lines, "the next job goes without the slow node, until it was checked")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_or_none() {
+        assert_eq!(quoted("/scratch/run-1").as_deref(), Some("/scratch/run-1"));
+        assert_eq!(quoted("/a b/$(rm -rf .)").as_deref(), Some("'/a b/$(rm -rf .)'"));
+        assert_eq!(quoted("/it's").as_deref(), Some(r"'/it'\''s'"));
+        for bad in ["relative", "", "-c", "/new\nline", "/lost\u{fffd}", "/bell\u{7}"] {
+            assert_eq!(quoted(bad), None, "{bad:?}");
+        }
+    }
+}
