@@ -74,12 +74,11 @@ if [ $status -gt 4 ] || [ $status = 1 ] || [ $status = 2 ]; then
     cat "$directory/remarks" >&2
     die "the analyzer failed"
 fi
-echo "Each finding: code and weight (high, warn, info), what is wrong, and the time it cost all ranks together;"
-echo "then an example, and behind -> what to do about it."
+echo "First where the run time went, and the verdict in a sentence; then what would save run time, the most first;"
+echo "then the first three: what is wrong, an example, and behind -> what to do about it."
 if [ "$(nproc)" -lt 4 ]; then echo "(4 ranks share $(nproc) processors here, so they wait longer than they would on a cluster.)"; fi
 echo
-# Of the evidence of each finding the first line; the page has the rest.
-awk '/^DXT-/ { lines = 0; hint = 0 } /^ +-> / { hint = 1 } /^ / && !hint && ++lines > 1 { next } { print }' "$directory/findings"
+cat "$directory/findings"
 code=$(sed -n 's/^\(DXT-[A-Z0-9]*\).*/\1/p' "$directory/findings" | head -n 1)
 
 # Short names for what follows, where they are right.

@@ -32,7 +32,7 @@ fn a_byte_counts_once_at_the_layer_that_the_program_called() {
     assert_eq!(rows, expected.iter().map(|(layer, nested, hdf5)| (layer, nested, hdf5)).collect::<Vec<_>>());
     let text = stdout(&["summary", &path], 0);
     assert!(
-        text.contains("POSIX in HDF5") && text.contains("MPIIO in HDF5") && text.contains("POSIX in MPIIO"),
+        text.contains("POSIX in HDF5") && text.contains("MPI-IO in HDF5") && text.contains("POSIX in MPI-IO"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

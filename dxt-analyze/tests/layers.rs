@@ -156,7 +156,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     assert_eq!(finding(&found, "DXT-L004").unwrap()["cost_ns"], 48_000);
     assert_eq!(run(&["layers", "--fail-on", "high", &path]).status.code(), Some(4));
     let text = stdout(&["layers", &path], 0);
-    assert!(text.contains("3 collective operations took 35.0 us") && text.contains("DXT-L005"), "{text}");
+    assert!(text.contains("3 collective operations took 35.0 µs") && text.contains("DXT-L005"), "{text}");
     let csv = stdout(&["layers", "--format", "csv", "--table", "collectives", &path], 0);
     assert!(csv.lines().nth(1).unwrap().contains(",1,0.000200000,4,400,0.000015000,0.000005000,rank 2,"), "{csv}");
 }

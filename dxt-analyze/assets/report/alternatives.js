@@ -60,7 +60,7 @@
       return table(["From offset", "Calls", "Bytes", "Time in calls"], rows.map((row) => [row.name, units.count(row.calls), units.bytes(row.bytes), units.duration(row.busy)]));
     },
     boxes: () => table(["Operation", "Calls", "Lowest", "Q1", "Median", "Q3", "Highest", "Outliers"], dxt.boxGroups.map((group) => [
-      `${group.layer} ${group.op} ${group.mode}${group.nested ? " in MPI-IO" : ""}`, units.count(group.sample), ...["min", "q1", "median", "q3", "max"].map((key) => units.rate(group[key])), units.count(group.outliers)])),
+      `${units.layer(group.layer)} ${group.op} ${group.mode}${group.nested ? " in MPI-IO" : ""}`, units.count(group.sample), ...["min", "q1", "median", "q3", "max"].map((key) => units.rate(group[key])), units.count(group.outliers)])),
   };
   const fill = (details) => details.open && details.querySelector("div").replaceChildren(makers[details.dataset.of]());
   dxt.alternatives = {

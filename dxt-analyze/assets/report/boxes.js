@@ -3,7 +3,7 @@
   const { data, units } = dxt;
   const place = document.getElementById("boxes");
   let chart = null;
-  const title = (group) => `${group.layer} ${group.op}${group.mode ? ` ${group.mode}` : ""}${group.nested ? "\nin MPI-IO" : ""}`;
+  const title = (group) => `${dxt.units.layer(group.layer)} ${group.op}${group.mode ? ` ${group.mode}` : ""}${group.nested ? "\nin MPI-IO" : ""}`;
   // Bandwidths have a logarithmic axis, which has no place for 0.
   const groups = data.boxes.filter((group) => group.max > 0);
   const floor = (value) => Math.max(value, 1);

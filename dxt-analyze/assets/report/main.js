@@ -4,9 +4,10 @@
   const find = (id) => document.getElementById(id);
   document.documentElement.classList.add("scripts");
   dxt.tables.start();
-  find("charts").hidden = false;
+  const drawn = document.querySelectorAll(".charts");
+  drawn.forEach((part) => (part.hidden = false));
   if (data.job.lines.length === 0) {
-    find("charts").remove();
+    drawn.forEach((part) => part.remove());
     document.querySelectorAll(".scripted").forEach((item) => item.remove());
     dxt.loadedMs = performance.now();
     return;
@@ -25,7 +26,7 @@
 
   const unique = (of) => [...new Set(data.slices.map(of))];
   const layers = unique((slice) => slice.layer).sort();
-  find("layer").replaceChildren(new Option("as the program called", ""), ...layers.map((layer) => new Option(`all of ${layer}`, layer)));
+  find("layer").replaceChildren(new Option("as the program called", ""), ...layers.map((layer) => new Option(`all of ${dxt.units.layer(layer)}`, layer)));
   const files = unique((slice) => slice.file);
   const named = files.filter((file) => file !== null);
   const tail = (file) => (file.length > 40 ? `…${file.slice(-39)}` : file);
@@ -74,6 +75,13 @@
     charts().forEach((chart) => chart.resize());
     dxt.changed("view");
   });
+  // On paper nothing is folded.
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = [...document.querySelectorAll("details:not([open]):not(.alternative)")];
+    unfolded.forEach((part) => (part.open = true));
+  });
+  addEventListener("afterprint", () => unfolded.splice(0).forEach((part) => (part.open = false)));
   addEventListener("beforeprint", () => charts().forEach((chart) => chart.resize({ width: 700 })));
   addEventListener("afterprint", () => charts().forEach((chart) => chart.resize({ width: "auto" })));
   dxt.loadedMs = performance.now();

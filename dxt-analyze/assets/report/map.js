@@ -192,7 +192,7 @@
       const { calls } = dxt;
       const name = calls.names.find(([process]) => process === calls.process[i])?.[1] ?? "";
       const duration = calls.duration_ns[i];
-      return dxt.tip.show(x, y, `${name}: ${calls.ops[calls.op[i]]}`, [
+      return dxt.tip.show(x, y, `${name}: ${dxt.units.layer(calls.ops[calls.op[i]])}`, [
         ["file", calls.files[calls.file[i]]],
         ["offset", calls.offset[i] < 0 ? "none" : units.count(calls.offset[i])],
         ["length", `${units.count(calls.length[i])} B`],

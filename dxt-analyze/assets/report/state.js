@@ -34,7 +34,7 @@
   dxt.filterWords = () => {
     const words = [];
     if (state.kind) words.push({ read: "reads", write: "writes", metadata: "metadata" }[state.kind]);
-    if (state.layer) words.push(state.layer);
+    if (state.layer) words.push(dxt.units.layer(state.layer));
     if (state.file) words.push(state.file === "others" ? "other files" : state.file);
     return words.join(", ");
   };

@@ -29,7 +29,7 @@
     frame.tabIndex = 0;
     frame.setAttribute("role", "region");
     frame.setAttribute("aria-label", table.caption?.textContent ?? table.closest("section").querySelector("h2").textContent);
-    if (table.tBodies[0].rows.length < FILTER_FROM) return;
+    if (table.tBodies[0].rows.length < FILTER_FROM || frame.classList.contains("findings")) return;
     const line = document.createElement("p");
     line.className = "filter";
     const input = document.createElement("input");
@@ -43,21 +43,33 @@
     line.append(input);
     frame.before(line);
   };
+  const reveal = (element) => {
+    const own = element.querySelector(":scope > details.folded");
+    if (own) own.open = true;
+    for (let at = element.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+  };
   dxt.showRow = (id) => {
     const row = document.getElementById(id);
     if (!row) return;
     document.querySelectorAll("tr.chosen").forEach((other) => other.classList.remove("chosen"));
     row.hidden = false;
+    reveal(row);
     row.classList.add("chosen");
     row.tabIndex = -1;
     row.scrollIntoView({ block: "center" });
     row.focus({ preventScroll: true });
   };
-  // A link into a folded part opens it.
+  // A link to a folded part, or into one, opens it.
+  const follow = (hash) => {
+    const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+    if (target) reveal(target);
+    return target;
+  };
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#']");
-    const target = link && document.getElementById(link.hash.slice(1));
-    for (let at = target?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+    if (link) follow(link.hash);
   });
+  addEventListener("hashchange", () => follow(location.hash)?.scrollIntoView());
+  follow(location.hash);
   dxt.tables = { start: () => document.querySelectorAll("main section table").forEach(prepare) };
 })();

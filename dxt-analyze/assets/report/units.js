@@ -10,7 +10,10 @@
     return `${digits(value)} ${names[unit]}`;
   };
   const count = (value) => Math.round(value).toLocaleString("en-US");
+  // Layers have the names of the format; people read MPI-IO.
+  const layer = (name) => name.replace(/\bMPIIO\b/, "MPI-IO");
   dxt.units = {
+    layer,
     count,
     bytes: (value) => (value < 1024 ? `${Math.round(value)} B` : scaled(value / 1024, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])),
     rate: (value) => scaled(value, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"]),

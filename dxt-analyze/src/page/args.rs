@@ -17,6 +17,9 @@ pub struct Args {
     /// What is printed: a table for people, the verdict and all findings as JSON, or as CSV
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Open the page in a browser; where there is none, say where it is
+    #[arg(long)]
+    pub open: bool,
     /// Replace a file that exists, whatever it is
     #[arg(long)]
     pub force: bool,

@@ -1,13 +1,23 @@
 //! The page as one file: the files of `assets/report/` and the plotting library are built in. Nothing is fetched, which its content
 //! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
 
-use super::Parts;
-use super::html;
+use super::{OF_THE_TRACE, Parts, first, html};
+use crate::findings::{Code, Finding};
+use crate::text::units;
+use crate::topics::report::Section;
 use anyhow::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::html;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+
+/// The section that is not folded.
+const OPEN: &str = "summary";
+/// The section of findings that no other has.
+const FINDINGS: &str = "findings";
+/// Title of the last section.
+const MISSING: &str = "What this trace does not have";
 
 /// The plotting library, unchanged: see its README.
 const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
@@ -42,22 +52,48 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     );
     let program = parts.exe.rsplit('/').next().unwrap_or_default().to_owned();
     let name = if program.is_empty() { "a job".to_owned() } else { program };
-    let menu = html! { @for section in parts.sections { li { a href={ "#" (section.id) } { (section.title) } } } };
-    let list = html! { @for section in parts.sections { (html::section(section)) } };
+    let (open, others): (Vec<&Section>, Vec<&Section>) = parts.sections.iter().partition(|section| section.id == OPEN);
+    let entry = |id: &str, title: &str| html! { li { a href={ "#" (id) } { (title) } } };
+    let entries = |sections: &[&Section]| html! { @for section in sections { (entry(section.id, section.title)) } };
+    // What no section has stands in one of its own, in full.
+    let in_sections = || parts.sections.iter().flat_map(|section| &section.findings);
+    let anchors: BTreeSet<String> = in_sections().map(html::anchor).collect();
+    let others_found: Vec<Finding> = parts
+        .verdict
+        .findings
+        .iter()
+        .map(|weighed| weighed.finding.clone())
+        .filter(|finding| !OF_THE_TRACE.contains(&finding.code) && !anchors.contains(&html::anchor(finding)))
+        .collect();
+    let anchors = others_found.iter().chain(in_sections()).map(html::anchor).collect();
+    let beside = units::counted(others_found.len() as u64, "finding");
+    let found = html::folded(FINDINGS, "Findings in full", &beside, &html::all_findings(&others_found));
+    let has_found = !others_found.is_empty();
+    let place = first::Place { names: parts.names, anchors: &anchors, run_ns: parts.verdict.run_ns };
+    let codes = html::folded("codes", "What the codes mean", "", &first::codes(&codes(parts)));
+    let missing = html::unfolded("missing", MISSING, &first::missing(parts.verdict));
     let filled = [
         ("policy", policy),
         ("title", html! { "I/O of " (name) }.into_string()),
-        ("job", html! { (parts.verdict.job.command) " · " (parts.verdict.job.processes) " · " (parts.verdict.job.nodes) " · started " (parts.verdict.job.start) " · ran " (crate::text::units::duration(parts.verdict.run_ns)) }.into_string()),
+        ("job", first::job(parts.verdict).into_string()),
         ("style", STYLE.to_owned()),
-        ("menu", menu.into_string()),
-        ("verdict", html::verdict(parts.verdict).into_string()),
-        ("sections", list.into_string()),
+        ("menu-first", entries(&open).into_string()),
+        ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&others)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
+        ("verdict", first::screen(parts.verdict, parts.ledger, &place).into_string()),
+        ("first-sections", html! { @for section in open { (html::section(section, true)) } }.into_string()),
+        ("sections", html! { @if has_found { (found) } @for section in others { (html::section(section, false)) } (codes) (missing) }.into_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("data", json(parts.data)?),
         ("echarts", ECHARTS.to_owned()),
         ("scripts", scripts),
     ];
     Ok(fill(PAGE, &filled))
+}
+
+/// Codes of all findings that stand on the page.
+fn codes(parts: &Parts<'_>) -> BTreeSet<Code> {
+    let weighed = parts.verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
+    weighed.chain(parts.sections.iter().flat_map(|section| &section.findings)).map(|finding| finding.code).collect()
 }
 
 /// As a content security policy names a script.

@@ -1,58 +1,17 @@
-//! Views as HTML that reads without scripts. All text is escaped by maud; names come from the trace.
+//! Sections as HTML that reads without scripts. All text is escaped by maud; names come from the trace.
 
+use super::words::{saves, sentence};
 use crate::findings::Finding;
 use crate::render::{Cell, Part, Table, table};
 use crate::text::units;
 use crate::topics::report::Section;
-use crate::topics::verdict::Verdict;
-use crate::topics::verdict::result::{SHOWN, Weighed};
 use maud::{Markup, html};
 
 /// Rows of a table that the page has; CSV has all.
 const MOST_ROWS: usize = 500;
 
-/// The first screen.
-pub(crate) fn verdict(verdict: &Verdict) -> Markup {
-    let listed = || verdict.findings.iter().filter(|weighed| weighed.finding.saving.is_some());
-    html! {
-        p.lead { (verdict.lead) }
-        p.lead { strong { (verdict.sentence) } }
-        ol.verdict {
-            @for weighed in listed().take(SHOWN) { (card(weighed, verdict.run_ns)) }
-        }
-    }
-}
-
-fn card(weighed: &Weighed, run_ns: u64) -> Markup {
-    let finding = &weighed.finding;
-    let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
-    html! {
-        li.card data-severity=(finding.severity.name()) {
-            p.cost {
-                strong { (units::duration(saves)) } " "
-                span { (format!("{:.1} % of the run time", crate::shared::ratio::share(saves, run_ns) * 100.0)) }
-            }
-            h3 { a href={ "#" (anchor(finding)) } { (sentence(&finding.title)) } }
-            @if let Some(first) = finding.evidence.first() { p.evidence { (first) } }
-            p.hint { strong { "Do: " } (prose(&finding.hint)) }
-            p.code {
-                (finding.code.name())
-                @for (number, other) in weighed.also.iter().enumerate() {
-                    (if number == 0 { "; also seen as " } else { ", " })
-                    a href={ "#" (anchor(other)) } title=(other.title) { (other.code.name()) }
-                }
-            }
-        }
-    }
-}
-
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// Where a finding stands on the page.
-fn anchor(finding: &Finding) -> String {
+pub(super) fn anchor(finding: &Finding) -> String {
     // FNV-1a over what makes it different from others: stable from page to page.
     let text = format!("{} {}", finding.code.name(), finding.title);
     let hash = text
@@ -61,22 +20,46 @@ fn anchor(finding: &Finding) -> String {
     format!("finding-{:08x}", hash >> 32)
 }
 
-/// A section with its findings and the parts of its view.
-pub(crate) fn section(section: &Section) -> Markup {
-    let heading = format!("h-{}", section.id);
+/// A section with its findings and the parts of its view, folded unless it is to be `open`.
+pub(super) fn section(section: &Section, open: bool) -> Markup {
     let mut tables = 0;
+    let body = html! {
+        p.about { (section.about) }
+        (all_findings(&section.findings))
+        @for part in &section.view.parts { (one_part(section.id, part, &mut tables)) }
+    };
+    let found = if section.findings.is_empty() {
+        String::new()
+    } else {
+        units::counted(section.findings.len() as u64, "finding")
+    };
+    if open { unfolded(section.id, section.title, &body) } else { folded(section.id, section.title, &found, &body) }
+}
+
+/// A section that is open.
+pub(super) fn unfolded(id: &str, title: &str, body: &Markup) -> Markup {
     html! {
-        section id=(section.id) aria-labelledby=(heading) {
-            h2 id=(heading) { (section.title) }
-            p.about { (section.about) }
-            (all_findings(&section.findings))
-            @for part in &section.view.parts { (one_part(section.id, part, &mut tables)) }
+        section id=(id) aria-labelledby={ "h-" (id) } {
+            h2 id={ "h-" (id) } { (title) }
+            (body)
+        }
+    }
+}
+
+/// A section that is opened on demand: by its title, by a link to it, and in print.
+pub(super) fn folded(id: &str, title: &str, beside: &str, body: &Markup) -> Markup {
+    html! {
+        section id=(id) aria-labelledby={ "h-" (id) } {
+            details.folded {
+                summary { h2 id={ "h-" (id) } { (title) } @if !beside.is_empty() { " " span { (beside) } } }
+                (body)
+            }
         }
     }
 }
 
 /// Findings; of several with one code and one remedy the later ones are folded away.
-fn all_findings(findings: &[Finding]) -> Markup {
+pub(super) fn all_findings(findings: &[Finding]) -> Markup {
     let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
     html! {
         @for group in findings.chunk_by(alike) {
@@ -94,7 +77,7 @@ fn all_findings(findings: &[Finding]) -> Markup {
 }
 
 /// Text of ours, in which what a user types stands between backticks.
-fn prose(text: &str) -> Markup {
+pub(super) fn prose(text: &str) -> Markup {
     // A name with a backtick of its own only changes what looks like code.
     html! {
         @for (number, piece) in text.split('`').enumerate() {
@@ -109,10 +92,11 @@ fn one_finding(finding: &Finding) -> Markup {
             h3 {
                 span.badge { (finding.severity.name()) } " "
                 (sentence(&finding.title))
-                @if let Some(cost) = finding.cost_ns { span.price { " costs " (units::duration(cost)) } }
+                @if saves(finding) > 0 { span.price { " saves " (units::duration(saves(finding))) " of the run time" } }
+                @else if let Some(cost) = finding.cost_ns.filter(|cost| *cost > 0) { span.price { " " (units::duration(cost)) " summed over processes" } }
             }
             @if !finding.evidence.is_empty() { ul { @for line in &finding.evidence { li { (line) } } } }
-            p.hint { strong { "Do: " } (prose(&finding.hint)) " " span.code { (finding.code.name()) } }
+            p.hint { strong { "Do: " } (prose(&finding.hint)) " " a.code href={ "#code-" (finding.code.name()) } { (finding.code.name()) } }
         }
     }
 }
@@ -162,7 +146,8 @@ fn one_table(id: &str, table: &Table) -> Markup {
 fn one_cell(cell: &Cell) -> Markup {
     let text = table::human(cell);
     match cell {
-        Cell::Text(_) => html! { td { (text) } },
+        Cell::Text(_) | Cell::Layer(_) => html! { td { (text) } },
+        Cell::Prose { .. } => html! { td.words { (text) } },
         Cell::Path(path) => html! { td.path title=(path) { (text) } },
         _ => html! { td.number data-value=[value(cell)] { (text) } },
     }
@@ -171,7 +156,7 @@ fn one_cell(cell: &Cell) -> Markup {
 /// What a column is sorted by.
 fn value(cell: &Cell) -> Option<f64> {
     match cell {
-        Cell::None | Cell::Text(_) | Cell::Path(_) => None,
+        Cell::None | Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. } => None,
         Cell::Count(value) | Cell::Bytes(value) | Cell::Moment(value) | Cell::Duration(value) => Some(*value as f64),
         Cell::Number(value) => Some(*value as f64),
         Cell::Rate(value) | Cell::Times(value) | Cell::Share(value) => Some(*value),

@@ -1,29 +1,42 @@
-//! `report`: one self-contained HTML page. `sections` lists what stands on it, `verdict` its first screen, `data` what its charts
-//! draw, `html` how views become tables, `page` how all that becomes one file.
+//! `report`: one self-contained HTML page, and its first screen in the terminal.
+//!
+//! * `words`, `names`: what the first screen says; `terminal`: how the terminal shows it, `first`: how the page does.
+//! * `html`: sections of the page, made of views; `document`: all that as one file; `open`: the page in a browser.
 
 mod args;
 mod document;
+mod first;
 mod html;
+mod names;
+mod open;
+mod terminal;
+mod words;
 
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::findings::Finding;
+use crate::findings::{Code, Finding, Severity};
 use crate::model::Run;
 use crate::render::{self, Format, Part, Report, Style, View};
 use crate::text::units;
+use crate::topics::ledger::result::Ledger;
 use crate::topics::report::{Job, Options, Section, each_once};
 use crate::topics::timeline::charts::PageData;
+use crate::topics::verdict::result::Weighed;
 use crate::topics::verdict::{self, Verdict};
 use crate::topics::{self, Outcome};
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
+use names::Names;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
 /// Where the page goes unless it is told.
 const PAGE: &str = "report.html";
+
+/// What is said of the trace itself, at the end of the page.
+const OF_THE_TRACE: [Code; 2] = [Code::DAMAGED, Code::FOLDED];
 
 /// A page, and what decides the exit code.
 #[derive(Debug, Serialize)]
@@ -35,6 +48,8 @@ pub struct Page {
     pub(crate) verdict: Verdict,
     /// Findings of all sections, the most severe first.
     pub findings: Vec<Finding>,
+    #[serde(skip)]
+    names: Names,
     /// Whether nothing is missing from the trace.
     pub complete: bool,
 }
@@ -45,9 +60,9 @@ pub struct Page {
 /// If nothing can be loaded, the layouts make no sense, or the page cannot be written.
 pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     // Who asks for JSON gets no page besides, unless it is asked for too.
-    let output = match (&args.output, args.format) {
-        (None, Format::Table) => Some(Path::new(PAGE)),
-        (output, _) => output.as_deref(),
+    let output = match &args.output {
+        None if args.open || args.format == Format::Table => Some(Path::new(PAGE)),
+        output => output.as_deref(),
     };
     let target = output.map(|output| Target::new(output, Ours::Page, args.force));
     if let Some(target) = &target {
@@ -60,6 +75,9 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
         eprintln!("wrote {} ({})", output.display(), units::bytes(page.html.len() as u64));
     }
     render::write(&page, &Style { format: args.format, ..style.clone() }, out)?;
+    if let Some(output) = output.filter(|_| args.open) {
+        open::open(output);
+    }
     Ok(page.exit(args.fail_on))
 }
 
@@ -75,12 +93,7 @@ impl Outcome for Page {
 
 impl Report for Page {
     fn view(&self) -> View {
-        let verdict = &self.verdict;
-        let mut parts = vec![Part::Lines(vec![verdict.lead.clone(), verdict.sentence.clone()])];
-        let listed = verdict.findings.iter().filter(|weighed| weighed.finding.saving.is_some());
-        parts.push(Part::Findings(listed.map(|weighed| weighed.finding.clone()).collect()));
-        parts.extend(verdict::typed::parts(&verdict.findings));
-        View { parts, max_width: None }
+        terminal::view(&self.verdict, &self.names)
     }
 }
 
@@ -96,8 +109,19 @@ pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
 struct Parts<'a> {
     exe: &'a str,
     verdict: &'a Verdict,
+    names: &'a Names,
+    ledger: &'a Ledger,
     sections: &'a [Section],
     data: &'a PageData,
+}
+
+/// Gives a finding of a section the weight that the verdict gives it; what the verdict explains otherwise is worth knowing at most.
+fn weigh(finding: &mut Finding, verdict: &Verdict) {
+    let same = |weighed: &&Weighed| weighed.finding.code == finding.code && weighed.finding.title == finding.title;
+    match verdict.findings.iter().find(same) {
+        Some(weighed) => *finding = weighed.finding.clone(),
+        None => finding.severity = Severity::Info,
+    }
 }
 
 /// The page; `tiles` if a server will give finer grids.
@@ -105,18 +129,30 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     let options = Options { layout: layout.map(Path::to_path_buf), top, draw: true };
     let job = Job::new(run, &options)?;
     let found = topics::whole(&job)?;
-    let sections = found.sections();
     let verdict = verdict::verdict(&found);
+    let mut sections = found.sections();
+    // What is missing is said once, at the end.
+    let missing = &found.summary.missing;
+    let said: Vec<Part> = missing.parts().into_iter().chain(missing.scope_part()).collect();
+    for section in &mut sections {
+        section.view.parts.retain(|part| !said.contains(part));
+        section.findings.retain(|finding| !OF_THE_TRACE.contains(&finding.code));
+        section.findings.iter_mut().for_each(|finding| weigh(finding, &verdict));
+    }
     let (mut data, _) = found.timeline.0.context("nothing was drawn")?;
     data.tiles = tiles;
     data.boxes = found.outliers.operations.result.operations;
-    let findings = each_once(sections.iter().flat_map(|section| &section.findings));
+    let weighed = verdict.findings.iter().map(|weighed| &weighed.finding);
+    let findings = each_once(weighed.chain(sections.iter().flat_map(|section| &section.findings)));
+    let names = Names::of(run);
     let html = document::assemble(&Parts {
         exe: &found.summary.job.exe,
         verdict: &verdict,
+        names: &names,
+        ledger: &found.ledger.result,
         sections: &sections,
         data: &data,
     })?;
     let complete = found.summary.missing.complete;
-    Ok(Page { html, verdict, findings, complete })
+    Ok(Page { html, verdict, findings, names, complete })
 }

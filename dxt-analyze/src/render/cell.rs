@@ -7,6 +7,15 @@ pub enum Cell {
     None,
     /// Text.
     Text(String),
+    /// A layer, or a label in which one stands, by its name in the format.
+    Layer(String),
+    /// Sentences, which a table may break into lines: as people see them, and as CSV has them.
+    Prose {
+        /// For people.
+        shown: String,
+        /// In CSV.
+        plain: String,
+    },
     /// A path, which a table may shorten in front.
     Path(String),
     /// A count.

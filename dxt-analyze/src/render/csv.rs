@@ -41,7 +41,7 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
 fn plain(cell: &Cell) -> String {
     match cell {
         Cell::None => String::new(),
-        Cell::Text(text) | Cell::Path(text) => text.clone(),
+        Cell::Text(text) | Cell::Layer(text) | Cell::Path(text) | Cell::Prose { plain: text, .. } => text.clone(),
         Cell::Count(value) | Cell::Bytes(value) => value.to_string(),
         Cell::Number(value) => value.to_string(),
         Cell::Moment(ns) | Cell::Duration(ns) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),

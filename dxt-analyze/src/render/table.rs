@@ -2,16 +2,19 @@
 
 use super::{Cell, Part, Style, Table, View};
 use crate::findings::{Finding, Severity};
+use crate::text::layers::layer;
 use crate::text::units;
 use anstyle::{AnsiColor, Effects};
 use anyhow::Result;
-use comfy_table::{Attribute, Cell as Shown, CellAlignment, ContentArrangement, presets};
+use comfy_table::{Attribute, Cell as Shown, CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
 use std::io::Write;
 
 /// Width where output goes to no terminal, for paths to be shortened to.
 const DEFAULT_WIDTH: usize = 132;
 /// Space between columns.
 const GAP: usize = 2;
+/// Fewest columns of sentences.
+const MIN_PROSE: usize = 24;
 /// Fewest characters of a path that are shown.
 const MIN_PATH: usize = 12;
 
@@ -34,7 +37,8 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
             }
             Part::Lines(lines) => {
                 for line in lines {
-                    wrapped("", line, width, out)?;
+                    let text = line.trim_start_matches(' ');
+                    wrapped(line.strip_suffix(text).unwrap_or_default(), text, width, out)?;
                 }
             }
             Part::Table(table) => one(table, width, style.color, out)?,
@@ -62,7 +66,9 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     let path_room = room_for_paths(table, &texts, width);
     let mut shown = comfy_table::Table::new();
     shown.load_style(presets::NOTHING);
-    shown.set_content_arrangement(ContentArrangement::Disabled);
+    // Only constraints count: nothing else is broken into lines.
+    shown.set_content_arrangement(ContentArrangement::Dynamic);
+    shown.set_width(u16::MAX);
     if color {
         shown.enforce_styling();
     } else {
@@ -82,8 +88,11 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
             _ => Shown::new(text).set_alignment(*alignment),
         }));
     }
-    for column in shown.column_iter_mut() {
+    for (column, head) in shown.column_iter_mut().zip(0..) {
         column.set_padding((0, GAP as u16));
+        if let Some(room) = room_for_prose(table, head, width) {
+            column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(room)));
+        }
     }
     for line in shown.lines() {
         writeln!(out, "{}", line.trim_end())?;
@@ -96,7 +105,8 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
 
 /// Numbers stand to the right, and so does their header.
 fn alignments(table: &Table) -> Vec<CellAlignment> {
-    let is_text = |cell: Option<&Cell>| matches!(cell, Some(Cell::Text(_) | Cell::Path(_)));
+    let is_text =
+        |cell: Option<&Cell>| matches!(cell, Some(Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. }));
     let known =
         |column: usize| table.rows().iter().filter_map(move |row| row.get(column)).find(|cell| **cell != Cell::None);
     (0..table.heads().len())
@@ -120,6 +130,19 @@ fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
     (width.saturating_sub(others) / paths.max(1)).max(MIN_PATH)
 }
 
+/// Columns that are left for sentences in `column`, with the space behind it; `None` if there are none in it.
+fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
+    let is_prose = |column: usize| matches!(table.rows().first()?.get(column), Some(Cell::Prose { .. })).then_some(());
+    is_prose(column)?;
+    let mut others = 0;
+    for (other, head) in table.heads().iter().enumerate().filter(|(other, _)| is_prose(*other).is_none()) {
+        let texts = table.rows().iter().filter_map(|row| row.get(other)).map(|cell| human(cell).chars().count());
+        others += texts.max().unwrap_or(0).max(head.title.len()) + GAP;
+    }
+    let sharing = (0..table.heads().len()).filter(|column| is_prose(*column).is_some()).count().max(1);
+    u16::try_from((width.saturating_sub(others) / sharing).max(MIN_PROSE)).ok()
+}
+
 /// The last `room` characters, with a mark where something is left out.
 fn shorten(path: &str, room: usize) -> String {
     let length = path.chars().count();
@@ -136,7 +159,9 @@ pub fn human(cell: &Cell) -> String {
     match cell {
         Cell::None => "-".into(),
         Cell::Text(text) => printable(text),
+        Cell::Layer(text) => printable(&layer(text)),
         Cell::Path(text) => printable(text),
+        Cell::Prose { shown, .. } => printable(shown),
         Cell::Count(value) => units::count(*value),
         Cell::Number(value) => value.to_string(),
         Cell::Bytes(value) => units::bytes(*value),
@@ -144,6 +169,7 @@ pub fn human(cell: &Cell) -> String {
         Cell::Duration(ns) => units::duration(*ns),
         Cell::Rate(value) => units::rate(*value),
         Cell::Times(value) => format!("{value:.2} x"),
+        Cell::Share(value) if *value > 0.0 && *value < 0.0005 => "< 0.1 %".into(),
         Cell::Share(value) => format!("{:.1} %", value * 100.0),
     }
 }
@@ -168,7 +194,12 @@ fn all_findings(findings: &[Finding], width: usize, color: bool, out: &mut dyn W
         let label = format!("{} {:4}", finding.code.name(), finding.severity.name());
         let paint = anstyle::Style::new().fg_color(Some(paint.into()));
         let first = if color { format!("{paint}{label}{paint:#}  ") } else { format!("{label}  ") };
-        let cost = finding.cost_ns.map(|ns| format!(" (cost {})", units::duration(ns))).unwrap_or_default();
+        let saves = finding.saving.filter(|saving| saving.saves_ns > 0);
+        let cost = match (saves, finding.cost_ns) {
+            (Some(saving), _) => format!(" (would save {} of the run time)", units::duration(saving.saves_ns)),
+            (None, Some(ns)) => format!(" (cost {} summed over processes)", units::duration(ns)),
+            (None, None) => String::new(),
+        };
         indented(&first, label.len() + 2, &format!("{}{cost}", finding.title), width, out)?;
         for evidence in &finding.evidence {
             wrapped("    ", evidence.words(), width, out)?;
@@ -222,6 +253,27 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 30), "{text}");
         assert!(text.contains("…") && text.contains("file.h5") && text.contains("1.00 MiB"), "{text}");
         assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn sentences_in_a_table_break_where_it_would_be_too_wide_and_csv_has_all_of_them() {
+        let long = "one word after another until no line holds them";
+        let made = |shown: &str| {
+            let shown = shown.to_owned();
+            Table::of("t", "", [7_u64])
+                .column("Calls", "calls", |calls| Cell::Count(*calls))
+                .column("Cause", "cause", move |_| Cell::Prose { shown: shown.clone(), plain: "/a/b".into() })
+                .done()
+        };
+        for (width, lines) in [(40, 3), (200, 2), (10, 4)] {
+            let mut out = Vec::new();
+            one(&made(long), width, false, &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text.lines().count(), lines, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= width.max(GAP + 5 + MIN_PROSE)), "{text}");
+            let words: Vec<&str> = text.split_whitespace().skip(3).collect();
+            assert_eq!(words.join(" "), long);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! and either called by the program or made inside an MPI-IO call.
 
 use crate::model::{Op, Run, Stream};
+use crate::text::layers::layer;
 use serde::Serialize;
 
 /// A group.
@@ -29,7 +30,7 @@ impl Group {
     pub fn title(&self) -> String {
         let mode = if self.mode.is_empty() { String::new() } else { format!(" {}", self.mode) };
         let nested = if self.nested { ", inside MPI-IO" } else { "" };
-        format!("{} {}{mode}{nested}", self.layer, self.op)
+        format!("{} {}{mode}{nested}", layer(&self.layer), self.op)
     }
 }
 

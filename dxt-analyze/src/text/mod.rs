@@ -1,5 +1,6 @@
-//! Numbers as words: durations, bytes, rates, shares, plurals, and series of them in one line.
+//! Numbers as words: durations, bytes, rates, shares, plurals, and series of them in one line; names of layers.
 
+pub mod layers;
 pub(crate) mod signed;
 pub mod spark;
 pub mod units;

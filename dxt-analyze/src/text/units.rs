@@ -54,7 +54,7 @@ pub fn moment(ns: u64) -> String {
 /// A duration with its unit: `42 ns`, `1.40 ms`, `3.54 s`, `12,345 s`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
-    const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
+    const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
     if ns < 1000 {
         return format!("{ns} ns");
     }
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(bytes(u64::MAX), "16.0 EiB");
         assert_eq!([rate(1.4e9), rate(11.4), rate(999.99)], ["1.40 GB/s", "11.4 B/s", "1.00 kB/s"]);
         assert_eq!([seconds(0), seconds(42_000), seconds(3_540_000_000)], ["0.000000", "0.000042", "3.540000"]);
-        assert_eq!([duration(0), duration(1000), duration(3_540_000_000)], ["0 ns", "1.00 us", "3.54 s"]);
+        assert_eq!([duration(0), duration(1000), duration(3_540_000_000)], ["0 ns", "1.00 µs", "3.54 s"]);
         assert_eq!([duration(999_600), duration(12_345_000_000_000)], ["1.00 ms", "12,345 s"]);
         assert_eq!([count(0), count(999), count(1000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([size_option(4 << 20), size_option(65536), size_option(1000)], ["4M", "64K", "1000"]);

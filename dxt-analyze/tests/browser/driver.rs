@@ -156,6 +156,17 @@ impl Browser {
         self.client.issue_cmd(DevTools("Emulation.setEmulatedMedia", features)).await.unwrap();
     }
 
+    /// Sets what kind of medium the page is shown on.
+    pub(crate) async fn media(&self, medium: &str) {
+        self.client.issue_cmd(DevTools("Emulation.setEmulatedMedia", json!({ "media": medium }))).await.unwrap();
+    }
+
+    /// Sets how large the page's window is, however small.
+    pub(crate) async fn resize(&self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.client.issue_cmd(DevTools("Emulation.setDeviceMetricsOverride", size)).await.unwrap();
+    }
+
     /// What the console has said since the last time.
     pub(crate) async fn console(&self) -> Vec<Value> {
         self.client.issue_cmd(ReadLog("browser")).await.unwrap().as_array().unwrap().clone()

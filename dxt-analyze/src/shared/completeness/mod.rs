@@ -9,6 +9,7 @@ use crate::model::filters::{self, Filters};
 use crate::model::{Origin, Problem, Process, Run};
 use crate::render::Part;
 use crate::scan::Lost;
+use crate::text::layers::layer;
 use crate::text::units;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -225,10 +226,28 @@ impl Completeness {
             }
         };
         say(self.missing_segments, folded);
-        say(self.lost_segments, "segments cannot be read: the file is cut or damaged there.");
-        say(self.lost_processes, "processes are left out: their description cannot be read.");
-        say(self.absent_ranks, "ranks of the job are not in these inputs: name all its files.");
-        say(self.segments_without_stream, "segments belong to no known file or operation and are left out.");
+        // By number: of one, and of several.
+        let mut each = |count: u64, one: &str, several: &str| say(count, if count == 1 { one } else { several });
+        each(
+            self.lost_segments,
+            "segment cannot be read: the file is cut or damaged there.",
+            "segments cannot be read: the file is cut or damaged there.",
+        );
+        each(
+            self.lost_processes,
+            "process is left out: its description cannot be read.",
+            "processes are left out: their description cannot be read.",
+        );
+        each(
+            self.absent_ranks,
+            "rank of the job is not in these inputs: name all its files.",
+            "ranks of the job are not in these inputs: name all its files.",
+        );
+        each(
+            self.segments_without_stream,
+            "segment belongs to no known file or operation and is left out.",
+            "segments belong to no known file or operation and are left out.",
+        );
         for note in &self.notes {
             out.push(format!("{}: {}", note.what, units::count(note.count)));
         }
@@ -245,7 +264,7 @@ impl Completeness {
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
-                cut.layer,
+                layer(cut.layer),
                 cut.file,
                 units::seconds(cut.last_segment_ns)
             )

@@ -12,6 +12,8 @@ use trace_format::frame::BlockHead;
 
 /// Stands for no storage target.
 pub const NO_TARGET: u32 = u32::MAX;
+/// Cells that each process may have at least.
+const FEWEST: usize = 16;
 /// Fractional bits of a logarithm: sums of whole numbers do not depend on their order.
 const LOG_BITS: i32 = 16;
 
@@ -56,11 +58,11 @@ pub struct Cell {
 impl Cell {
     /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
+        self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.logs = self.logs.saturating_add(other.logs);
-        self.far_calls += other.far_calls;
+        self.far_calls = self.far_calls.saturating_add(other.far_calls);
         self.far_ns = self.far_ns.saturating_add(other.far_ns);
         self.shortest_ns = match (self.shortest_ns, other.shortest_ns) {
             (0, shortest) | (shortest, 0) => shortest,
@@ -148,7 +150,7 @@ impl<'a> Cells<'a> {
             usual,
             layouts,
             looked_at: run.processes.iter().map(of).collect(),
-            limit: (CELLS / run.processes.len().max(1)).max(64),
+            limit: (CELLS / run.processes.len().max(1)).max(FEWEST),
         }
     }
 

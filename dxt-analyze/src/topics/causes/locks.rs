@@ -9,11 +9,11 @@ const FREE_NS: f64 = 200_000.0;
 /// What waiting for locks costs: those that the program takes, and those that MPI-IO takes.
 #[must_use]
 pub fn waited(grid: &Grid<'_>, inside: bool) -> (u64, Shortened) {
-    let mut calls = 0;
+    let mut calls = 0_u64;
     let mut shortened = Shortened::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if entry.leaf && entry.class == Class::Lock && entry.inside == inside {
-            calls += entry.cell.calls;
+            calls = calls.saturating_add(entry.cell.calls);
             let more = entry.left_ns - FREE_NS * entry.cell.calls as f64;
             if more > 0.0 {
                 shortened.push((index, more));

@@ -148,7 +148,7 @@ fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
         .filter_map(|(node, members)| {
             let mut values: Vec<(f64, f64)> = members.iter().map(|member| (member.above, 1.0)).collect();
             let squares: f64 = members.iter().map(|member| member.error.powi(2)).sum();
-            let calls = members.iter().map(|member| member.calls).sum();
+            let calls = members.iter().fold(0_u64, |sum, member| sum.saturating_add(member.calls));
             let error = squares.sqrt() / members.len() as f64;
             Some(Member { unit: Unit::Node(node), above: lower_median(&mut values)?, error, calls })
         })

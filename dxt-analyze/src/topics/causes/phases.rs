@@ -6,7 +6,7 @@ use crate::limits::FOLLOWED_GAPS;
 use crate::model::{Process, Run, Stream, Within};
 use crate::scan::{Analysis, Block, any_stream};
 use crate::topics::layers::parts::Form;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::frame::BlockHead;
 use trace_format::op::Layer;
 
@@ -28,6 +28,16 @@ enum Role {
     Collective { op: u16, file: u32 },
     /// Calls of MPI's in which all processes of a communicator meet.
     Meeting { op: u16 },
+}
+
+impl Role {
+    /// Operation and file of a collective call.
+    fn collective(self) -> Option<(u16, u32)> {
+        match self {
+            Self::Collective { op, file } => Some((op, file)),
+            _ => None,
+        }
+    }
 }
 
 /// Calls of MPI's which nobody leaves before all have come.
@@ -80,7 +90,20 @@ impl Phases {
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let of = |process: &Process| process.streams.iter().map(|stream| role(run, stream)).collect();
-        Self { roles: run.processes.iter().map(of).collect(), length: length(run) }
+        let mut roles: Vec<Vec<Role>> = run.processes.iter().map(of).collect();
+        // Only where all ranks take part do they meet.
+        let mut count: FxHashMap<(u16, u32), u64> = FxHashMap::default();
+        for process in &roles {
+            let met: FxHashSet<(u16, u32)> = process.iter().filter_map(|role| role.collective()).collect();
+            met.into_iter().for_each(|key| *count.entry(key).or_default() += 1);
+        }
+        let ranks = run.ranks();
+        for role in roles.iter_mut().flatten() {
+            if role.collective().is_some_and(|key| count.get(&key) != Some(&ranks)) {
+                *role = Role::Call;
+            }
+        }
+        Self { roles, length: length(run) }
     }
 }
 

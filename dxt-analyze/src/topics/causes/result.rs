@@ -193,7 +193,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             odd.p,
             among
         );
-        about.calls = Some(about.calls.unwrap_or(0) + calls);
+        about.calls = Some(about.calls.unwrap_or(0).saturating_add(*calls));
         evidence.push(words);
     }
     let mut evidence: Vec<Evidence> = evidence.into_iter().map(Evidence::from).collect();

@@ -13,6 +13,7 @@ use super::tails::{Held, held};
 use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
 use crate::text::units as show;
+use rustc_hash::FxHashSet;
 
 /// All of it.
 #[must_use]
@@ -78,8 +79,11 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             show::bytes(written),
             show::duration(inside as u64)
         );
-        let about =
-            About { file: Some(file), span_ns: Some((held.at, held.at + held.took_ns as u64)), ..About::default() };
+        let about = About {
+            file: Some(file),
+            span_ns: Some((held.at, held.at.saturating_add(held.took_ns as u64))),
+            ..About::default()
+        };
         let hint = "see what this call does (the first or last on a file allocates, fills or flushes it: HDF5 fill values, H5Pset_alloc_time, \
                     metadata flushes), and whether it comes again";
         let claim =
@@ -117,8 +121,8 @@ const OF_BLOCK: f64 = 0.5;
 fn is_of_block(blocks: &mut [SharedBlock], queue: &[(u32, f64)]) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
     for block in blocks {
-        let (mine, others): (Shortened, Shortened) =
-            queue.iter().partition(|(index, _)| block.shortened.iter().any(|(of_block, _)| of_block == index));
+        let theirs: FxHashSet<u32> = block.shortened.iter().map(|(index, _)| *index).collect();
+        let (mine, others): (Shortened, Shortened) = queue.iter().partition(|(index, _)| theirs.contains(index));
         if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
             block.shortened.extend(others);
             return true;

@@ -48,8 +48,9 @@ pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
 fn block(grid: &Grid<'_>, file: u32, (entries, processes): (Vec<u32>, BTreeSet<u32>)) -> Option<SharedBlock> {
     let of = || entries.iter().filter_map(|index| grid.entries.get(*index as usize));
     let range = (of().map(|entry| entry.cell.range.0).min()?, of().map(|entry| entry.cell.range.1).max()?);
-    let (bytes, calls) =
-        of().fold((0_u64, 0_u64), |(bytes, calls), entry| (bytes + entry.cell.bytes, calls + entry.cell.calls));
+    let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), entry| {
+        (bytes.saturating_add(entry.cell.bytes), calls.saturating_add(entry.cell.calls))
+    });
     if range.1 - range.0 > (bytes / calls.max(1)).saturating_mul(BLOCKS) {
         return None;
     }

@@ -174,7 +174,7 @@ fn joined(slow: &[(Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
                 *until = to;
                 all.above = (all.above * mine + odd.above * theirs) / (mine + theirs).max(1.0);
                 (all.score, all.p) = (all.score.max(odd.score), all.p.min(odd.p));
-                *calls += member.calls;
+                *calls = calls.saturating_add(member.calls);
             }
             _ => out.push((member.unit, *odd, member.calls)),
         }

@@ -28,7 +28,7 @@ pub struct Syncs {
 fn once(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Shortened {
     let mut calls: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| counts(entry)) {
-        *calls.entry((entry.process, entry.stream)).or_default() += entry.cell.calls;
+        add(calls.entry((entry.process, entry.stream)).or_default(), entry.cell.calls);
     }
     let all = |entry: &Entry| calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1) as f64;
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry));
@@ -42,13 +42,14 @@ pub fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
         let sums = of.entry(entry.file).or_default();
         match entry.class {
-            Class::Sync => sums.0 += entry.cell.calls,
-            Class::Write => sums.1 += entry.cell.calls,
+            Class::Sync => add(&mut sums.0, entry.cell.calls),
+            Class::Write => add(&mut sums.1, entry.cell.calls),
             _ => {}
         }
     }
     of.retain(|_, (syncs, writes)| *syncs > 1 && *writes > 0 && *writes <= syncs.saturating_mul(PER_SYNC));
-    let (syncs, writes) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let (syncs, writes) =
+        of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let shortened = once(grid, |entry| entry.leaf && entry.class == Class::Sync && of.contains_key(&entry.file));
     (!of.is_empty()).then_some(Syncs { syncs, writes, files: of.len(), shortened })
 }
@@ -69,11 +70,11 @@ pub struct Slow {
 /// Those of all processes; `None` if there are none.
 #[must_use]
 pub fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
-    let (mut calls, mut time, mut by) = (0, 0.0, BTreeMap::<u16, f64>::new());
+    let (mut calls, mut time, mut by) = (0_u64, 0.0, BTreeMap::<u16, f64>::new());
     let mut shortened = Shortened::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if entry.leaf && matches!(entry.class, Class::Open | Class::Metadata) {
-            calls += entry.cell.calls;
+            calls = calls.saturating_add(entry.cell.calls);
             time += entry.left_ns;
             *by.entry(grid.stream(entry).map_or(0, |stream| stream.op)).or_default() += entry.left_ns;
             let less = entry.left_ns - QUICK_NS * entry.cell.calls as f64;
@@ -108,16 +109,17 @@ pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
     for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
         let sums = of.entry((entry.process, entry.file)).or_default();
         match entry.class {
-            Class::Read if entry.size <= BLOCK => sums.0 += entry.cell.calls,
-            Class::Read => sums.2 += entry.cell.calls,
-            Class::Write => sums.1 += entry.cell.calls,
+            Class::Read if entry.size <= BLOCK => add(&mut sums.0, entry.cell.calls),
+            Class::Read => add(&mut sums.2, entry.cell.calls),
+            Class::Write => add(&mut sums.1, entry.cell.calls),
             _ => {}
         }
     }
     of.retain(|_, (small, writes, large)| {
-        *large == 0 && *writes >= 4 && *small * 10 >= *writes * 8 && *small * 10 <= *writes * 22
+        *large == 0 && *writes >= 4 && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))
     });
-    let (reads, writes) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let (reads, writes) =
+        of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let is = |entry: &Entry| entry.leaf && entry.class == Class::Read && of.contains_key(&(entry.process, entry.file));
     let shortened: Shortened = (0_u32..)
         .zip(&grid.entries)
@@ -125,4 +127,8 @@ pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
         .map(|(index, entry)| (index, entry.left_ns))
         .collect();
     (!shortened.is_empty()).then_some(Filling { reads, writes, shortened })
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }

@@ -81,23 +81,24 @@ fn held_by(file: u32, class: Class, of: &BTreeMap<u32, (u64, u64)>, usual_ns: f6
     };
     let (took_ns, begin) = (median(&|call| call.0 as f64)?, median(&|call| call.1 as f64)?);
     let middle = begin + took_ns / 2.0;
-    let in_it = of.values().filter(|call| call.1 as f64 <= middle && (call.1 + call.0) as f64 >= middle).count();
+    let in_it =
+        of.values().filter(|call| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle).count();
     let most = of.len() > 1 && in_it * 2 > of.len();
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
 
 fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
-    let (mut calls, mut far, mut extra) = (0, 0, 0.0);
+    let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
     let mut shortened = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
-        calls += entry.cell.calls;
+        calls = calls.saturating_add(entry.cell.calls);
         let unexplained = entry.left_ns >= entry.cell.time_ns as f64 * (1.0 - EXPLAINED);
         if entry.cell.far_calls == 0 || !unexplained {
             continue;
         }
         let more = (entry.cell.far_ns as f64 - entry.cell.far_calls as f64 * entry.usual_ns).clamp(0.0, entry.left_ns);
-        far += entry.cell.far_calls;
+        far = far.saturating_add(entry.cell.far_calls);
         extra += more;
         shortened.push((index, more));
         longest.push((entry.cell.longest_ns, index));

@@ -41,11 +41,11 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let (mut by, mut whole) = (BTreeMap::<(usize, u32), u64>::new(), BTreeMap::<u32, u64>::new());
     let mut in_phase = BTreeMap::<usize, u64>::new();
     for entry in grid.entries.iter().filter(counts) {
-        *by.entry((grid.phase(entry), entry.process)).or_default() += entry.cell.bytes;
-        *whole.entry(entry.process).or_default() += entry.cell.bytes;
-        *in_phase.entry(grid.phase(entry)).or_default() += entry.cell.bytes;
+        add(by.entry((grid.phase(entry), entry.process)).or_default(), entry.cell.bytes);
+        add(whole.entry(entry.process).or_default(), entry.cell.bytes);
+        add(in_phase.entry(grid.phase(entry)).or_default(), entry.cell.bytes);
     }
-    let bytes: u64 = whole.values().sum();
+    let bytes = whole.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
     let most =
         whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
@@ -65,4 +65,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     Some(Uneven { class, most, bytes, processes, one, shortened })
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }

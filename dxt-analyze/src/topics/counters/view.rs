@@ -77,7 +77,7 @@ fn some(known: bool, count: u64) -> Cell {
 
 fn accesses(rows: &[AccessRow]) -> Table {
     Table::of("accesses", "Reads and writes, those inside other layers' calls too", rows)
-        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Direction", "direction", |row| Cell::text(row.direction))
         .column("Calls", "calls", |row| Cell::Count(row.calls))
         .column("Nested", "nested", |row| Cell::Count(row.nested))
@@ -98,8 +98,8 @@ fn histogram(rows: &[AccessRow]) -> Table {
         ("POSIX", _) => ("POSIX write", "posix_write"),
         ("STDIO", "read") => ("STDIO read", "stdio_read"),
         ("STDIO", _) => ("STDIO write", "stdio_write"),
-        ("MPIIO", "read") => ("MPIIO read", "mpiio_read"),
-        ("MPIIO", _) => ("MPIIO write", "mpiio_write"),
+        ("MPIIO", "read") => ("MPI-IO read", "mpiio_read"),
+        ("MPIIO", _) => ("MPI-IO write", "mpiio_write"),
         ("HDF5", "read") => ("HDF5 read", "hdf5_read"),
         ("HDF5", _) => ("HDF5 write", "hdf5_write"),
         (_, "read") => ("other read", "other_read"),
@@ -125,7 +125,7 @@ fn common(values: &[CommonValue]) -> Cell {
 
 fn patterns(rows: &[PatternRow]) -> Table {
     Table::of("patterns", "Patterns of access", rows)
-        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Accesses", "accesses", |row| Cell::Count(row.accesses))
         .column("Common sizes (calls)", "sizes", |row| common(&row.sizes))
         .column("Common strides (calls)", "strides", |row| common(&row.strides))
@@ -139,7 +139,7 @@ fn patterns(rows: &[PatternRow]) -> Table {
 
 fn times(result: &Characterization) -> Table {
     Table::of("times", "Time per process; program: all calls that it made itself", result.times.iter())
-        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Calls", "kind", |row| Cell::text(row.kind))
         .column("Mean time", "mean_s", |row| Cell::Duration(row.mean_ns as u64))
         .column("of run time", "of_runtime", |row| Cell::Share(row.of_runtime))

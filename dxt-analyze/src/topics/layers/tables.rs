@@ -13,7 +13,7 @@ fn rate(sum: &Sum) -> Cell {
 /// Bandwidths.
 pub(crate) fn layers(rows: &[LayerRow]) -> Table {
     Table::of("layers", "Layers: bytes over time in calls (effective) and over wall-clock time (perceived)", rows)
-        .column("Layer", "layer", |row| Cell::text(row.layer))
+        .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Called by", "called_by", |row| Cell::text(row.called_by))
         .column("Operation", "op", |row| Cell::text(row.op))
         .column("Ranks", "processes", |row| Cell::Count(row.processes))
@@ -67,7 +67,7 @@ pub(crate) fn calls(rows: &[CallRow]) -> Table {
     let hdf5 = rows.iter().any(|row| row.made.inside.mpiio.calls > 0);
     let rows = rows.iter().map(|row| Dissected { row, made: &row.made, rest_ns: row.rest_ns });
     let table = Table::of("calls", title, rows)
-        .column("Layer", "layer", |of| Cell::text(of.row.layer))
+        .column("Layer", "layer", |of| Cell::Layer(of.row.layer.into()))
         .column("Operation", "op", |of| Cell::text(of.row.op))
         .column("Form", "form", |of| Cell::text(of.row.form.map_or("", Form::name)));
     dissected(table, hdf5).done()

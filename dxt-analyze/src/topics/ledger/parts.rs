@@ -42,7 +42,7 @@ impl Parts {
             ("locks", self.lock_ns),
             ("MPI-IO and HDF5: waiting for the last rank", self.waiting_ns),
             ("MPI-IO and HDF5: in system calls", self.system_ns),
-            ("MPI-IO and HDF5: in neither", self.library_ns),
+            ("MPI-IO and HDF5: outside POSIX (communication, locks, copies)", self.library_ns),
             ("no I/O: in MPI's collective calls", self.meeting_ns),
             ("no I/O", self.no_io_ns),
         ]

@@ -120,7 +120,7 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
         ));
     }
     if ledger.job.library_ns > 0 && !ledger.knows_waiting {
-        out.push("waiting for the last rank is part of `in neither`: single calls are not on record".into());
+        out.push("waiting for the last rank is part of the time outside POSIX: single calls are not on record".into());
     }
     if ledger.followed_one_in > 1 {
         out.push(format!("waiting is estimated from 1 in {} collective operations", ledger.followed_one_in));
@@ -164,7 +164,7 @@ fn process_table(rows: &[ProcessRow], top: usize) -> Table {
         .column("Locks", "lock_s", |row| Cell::Duration(row.parts.lock_ns))
         .column("Waiting", "waiting_s", |row| Cell::Duration(row.parts.waiting_ns))
         .column("System", "system_s", |row| Cell::Duration(row.parts.system_ns))
-        .column("Neither", "library_s", |row| Cell::Duration(row.parts.library_ns))
+        .column("Outside", "library_s", |row| Cell::Duration(row.parts.library_ns))
         .most(top)
         .done()
 }

@@ -98,6 +98,9 @@ pub struct FileRow {
 /// The result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// Where the run time went, in a sentence; empty where the ledger itself stands beside.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub lead: String,
     /// The job.
     pub job: JobPart,
     /// Ranks seen.
@@ -161,6 +164,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
     let sum = |part: fn(&Sums) -> u64| by_file.iter().map(part).fold(0, u64::saturating_add);
     let files = by_file.iter().filter(|sums| sums.all > 0).count() as u64;
     Summary {
+        lead: String::new(),
         job: job(run, &totals),
         ranks: run.ranks(),
         processes: run.process_count(),

@@ -5,16 +5,25 @@ use crate::findings::Finding;
 use crate::model::{Run, filters};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
-use crate::scan::{Lost, scan};
+use crate::scan::{Lost, scan, together};
 use crate::shared::profiles::{self, FileProfile, Profiles};
-use crate::shared::totals::{self, Totals};
+use crate::shared::totals::{self, Totals, with_missing};
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::counters::Fold;
+use crate::topics::ledger::arrivals::Arrivals;
+use crate::topics::ledger::busy::Busy;
+use crate::topics::ledger::result::Ledger;
+use crate::topics::ledger::view::lead;
 use crate::topics::summary::result::{OperationRow, Summary, summarize};
 use anyhow::Result;
 use trace_format::common_values::{CommonValue, REPORTED};
 use trace_format::profile::Slowest;
+
+together!(
+    /// What the verb wants of its pass.
+    Reading, Partials { totals, busy, arrivals }
+);
 
 /// Width that the summary keeps to: that of the smallest usual terminal.
 const WIDTH: usize = 80;
@@ -33,14 +42,17 @@ pub fn summary(args: &Args) -> Result<Summary> {
 #[must_use]
 pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let bar = Bar::new(run.segments(), "reading");
-    let (totals, lost) = scan(run, &Totals, &bar);
+    let reading = Reading { totals: Totals, busy: Busy::new(run), arrivals: Arrivals::new(run) };
+    let (partials, lost) = scan(run, &reading, &bar);
     drop(bar);
+    let (busy, waits) = (partials.busy.times(), partials.arrivals.waits());
+    let ledger = Ledger::of(run, &with_missing(run, partials.totals.clone()), &busy, &waits, &lost);
     let all = profiles.then(|| {
         // What cannot be read has been said already.
         let (partial, _) = scan(run, &Fold, &Bar::new(run.segments(), "profiles"));
         partial.sums(run).profiles
     });
-    summary_from(run, totals, &lost, top, all)
+    Summary { lead: lead(&ledger), ..summary_from(run, partials.totals, &lost, top, all) }
 }
 
 /// The summary by a scan's totals; `all` profiles, if those of what was counted are not enough.
@@ -70,7 +82,9 @@ impl Outcome for Summary {
 
 impl Report for Summary {
     fn view(&self) -> View {
-        let mut parts = vec![Part::Pairs(job(self)), Part::Table(operations(self))];
+        let lead = (!self.lead.is_empty()).then(|| Part::Lines(vec![format!("{}.", self.lead)]));
+        let mut parts: Vec<Part> = lead.into_iter().collect();
+        parts.extend([Part::Pairs(job(self)), Part::Table(operations(self))]);
         if !self.top_files.is_empty() {
             parts.push(Part::Table(files(self)));
         }
@@ -162,7 +176,7 @@ fn operations(summary: &Summary) -> Table {
     // A Darshan log has the longest only of reads and writes.
     let has_longest = |row: &OperationRow| row.max_ns > 0 || row.time_ns == 0;
     Table::of("operations", "", &summary.operations)
-        .column("Layer", "layer_label", |row| Cell::Text(layer_label(row)))
+        .column("Layer", "layer_label", |row| Cell::Layer(layer_label(row)))
         .csv("layer", |row| Cell::text(&row.group.layer))
         .column("Operation", "operation", |row| Cell::Text(operation_label(row)))
         .csv("op", |row| Cell::text(&row.group.op))
@@ -234,7 +248,7 @@ fn accesses(summary: &Summary) -> Table {
     let bytes = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Count(slowest.bytes));
     let mut table = Table::of("profiles", "", &summary.profiles)
         .column("File", "file", |row| Cell::path(&row.file))
-        .column("Layer", "layer", |row| Cell::text(&row.layer))
+        .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Accesses", "accesses", |row| Cell::Count(row.accesses))
         .column("Switches", "switches", |row| Cell::Count(row.switches))
         .column("Unaligned", "file_unaligned_share", |row| Cell::share_of(row.file_unaligned, aligned(row)))
@@ -283,7 +297,7 @@ fn ranks(summary: &Summary) -> Table {
     let rows = summary.profiles.iter().filter_map(|profile| Some((profile, profile.ranks.as_ref()?)));
     Table::of("ranks", "", rows)
         .column("File", "file", |(profile, _)| Cell::path(&profile.file))
-        .column("Layer", "layer", |(profile, _)| Cell::text(&profile.layer))
+        .column("Layer", "layer", |(profile, _)| Cell::Layer(profile.layer.clone()))
         .column("Ranks", "ranks", |(_, ranks)| Cell::Count(ranks.ranks.into()))
         .column("Fastest", "fastest_rank", |(_, ranks)| Cell::number(ranks.fastest.rank))
         .column("Time", "fastest_time_s", |(_, ranks)| Cell::Duration(ranks.fastest.time_ns))

@@ -22,6 +22,14 @@ struct Sum {
     calls: u64,
 }
 
+/// Time of the job in MPI-IO and HDF5 that is in no system call of any rank, ns per process: less what all wait for the slowest one's.
+pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
+    let ledger = &whole.ledger.result;
+    let mean = |ns: u64| ns as f64 / ledger.processes.max(1) as f64;
+    let inside = crate::topics::causes::replay::Work::inside(&whole.causes.grid).critical();
+    (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
+}
+
 /// What is spent outside, for the kind of calls with most of it.
 pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
@@ -49,16 +57,11 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     if all <= 0.0 || sum.time <= 0.0 {
         return None;
     }
-    // Per process: in neither, less what all wait for the slowest in system calls.
     let processes = ledger.processes.max(1) as f64;
-    let mean = |ns: u64| ns as f64 / processes;
-    let inside = crate::topics::causes::replay::Work::inside(grid).critical();
-    let behind = (inside - mean(ledger.job.system_ns)).max(0.0);
-    let neither = (mean(ledger.job.library_ns) - behind).max(0.0);
     // What a single long collective call took has a finding of its own.
     let held: f64 =
         others.iter().filter(|claim| claim.finding.code == Code::LONG_COLLECTIVE).map(|claim| claim.waiting_ns).sum();
-    let saves = (neither * outside(sum) / all - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
+    let saves = (neither(whole) * outside(sum) / all - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
     let percent = outside(sum) * 100.0 / sum.time;
     let what = format!("{} MPI-IO {}", if collective { "collective" } else { "independent" }, class.plural());
     let title = format!("{what} spend {percent:.1} % of their time outside POSIX (communication, locks, copies)");

@@ -124,8 +124,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
     let outside = cards.iter().any(|card| [Code::COMMUNICATION, Code::OUTSIDE_POSIX].contains(&card.finding.code));
-    let library_ns = if outside { 0 } else { ledger.job.library_ns };
-    let rest = rest(grid, &left, ledger.job.io_ns() as f64, library_ns as f64);
+    let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * ledger.processes as f64 };
+    let rest = rest(grid, &left, ledger.job.io_ns() as f64, library_ns);
     others
         .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));

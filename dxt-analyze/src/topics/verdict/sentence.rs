@@ -7,10 +7,12 @@ use crate::text::units;
 pub(crate) fn sentence(verdict: &Verdict) -> String {
     let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
     if !verdict.io_matters {
-        return format!(
-            "I/O is not the bottleneck: without it the run would be at most {:.1} % shorter.",
-            verdict.io_share * 100.0
-        );
+        let most = verdict.io_share * 100.0;
+        return if most < 0.1 {
+            "I/O is not the bottleneck: it takes less than 0.1 % of the run time.".into()
+        } else {
+            format!("I/O is not the bottleneck: without it the run would be at most {most:.1} % shorter.")
+        };
     }
     match verdict.findings.first().filter(|first| first.finding.saving.is_some_and(|s| s.saves_ns > 0)) {
         Some(first) => {

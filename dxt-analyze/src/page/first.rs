@@ -1,0 +1,227 @@
+//! The first screen of the page: the job, where its time went, the verdict, the findings by what they save, and the first of them as cards.
+
+use super::html::{anchor, prose};
+use super::names::{Names, Piece};
+use super::terminal::EVIDENCE;
+use super::words;
+use crate::findings::{Code, Finding};
+use crate::text::units;
+use crate::topics::ledger::parts::Parts;
+use crate::topics::ledger::result::{Ledger, ProcessRow};
+use crate::topics::verdict::Verdict;
+use crate::topics::verdict::result::Weighed;
+use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+/// Processes whose time is shown each by itself.
+const PROCESSES: usize = 20;
+/// Part of a bar that is too small to be drawn, in percent.
+const UNSEEN: f64 = 0.05;
+
+/// Who ran what where.
+pub(super) fn job(verdict: &Verdict) -> Markup {
+    html! { dl.job { @for (label, text) in words::job(verdict) { div { dt { (label) } dd { (text) } } } } }
+}
+
+/// The first screen.
+pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, place: &Place<'_>) -> Markup {
+    let listed = words::listed(verdict);
+    html! {
+        @if let Some(damage) = words::damage(verdict) {
+            p.missing { (words::sentence(&damage.title)) ": " a href="#missing" { "what this trace does not have" } "." }
+        }
+        p.lead { (verdict.lead) }
+        (time(ledger))
+        p.sentence { (place.text(&verdict.sentence)) }
+        @if !listed.is_empty() {
+            (findings(&listed, place))
+            ol.verdict { @for weighed in words::on_cards(verdict) { (card(weighed, place)) } }
+        }
+        @if let Some(rest) = words::rest(verdict) { p.rest { (rest) } }
+        @if let Some(finding) = words::uncovered(verdict) {
+            p.rest { (words::sentence(&finding.title)) ": " (prose(&finding.hint)) ". " (code(finding.code)) }
+        }
+        @if let Some(more) = words::observations(verdict) { p.rest { (more) } }
+    }
+}
+
+/// What the markup of findings needs besides them.
+pub(super) struct Place<'a> {
+    /// Names of files.
+    pub(super) names: &'a Names,
+    /// Where findings stand in full.
+    pub(super) anchors: &'a BTreeSet<String>,
+    pub(super) run_ns: u64,
+}
+
+impl Place<'_> {
+    /// Text in which paths are told by their last part; the pointer on it tells the rest.
+    fn text(&self, text: &str) -> Markup {
+        html! {
+            @for piece in self.names.pieces(text) {
+                @match piece {
+                    Piece::Text(text) => { (text) }
+                    Piece::Path { last, whole } => { span.file title=(whole) { (last) } }
+                }
+            }
+        }
+    }
+
+    /// A finding's title, which leads to the finding in its section.
+    fn title(&self, finding: &Finding) -> Markup {
+        let at = anchor(finding);
+        let words = self.text(&words::sentence(&finding.title));
+        html! { @if self.anchors.contains(&at) { a href={ "#" (at) } { (words) } } @else { (words) } }
+    }
+}
+
+/// A code, which leads to what it means.
+fn code(code: Code) -> Markup {
+    html! { a.code href={ "#code-" (code.name()) } title=(code.explanation().meaning) { (code.name()) } }
+}
+
+fn findings(listed: &[&Weighed], place: &Place<'_>) -> Markup {
+    let duration = |ns: Option<u64>| html! { @if let Some(ns) = ns { (units::duration(ns)) } };
+    html! {
+        div.table.findings {
+            table id="t-findings" {
+                caption { "What would save run time" }
+                thead {
+                    tr {
+                        @for head in ["Severity", "Finding", "Saves", "Of the run", "Cause", "What to do"] { th scope="col" { (head) } }
+                    }
+                }
+                tbody {
+                    @for Weighed { finding, .. } in listed {
+                        @let saves = words::saves(finding);
+                        tr data-severity=(finding.severity.name()) {
+                            td.weight data-label="Severity" { span.badge { (finding.severity.name()) } }
+                            td data-label="Finding" { (code(finding.code)) }
+                            td.number data-label="Saves" data-value=(saves) {
+                                (duration(Some(saves)))
+                                @if let Some(range) = words::range(finding) { br; small { (range) } }
+                            }
+                            td.number data-label="Of the run" data-value=(saves) { (words::percent(saves, place.run_ns)) }
+                            td.words data-label="Cause" { (place.title(finding)) }
+                            td.words data-label="What to do" { (prose(&words::sentence(&finding.hint))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn card(weighed: &Weighed, place: &Place<'_>) -> Markup {
+    let finding = &weighed.finding;
+    let saves = words::saves(finding);
+    html! {
+        li.card data-severity=(finding.severity.name()) {
+            p.cost {
+                span.badge { (finding.severity.name()) } " "
+                strong { (units::duration(saves)) } " "
+                span {
+                    (words::percent(saves, place.run_ns)) " of the run time"
+                    @if let Some(range) = words::range(finding) { ", " (range) }
+                }
+            }
+            h3 { (place.title(finding)) }
+            @for line in finding.evidence.iter().take(EVIDENCE) {
+                p.evidence { (place.text(line.words())) }
+            }
+            p.hint { strong { "Do: " } (prose(&words::sentence(&finding.hint))) }
+            p.codes {
+                (code(finding.code))
+                @if let Some(ns) = finding.cost_ns.filter(|ns| *ns > 0) { " · " (units::duration(ns)) " summed over processes" }
+                @for (number, other) in words::also(weighed).into_iter().enumerate() {
+                    (if number == 0 { " · also seen as " } else { ", " }) (code(other))
+                }
+            }
+        }
+    }
+}
+
+/// Where the time went: one bar for the job, and one per process on demand.
+fn time(ledger: &Ledger) -> Markup {
+    let job = &ledger.job;
+    let total = job.total_ns();
+    let each = |ns: u64| units::duration(ns / ledger.processes.max(1));
+    let several = ledger.rows.len() > 1;
+    html! {
+        div.ledger {
+            (bar(job, 100.0))
+            ul.parts {
+                @for (number, (name, ns)) in job.named().into_iter().enumerate().filter(|(_, (_, ns))| *ns > 0) {
+                    li { i.{ "part-" (number) } {} span { (name) } b { (words::percent(ns, total)) } small { (each(ns)) } }
+                }
+            }
+            @if several {
+                details {
+                    summary {
+                        @if ledger.rows.len() > PROCESSES { "Per process: the " (PROCESSES) " with most time in I/O" } @else { "Per process" }
+                    }
+                    div.processes { @for row in ledger.rows.iter().take(PROCESSES) { (process(row, ledger.run_ns)) } }
+                }
+            }
+        }
+    }
+}
+
+fn process(row: &ProcessRow, run_ns: u64) -> Markup {
+    let name = match (row.processes, row.rank) {
+        (2.., _) => format!("{} ranks together", row.processes),
+        (_, 0..) => format!("rank {}", row.rank),
+        _ => format!("pid {}", row.pid),
+    };
+    let ran = row.run_ns / row.processes.max(1);
+    let length = crate::shared::ratio::share(ran, run_ns).min(1.0) * 100.0;
+    html! {
+        span title=(row.node) { (name) }
+        (bar(&row.parts, length))
+        span.number { (words::percent(row.parts.io_ns(), row.parts.total_ns())) " in I/O" }
+    }
+}
+
+/// A bar that is divided as a time is; `length` in percent of the room that it has.
+fn bar(parts: &Parts, length: f64) -> Markup {
+    let total = parts.total_ns();
+    let shares = parts.named().map(|(name, ns)| (name, crate::shared::ratio::share(ns, total) * 100.0));
+    let said: Vec<String> =
+        shares.iter().filter(|(_, part)| *part >= UNSEEN).map(|(name, part)| format!("{name} {part:.1} %")).collect();
+    html! {
+        div.bar role="img" aria-label=(said.join(", ")) {
+            div style={ "width:" (format!("{length:.2}")) "%" } {
+                @for (number, (name, part)) in shares.iter().enumerate().filter(|(_, (_, part))| *part >= UNSEEN) {
+                    i.{ "part-" (number) } style={ "flex-grow:" (format!("{part:.3}")) } title={ (name) " " (format!("{part:.1}")) " %" } {}
+                }
+            }
+        }
+    }
+}
+
+/// What the codes mean that stand on the page.
+pub(super) fn codes(codes: &BTreeSet<Code>) -> Markup {
+    html! {
+        @for code in codes {
+            @let means = code.explanation();
+            article.means id={ "code-" (means.code) } tabindex="-1" {
+                h3 { span.code { (means.code) } " " (means.meaning) }
+                dl {
+                    div { dt { "How" } dd { (prose(means.computed)) } }
+                    div { dt { "What to do" } dd { (prose(means.remedy)) } }
+                    div { dt { "Source" } dd { (means.source) } }
+                }
+            }
+        }
+    }
+}
+
+/// What the trace does not have.
+pub(super) fn missing(verdict: &Verdict) -> Markup {
+    let damage = words::damage(verdict);
+    html! {
+        @if let Some(damage) = damage { p { strong { (words::sentence(&damage.title)) "." } " " (prose(&damage.hint)) "." } }
+        @if verdict.missing.is_empty() { p { "Nothing is known to be missing." } }
+        ul { @for line in &verdict.missing { li { (line) } } }
+    }
+}

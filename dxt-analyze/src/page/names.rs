@@ -1,0 +1,105 @@
+//! Paths in sentences: told by their last part where one reads, whole on demand.
+
+use crate::model::Run;
+use std::cmp::Reverse;
+
+/// A piece of a text of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Text(String),
+    /// A path: its last part, and all of it.
+    Path {
+        last: String,
+        whole: String,
+    },
+}
+
+/// The paths of a run that a sentence cannot be divided by spaces to find, the longest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(Vec<String>);
+
+impl Names {
+    /// Those of the files of a run.
+    pub(super) fn of(run: &Run) -> Self {
+        let spaced = run.files.iter().map(|file| &file.name).filter(|name| name.contains(char::is_whitespace));
+        let mut all: Vec<String> = spaced.cloned().collect();
+        all.sort_by_key(|name| Reverse(name.len()));
+        Self(all)
+    }
+
+    /// A text in pieces: the paths that it names, and what stands between them.
+    pub(super) fn pieces(&self, text: &str) -> Vec<Piece> {
+        let mut out = Vec::new();
+        let (mut plain, mut rest) = (String::new(), text);
+        let mut starts = true;
+        while let Some(first) = rest.chars().next() {
+            let whole = if starts && first == '/' { self.path_at(rest) } else { "" };
+            match whole.trim_end_matches('/').rsplit_once('/') {
+                Some((before, last)) if !before.is_empty() && !last.is_empty() => {
+                    if !plain.is_empty() {
+                        out.push(Piece::Text(std::mem::take(&mut plain)));
+                    }
+                    out.push(Piece::Path { last: last.to_owned(), whole: whole.to_owned() });
+                    rest = rest.get(whole.len()..).unwrap_or_default();
+                    starts = false;
+                }
+                _ => {
+                    plain.push(first);
+                    starts = matches!(first, ' ' | '(' | '"' | '\'');
+                    rest = rest.get(first.len_utf8()..).unwrap_or_default();
+                }
+            }
+        }
+        if !plain.is_empty() {
+            out.push(Piece::Text(plain));
+        }
+        out
+    }
+
+    /// The path that a text begins with.
+    fn path_at<'t>(&self, text: &'t str) -> &'t str {
+        if let Some(known) = self.0.iter().find(|known| text.starts_with(known.as_str())) {
+            return text.get(..known.len()).unwrap_or_default();
+        }
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        text.get(..end).unwrap_or_default().trim_end_matches([',', ';', ':', '.', ')', '"', '\''])
+    }
+
+    /// A text with its paths told by their last part.
+    pub(super) fn short(&self, text: &str) -> String {
+        let words = self.pieces(text).into_iter().map(|piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Path { last, .. } => last,
+        });
+        words.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn paths_are_told_by_their_last_part_and_nothing_else_changes() {
+        let names = Names(vec!["/lus/my run/a b.h5".into(), "/lus/my run/a".into()]);
+        assert_eq!(names.short("4 stripes of /scratch/x/gcrm.nc are shared"), "4 stripes of gcrm.nc are shared");
+        assert_eq!(
+            names.short("reads of /lus/my run/a b.h5: 3 MB/s, and/or more"),
+            "reads of a b.h5: 3 MB/s, and/or more"
+        );
+        assert_eq!(names.short("(/a/b.c) /a /, /a/b/: \"/x/y\"."), "(b.c) /a /, b: \"y\".");
+        assert_eq!(names.short("/über/größe.dat"), "größe.dat");
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_are_the_text(text in "[a-z/ .,:()é]{0,60}") {
+            let all: String = Names(vec!["/a b/c".into()]).pieces(&text).into_iter().map(|piece| match piece {
+                Piece::Text(text) => text,
+                Piece::Path { whole, .. } => whole,
+            }).collect();
+            prop_assert_eq!(all, text);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `report --open`: the page in a browser, if there is one. Nothing here is an error: who asked is told the path instead.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What opens a page, if this session can show one: `$BROWSER`, which may name several apart by colons, or what the desktop has.
+fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let folders = set("PATH").unwrap_or_default();
+    let found = |program: &str| {
+        if program.contains('/') {
+            return Some(PathBuf::from(program)).filter(|path| path.is_file());
+        }
+        std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+    };
+    // Who names a browser has one, as editors on another machine do that show pages there.
+    if let Some(browser) = set("BROWSER").and_then(|names| names.split(':').find_map(|name| found(name.trim()))) {
+        return Some(browser);
+    }
+    if cfg!(target_os = "macos") {
+        return found("open");
+    }
+    (set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some()).then(|| found("xdg-open")).flatten()
+}
+
+/// Opens `page`, or says where it is.
+pub(super) fn open(page: &Path) {
+    // Only files are opened: what went into a pipe is gone.
+    let Some(page) = page.canonicalize().ok().filter(|page| page.is_file()) else { return };
+    let opener = opener(|name| std::env::var_os(name)?.into_string().ok());
+    let started = opener.and_then(|opener| {
+        let mut command = Command::new(opener);
+        command.arg(&page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Ctrl-C in this terminal is not for the browser.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().ok()
+    });
+    match started {
+        // It is not waited for: a browser may run for hours.
+        Some(_) => eprintln!("opening {}", page.display()),
+        None => eprintln!("no browser to open it with here: open {}", page.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_is_the_one_that_is_named_or_that_of_a_desktop() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["xdg-open", "firefox"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let path = folder.path().display().to_string();
+        let of = |set: &[(&str, &str)]| {
+            let found = opener(|name| {
+                let own = set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+                own.or_else(|| (name == "PATH").then(|| path.clone()))
+            });
+            found.map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("BROWSER", "nothing:firefox")]).as_deref(), Some("firefox"));
+        assert_eq!(of(&[("BROWSER", "nothing")]), None);
+        if !cfg!(target_os = "macos") {
+            assert_eq!(of(&[("DISPLAY", "")]), None);
+            assert_eq!(of(&[("DISPLAY", ":0")]).as_deref(), Some("xdg-open"));
+            assert_eq!(of(&[("WAYLAND_DISPLAY", "wayland-0"), ("BROWSER", "")]).as_deref(), Some("xdg-open"));
+        }
+    }
+}

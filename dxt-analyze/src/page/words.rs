@@ -1,0 +1,138 @@
+//! What the first screen says, in words: the same on the page and in the terminal.
+
+use crate::findings::{Code, Finding};
+use crate::shared::ratio::share;
+use crate::text::units;
+use crate::topics::verdict::Verdict;
+use crate::topics::verdict::result::{SHOWN, Weighed};
+use std::cmp::Reverse;
+
+/// Share of the time in calls that is too small to speak of.
+const NOTHING: f64 = 0.005;
+
+/// Run time that a finding would save, ns.
+pub(super) fn saves(finding: &Finding) -> u64 {
+    finding.saving.map_or(0, |saving| saving.saves_ns)
+}
+
+/// The findings that save something, those that save most first.
+pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
+    let mut all: Vec<&Weighed> = verdict.findings.iter().filter(|weighed| saves(&weighed.finding) > 0).collect();
+    all.sort_by_key(|weighed| Reverse(saves(&weighed.finding)));
+    all
+}
+
+/// Those that stand on cards: the first of them, if I/O matters at all.
+pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
+    let mut first = listed(verdict);
+    first.truncate(if verdict.io_matters { SHOWN } else { 0 });
+    first
+}
+
+/// Codes of what says the same as a finding, each once.
+pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
+    let mut out: Vec<Code> = Vec::new();
+    for other in &weighed.also {
+        if !out.contains(&other.code) && other.code != weighed.finding.code {
+            out.push(other.code);
+        }
+    }
+    out
+}
+
+/// From the least to the most that it may save, where it is a range: `1.20 s to 2.40 s`.
+pub(super) fn range(finding: &Finding) -> Option<String> {
+    let saving = finding.saving?;
+    let (low, high) = (saving.saves_low_ns.unwrap_or(saving.saves_ns), saving.saves_high_ns.unwrap_or(saving.saves_ns));
+    (low < high).then(|| format!("{} to {}", units::duration(low), units::duration(high)))
+}
+
+/// A share in percent: `12.3 %`, `< 0.1 %`.
+pub(super) fn percent(part: u64, whole: u64) -> String {
+    match share(part, whole) * 100.0 {
+        small if part > 0 && small < 0.05 => "< 0.1 %".into(),
+        large if part < whole && large >= 99.95 => "> 99.9 %".into(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// With a capital in front.
+pub(super) fn sentence(text: &str) -> String {
+    crate::topics::verdict::sentence::capital(text)
+}
+
+/// The job: who ran what where, a line each.
+pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
+    let job = &verdict.job;
+    // Darshan knows that it was MPI, and not whose.
+    let mpi = if matches!(job.mpi.as_str(), "" | "MPI") { String::new() } else { format!(", {}", job.mpi) };
+    let scheduler = match job.scheduler.as_str() {
+        "" => "no scheduler".to_owned(),
+        named if named.contains('=') => named.to_owned(),
+        number => format!("job {number}"),
+    };
+    let mut out = vec![
+        ("Program", job.command.clone()),
+        ("Run time", format!("{}, started {}", units::duration(job.run_ns), job.start)),
+        ("Ran as", format!("{} on {}{mpi}", job.processes, job.nodes)),
+        ("User, job", format!("uid {}, {scheduler}", job.uid)),
+    ];
+    if !job.file_systems.is_empty() {
+        out.push(("File systems", job.file_systems.join(", ")));
+    }
+    out
+}
+
+/// The ledger in a line: `writes 12.1 %, metadata 0.4 %, no I/O 87.5 %`.
+pub(super) fn ledger(verdict: &Verdict) -> String {
+    let total = verdict.ledger.total_ns();
+    let parts = verdict.ledger.named().into_iter().filter(|(_, ns)| *ns > 0);
+    parts.map(|(name, ns)| format!("{name} {}", percent(ns, total))).collect::<Vec<String>>().join(", ")
+}
+
+/// What no finding explains; `None` if that is nothing.
+pub(super) fn rest(verdict: &Verdict) -> Option<String> {
+    let rest = verdict.rest.as_ref().filter(|rest| verdict.io_matters && rest.share >= NOTHING)?;
+    let explained = if listed(verdict).is_empty() { "No finding explains" } else { "These findings do not explain" };
+    Some(format!(
+        "{explained} {:.0} % of the time in I/O calls; the largest part of that is {} ({:.0} %).",
+        rest.share * 100.0,
+        rest.largest,
+        rest.largest_share * 100.0
+    ))
+}
+
+/// What says that a kind of calls takes much time and is not odd, with what to do.
+pub(super) fn uncovered(verdict: &Verdict) -> Option<&Finding> {
+    verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::UNCOVERED)
+}
+
+/// What says that the trace is damaged.
+pub(super) fn damage(verdict: &Verdict) -> Option<&Finding> {
+    verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::DAMAGED)
+}
+
+/// How many findings save nothing that could be told, if any.
+pub(super) fn observations(verdict: &Verdict) -> Option<String> {
+    // These are said in other words.
+    let own = [Code::DAMAGED, Code::FOLDED, Code::UNCOVERED];
+    let all = verdict.findings.iter().map(|weighed| &weighed.finding);
+    match all.filter(|finding| saves(finding) == 0 && !own.contains(&finding.code)).count() {
+        0 => None,
+        1 => Some("1 more observation saves no run time that could be told; it stands in its section.".into()),
+        more => {
+            Some(format!("{more} more observations save no run time that could be told; they stand in their sections."))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_there_is_never_nothing_and_one_that_is_not_all_never_all() {
+        let shares = [percent(0, 5), percent(1, 1_000_000), percent(1, 8), percent(9999, 10_000), percent(7, 7)];
+        assert_eq!(shares, ["0.0 %", "< 0.1 %", "12.5 %", "> 99.9 %", "100.0 %"]);
+    }
+}
