@@ -83,6 +83,12 @@ pub const TRIAL_STRIPES: usize = 1 << 12;
 /// Calls of collective operations that are followed per thread, to tell who waited for whom: 32 bytes each.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
+/// Cells of calls by process, slot of time, stream, size and storage target: beyond it slots are merged, see
+/// [`crate::topics::causes::cells`].
+pub const CELLS: usize = 1 << 18;
+/// Collective calls of all processes whose distance from the call before is kept.
+pub const FOLLOWED_GAPS: usize = 1 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,8 +103,3 @@ mod tests {
         assert!(all(u64::MAX).iter().sum::<u64>() <= 2112 << 20);
     }
 }
-/// Cells of calls by process, slot of time, stream, size and storage target: beyond it slots are merged, see
-/// [`crate::topics::causes::cells`].
-pub const CELLS: usize = 1 << 18;
-/// Collective calls of all processes whose distance from the call before is kept.
-pub const FOLLOWED_GAPS: usize = 1 << 20;

@@ -81,6 +81,14 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     Ok(page.exit(args.fail_on))
 }
 
+impl Page {
+    /// Codes of the findings on its first screen.
+    #[must_use]
+    pub fn top_codes(&self) -> Vec<Code> {
+        verdict::top_codes(&self.verdict)
+    }
+}
+
 impl Outcome for Page {
     fn findings(&self) -> &[Finding] {
         &self.findings

@@ -7,6 +7,7 @@ use crate::render::{Cell, Part, Table, View};
 use crate::shared::ratio::share;
 use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
+use crate::topics::verdict::typed;
 
 /// Lines of evidence on a card.
 pub(super) const EVIDENCE: usize = 3;
@@ -24,7 +25,9 @@ pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
     parts.push(Part::Table(findings(verdict, names)));
     let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(|weighed| card(weighed, names)).collect();
     parts.extend((!cards.is_empty()).then_some(Part::Findings(cards)));
-    parts.extend(crate::topics::verdict::typed::parts(&verdict.findings));
+    if verdict.io_matters {
+        parts.extend(typed::parts(&verdict.findings));
+    }
     let mut after: Vec<String> = words::rest(verdict).into_iter().collect();
     after.extend(
         words::uncovered(verdict).map(|finding| format!("{}: {}.", words::sentence(&finding.title), finding.hint)),

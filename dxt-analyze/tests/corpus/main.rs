@@ -117,7 +117,7 @@ fn a_row_has_the_numbers_of_the_summary_and_the_findings_of_the_report() {
         let paths: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
         let page = page_of(&load_paths(&paths, None).unwrap(), None, 50).unwrap();
         assert_eq!(row["findings"], page.findings.len());
-        let top: Vec<&str> = page.verdict.iter().map(|finding| finding.code.name()).collect();
+        let top: Vec<&str> = page.top_codes().iter().map(|code| code.name()).collect();
         assert_eq!(row["top_findings"], Value::from(top));
     }
 }

@@ -161,7 +161,7 @@ pub struct Partial {
     /// End of the process's last collective call, and time in its other calls since.
     last_end: u64,
     since_ns: u64,
-    gaps: FxHashMap<(u16, u32), Vec<(u32, Vec<u64>)>>,
+    gaps: FxHashMap<(u16, u32), Vec<OfProcess>>,
     /// Gaps of a process that are kept.
     room: usize,
 }
@@ -183,11 +183,14 @@ impl Begins {
     }
 }
 
+/// A process, and how long after its last collective call it came to each, ns.
+type OfProcess = (u32, Vec<u64>);
+
 /// How long after their last collective call the processes came to each of one operation, ns.
 #[derive(Clone, Debug)]
 pub struct Gaps {
     /// Process, and its calls.
-    pub by_process: Vec<(u32, Vec<u64>)>,
+    pub by_process: Vec<OfProcess>,
 }
 
 impl Partial {

@@ -35,6 +35,9 @@ pub struct Queue {
     pub shortened: Shortened,
 }
 
+/// Of calls of a kind: fastest, median and sum of their times, spread of the fast half and how far it leans to the fast side.
+type Kind = (u64, f64, f64, (f64, f64));
+
 /// Of reads and of writes.
 #[must_use]
 pub fn queues(grid: &Grid<'_>) -> Vec<Queue> {
@@ -45,7 +48,7 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let is = |entry: &&super::grid::Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
     let mut targets: BTreeMap<u32, f64> = BTreeMap::new();
     // By kind of calls: fastest, and medians with calls.
-    let mut kinds: BTreeMap<(u8, u16), (u64, f64, f64, (f64, f64))> = BTreeMap::new();
+    let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
     for entry in grid.entries.iter().filter(is) {
         for target in &entry.targets {
             *targets.entry(*target).or_default() += entry.left_ns / entry.targets.len() as f64;

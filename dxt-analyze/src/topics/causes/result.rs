@@ -18,7 +18,9 @@ use std::cmp::Reverse;
 #[must_use]
 pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)], waiting_ns: f64) -> Saving {
     let (low, high) = (phases.saved(grid, shortened), slots.saved(grid, shortened));
-    let (low, high) = ((low + waiting_ns) as u64, (high.max(low) + waiting_ns) as u64);
+    // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
+    let most = (phases.critical() + waiting_ns).min(super::phases::length(grid.run) as f64);
+    let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
     let all =
         grid.entries.iter().filter(|entry| entry.leaf).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.time_ns));
@@ -167,12 +169,12 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let mut evidence = Vec::new();
     for (class, odd, among, calls) in &by {
         let words = format!(
-            "{}: {} times as long as the like, {}, modified z-score {:.1}, p = {:.0e}, {} compared",
+            "{}: {} times as long as the like, {}, modified z-score {:.1}, {}, {} compared",
             class.plural(),
             times(odd),
             show::counted(*calls, "call"),
             odd.score,
-            odd.p,
+            probability(odd.p),
             among
         );
         about.calls = Some(about.calls.unwrap_or(0).saturating_add(*calls));
@@ -201,6 +203,11 @@ fn take(title: &str) -> String {
         }
     }
     out
+}
+
+/// `p = 3e-5`; below what numbers can tell, that it is less.
+fn probability(p: f64) -> String {
+    if p < 1e-300 { "p < 1e-300".into() } else { format!("p = {p:.0e}") }
 }
 
 fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {

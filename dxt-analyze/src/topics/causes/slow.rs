@@ -12,6 +12,8 @@ const ROUNDS: usize = 12;
 const LEAST_SHARE: f64 = 0.001;
 /// Fewest slots of a slow moment, and the part of the run that it takes: what is shorter belongs to how bursts begin and end.
 const LONG_ENOUGH: (u16, f64) = (2, 0.02);
+/// Most slow moments of a run.
+const MOMENTS: usize = 4;
 /// Moments that are slow by themselves and so many slots apart are one.
 const APART: u16 = 1;
 
@@ -70,10 +72,11 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     for class in CLASSES {
         let sorts = members(grid, class);
-        if let Some((unit, odd, calls)) = one_of_two_nodes(grid, &sorts) {
-            if odd.above >= least.min_slowdown.ln() && odd.p <= least.false_discovery_rate / 8.0 {
-                by.entry(unit).or_default().push((class, odd, 2, calls));
-            }
+        if let Some((unit, odd, calls)) = one_of_two_nodes(grid, &sorts)
+            && odd.above >= least.min_slowdown.ln()
+            && odd.p <= least.false_discovery_rate / 8.0
+        {
+            by.entry(unit).or_default().push((class, odd, 2, calls));
         }
         for sort in sorts {
             let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
@@ -85,8 +88,13 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .zip(odd(&values, &errors))
                 .filter(|(_, odd)| odd.above >= least.min_slowdown.ln() && odd.p * tests <= least.false_discovery_rate)
                 .collect();
+            // What comes again and again is how the program works.
+            let found = joined(&slow);
+            if found.len() > MOMENTS && matches!(found.first(), Some((Unit::Moment(..), ..))) {
+                continue;
+            }
             for (unit, odd, calls) in
-                joined(&slow).into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
+                found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
             {
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
             }

@@ -49,8 +49,11 @@ const READS: &[Class] = &[Class::Read];
 const WRITES: &[Class] = &[Class::Write];
 const METADATA: &[Class] = &[Class::Open, Class::Metadata];
 
+/// Codes, and the classes of calls, whether these are made inside MPI-IO, and what is mended.
+type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Mended);
+
 /// What is mended of which calls, by codes.
-const RULES: &[(&[Code], &[Class], Option<bool>, Mended)] = &[
+const RULES: &[ForCodes] = &[
     (
         &[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::READ_RUNS, Code::RANDOM_READS, Code::NO_COLLECTIVE_READS],
         READS,

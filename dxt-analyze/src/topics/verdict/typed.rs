@@ -6,9 +6,14 @@ use crate::render::Part;
 /// Nothing if no finding on the first screen that saves anything has a remedy.
 pub(crate) fn parts(findings: &[Weighed]) -> Vec<Part> {
     let mut lines: Vec<String> = Vec::new();
+    let mut shown: Vec<&[String]> = Vec::new();
     let saves = |weighed: &&Weighed| weighed.finding.saving.is_some_and(|saving| saving.saves_ns > 0);
     for weighed in findings.iter().filter(saves).take(SHOWN) {
         for remedy in &weighed.commands {
+            if shown.contains(&remedy.typed.as_slice()) {
+                continue;
+            }
+            shown.push(&remedy.typed);
             let when = remedy.only_if.map_or_else(String::new, |when| format!(", if {when}"));
             lines.push(format!("{}: {} ({}{when})", weighed.finding.code.name(), remedy.what.name(), remedy.why));
             lines.extend(remedy.typed.iter().map(|line| format!("    {line}")));
