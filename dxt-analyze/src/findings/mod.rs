@@ -76,7 +76,12 @@ impl Finding {
     #[must_use]
     pub fn about(&self) -> About {
         let nothing = About::default();
-        self.evidence.iter().map(|evidence| &evidence.about).find(|about| **about != nothing).cloned().unwrap_or(nothing)
+        self.evidence
+            .iter()
+            .map(|evidence| &evidence.about)
+            .find(|about| **about != nothing)
+            .cloned()
+            .unwrap_or(nothing)
     }
 }
 

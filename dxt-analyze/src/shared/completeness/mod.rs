@@ -314,7 +314,8 @@ impl Completeness {
                     })
                     .collect(),
                 cost_ns: None,
-                saving: None, hint: "`dxt-analyze check` says what can be read; take the numbers here as a lower bound".into(),
+                saving: None,
+                hint: "`dxt-analyze check` says what can be read; take the numbers here as a lower bound".into(),
             });
         }
         if self.missing_segments > 0 {
@@ -324,7 +325,8 @@ impl Completeness {
                 title: format!("{} {}", units::count(self.missing_segments), self.origin.missing_title()),
                 evidence: Vec::new(),
                 cost_ns: None,
-                saving: None, hint: self.origin.missing_hint(filters::count_operations(&self.filters)).into(),
+                saving: None,
+                hint: self.origin.missing_hint(filters::count_operations(&self.filters)).into(),
             });
         }
         out

@@ -62,7 +62,8 @@ impl Cell {
         self.logs = self.logs.saturating_add(other.logs);
         self.far_calls += other.far_calls;
         self.far_ns = self.far_ns.saturating_add(other.far_ns);
-        self.shortest_ns = if self.calls == other.calls { other.shortest_ns } else { self.shortest_ns.min(other.shortest_ns) };
+        self.shortest_ns =
+            if self.calls == other.calls { other.shortest_ns } else { self.shortest_ns.min(other.shortest_ns) };
         let known = |range: (u64, u64)| range.0 < range.1;
         self.range = match (known(self.range), known(other.range)) {
             (true, true) => (self.range.0.min(other.range.0), self.range.1.max(other.range.1)),
@@ -79,14 +80,28 @@ impl Cell {
     pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64, longest_at: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
         let logs = log(mean).saturating_mul(i64::try_from(calls).unwrap_or(i64::MAX));
-        Self { calls, bytes, time_ns, logs, far_calls: 0, far_ns: 0, longest_ns, longest_at, shortest_ns: mean, range: (0, 0) }
+        Self {
+            calls,
+            bytes,
+            time_ns,
+            logs,
+            far_calls: 0,
+            far_ns: 0,
+            longest_ns,
+            longest_at,
+            shortest_ns: mean,
+            range: (0, 0),
+        }
     }
 
     /// Mean logarithm of their durations, without the longest where there are several: one call makes nothing slow.
     #[must_use]
     pub fn typical_log(&self) -> f64 {
-        let (logs, calls) =
-            if self.calls > 1 { (self.logs.saturating_sub(log(self.longest_ns)), self.calls - 1) } else { (self.logs, 1) };
+        let (logs, calls) = if self.calls > 1 {
+            (self.logs.saturating_sub(log(self.longest_ns)), self.calls - 1)
+        } else {
+            (self.logs, 1)
+        };
         logs as f64 / f64::from(1 << LOG_BITS) / calls as f64
     }
 }
@@ -118,8 +133,14 @@ pub fn looked_at(run: &Run, stream: &Stream) -> bool {
 impl<'a> Cells<'a> {
     /// Of `run`.
     #[must_use]
-    pub fn new(run: &Run, slots: &'a Slots, usual: &'a FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
-        let of = |process: &crate::model::Process| process.streams.iter().map(|stream| looked_at(run, stream)).collect();
+    pub fn new(
+        run: &Run,
+        slots: &'a Slots,
+        usual: &'a FxHashMap<Kind, Usual>,
+        layouts: &'a [Option<FileLayout>],
+    ) -> Self {
+        let of =
+            |process: &crate::model::Process| process.streams.iter().map(|stream| looked_at(run, stream)).collect();
         Self {
             slots,
             usual,
@@ -226,13 +247,18 @@ impl Analysis for Cells<'_> {
             partial.end_process();
             partial.now = Some(block.number);
         }
-        let (Some(looked_at), shift) = (self.looked_at.get(block.number as usize), block.process.shift_ns) else { return };
+        let (Some(looked_at), shift) = (self.looked_at.get(block.number as usize), block.process.shift_ns) else {
+            return;
+        };
         let whole = SLOTS.ilog2();
         let mut in_calls = 0_u64;
         let mut far = (None, u64::MAX);
         let mut last: Option<(Key, Cell)> = None;
         for row in block.rows() {
-            if row.stream == NO_STREAM || row.stream == LEFT_OUT || !looked_at.get(row.stream as usize).is_some_and(|&is| is) {
+            if row.stream == NO_STREAM
+                || row.stream == LEFT_OUT
+                || !looked_at.get(row.stream as usize).is_some_and(|&is| is)
+            {
                 continue;
             }
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };

@@ -31,8 +31,7 @@ pub enum Class {
 }
 
 /// All of them.
-pub const CLASSES: [Class; 6] =
-    [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock];
+pub const CLASSES: [Class; 6] = [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock];
 
 impl Class {
     /// Of an operation's class.
@@ -161,7 +160,13 @@ impl<'a> Grid<'a> {
             let of = read.remove(&number).unwrap_or_default();
             // A record of all ranks together is as long as the mean of them.
             let together = f64::from(process.reduction.ranks.max(1));
-            at_once.push(if !process.reduction.is_none() { 1.0 / together } else if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
+            at_once.push(if !process.reduction.is_none() {
+                1.0 / together
+            } else if of.threads.1 > 0 {
+                of.threads.0 as f64 / of.threads.1 as f64
+            } else {
+                1.0
+            });
             let of_segments = of.cells;
             let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
             let counted = process.missing.iter().filter_map(|missing| {
@@ -201,7 +206,9 @@ impl<'a> Grid<'a> {
                     leaf: !library || (!has_inside && !collective),
                     inside: stream.within() > Within::Nothing,
                     collective,
-                    usual_ns: usual.get(&kind).map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
+                    usual_ns: usual
+                        .get(&kind)
+                        .map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     left_ns: cell.time_ns as f64,

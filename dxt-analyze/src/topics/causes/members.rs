@@ -92,8 +92,10 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         }
     }
     // A target that is slow serves even its fastest calls slowly; one that is only busy serves those like others.
-    let fastest: BTreeMap<u32, f64> =
-        served.into_iter().filter_map(|(target, mut of)| Some((target, weighted_quantile(&mut of, FASTEST)?))).collect();
+    let fastest: BTreeMap<u32, f64> = served
+        .into_iter()
+        .filter_map(|(target, mut of)| Some((target, weighted_quantile(&mut of, FASTEST)?)))
+        .collect();
     let mut all: Vec<(f64, f64)> = fastest.values().map(|value| (*value, 1.0)).collect();
     let usual_fastest = weighted_quantile(&mut all, 0.5).unwrap_or(0.0);
     let mut of_process: BTreeMap<u32, Vec<Mean>> = BTreeMap::new();

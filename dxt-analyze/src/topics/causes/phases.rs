@@ -2,8 +2,8 @@
 //! every other, and none goes on before the last one has come: so the latest of the k-th beginnings ends a phase.
 
 use super::slots::Slots;
-use crate::model::{Process, Run, Stream, Within};
 use crate::limits::FOLLOWED_GAPS;
+use crate::model::{Process, Run, Stream, Within};
 use crate::scan::{Analysis, Block, any_stream};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -55,9 +55,7 @@ fn role(run: &Run, stream: &Stream) -> Role {
     }
     let collective = op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective;
     match stream.within() {
-        Within::Nothing if collective && run.window.is_none() => {
-            Role::Collective { op: stream.op, file: stream.file }
-        }
+        Within::Nothing if collective && run.window.is_none() => Role::Collective { op: stream.op, file: stream.file },
         Within::Nothing => Role::Call,
         _ => Role::None,
     }
@@ -199,8 +197,10 @@ impl Partial {
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (length(run), run.ranks());
         self.end_process();
-        let all_met = |meetings: &&Meetings| meetings.processes == ranks && meetings.fewest == meetings.most && ranks > 1;
-        let mut ends: Vec<u64> = self.meetings.values().filter(all_met).flat_map(|meetings| &meetings.last).copied().collect();
+        let all_met =
+            |meetings: &&Meetings| meetings.processes == ranks && meetings.fewest == meetings.most && ranks > 1;
+        let mut ends: Vec<u64> =
+            self.meetings.values().filter(all_met).flat_map(|meetings| &meetings.last).copied().collect();
         let ranks_met = !ends.is_empty();
         let mut idle = 0;
         for (part, &busy) in self.busy.iter().enumerate() {
@@ -222,7 +222,10 @@ impl Analysis for Phases {
     type Partial = Partial;
 
     fn start(&self) -> Partial {
-        Partial { busy: vec![false; PARTS], meetings: FxHashMap::default(), now: u32::MAX,
+        Partial {
+            busy: vec![false; PARTS],
+            meetings: FxHashMap::default(),
+            now: u32::MAX,
             thread: 0,
             begins: FxHashMap::default(),
             last_end: 0,

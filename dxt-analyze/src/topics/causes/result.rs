@@ -38,7 +38,8 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     let (low, high) = (phases.saved(grid, shortened), slots.saved(grid, shortened));
     let (low, high) = ((low + waiting_ns) as u64, (high.max(low) + waiting_ns) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
-    let all = grid.entries.iter().filter(|entry| entry.leaf).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.time_ns));
+    let all =
+        grid.entries.iter().filter(|entry| entry.leaf).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.time_ns));
     // Where ranks are known to have met, there is no doubt.
     let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
     Saving {
@@ -84,7 +85,14 @@ pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
 fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
     let mut out: Vec<Slow> = Vec::new();
     for one in slow {
-        let like = |other: &Slow| matches!((&other.unit, &one.unit), (Unit::Target(_), Unit::Target(_)) | (Unit::Node(_), Unit::Node(_)) | (Unit::Process(_), Unit::Process(_)));
+        let like = |other: &Slow| {
+            matches!(
+                (&other.unit, &one.unit),
+                (Unit::Target(_), Unit::Target(_))
+                    | (Unit::Node(_), Unit::Node(_))
+                    | (Unit::Process(_), Unit::Process(_))
+            )
+        };
         match out.iter_mut().find(|other| like(other)) {
             Some(first) if one.time_ns() > first.time_ns() * LIKE_THE_FIRST => {
                 let both: Shortened = first.shortened.iter().chain(&one.shortened).copied().collect();
@@ -144,9 +152,12 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         name.push_str(&format!(", {}", named(run, &grid.slots, *unit).0));
     }
     let mut by = slow.by.clone();
-    by.sort_by_key(|(class, odd, ..)| (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64)));
+    by.sort_by_key(|(class, odd, ..)| {
+        (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
+    });
     let times = |odd: &Odd| format!("{:.1}", odd.above.exp());
-    let listed: Vec<String> = by.iter().map(|(class, odd, ..)| format!("{} {} times", class.plural(), times(odd))).collect();
+    let listed: Vec<String> =
+        by.iter().map(|(class, odd, ..)| format!("{} {} times", class.plural(), times(odd))).collect();
     let first = listed.first().cloned().unwrap_or_default();
     let (code, title, hint) = match slow.unit {
         Unit::Moment(..) => (
@@ -222,7 +233,11 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
     let all: f64 = by.values().sum();
     let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let name = grid.run.files.get(*file as usize)?.name.clone();
-    let words = format!("{:.0} % of it on {name}; {} in all", ns * 100.0 / all.max(1.0), show::counted(by.len() as u64, "file"));
+    let words = format!(
+        "{:.0} % of it on {name}; {} in all",
+        ns * 100.0 / all.max(1.0),
+        show::counted(by.len() as u64, "file")
+    );
     Some(words.into())
 }
 
@@ -238,7 +253,8 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
             show::duration(tail.extra_ns as u64),
             show::duration(longest.cell.longest_ns)
         );
-        let hint = "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often";
+        let hint =
+            "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often";
         // On nobody in particular: the longest is an example, and accuses nobody.
         let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
         return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];

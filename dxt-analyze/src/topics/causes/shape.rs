@@ -19,7 +19,8 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut out: Vec<Claim> = uneven(grid).iter().map(|found| of_uneven(grid, found)).collect();
     for queue in queues(grid) {
         let what = queue.class.plural();
-        let targets = if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
+        let targets =
+            if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
         let title = format!(
             "{what} queue at {targets}: {:.0} in flight on each, and they take {:.1} times as long as the fastest",
             queue.in_flight, queue.slower
@@ -29,7 +30,10 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             queue.enough
         );
         let about = About { ost: (queue.targets == 1).then_some(queue.target), ..About::default() };
-        let evidence = Evidence::of(format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough), about);
+        let evidence = Evidence::of(
+            format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
+            about,
+        );
         let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
         out.push(Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened));
     }
@@ -38,7 +42,8 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
         if time > 0.0 {
             let whose = if inside { "MPI-IO waits" } else { "processes wait" };
-            let title = format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
+            let title =
+                format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
             let hint = if inside {
                 "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks"
             } else {
@@ -64,7 +69,8 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
             show::duration(held.usual_ns as u64)
         );
         let words = format!("on {file}; at most {} of it in system calls of one rank", show::duration(inside as u64));
-        let about = About { file: Some(file), span_ns: Some((held.at, held.at + held.took_ns as u64)), ..About::default() };
+        let about =
+            About { file: Some(file), span_ns: Some((held.at, held.at + held.took_ns as u64)), ..About::default() };
         let hint = "see what this call does (the first or last on a file allocates, fills or flushes it: HDF5 fill values, H5Pset_alloc_time, \
                     metadata flushes), and whether it comes again";
         let claim = Claim::new(finding(Code::STALL, title, vec![Evidence::of(words, about)], hint), Vec::new());
@@ -107,9 +113,13 @@ fn small(grid: &Grid<'_>) -> Vec<Claim> {
             show::processes(block.processes as u64)
         );
         let hint = "let one rank read it and broadcast it (MPI_Bcast), or read it collectively; HDF5: H5Pset_all_coll_metadata_ops";
-        let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
+        let about =
+            About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
         let words = "the block is small, and its server answers one after another".to_owned();
-        out.push(Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened));
+        out.push(Claim::new(
+            finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint),
+            block.shortened,
+        ));
     }
     if let Some(found) = syncs(grid) {
         let title = format!(
@@ -139,7 +149,8 @@ fn small(grid: &Grid<'_>) -> Vec<Claim> {
             show::counted(found.reads, "small read"),
             show::counted(found.writes, "write")
         );
-        let hint = "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
+        let hint =
+            "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
         let evidence = files(grid, &found.shortened).into_iter().collect();
         out.push(Claim::new(finding(Code::READ_MODIFY_WRITE, title, evidence, hint), found.shortened));
     }
@@ -158,7 +169,12 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         bytes: Some(found.most.1),
         ..About::default()
     };
-    let words = format!("{} of {}, shared by {}", show::bytes(found.most.1), show::bytes(found.bytes), show::processes(found.processes));
+    let words = format!(
+        "{} of {}, shared by {}",
+        show::bytes(found.most.1),
+        show::bytes(found.bytes),
+        show::processes(found.processes)
+    );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
     let (code, title, hint) = if found.one {
         (

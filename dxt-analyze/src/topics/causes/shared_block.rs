@@ -39,17 +39,23 @@ pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
         }
     }
     let least = FEWEST.max(grid.run.processes.len() / 2);
-    by.into_iter().filter(|(_, (_, processes))| processes.len() >= least).filter_map(|((file, _), of)| block(grid, file, of)).collect()
+    by.into_iter()
+        .filter(|(_, (_, processes))| processes.len() >= least)
+        .filter_map(|((file, _), of)| block(grid, file, of))
+        .collect()
 }
 
 fn block(grid: &Grid<'_>, file: u32, (entries, processes): (Vec<u32>, BTreeSet<u32>)) -> Option<SharedBlock> {
     let of = || entries.iter().filter_map(|index| grid.entries.get(*index as usize));
     let range = (of().map(|entry| entry.cell.range.0).min()?, of().map(|entry| entry.cell.range.1).max()?);
-    let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), entry| (bytes + entry.cell.bytes, calls + entry.cell.calls));
+    let (bytes, calls) =
+        of().fold((0_u64, 0_u64), |(bytes, calls), entry| (bytes + entry.cell.bytes, calls + entry.cell.calls));
     if range.1 - range.0 > (bytes / calls.max(1)).saturating_mul(BLOCKS) {
         return None;
     }
     let part = 1.0 - 1.0 / processes.len() as f64;
-    let shortened = entries.iter().map(|index| (*index, grid.entries.get(*index as usize).map_or(0.0, |entry| entry.left_ns) * part));
+    let shortened = entries
+        .iter()
+        .map(|index| (*index, grid.entries.get(*index as usize).map_or(0.0, |entry| entry.left_ns) * part));
     Some(SharedBlock { file, range, processes: processes.len(), calls, shortened: shortened.collect() })
 }

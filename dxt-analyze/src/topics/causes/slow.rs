@@ -38,7 +38,8 @@ impl Slow {
 
 /// All of them, taken from what is left of the cells' times.
 pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
-    let least: f64 = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
+    let least: f64 =
+        grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
     let mut out: Vec<Slow> = Vec::new();
     while out.len() < ROUNDS {
         let best = candidates(grid).into_iter().max_by(|a, b| {
@@ -84,12 +85,16 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .zip(odd(&values, &errors))
                 .filter(|(_, odd)| odd.above >= least.min_slowdown.ln() && odd.p * tests <= least.false_discovery_rate)
                 .collect();
-            for (unit, odd, calls) in joined(&slow).into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class)) {
+            for (unit, odd, calls) in
+                joined(&slow).into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
+            {
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
             }
         }
     }
-    by.into_iter().map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by }).collect()
+    by.into_iter()
+        .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by })
+        .collect()
 }
 
 /// The slower of two nodes, by their ranks: two members tell nothing by themselves, but each of their ranks does.
@@ -143,7 +148,8 @@ fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
     let (mut amounts, mut mine) = (std::collections::BTreeMap::<u16, f64>::new(), 0.0);
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-        let amount = if matches!(class, Class::Read | Class::Write) { entry.cell.bytes } else { entry.cell.calls } as f64;
+        let amount =
+            if matches!(class, Class::Read | Class::Write) { entry.cell.bytes } else { entry.cell.calls } as f64;
         *amounts.entry(entry.slot).or_default() += amount;
     }
     let (mut time, mut other, mut other_time) = (0.0, 0.0, 0.0);

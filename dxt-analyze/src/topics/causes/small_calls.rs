@@ -114,10 +114,15 @@ pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
             _ => {}
         }
     }
-    of.retain(|_, (small, writes, large)| *large == 0 && *writes >= 4 && *small * 10 >= *writes * 8 && *small * 10 <= *writes * 22);
+    of.retain(|_, (small, writes, large)| {
+        *large == 0 && *writes >= 4 && *small * 10 >= *writes * 8 && *small * 10 <= *writes * 22
+    });
     let (reads, writes) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
     let is = |entry: &Entry| entry.leaf && entry.class == Class::Read && of.contains_key(&(entry.process, entry.file));
-    let shortened: Shortened =
-        (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)).map(|(index, entry)| (index, entry.left_ns)).collect();
+    let shortened: Shortened = (0_u32..)
+        .zip(&grid.entries)
+        .filter(|(_, entry)| is(entry))
+        .map(|(index, entry)| (index, entry.left_ns))
+        .collect();
     (!shortened.is_empty()).then_some(Filling { reads, writes, shortened })
 }

@@ -46,7 +46,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         *in_phase.entry(grid.phase(entry)).or_default() += entry.cell.bytes;
     }
     let bytes: u64 = whole.values().sum();
-    let most = whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
+    let most =
+        whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
         return None;
     }
@@ -56,7 +57,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
         let even = in_phase.get(&phase).copied().unwrap_or_default() as f64 / processes as f64;
         // Over the run, not only in this phase: ranks that take turns share the work.
-        let over_all = whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
+        let over_all =
+            whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         if mine > even * MORE && over_all > MORE {
             shortened.push((index, entry.left_ns * (1.0 - even / mine)));
         }

@@ -63,7 +63,13 @@ pub struct CausesReport<'a> {
 }
 
 impl<'a> CausesReport<'a> {
-    pub(super) fn of(run: &'a Run, frame: Frame, layouts: &[Option<FileLayout>], cells: cells::Partial, lost: &Lost) -> Self {
+    pub(super) fn of(
+        run: &'a Run,
+        frame: Frame,
+        layouts: &[Option<FileLayout>],
+        cells: cells::Partial,
+        lost: &Lost,
+    ) -> Self {
         let missing = Completeness::of(run, lost);
         let grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
         let (grid, claims) = claims(grid, &frame.gaps);

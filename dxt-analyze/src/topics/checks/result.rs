@@ -123,7 +123,8 @@ impl Verdicts {
             title: said.title,
             evidence: crate::findings::said(said.evidence),
             cost_ns: said.cost_ns,
-            saving: None, hint: said.hint,
+            saving: None,
+            hint: said.hint,
         }));
     }
 

@@ -117,7 +117,8 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
             title: format!("more {what}{of} of {}: {before} before, {after} now", row.group.title()),
             evidence: Vec::new(),
             cost_ns: None,
-            saving: None, hint: hint.into(),
+            saving: None,
+            hint: hint.into(),
         });
     };
     if grown(row.before.calls, row.after.calls, least.growth_share, least.growth_min_calls) {
@@ -167,7 +168,8 @@ fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &
             })
             .collect(),
         cost_ns: Some(cost),
-        saving: None, hint: format!("see `outliers --by {word}` of the second run"),
+        saving: None,
+        hint: format!("see `outliers --by {word}` of the second run"),
     })
 }
 
@@ -194,7 +196,8 @@ fn new_files(result: &Comparison) -> Option<Finding> {
             .map(Evidence::from)
             .collect(),
         cost_ns: None,
-        saving: None, hint: "if they are the same files under other names, compare with --files that match both".into(),
+        saving: None,
+        hint: "if they are the same files under other names, compare with --files that match both".into(),
     })
 }
 

@@ -29,7 +29,15 @@ struct Sent {
 pub(super) fn findings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Finding>, D::Error> {
     let one = |sent: Sent| {
         let Sent { severity, title, cost_ns, hint, .. } = sent;
-        Ok(Finding { code: code(&sent.code)?, severity, title, evidence: said(sent.evidence), cost_ns, saving: None, hint })
+        Ok(Finding {
+            code: code(&sent.code)?,
+            severity,
+            title,
+            evidence: said(sent.evidence),
+            cost_ns,
+            saving: None,
+            hint,
+        })
     };
     Vec::<Sent>::deserialize(from)?.into_iter().map(one).collect()
 }

@@ -95,7 +95,8 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
         ),
         evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
-        saving: None, hint: hint.into(),
+        saving: None,
+        hint: hint.into(),
     })
 }
 
@@ -132,7 +133,8 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
             ),
             evidence: on(&file.file, evidence),
             cost_ns: Some(cost),
-            saving: None, hint: format!(
+            saving: None,
+            hint: format!(
                 "all ranks wait for the aggregators' system calls: set the hint cb_nodes={wanted} (with Open MPI's own \
                  component: the parameter io_ompio_num_aggregators)"
             ),
@@ -145,7 +147,8 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         title: format!("{count} aggregators write the {stripes} stripes of {}", file.file),
         evidence: on(&file.file, evidence),
         cost_ns: None,
-        saving: None, hint: format!(
+        saving: None,
+        hint: format!(
             "aggregators that share a storage target pass its locks around: set cb_nodes={stripes}, or stripe wider"
         ),
     })
@@ -185,7 +188,8 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
         ),
         evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
-        saving: None, hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
+        saving: None,
+        hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
     })
 }
 

@@ -104,7 +104,12 @@ impl Analysis for Arrivals {
     type Partial = Partial;
 
     fn start(&self) -> Partial {
-        Partial { calls: Followed::with_limit(self.limit), process: u32::MAX, meeting: FxHashMap::default(), numbers: FxHashMap::default() }
+        Partial {
+            calls: Followed::with_limit(self.limit),
+            process: u32::MAX,
+            meeting: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+        }
     }
 
     fn wants(&self, _run: &Run, process: u32, _head: &BlockHead) -> bool {
@@ -117,7 +122,9 @@ impl Analysis for Arrivals {
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         if self.meet.get(block.number as usize).copied().unwrap_or_default() {
-            let own = block.rows().filter(|row| row.stream & MEETS != 0 && any_stream(row.stream) < block.process.streams.len());
+            let own = block
+                .rows()
+                .filter(|row| row.stream & MEETS != 0 && any_stream(row.stream) < block.process.streams.len());
             let time = own.fold(0_u64, |sum, row| sum.saturating_add(row.duration_ns()));
             let sum = partial.meeting.entry(block.number).or_default();
             *sum = sum.saturating_add(time);

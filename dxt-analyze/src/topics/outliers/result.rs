@@ -245,7 +245,8 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
                     row.about(kind),
                 )],
                 cost_ns: Some(cost),
-                saving: None, hint: hint.into(),
+                saving: None,
+                hint: hint.into(),
             });
         }
         let more = group.outliers.saturating_sub((out.len() - first) as u64);

@@ -58,7 +58,8 @@ impl Toy {
             title: format!("{reads} reads"),
             evidence: Vec::new(),
             cost_ns: None,
-            saving: None, hint: "nothing".into(),
+            saving: None,
+            hint: "nothing".into(),
         };
         let mut findings = if reads > 0 { vec![finding] } else { Vec::new() };
         findings.extend(missing.findings());

@@ -49,7 +49,6 @@ const READS: &[Class] = &[Class::Read];
 const WRITES: &[Class] = &[Class::Write];
 const METADATA: &[Class] = &[Class::Open, Class::Metadata];
 
-
 /// What is mended of which calls, by codes.
 const RULES: &[(&[Code], &[Class], Option<bool>, Mended)] = &[
     (
@@ -122,17 +121,21 @@ impl<'g, 'a> Mending<'g, 'a> {
             }
             if is_data {
                 let sums = moved.entry((entry.file, entry.class)).or_default();
-                let into = if entry.leaf && entry.inside { &mut sums.1 } else if entry.leaf { continue } else { &mut sums.0 };
+                let into = if entry.leaf && entry.inside {
+                    &mut sums.1
+                } else if entry.leaf {
+                    continue;
+                } else {
+                    &mut sums.0
+                };
                 *into = into.saturating_add(entry.cell.bytes);
             }
             if is_data && entry.leaf && entry.inside {
                 aggregators.insert(entry.process);
             }
         }
-        let per_byte = large
-            .into_iter()
-            .filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?)))
-            .collect();
+        let per_byte =
+            large.into_iter().filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?))).collect();
         Self { grid, per_byte, calls, moved, aggregators: (aggregators.len(), grid.run.nodes.len()), beside_ns }
     }
 

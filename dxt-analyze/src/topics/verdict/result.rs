@@ -106,7 +106,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     claims.extend(super::outside::claim(whole));
     let mut others: Vec<Finding> = Vec::new();
     for finding in whole.findings() {
-        if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code) {
+        if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code)
+        {
             continue;
         }
         match mending.claim(&finding) {
@@ -119,7 +120,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
     let rest = rest(grid, &left);
-    others.extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
+    others
+        .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
     let mut findings: Vec<Weighed> = cards.into_iter().map(|card| weighed(card, io_matters)).collect();
     findings.sort_by_key(|weighed| {
@@ -208,9 +210,8 @@ fn rest(grid: &Grid<'_>, left: &[f64]) -> Option<Rest> {
     if all <= 0.0 {
         return None;
     }
-    let by_class = CLASSES.map(|class| {
-        (class, leaf().filter(|(entry, _)| entry.class == class).map(|(_, left)| *left).sum::<f64>())
-    });
+    let by_class = CLASSES
+        .map(|class| (class, leaf().filter(|(entry, _)| entry.class == class).map(|(_, left)| *left).sum::<f64>()));
     let (class, most) = by_class.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let sum: f64 = by_class.iter().map(|(_, ns)| ns).sum();
     Some(Rest { share: sum / all, largest: class.plural().into(), largest_share: most / all })
@@ -221,7 +222,11 @@ fn uncovered(rest: &Rest) -> Finding {
     Finding {
         code: Code::UNCOVERED,
         severity: Severity::Info,
-        title: format!("{} take {:.0} % of the time in I/O, and nothing about them is odd", rest.largest, rest.largest_share * 100.0),
+        title: format!(
+            "{} take {:.0} % of the time in I/O, and nothing about them is odd",
+            rest.largest,
+            rest.largest_share * 100.0
+        ),
         evidence: Vec::new(),
         cost_ns: None,
         saving: Some(Saving {
@@ -237,7 +242,8 @@ fn uncovered(rest: &Rest) -> Finding {
 fn job(whole: &Whole<'_>, run_ns: u64) -> JobLine {
     let (summary, run): (&Summary, _) = (&whole.summary, whole.causes.grid.run);
     let job = &summary.job;
-    let mut systems: Vec<String> = run.files.iter().filter(|file| file.name.starts_with('/')).map(|file| run.place_of(file)).collect();
+    let mut systems: Vec<String> =
+        run.files.iter().filter(|file| file.name.starts_with('/')).map(|file| run.place_of(file)).collect();
     systems.sort();
     systems.dedup();
     JobLine {
@@ -246,7 +252,11 @@ fn job(whole: &Whole<'_>, run_ns: u64) -> JobLine {
         scheduler: job.scheduler.clone(),
         start: job.start.clone(),
         run_ns,
-        processes: if summary.ranks > 0 { units::counted(summary.ranks, "rank") } else { units::processes(summary.processes) },
+        processes: if summary.ranks > 0 {
+            units::counted(summary.ranks, "rank")
+        } else {
+            units::processes(summary.processes)
+        },
         nodes: units::nodes(summary.nodes),
         mpi: job.mpi.clone(),
         file_systems: systems,

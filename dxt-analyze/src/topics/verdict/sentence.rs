@@ -18,7 +18,8 @@ pub(crate) fn sentence(verdict: &Verdict) -> String {
             let title = first.finding.title.trim_end_matches('.');
             format!("{}: {} of the run time ({:.1} %).", capital(title), units::duration(saves), percent(saves))
         }
-        None => "Nothing stands out: I/O takes its time, and no rank, node, target, file or kind of call is to blame.".into(),
+        None => "Nothing stands out: I/O takes its time, and no rank, node, target, file or kind of call is to blame."
+            .into(),
     }
 }
 

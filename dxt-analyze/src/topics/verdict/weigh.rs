@@ -41,7 +41,11 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         }
         let near = |claim: &&(usize, &Claim)| saves(claim.1) as f64 >= most as f64 * NEARLY;
         let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
-            rank(a).cmp(&rank(b)).reverse().then(saves(a).cmp(&saves(b))).then_with(|| b.finding.title.cmp(&a.finding.title))
+            rank(a)
+                .cmp(&rank(b))
+                .reverse()
+                .then(saves(a).cmp(&saves(b)))
+                .then_with(|| b.finding.title.cmp(&a.finding.title))
         });
         let Some((at, _)) = best else { break };
         let best = claims.swap_remove(at);
@@ -59,7 +63,8 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     for claim in claims {
         let whole: f64 = claim.shortened.iter().map(|(index, _)| time(grid, *index)).sum();
         let of = |mine: &[bool]| {
-            let shared = claim.shortened.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
+            let shared =
+                claim.shortened.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
             shared.map(|(index, _)| time(grid, *index)).sum::<f64>()
         };
         let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
