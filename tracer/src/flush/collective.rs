@@ -133,7 +133,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     if plan.counting {
         mine.note(sink.write(&spans));
     } else {
-        sink.write_together(world, &spans);
+        mine.note(sink.write_together(world, &spans));
         // Who hears that somebody has failed joins the last agreement all the same: another may not have heard.
         let [failed] = mine.agree(world, [mine.failed()]);
         if failed.max(mine.failed()) == 0 {

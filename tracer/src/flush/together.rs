@@ -83,15 +83,18 @@ impl Sink {
         wanted.try_for_each(|(at, bytes)| file?.write_at(bytes, *at))
     }
 
-    /// Has MPI write the parts of all ranks, and gives the file back to it. Whether that went well is not asked of MPI: when all
-    /// ranks have done it, each looks for itself ([`Self::mend`]). Collective.
-    pub(super) fn write_together(&mut self, world: &World, spans: &Spans) {
-        let Some(mut file) = self.open.take() else { return };
+    /// Has MPI write the parts of all ranks, and gives the file back to it. Whether the write went well is not asked of MPI: when
+    /// all ranks have done it, each looks for itself ([`Self::mend`]). Collective.
+    ///
+    /// # Errors
+    /// MPI could not close the file: what is there to be seen now may not reach the disk.
+    pub(super) fn write_together(&mut self, world: &World, spans: &Spans) -> Result<(), String> {
+        let mut file = self.open.take().ok_or("the file is not open")?;
         let mut status = [0_u64; 16];
         let (at, bytes) = (spans.body.0 as i64, &spans.body.1);
         let (count, status) = (bytes.len().min(MOST_BYTES) as i32, status.as_mut_ptr().cast());
         let _ = api().file_write_at_all(file, at, bytes.as_ptr().cast(), count, world.abi.byte, status);
-        let _ = api().file_close(&raw mut file);
+        if api().file_close(&raw mut file) == SUCCESS { Ok(()) } else { Err("MPI could not close the file".into()) }
     }
 
     /// Puts in place what MPI has not, and this rank's index entries; returns how many bytes were not as MPI was given them. For
@@ -105,13 +108,13 @@ impl Sink {
         mend(file, spans, MOST_BYTES)
     }
 
-    /// Nothing more is written. Collective for all ranks where they have not written together.
+    /// Nothing more is written. Collective where all ranks have the file open by MPI.
     ///
     /// # Errors
     /// What was written is not there.
     pub(super) fn close(&mut self) -> Result<(), String> {
         if let Some(mut file) = self.open.take() {
-            // All of it goes away: nothing was written.
+            // Nothing was written by it.
             let _ = api().file_close(&raw mut file);
         }
         let close = if self.made_here { Unfinished::settle } else { Unfinished::close };
