@@ -5,8 +5,8 @@
 //! Should the last agreement fail on one rank, it looks whether rank 0 has given the file its name; rank 0 gives it, if its own part is
 //! there. A part that is told twice all the same, since two things went wrong at once, is the same in both: process, epoch and end.
 //!
-//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody
-//! writes alone, and no rank ever holds what grows with the number of ranks.
+//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody has a write
+//! more than the others, and no rank ever holds what grows with the number of ranks.
 //!
 //! The calls that all ranks make together are dear where ranks outnumber processors: each is a wait for the slowest. There are
 //! at most eight, whatever is recorded; a test counts them (`calls_of_a_flush.rs`). In trace mode:
