@@ -1,11 +1,12 @@
-//! All ranks write one file. Each encodes its own part; one Exscan tells where it goes; two collective writes put the
-//! parts and the index entries there; all agree on the outcome. A rank whose own part failed still joins every call.
+//! All ranks write one file. Each encodes its own part; one Exscan tells where it goes; a collective write puts
+//! the parts there; when no MPI writes any more, each rank mends its part and adds its index entries ([`super::mend`]); all agree on
+//! the outcome. A rank whose own part failed still joins every call.
 //!
 //! Should the last agreement fail on one rank, it looks whether rank 0 has given the file its name; rank 0 gives it, if its own part is
 //! there. A part that is told twice all the same, since two things went wrong at once, is the same in both: process, epoch and end.
 //!
-//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody
-//! writes alone, and no rank ever holds what grows with the number of ranks.
+//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody has a write
+//! more than the others, and no rank ever holds what grows with the number of ranks.
 //!
 //! The calls that all ranks make together are dear where ranks outnumber processors: each is a wait for the slowest. There are
 //! at most eight, whatever is recorded; a test counts them (`calls_of_a_flush.rs`). In trace mode:
@@ -17,8 +18,8 @@
 //! | `MPI_File_open` | |
 //! | `MPI_Allreduce` | sizes of the whole; has any rank failed until here |
 //! | `MPI_File_write_at_all` | the parts |
-//! | `MPI_File_write_at_all` | the index entries |
 //! | `MPI_File_close` | |
+//! | `MPI_Allreduce` | no rank's MPI writes to the file any more |
 //! | `MPI_Allreduce` | has any rank failed since |
 //!
 //! In counters mode few ranks have anything to write when the records of shared files have been reduced, so those that have do it by
@@ -115,11 +116,12 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let index_at = total + first_region * INDEX_ENTRY_BYTES as u64;
     let trailer_at = total + all_regions * INDEX_ENTRY_BYTES as u64;
     let end = trailer(total, all);
-    let mut spans = Spans { body: (before, body), index: (index_at, Vec::new()), trailer: None };
+    let mut spans = Spans { body: (before, body), index: (index_at, Vec::new()), ..Spans::default() };
     if plan.counting {
         spans.trailer = (world.rank == 0).then_some((trailer_at, end.to_vec()));
     } else if world.rank + 1 == world.size {
         index.extend_from_slice(&end);
+        spans.length = Some(trailer_at + end.len() as u64);
     }
     spans.index.1 = index;
     if mine.failed() > 0 {
@@ -128,7 +130,22 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     }
     // From the moment when the file has its name, it is known of all that was taken where it is.
     crate::spool::cut_goes_to(&plan.trace_path());
-    mine.note(sink.write(world, &spans));
+    if plan.counting {
+        mine.note(sink.write(&spans));
+    } else {
+        mine.note(sink.write_together(world, &spans));
+        // Who hears that somebody has failed joins the last agreement all the same: another may not have heard.
+        let [failed] = mine.agree(world, [mine.failed()]);
+        if failed.max(mine.failed()) == 0 {
+            let mended = mine.note(here(|| sink.mend(&spans)).and_then(std::convert::identity));
+            if let Some(bytes @ 1..) = mended.filter(|_| config.verbose > 0) {
+                say(&[
+                    b"MPI left bytes of the trace other than they were given, which were written again: up to ",
+                    bytes.to_string().as_bytes(),
+                ]);
+            }
+        }
+    }
     mine.note(sink.close());
     let (all, agreed) = greatest(world, &[mine.failed()]);
     // Where MPI does not tell this rank what the others say, its own part is there, and most likely theirs.

@@ -7,6 +7,7 @@ mod details;
 mod directory;
 mod gather;
 mod left_out;
+mod mend;
 mod names;
 mod output;
 mod plan;

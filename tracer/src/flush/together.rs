@@ -1,11 +1,12 @@
 //! How the ranks' parts come into the file that rank 0 has made.
 
 use super::collective::Mine;
+use super::mend::mend;
 use super::plan::Plan;
 use super::unfinished::Unfinished;
 use crate::mpi::{Handle, SUCCESS, World, api};
 
-/// Most bytes of one write of MPI: counts are C ints.
+/// Most bytes of a rank's part that MPI is given: counts are C ints.
 const MOST_BYTES: usize = 1 << 30;
 
 /// Bytes with their place in the file.
@@ -18,13 +19,13 @@ pub(super) struct Spans {
     pub(super) index: Span,
     /// Where the index entry of the last rank does not bring it along.
     pub(super) trailer: Option<Span>,
+    /// How long the file is to be, on the rank that sees to it.
+    pub(super) length: Option<u64>,
 }
 
 /// The file, as a rank writes to it.
 pub(super) struct Sink {
-    /// Whether all ranks write together, by MPI-IO; else whoever has something writes alone.
-    together: bool,
-    /// As MPI has it.
+    /// As MPI has it, where all ranks write together; else whoever has something writes alone.
     open: Option<Handle>,
     /// As this rank has it: the path that MPI was given leads through it.
     file: Option<Unfinished>,
@@ -43,7 +44,7 @@ impl Sink {
         if let Some(file) = &file {
             file.share_between_nodes();
         }
-        Self { together: false, open: None, file, made_here }
+        Self { open: None, file, made_here }
     }
 
     /// Opened by all ranks. Collective: a rank that cannot have the file opens another one, so that nobody waits for it in
@@ -67,39 +68,60 @@ impl Sink {
             let path = file.as_ref().map(Unfinished::path).unwrap_or_default();
             mine.note::<()>(Err(format!("MPI could not open {}", String::from_utf8_lossy(&path))));
         }
-        Self { together: true, open, file, made_here }
+        Self { open, file, made_here }
     }
 
-    /// Writes. Collective for all ranks where they write together.
-    pub(super) fn write(&self, world: &World, spans: &Spans) -> Result<(), String> {
-        if !self.together {
-            let all = [Some(&spans.body), Some(&spans.index), spans.trailer.as_ref()];
-            let mut wanted = all.into_iter().flatten().filter(|(_, bytes)| !bytes.is_empty());
-            let file = self.file.as_ref().ok_or("the file is not open");
-            return wanted.try_for_each(|(at, bytes)| file?.write_at(bytes, *at));
-        }
-        let file = self.open.ok_or("the file is not open")?;
-        // What is more than one call takes is written alone: then there is nothing to gain from others' bytes.
-        let (mut at, mut rest, mut fine) = (spans.body.0, spans.body.1.as_slice(), true);
-        while rest.len() > MOST_BYTES {
-            let (now, later) = rest.split_at(MOST_BYTES);
-            fine &= write_at(world, file, at, now, false);
-            (at, rest) = (at + MOST_BYTES as u64, later);
-        }
-        fine &= write_at(world, file, at, rest, true);
-        fine &= write_at(world, file, spans.index.0, &spans.index.1, true);
-        if fine { Ok(()) } else { Err("MPI could not write the file".into()) }
+    /// Writes what this rank has, alone.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub(super) fn write(&self, spans: &Spans) -> Result<(), String> {
+        let all = [Some(&spans.body), Some(&spans.index), spans.trailer.as_ref()];
+        let mut wanted = all.into_iter().flatten().filter(|(_, bytes)| !bytes.is_empty());
+        // Who has nothing to write has not opened it.
+        let file = self.file.as_ref().ok_or("the file is not open");
+        wanted.try_for_each(|(at, bytes)| file?.write_at(bytes, *at))
     }
 
-    /// Nothing more is written. Collective for all ranks where they write together.
+    /// Has MPI write the parts of all ranks, and gives the file back to it. Whether the write went well is not asked of MPI: when
+    /// all ranks have done it, each looks for itself ([`Self::mend`]). Collective.
+    ///
+    /// # Errors
+    /// MPI could not close the file: what is there to be seen now may not reach the disk.
+    pub(super) fn write_together(&mut self, world: &World, spans: &Spans) -> Result<(), String> {
+        let mut file = self.open.take().ok_or("the file is not open")?;
+        let mut status = [0_u64; 16];
+        let (at, bytes) = (spans.body.0 as i64, &spans.body.1);
+        let (count, status) = (bytes.len().min(MOST_BYTES) as i32, status.as_mut_ptr().cast());
+        let _ = api().file_write_at_all(file, at, bytes.as_ptr().cast(), count, world.abi.byte, status);
+        if api().file_close(&raw mut file) == SUCCESS { Ok(()) } else { Err("MPI could not close the file".into()) }
+    }
+
+    /// Puts in place what MPI has not, and this rank's index entries; returns how many bytes were not as MPI was given them. For
+    /// when no rank's MPI writes to the file any more.
+    ///
+    /// # Errors
+    /// Why they cannot be written.
+    pub(super) fn mend(&self, spans: &Spans) -> Result<u64, String> {
+        let file = self.file.as_ref().ok_or("the file is not open")?;
+        file.share_between_nodes();
+        mend(file, spans, MOST_BYTES)
+    }
+
+    /// Nothing more is written. Collective where all ranks have the file open by MPI.
+    ///
+    /// # Errors
+    /// What was written is not there.
     pub(super) fn close(&mut self) -> Result<(), String> {
-        let closed = self.open.take().is_none_or(|mut file| api().file_close(&raw mut file) == SUCCESS);
+        if let Some(mut file) = self.open.take() {
+            // Nothing was written by it.
+            let _ = api().file_close(&raw mut file);
+        }
         let close = if self.made_here { Unfinished::settle } else { Unfinished::close };
-        let own = self.file.as_mut().map_or(Ok(()), close);
-        if closed { own } else { Err("MPI could not close the file".into()) }
+        self.file.as_mut().map_or(Ok(()), close)
     }
 
-    /// There will be no trace of all ranks: closes the file and takes it away. Collective where they write together.
+    /// There will be no trace of all ranks: closes the file and takes it away. Collective where they were to write together.
     pub(super) fn give_up(mut self) {
         // It goes away, whether all of it was written or not.
         let _ = self.close();
@@ -112,17 +134,4 @@ impl Sink {
     pub(super) fn finish(self, stem: &str) -> Option<Result<Vec<u8>, String>> {
         self.file.filter(|_| self.made_here).map(|mut made| made.finish(stem))
     }
-}
-
-fn write_at(world: &World, file: Handle, at: u64, bytes: &[u8], together: bool) -> bool {
-    let mut status = [0_u64; 16];
-    let (offset, count, byte) = (at as i64, bytes.len() as i32, world.abi.byte);
-    let status = status.as_mut_ptr().cast::<std::ffi::c_void>();
-    let result = match together {
-        true => api().file_write_at_all(file, offset, bytes.as_ptr().cast(), count, byte, status),
-        false => api().file_write_at(file, offset, bytes.as_ptr().cast(), count, byte, status),
-    };
-    let mut transferred = 0;
-    let known = api().get_elements(status, byte, &raw mut transferred) == SUCCESS;
-    result == SUCCESS && (!known || transferred == i64::from(count))
 }

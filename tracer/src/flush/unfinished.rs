@@ -1,6 +1,6 @@
 //! A trace file that is being written. It begins as a new file of a name that nobody can guess, which no link leads to
 //! (O_EXCL: open(2) follows none), and gets its final name when it is whole, which never replaces anything.
-#![expect(unsafe_code, reason = "write(2), fchmod(2), rename(2), link(2)")]
+#![expect(unsafe_code, reason = "read(2), write(2), truncate(2), fchmod(2), rename(2), link(2)")]
 
 use super::directory::{Directory, Handle, failed};
 use crate::{errno, random, threads};
@@ -24,7 +24,7 @@ impl Unfinished {
     /// # Errors
     /// Why it cannot be made.
     pub(super) fn new(directory: Directory, stem: &str, mode: u32) -> Result<Self, String> {
-        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let mut last = (Vec::new(), libc::EEXIST);
         for _ in 0..TRIES {
             let name = c_string(format!("{stem}.{:016x}.dxt.partial", random::number()))?;
@@ -53,7 +53,7 @@ impl Unfinished {
     pub(super) fn of_another(directory: Directory, name: &CStr, inode: u64) -> Result<Self, String> {
         let path = directory.path_of(name);
         // Not to wait for a reader, should it be a pipe.
-        let flags = libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = Handle::open(directory.number(), name, flags, 0).map_err(|errno| failed("open", &path, errno))?;
         let about = file.about().map_err(|errno| failed("look at", &path, errno))?;
         // Device numbers are each node's own; a name of 64 random bits and the file's number are not.
@@ -114,6 +114,37 @@ impl Unfinished {
                     errno => return Err(failed("write", &self.path(), errno)),
                 },
             }
+        }
+        Ok(())
+    }
+
+    /// Fills `bytes` with what is at `offset`; false if that cannot be read, or the file ends before.
+    pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> bool {
+        let mut done = 0;
+        while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let (at, file) = (offset + done as u64, self.number());
+            // SAFETY: the buffer is ours and as long as said.
+            let read = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, rest.as_mut_ptr(), rest.len(), at) };
+            match usize::try_from(read) {
+                Ok(0) => return false,
+                Ok(read) => done += read,
+                Err(_) if errno::save().value() == libc::EINTR => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Cuts off what lies behind `length`, if anything does: the end is where readers begin.
+    ///
+    /// # Errors
+    /// Why it cannot be cut.
+    pub(super) fn end_at(&self, length: u64) -> Result<(), String> {
+        let file = self.number();
+        let longer = self.file.as_ref().is_some_and(|file| file.about().is_ok_and(|it| it.st_size as u64 > length));
+        // SAFETY: the descriptor is ours.
+        if longer && unsafe { crate::sys::syscall!(libc::SYS_ftruncate, file, length) } != 0 {
+            return Err(failed("cut", &self.path(), errno::save().value()));
         }
         Ok(())
     }

@@ -106,8 +106,6 @@ functions! {
     file_close = c"PMPI_File_close"(file: *mut Handle);
     /// MPI_File_write_at_all.
     file_write_at_all = c"PMPI_File_write_at_all"(file: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void);
-    /// MPI_File_write_at, which a rank calls alone.
-    file_write_at = c"PMPI_File_write_at"(file: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void);
     /// MPI_File_get_position.
     file_get_position = c"PMPI_File_get_position"(file: Handle, offset: *mut i64);
     /// MPI_File_get_byte_offset.

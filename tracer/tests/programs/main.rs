@@ -31,6 +31,7 @@ mod ranks;
 mod reach;
 mod real;
 mod scarce;
+mod spoiled;
 mod spool;
 mod stacking;
 mod stacks;

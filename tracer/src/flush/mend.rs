@@ -1,0 +1,132 @@
+//! After the collective write each rank looks whether its part is in the file as it was given, and writes what is not.
+//!
+//! MPI moves the parts, but what lies in the file then is not taken on trust. An aggregator may write back more than it was asked to:
+//! it reads a range, puts its pieces in and writes the whole range, and with it what another aggregator's bytes were before
+//! (data sieving). That the ranks' parts leave no gap does not keep it from that, since a library deals ranges out to aggregators as
+//! it likes: Open MPI's OMPIO counts them from the file's beginning, so that a write which begins elsewhere gives one aggregator
+//! the first bytes and the last.
+//!
+//! So: no MPI call writes to the file any more when this begins, each byte belongs to one rank, and a rank writes plainly what it
+//! does not find. What is not read back, for whatever reason, counts as not found: to write it once more does no harm.
+
+use super::together::Spans;
+use super::unfinished::Unfinished;
+
+/// Bytes compared at a time; they lie on the stack.
+const PIECE_BYTES: usize = 8 << 10;
+
+/// Puts this rank's part in place, of which MPI was given the first `given` bytes, then its index entries. Returns how many
+/// bytes of those that MPI was given were not there.
+///
+/// # Errors
+/// Why they cannot be written.
+pub(super) fn mend(file: &Unfinished, spans: &Spans, given: usize) -> Result<u64, String> {
+    let (at, body) = (spans.body.0, spans.body.1.as_slice());
+    let (given, rest) = body.split_at_checked(given).unwrap_or((body, &[]));
+    let mut mended = 0;
+    for (place, piece) in (at..).step_by(PIECE_BYTES).zip(given.chunks(PIECE_BYTES)) {
+        if !is_there(file, place, piece) {
+            file.write_at(piece, place)?;
+            mended += piece.len() as u64;
+        }
+    }
+    file.write_at(rest, at + given.len() as u64)?;
+    file.write_at(&spans.index.1, spans.index.0)?;
+    if let Some(length) = spans.length {
+        file.end_at(length)?;
+    }
+    Ok(mended)
+}
+
+fn is_there(file: &Unfinished, at: u64, piece: &[u8]) -> bool {
+    let mut found = [0; PIECE_BYTES];
+    let found = &mut found[..piece.len()];
+    file.read_at(found, at) && found == piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flush::directory::Directory;
+    use std::os::unix::fs::FileExt;
+    use std::path::{Path, PathBuf};
+
+    fn noise(bytes: usize) -> Vec<u8> {
+        (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 | 1).collect()
+    }
+
+    /// A file that holds `found`, mended to hold `body` at `at` and an index behind it.
+    fn mended(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
+        let place: PathBuf = std::env::temp_dir().join(format!("dxt-mend-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir(&place).unwrap();
+        let mut file =
+            Unfinished::new(Directory::open(place.to_str().unwrap().as_bytes()).unwrap(), "x", 0o600).unwrap();
+        std::fs::write(Path::new(std::str::from_utf8(&file.path()).unwrap()), found).unwrap();
+        let index = (at + body.len() as u64, b"index".to_vec());
+        let length = Some(index.0 + 5);
+        let count = mend(&file, &Spans { body: (at, body.to_vec()), index, trailer: None, length }, given).unwrap();
+        let bytes = std::fs::read(std::str::from_utf8(&file.finish("x").unwrap()).unwrap()).unwrap();
+        std::fs::remove_dir_all(place).unwrap();
+        (count, bytes)
+    }
+
+    #[test]
+    fn whatever_lies_there_the_part_and_its_index_are_there_afterwards() {
+        for bytes in [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES + 77] {
+            for at in [0_u64, 64, 4095] {
+                let body = noise(bytes);
+                let before = vec![7; at as usize];
+                let right = [&before[..], &body].concat();
+                let mut states = vec![(right.clone(), 0..=0)];
+                if bytes > 0 {
+                    let some = 1..=bytes as u64;
+                    let mut one = right.clone();
+                    *one.last_mut().unwrap() = 0;
+                    let zeros = [before.clone(), vec![0; bytes]].concat();
+                    let cut = right[..right.len() - 1].to_vec();
+                    let longer = [&right[..], &[9; 100_000]].concat();
+                    states.extend([(one, some.clone()), (zeros, some.clone()), (cut, some.clone())]);
+                    states.extend([(before.clone(), some), (longer, 0..=0)]);
+                }
+                for (found, count) in states {
+                    let (mended, held) = mended("states", &found, (at, &body), bytes);
+                    assert_eq!(held, [&right[..], b"index"].concat(), "{bytes} at {at}");
+                    assert!(count.contains(&mended), "{mended} of {bytes} at {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_mpi_was_not_given_is_written_and_is_not_called_mended() {
+        let body = noise(PIECE_BYTES * 2);
+        for given in [0, 1, PIECE_BYTES, body.len(), body.len() + 1] {
+            let (count, held) = mended("given", &body[..given.min(body.len())], (0, &body), given);
+            assert_eq!((count, held), (0, [&body[..], b"index"].concat()), "{given}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_written() {
+        let name = std::env::temp_dir().join(format!("dxt-mend-blind-{}", std::process::id()));
+        std::fs::create_dir(&name).unwrap();
+        let file = Unfinished::new(Directory::open(name.to_str().unwrap().as_bytes()).unwrap(), "x", 0o600).unwrap();
+        let (_, own) = file.place();
+        // Another rank's file has not come as far as it should.
+        let other = Unfinished::of_another(
+            Directory::open(name.to_str().unwrap().as_bytes()).unwrap(),
+            own,
+            file.inode().unwrap(),
+        );
+        let body = noise(100);
+        let spans = Spans { body: (1000, body.clone()), index: (1100, Vec::new()), trailer: None, length: None };
+        assert_eq!(mend(&other.unwrap(), &spans, 100).unwrap(), 100);
+        let mut found = vec![0; 100];
+        let path = file.path();
+        let held = std::fs::File::open(std::str::from_utf8(&path).unwrap()).unwrap();
+        held.read_exact_at(&mut found, 1000).unwrap();
+        assert_eq!(found, body);
+        std::fs::remove_dir_all(name).unwrap();
+    }
+}
