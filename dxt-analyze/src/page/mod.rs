@@ -15,14 +15,13 @@ mod words;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{Code, Finding};
 use crate::model::Run;
 use crate::render::{self, Format, Part, Report, Style, View};
 use crate::text::units;
 use crate::topics::ledger::result::Ledger;
-use crate::topics::report::{Job, Options, Section, each_once};
+use crate::topics::report::{Job, Options, Section};
 use crate::topics::timeline::charts::PageData;
-use crate::topics::verdict::result::Weighed;
 use crate::topics::verdict::{self, Verdict};
 use crate::topics::{self, Outcome};
 use crate::written::{Ours, Target};
@@ -123,15 +122,6 @@ struct Parts<'a> {
     data: &'a PageData,
 }
 
-/// Gives a finding of a section the weight that the verdict gives it; what the verdict explains otherwise is worth knowing at most.
-fn weigh(finding: &mut Finding, verdict: &Verdict) {
-    let same = |weighed: &&Weighed| weighed.finding.code == finding.code && weighed.finding.title == finding.title;
-    match verdict.findings.iter().find(same) {
-        Some(weighed) => *finding = weighed.finding.clone(),
-        None => finding.severity = Severity::Info,
-    }
-}
-
 /// The page; `tiles` if a server will give finer grids.
 pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) -> Result<Page> {
     let options = Options { layout: layout.map(Path::to_path_buf), top, draw: true };
@@ -145,13 +135,12 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     for section in &mut sections {
         section.view.parts.retain(|part| !said.contains(part));
         section.findings.retain(|finding| !OF_THE_TRACE.contains(&finding.code));
-        section.findings.iter_mut().for_each(|finding| weigh(finding, &verdict));
+        section.findings.iter_mut().for_each(|finding| verdict::give_weight(finding, &verdict));
     }
+    let findings = verdict::findings(&found, &verdict);
     let (mut data, _) = found.timeline.0.context("nothing was drawn")?;
     data.tiles = tiles;
     data.boxes = found.outliers.operations.result.operations;
-    let weighed = verdict.findings.iter().map(|weighed| &weighed.finding);
-    let findings = each_once(weighed.chain(sections.iter().flat_map(|section| &section.findings)));
     let names = Names::of(run);
     let html = document::assemble(&Parts {
         exe: &found.summary.job.exe,

@@ -156,6 +156,6 @@ fn an_incomplete_trace_is_exported_and_ends_in_3() {
     let path = put(folder.path(), "cut.dxt", &whole);
     for form in ["csv", "json", "perfetto", "parquet"] {
         let said = export(form, &folder.path().join(form), &[&path], 3);
-        assert!(said.contains("1 ranks of the job are not in these inputs"), "{said}");
+        assert!(said.contains("1 rank of the job is not in these inputs"), "{said}");
     }
 }

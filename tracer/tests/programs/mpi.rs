@@ -170,13 +170,24 @@ fn several_threads_of_a_rank() {
     }
 }
 
-/// Runs a variant with the tracer and without; both must end alike.
+/// Runs a variant with the tracer and without; both must end alike. What a launcher makes of a rank that leaves without MPI_Finalize is a
+/// race of its own: the traced run must end in one of the ways in which untraced ones do.
 fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str) -> Outcome {
+    const TRIES: usize = 20;
     let log = scratch.root().join("untraced");
-    let untraced = program(scratch, mpi, ranks, variant).untraced().env("OPLOG", log).run();
-    scratch.clear_data();
+    let untraced = || {
+        let ended = program(scratch, mpi, ranks, variant).untraced().env("OPLOG", &log).run();
+        scratch.clear_data();
+        ended
+    };
+    let first = untraced();
     let traced = program(scratch, mpi, ranks, variant).run();
-    assert_eq!(traced.code, untraced.code, "{untraced:?}\n{traced:?}");
+    if traced.code != first.code {
+        // Not before the traces were looked at: the others' data are cleared behind them.
+        let like = (0..TRIES)
+            .any(|_| program(scratch, mpi, ranks, variant).untraced().env("OPLOG", &log).run().code == traced.code);
+        assert!(like, "{first:?}\n{traced:?}");
+    }
     traced
 }
 

@@ -88,7 +88,8 @@ fn layout_of<'a>(job: &'a Job<'_>, file: usize) -> Option<&'a FileLayout> {
 fn findings(run: &Run, layout: Option<&Path>) -> Result<Vec<crate::findings::Finding>> {
     let options = Options::findings_only(layout);
     let job = report::Job::new(run, &options)?;
-    Ok(crate::topics::whole(&job)?.findings())
+    let found = crate::topics::whole(&job)?;
+    Ok(crate::topics::verdict::findings(&found, &crate::topics::verdict::verdict(&found)))
 }
 
 #[cfg(test)]

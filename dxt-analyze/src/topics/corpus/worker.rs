@@ -90,7 +90,8 @@ impl Reading {
             let options = Options::findings_only(None);
             let of_run = Job::new(run, &options)?;
             let found = whole(&of_run)?;
-            let (findings, top) = (found.findings(), verdict::top_codes(&verdict::verdict(&found)));
+            let verdict = verdict::verdict(&found);
+            let (findings, top) = (verdict::findings(&found, &verdict), verdict::top_codes(&verdict));
             (found.summary, found.sums.all, Some((findings, top)))
         } else {
             let (partial, lost) = scan(run, &Totals, &Bar::new(run.segments(), "reading"));

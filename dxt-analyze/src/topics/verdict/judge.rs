@@ -22,6 +22,25 @@ pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
     verdict.findings.iter().take(SHOWN).map(|weighed| weighed.finding.code).collect()
 }
 
+/// Gives a finding of a section the weight that the verdict gives it; what the verdict explains otherwise is worth knowing at most.
+pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
+    let same = |weighed: &&Weighed| weighed.finding.code == finding.code && weighed.finding.title == finding.title;
+    match verdict.findings.iter().find(same) {
+        Some(weighed) => *finding = weighed.finding.clone(),
+        None => finding.severity = Severity::Info,
+    }
+}
+
+/// All findings of all topics, as the verdict weighs them, each once, the most severe first.
+pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
+    let mut all: Vec<Finding> = verdict.findings.iter().map(|weighed| weighed.finding.clone()).collect();
+    all.extend(whole.findings().into_iter().map(|mut finding| {
+        give_weight(&mut finding, verdict);
+        finding
+    }));
+    crate::topics::report::each_once(&all)
+}
+
 /// Of all that was found.
 pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let (grid, ledger, summary) = (&whole.causes.grid, &whole.ledger.result, &whole.summary);

@@ -15,5 +15,5 @@ pub(crate) mod sentence;
 pub(crate) mod typed;
 pub(crate) mod weigh;
 
-pub(crate) use judge::{top_codes, verdict};
+pub(crate) use judge::{findings, give_weight, top_codes, verdict};
 pub(crate) use result::Verdict;
