@@ -23,9 +23,9 @@ pub struct Explanation {
 #[derive(Clone, Copy, Debug)]
 pub struct Code(&'static Explanation);
 
-/// Families of codes in the order in which findings of equal weight are listed: the trace itself, outliers, stripes, layers, checks,
+/// Families of codes in the order in which findings of equal weight are listed: the trace itself, causes, outliers, stripes, layers, checks,
 /// two runs compared. Others come after them, by their letter.
-const FAMILIES: &str = "TOSLCD";
+const FAMILIES: &str = "TVOSLCD";
 
 impl Code {
     /// A code by its explanation: for [`codes!`].

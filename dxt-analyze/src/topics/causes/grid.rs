@@ -47,16 +47,16 @@ impl Class {
         }
     }
 
-    /// A single one.
+    /// A single one, with its article.
     #[must_use]
-    pub const fn singular(self) -> &'static str {
+    pub const fn one(self) -> &'static str {
         match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Open => "open",
-            Self::Metadata => "metadata call",
-            Self::Sync => "sync",
-            Self::Lock => "file lock",
+            Self::Read => "a read",
+            Self::Write => "a write",
+            Self::Open => "an open",
+            Self::Metadata => "a metadata call",
+            Self::Sync => "a sync",
+            Self::Lock => "a file lock",
         }
     }
 

@@ -238,8 +238,8 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
         let process = grid.run.process_name(entry.process);
         let title = format!(
-            "one call stalled: a {} of {process} took {}, {} after the job's start; its like take {}",
-            tail.class.singular(),
+            "one call stalled: {} of {process} took {}, {} after the job's start; its like take {}",
+            tail.class.one(),
             show::duration(entry.cell.longest_ns),
             show::moment(entry.cell.longest_at),
             show::duration(entry.usual_ns as u64)

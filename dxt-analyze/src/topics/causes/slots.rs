@@ -5,6 +5,9 @@ pub const SLOTS: usize = 512;
 /// Slots that a run is divided into at least, as far as phases are not finer.
 const FEWEST: usize = 64;
 
+/// Part of the time from the first to the last call of a phase that is in calls if one follows the other.
+const WITHOUT_PAUSE: f64 = 0.8;
+
 /// The run divided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
@@ -14,6 +17,8 @@ pub struct Slots {
     phases: Vec<u32>,
     /// Time of each slot in which any process is in a call, ns.
     busy: Vec<u64>,
+    /// By phase: from the first to the last moment in which any process is in a call, ns.
+    spans: Vec<Option<(u64, u64)>>,
     /// Whether ends of phases are points where all ranks met, rather than times without I/O.
     pub ranks_met: bool,
 }
@@ -38,7 +43,8 @@ impl Slots {
                 phases.push(phase);
             }
         }
-        Self { busy: vec![0; begins.len()], begins, phases, ranks_met }
+        let count = phases.last().map_or(0, |&last| last as usize + 1);
+        Self { busy: vec![0; begins.len()], spans: vec![None; count], begins, phases, ranks_met }
     }
 
     /// Slot of a moment, ns since the job's start.
@@ -76,6 +82,10 @@ impl Slots {
     /// Adds time from `at` on in which any process is in a call, ns.
     pub fn add_busy(&mut self, at: u64, ns: u64) {
         let slot = self.of(at);
+        let (phase, end) = (self.phase(slot), at.saturating_add(ns));
+        if let Some(span) = self.spans.get_mut(phase) {
+            *span = Some(span.map_or((at, end), |(from, until)| (from.min(at), until.max(end))));
+        }
         if let Some(busy) = self.busy.get_mut(slot) {
             *busy = busy.saturating_add(ns);
         }
@@ -87,13 +97,19 @@ impl Slots {
         self.busy.get(slot).copied().unwrap_or_default()
     }
 
-    /// By phase: time in which any process is in a call, ns.
+    /// By phase: time in which any process is in a call, ns; 0 where there are pauses between calls, since then none waits for another.
     #[must_use]
-    pub fn busy_by_phase(&self) -> Vec<u64> {
+    pub fn busy_without_pause(&self) -> Vec<u64> {
         let mut out = vec![0_u64; self.phases()];
         for (phase, busy) in self.phases.iter().zip(&self.busy) {
             if let Some(out) = out.get_mut(*phase as usize) {
                 *out = out.saturating_add(*busy);
+            }
+        }
+        for (busy, span) in out.iter_mut().zip(&self.spans) {
+            let length = span.map_or(0, |(from, until)| until - from);
+            if (*busy as f64) < length as f64 * WITHOUT_PAUSE {
+                *busy = 0;
             }
         }
         out

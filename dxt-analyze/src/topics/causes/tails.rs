@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Up to so many calls that make most of what is lost to long ones are told one by one.
 const FEW: usize = 3;
 /// Share of it that they make.
-const MOST: f64 = 0.5;
+const MOST: f64 = 0.8;
 /// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
 const EXPLAINED: f64 = 0.3;
 

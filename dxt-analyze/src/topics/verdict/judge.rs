@@ -47,7 +47,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let least = &grid.run.thresholds;
     let run_ns = whole.causes.run_ns;
     let phases = Work::of(grid, false);
-    let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_by_phase()));
+    let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
     claims.extend(super::outside::claim(whole, &claims));
     let mut others: Vec<Finding> = Vec::new();
