@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// Time that copying a byte takes, ns: what remains of the time outside of system calls however well all goes.
 const COPY_NS: f64 = 0.2;
+/// Mean length of calls below which they are small.
+const SMALL: u64 = 64 << 10;
 /// Bytes on a file with a single stripe from which that is worth a word.
 const MUCH: u64 = 1 << 30;
 
@@ -64,7 +66,18 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let saves = (neither(whole) * outside(sum) / all - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
     let percent = outside(sum) * 100.0 / sum.time;
     let what = format!("{} MPI-IO {}", if collective { "collective" } else { "independent" }, class.plural());
-    let title = format!("{what} spend {percent:.1} % of their time outside POSIX (communication, locks, copies)");
+    // Of small calls it is the number that costs.
+    let mean_bytes = sum.bytes / sum.calls.max(1);
+    let small = !collective && mean_bytes < SMALL;
+    let title = if small {
+        format!(
+            "{} small {what}, {} each on average, spend {percent:.1} % of their time outside POSIX (communication, locks, copies)",
+            units::count(sum.calls),
+            units::bytes(mean_bytes)
+        )
+    } else {
+        format!("{what} spend {percent:.1} % of their time outside POSIX (communication, locks, copies)")
+    };
     let mut evidence: Vec<Evidence> = vec![
         format!(
             "{} in {}, {} of it in POSIX, summed over all ranks; {} moved",
@@ -76,7 +89,9 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
         .into(),
     ];
     evidence.extend(one_stripe(whole, grid));
-    let hint = if collective {
+    let hint = if small {
+        "read and write larger pieces: each call costs the same however few bytes it moves"
+    } else if collective {
         "see how many aggregators there are (cb_nodes) and how large their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
          files over more targets"
     } else {
