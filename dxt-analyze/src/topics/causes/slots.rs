@@ -54,6 +54,14 @@ impl Slots {
         self.begins.partition_point(|&begin| begin <= at).saturating_sub(1)
     }
 
+    /// Slot of a moment, and the span of time that it is: for who asks for one moment after another.
+    #[must_use]
+    pub fn around(&self, at: u64) -> (usize, std::ops::Range<u64>) {
+        let slot = self.of(at);
+        let from = if slot == 0 { 0 } else { self.begins.get(slot).copied().unwrap_or(0) };
+        (slot, from..self.begins.get(slot + 1).copied().unwrap_or(u64::MAX))
+    }
+
     /// Phase of a slot.
     #[inline]
     #[must_use]
