@@ -1,6 +1,6 @@
 //! What of a run decides which remedy fits: the library behind MPI-IO, the file systems, hints, and sums by file.
 
-use crate::findings::{Code, Finding};
+use crate::findings::{Code, Finding, Severity};
 use crate::model::{LayoutOrigin, Run};
 use crate::topics::causes::grid::{Class, Grid};
 use crate::topics::stripes::result::{FilePart, LayoutPart};
@@ -176,7 +176,8 @@ impl<'g, 'a> Facts<'g, 'a> {
 
     /// With the slow targets that findings name, which new files are to keep away from all.
     pub(crate) fn with_slow<'f>(mut self, findings: impl Iterator<Item = &'f Finding>) -> Self {
-        let slow = findings.filter(|finding| finding.code == Code::SLOW_TARGET);
+        // What costs next to nothing is no reason to give up a target.
+        let slow = findings.filter(|finding| finding.code == Code::SLOW_TARGET && finding.severity >= Severity::Warn);
         self.slow.extend(slow.flat_map(|finding| &finding.evidence).filter_map(|evidence| evidence.about.ost));
         self
     }
