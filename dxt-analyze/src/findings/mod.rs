@@ -40,10 +40,15 @@ impl Severity {
     /// By the share of all time in reads and writes that `cost_ns` is.
     #[must_use]
     pub fn of_cost(cost_ns: u64, io_ns: u64, thresholds: &Thresholds) -> Self {
-        let share = if io_ns > 0 { cost_ns as f64 / io_ns as f64 } else { 0.0 };
-        if share >= thresholds.high_cost_share {
+        Self::of_share(cost_ns, io_ns, thresholds.warn_cost_share, thresholds.high_cost_share)
+    }
+
+    /// By the share of `whole_ns` that `part_ns` is, and from where on it is a warning, and high.
+    fn of_share(part_ns: u64, whole_ns: u64, warn: f64, high: f64) -> Self {
+        let share = if whole_ns > 0 { part_ns as f64 / whole_ns as f64 } else { 0.0 };
+        if share >= high {
             Self::High
-        } else if share >= thresholds.warn_cost_share {
+        } else if share >= warn {
             Self::Warn
         } else {
             Self::Info

@@ -40,13 +40,6 @@ impl Severity {
     /// By the share of a run of `run_ns` that `saves_ns` is.
     #[must_use]
     pub fn of_saving(saves_ns: u64, run_ns: u64, thresholds: &Thresholds) -> Self {
-        let share = if run_ns > 0 { saves_ns as f64 / run_ns as f64 } else { 0.0 };
-        if share >= thresholds.high_run_share {
-            Self::High
-        } else if share >= thresholds.warn_run_share {
-            Self::Warn
-        } else {
-            Self::Info
-        }
+        Self::of_share(saves_ns, run_ns, thresholds.warn_run_share, thresholds.high_run_share)
     }
 }

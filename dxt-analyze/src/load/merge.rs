@@ -4,9 +4,10 @@
 use super::clock::{self, Moment};
 use super::details::Details;
 use super::layouts::Choice;
+use crate::model::Stream;
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
-use crate::model::run::{File, Health, Input, Op, Problem, Process, Run, Stream};
+use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};

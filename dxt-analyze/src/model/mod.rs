@@ -7,7 +7,9 @@ pub mod filters;
 pub mod origin;
 pub mod run;
 pub mod select;
+pub mod stream;
 
 pub use details::{DataSet, DatatypeSum, Hint, Selected};
 pub use origin::Origin;
-pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run, Stream, Within};
+pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};
+pub use stream::{Stream, Within};

@@ -10,6 +10,12 @@ use trace_format::counters::Counters;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals;
 
+/// Adds what a file claims, which may be anything: it ends at the largest number.
+#[inline]
+pub fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 /// Per process: counters by stream index.
 pub type Partial = FxHashMap<u32, Vec<Counters>>;
 

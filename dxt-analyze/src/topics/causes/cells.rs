@@ -5,7 +5,7 @@ use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
 use crate::model::{FileLayout, Run, Stream};
-use crate::scan::{Analysis, Block, LEFT_OUT, NO_STREAM, Row};
+use crate::scan::{Analysis, Block, Row};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
@@ -268,10 +268,7 @@ impl Analysis for Cells<'_> {
         let mut slot = (0, 0..0);
         let mut last: Option<(Key, Cell)> = None;
         for row in block.rows() {
-            if row.stream == NO_STREAM
-                || row.stream == LEFT_OUT
-                || !looked_at.get(row.stream as usize).is_some_and(|&is| is)
-            {
+            if !looked_at.get(row.stream as usize).is_some_and(|&is| is) {
                 continue;
             }
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };

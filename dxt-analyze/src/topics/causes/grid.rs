@@ -47,17 +47,23 @@ impl Class {
         }
     }
 
-    /// A single one, with its article.
+    /// In the singular.
     #[must_use]
-    pub const fn one(self) -> &'static str {
+    pub const fn singular(self) -> &'static str {
         match self {
-            Self::Read => "a read",
-            Self::Write => "a write",
-            Self::Open => "an open",
-            Self::Metadata => "a metadata call",
-            Self::Sync => "a sync",
-            Self::Lock => "a file lock",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Open => "open",
+            Self::Metadata => "metadata call",
+            Self::Sync => "sync",
+            Self::Lock => "file lock",
         }
+    }
+
+    /// The article of the singular.
+    #[must_use]
+    pub const fn article(self) -> &'static str {
+        if matches!(self, Self::Open) { "an" } else { "a" }
     }
 
     /// In the plural.
@@ -257,6 +263,12 @@ impl<'a> Grid<'a> {
     #[must_use]
     pub fn stream(&self, entry: &Entry) -> Option<&'a Stream> {
         self.run.processes.get(entry.process as usize)?.streams.get(entry.stream as usize)
+    }
+
+    /// The interface of an entry's calls.
+    #[must_use]
+    pub fn layer(&self, entry: &Entry) -> Option<Layer> {
+        self.run.op(self.stream(entry)?).layer
     }
 
     /// Phase of an entry.

@@ -52,6 +52,6 @@ impl Found for CausesReport<'_> {
     }
 
     fn findings(&self) -> Vec<&Finding> {
-        self.findings.iter().collect()
+        self.result.findings.iter().collect()
     }
 }

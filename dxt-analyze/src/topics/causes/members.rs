@@ -150,15 +150,15 @@ fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
             let squares: f64 = members.iter().map(|member| member.error.powi(2)).sum();
             let calls = members.iter().fold(0_u64, |sum, member| sum.saturating_add(member.calls));
             let error = squares.sqrt() / members.len() as f64;
-            Some(Member { unit: Unit::Node(node), above: lower_median(&mut values)?, error, calls })
+            Some(Member {
+                unit: Unit::Node(node), // The lower of two middle values: a node of two ranks is slow only if both are.
+                above: weighted_quantile(&mut values, 0.5)?,
+                error,
+                calls,
+            })
         })
         .collect();
     out.sort_by_key(|member| member.unit);
     // Where every node has one rank, nodes are ranks.
     if out.len() == processes.len() { Vec::new() } else { out }
-}
-
-/// The lower of the two middle values: a node of two ranks is slow only if both are.
-fn lower_median(values: &mut [(f64, f64)]) -> Option<f64> {
-    weighted_quantile(values, 0.5)
 }

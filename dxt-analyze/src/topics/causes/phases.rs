@@ -156,8 +156,8 @@ pub struct Partial {
     busy: Vec<bool>,
     meetings: FxHashMap<(u16, u32), Meetings>,
     now: u32,
-    /// The first thread of the process.
-    thread: u32,
+    /// The first thread of the process that does I/O; MPI's collective calls have threads of their own.
+    thread: Option<u32>,
     begins: FxHashMap<(u16, u32), Begins>,
     /// End of the process's last collective call, and time in its other calls since.
     last_end: u64,
@@ -253,7 +253,7 @@ impl Analysis for Phases {
             busy: vec![false; PARTS],
             meetings: FxHashMap::default(),
             now: u32::MAX,
-            thread: 0,
+            thread: None,
             begins: FxHashMap::default(),
             last_end: 0,
             since_ns: 0,
@@ -274,7 +274,7 @@ impl Analysis for Phases {
         let Some(roles) = self.roles.get(block.number as usize) else { return };
         if partial.now != block.number {
             partial.end_process();
-            (partial.now, partial.thread) = (block.number, block.thread);
+            (partial.now, partial.thread) = (block.number, None);
         }
         let shift = block.process.shift_ns;
         for row in block.rows() {
@@ -294,11 +294,12 @@ impl Analysis for Phases {
             if last - first.min(last) > 1 || !partial.busy[first] || !partial.busy[last] {
                 partial.busy[first.min(last)..=last].fill(true);
             }
+            let main = *partial.thread.get_or_insert(block.thread);
             if let Role::Collective { op, file } = role {
                 let gap = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
                 partial.begins.entry((op, file)).or_default().push(start, Some(gap));
                 (partial.last_end, partial.since_ns) = (end, 0);
-            } else if block.thread == partial.thread {
+            } else if block.thread == main {
                 partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());
             }
         }

@@ -69,7 +69,7 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     }
     let slower = median / fastest.max(1) as f64;
     // The time in which the class is busy: phases last as long as their slowest rank.
-    let busy = Work::of_class(grid, class).critical();
+    let busy = Work::of_those(grid, |entry| entry.class == class).critical();
     let in_flight = all / busy.max(1.0) / used.len().max(1) as f64;
     let count = used.len() as f64;
     let enough = (count * in_flight).min(MANY.max(count));

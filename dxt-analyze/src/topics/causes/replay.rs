@@ -1,6 +1,6 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 
-use super::grid::{Class, Grid};
+use super::grid::{Entry, Grid};
 use rustc_hash::FxHashMap;
 
 /// Time that each process works in each phase, ns.
@@ -20,37 +20,23 @@ impl Work {
     #[must_use]
     pub fn of(grid: &Grid<'_>, by_slot: bool) -> Self {
         let slots = 0..grid.slots.len();
-        let of_slot: Vec<u32> =
-            slots.map(|slot| u32::try_from(if by_slot { slot } else { grid.slots.phase(slot) }).unwrap_or(0)).collect();
+        let of_slot = slots.map(|slot| if by_slot { slot } else { grid.slots.phase(slot) });
+        Self::sum(grid, of_slot.map(|phase| u32::try_from(phase).unwrap_or(0)).collect(), |_| true)
+    }
+
+    /// By phases, of the calls of which `counts` is true.
+    #[must_use]
+    pub fn of_those(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Self {
+        let phases = (0..grid.slots.len()).map(|slot| u32::try_from(grid.slots.phase(slot)).unwrap_or(0));
+        Self::sum(grid, phases.collect(), counts)
+    }
+
+    fn sum(grid: &Grid<'_>, of_slot: Vec<u32>, counts: impl Fn(&Entry) -> bool) -> Self {
         let count = of_slot.last().map_or(0, |last| *last as usize + 1);
         let mut work = Self { phases: vec![FxHashMap::default(); count], of_slot };
-        for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && counts(entry)) {
             let phase = work.phase(entry.slot);
             if let Some(phase) = work.phases.get_mut(phase) {
-                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
-            }
-        }
-        work
-    }
-
-    /// Of the calls of one class, by phases.
-    #[must_use]
-    pub fn of_class(grid: &Grid<'_>, class: Class) -> Self {
-        let mut work = Self { phases: vec![FxHashMap::default(); grid.slots.phases()], of_slot: Vec::new() };
-        for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-            if let Some(phase) = work.phases.get_mut(grid.phase(entry)) {
-                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
-            }
-        }
-        work
-    }
-
-    /// Of calls made inside MPI-IO or HDF5, by phases.
-    #[must_use]
-    pub fn inside(grid: &Grid<'_>) -> Self {
-        let mut work = Self { phases: vec![FxHashMap::default(); grid.slots.phases()], of_slot: Vec::new() };
-        for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.inside) {
-            if let Some(phase) = work.phases.get_mut(grid.phase(entry)) {
                 *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
             }
         }

@@ -140,9 +140,8 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
     });
     let times = |odd: &Odd| format!("{:.1}", odd.above.exp());
-    let listed: Vec<String> =
-        by.iter().map(|(class, odd, ..)| format!("{} {} times", class.plural(), times(odd))).collect();
-    let first = listed.first().cloned().unwrap_or_default();
+    let first = by.first().map(|(class, odd, ..)| format!("{} take {} times", class.plural(), times(odd)));
+    let first = first.unwrap_or_default();
     let (code, title, hint) = match slow.unit {
         Unit::Moment(..) => (
             Code::SLOW_MOMENT,
@@ -165,7 +164,6 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             "report the target to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`",
         ),
     };
-    let title = take(&title);
     let mut evidence = Vec::new();
     for (class, odd, among, calls) in &by {
         let words = format!(
@@ -190,19 +188,6 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     }
     evidence.extend(files(grid, &slow.shortened));
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
-}
-
-/// `writes 4.0 times as long` becomes `writes take 4.0 times as long`.
-fn take(title: &str) -> String {
-    let mut out = title.to_owned();
-    for class in super::grid::CLASSES {
-        let words = class.plural();
-        if let Some(at) = out.find(words) {
-            out.insert_str(at + words.len(), " take");
-            break;
-        }
-    }
-    out
 }
 
 /// `p = 3e-5`; below what numbers can tell, that it is less.
@@ -238,8 +223,9 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
         let process = grid.run.process_name(entry.process);
         let title = format!(
-            "one call stalled: {} of {process} took {}, {} after the job's start; its like take {}",
-            tail.class.one(),
+            "one call stalled: {} {} of {process} took {}, {} after the job's start; its like take {}",
+            tail.class.article(),
+            tail.class.singular(),
             show::duration(entry.cell.longest_ns),
             show::moment(entry.cell.longest_at),
             show::duration(entry.usual_ns as u64)

@@ -67,7 +67,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         let (shortened, read, written) = meanwhile(grid, &held);
         let title = format!(
             "one collective {} held {} ranks for {}, {} after the job's start; such calls usually take {}",
-            held.class.one().trim_start_matches("an ").trim_start_matches("a "),
+            held.class.singular(),
             show::count(held.ranks as u64),
             show::duration(held.took_ns as u64),
             show::moment(held.at),

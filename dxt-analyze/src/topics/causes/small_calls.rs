@@ -3,10 +3,11 @@
 
 use super::grid::{Class, Entry, Grid};
 use super::replay::Shortened;
+use crate::shared::totals::add;
 use std::collections::BTreeMap;
 
 /// What a metadata call takes that a server answers at once, ns.
-const QUICK_NS: f64 = 300_000.0;
+pub const QUICK_NS: f64 = 300_000.0;
 /// Writes per sync from which on syncs are few.
 const PER_SYNC: u64 = 4;
 /// Octave of the longest reads that fill the rest of a block: 64 KiB.
@@ -127,8 +128,4 @@ pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
         .map(|(index, entry)| (index, entry.left_ns))
         .collect();
     (!shortened.is_empty()).then_some(Filling { reads, writes, shortened })
-}
-
-fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
 }

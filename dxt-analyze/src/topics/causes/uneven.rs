@@ -2,6 +2,7 @@
 
 use super::grid::{Class, Entry, Grid};
 use super::replay::Shortened;
+use crate::shared::totals::add;
 use std::collections::BTreeMap;
 
 /// Bytes of a rank against the mean from which it has more than its share.
@@ -65,8 +66,4 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     Some(Uneven { class, most, bytes, processes, one, shortened })
-}
-
-fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
 }

@@ -1,7 +1,7 @@
 //! How long calls of a kind and size usually take: first reading. Durations are counted in classes a quarter of an octave wide.
 
-use crate::model::{Run, Stream};
-use crate::scan::{Analysis, Block, LEFT_OUT, NO_STREAM};
+use crate::model::Stream;
+use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 
 /// Classes of durations: quarters of 40 octaves, up to 18 minutes.
@@ -12,7 +12,7 @@ pub const QUARTILE: f64 = 0.6745;
 /// What calls are of: operation, whether inside MPI-IO, and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind {
-    /// Index into [`Run::ops`].
+    /// Index into [`crate::model::Run::ops`].
     pub op: u16,
     /// Made inside MPI-IO.
     pub nested: bool,
@@ -117,9 +117,6 @@ impl Analysis for Durations {
         let streams = &block.process.streams;
         let mut last: Option<(Kind, &mut Box<[u64; CLASSES]>)> = None;
         for row in block.rows() {
-            if row.stream == NO_STREAM || row.stream == LEFT_OUT {
-                continue;
-            }
             let Some(stream) = streams.get(row.stream as usize) else { continue };
             let kind = Kind::of(stream, row.length);
             let counts = match last.take() {
@@ -137,12 +134,6 @@ impl Analysis for Durations {
             mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine += theirs);
         }
     }
-}
-
-/// Number of an operation's streams in `run` is bounded by its tables, so kinds are: operations x 2 x 65 sizes.
-#[must_use]
-pub fn most_kinds(run: &Run) -> usize {
-    run.ops.len() * 2 * 65
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl Frame {
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub struct CausesReport<'a> {
+pub struct Causes {
     /// From the job's start to its last end, ns.
     pub run_ns: u64,
     /// Phases that it is divided into.
@@ -55,11 +55,16 @@ pub struct CausesReport<'a> {
     pub missing: Completeness,
     /// What is slow, the most costly first.
     pub findings: Vec<Finding>,
-    /// The calls that each explains.
-    #[serde(skip)]
+}
+
+/// The result, and what it rests on: for who weighs it against other findings.
+#[derive(Debug)]
+pub struct CausesReport<'a> {
+    /// The result.
+    pub result: Causes,
+    /// The calls that each finding explains.
     pub claims: Vec<Claim>,
     /// All calls.
-    #[serde(skip)]
     pub grid: Grid<'a>,
 }
 
@@ -76,15 +81,8 @@ impl<'a> CausesReport<'a> {
         let (grid, claims) = claims(grid, &frame.gaps);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
-        Self {
-            run_ns: phases::length(run),
-            phases: grid.slots.phases(),
-            ranks_met: grid.slots.ranks_met,
-            missing,
-            findings,
-            claims,
-            grid,
-        }
+        let (phases, ranks_met) = (grid.slots.phases(), grid.slots.ranks_met);
+        Self { result: Causes { run_ns: phases::length(run), phases, ranks_met, missing, findings }, claims, grid }
     }
 }
 
@@ -92,17 +90,10 @@ impl<'a> CausesReport<'a> {
 ///
 /// # Errors
 /// If nothing can be loaded, or the layouts make no sense.
-pub fn causes(args: &Args) -> Result<OwnedReport> {
+pub fn causes(args: &Args) -> Result<Causes> {
     let run = crate::session::open(&args.inputs)?;
     let layouts = certain(crate::session::layouts(&run, args.options.layout.as_deref())?);
-    let report = causes_of(&run, &layouts);
-    Ok(OwnedReport {
-        run_ns: report.run_ns,
-        phases: report.phases,
-        ranks_met: report.ranks_met,
-        missing: report.missing,
-        findings: report.findings,
-    })
+    Ok(causes_of(&run, &layouts).result)
 }
 
 /// Of a run that is loaded.
@@ -118,22 +109,7 @@ pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesRepo
     CausesReport::of(run, frame, layouts, read, &lost)
 }
 
-/// The result without the run it is of.
-#[derive(Debug, Serialize)]
-pub struct OwnedReport {
-    /// From the job's start to its last end, ns.
-    pub run_ns: u64,
-    /// Phases that it is divided into.
-    pub phases: usize,
-    /// Whether they end where all ranks met.
-    pub ranks_met: bool,
-    /// What is missing.
-    pub missing: Completeness,
-    /// What is slow, the most costly first.
-    pub findings: Vec<Finding>,
-}
-
-impl Outcome for OwnedReport {
+impl Outcome for Causes {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -143,7 +119,7 @@ impl Outcome for OwnedReport {
     }
 }
 
-impl Report for OwnedReport {
+impl Report for Causes {
     fn view(&self) -> View {
         let mut parts: Vec<Part> = self.missing.scope_part().into_iter().collect();
         let met = if self.ranks_met { "ended by calls in which all ranks met" } else { "ended by times without I/O" };

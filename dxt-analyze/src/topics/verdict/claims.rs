@@ -2,10 +2,13 @@
 //! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
 
 use crate::findings::{Code, Finding};
+use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Class, Entry, Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::small_calls::QUICK_NS;
 use rustc_hash::FxHashMap;
+use trace_format::op::Layer;
 
 /// Time per byte of large requests where the run has none to tell, ns: 1 GB/s.
 const DEFAULT_NS_PER_BYTE: f64 = 1.0;
@@ -13,8 +16,6 @@ const DEFAULT_NS_PER_BYTE: f64 = 1.0;
 const LARGE: u8 = 21;
 /// Octave below which it is small: 256 KiB. What lies between gains little by being larger.
 const SMALL: u8 = 19;
-/// Time of a metadata call that a server answers at once, ns.
-const QUICK_NS: f64 = 300_000.0;
 
 /// What would be left of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,11 +113,12 @@ pub(crate) struct Mending<'g, 'a> {
 
 impl<'g, 'a> Mending<'g, 'a> {
     pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64) -> Self {
-        let (mut calls, mut moved) = (FxHashMap::default(), FxHashMap::<(u32, Class), (u64, u64)>::default());
+        let (mut calls, mut moved) =
+            (FxHashMap::<(u32, u32), u64>::default(), FxHashMap::<(u32, Class), (u64, u64)>::default());
         let mut large: FxHashMap<Class, Vec<(f64, f64)>> = FxHashMap::default();
         let mut aggregators = std::collections::BTreeSet::new();
         for entry in &grid.entries {
-            *calls.entry((entry.process, entry.stream)).or_default() += entry.cell.calls;
+            add(calls.entry((entry.process, entry.stream)).or_default(), entry.cell.calls);
             let is_data = DATA.contains(&entry.class);
             if is_data && entry.leaf && entry.size >= LARGE && entry.cell.bytes > 0 {
                 let per_byte = entry.cell.time_ns as f64 / entry.cell.bytes as f64;
@@ -124,17 +126,13 @@ impl<'g, 'a> Mending<'g, 'a> {
             }
             if is_data {
                 let sums = moved.entry((entry.file, entry.class)).or_default();
-                let into = if entry.leaf && entry.inside {
-                    &mut sums.1
-                } else if entry.leaf {
-                    continue;
-                } else {
-                    &mut sums.0
-                };
-                *into = into.saturating_add(entry.cell.bytes);
-            }
-            if is_data && entry.leaf && entry.inside {
-                aggregators.insert(entry.process);
+                if entry.leaf && entry.inside {
+                    add(&mut sums.1, entry.cell.bytes);
+                    aggregators.insert(entry.process);
+                } else if grid.layer(entry) == Some(Layer::Mpiio) {
+                    // Not of HDF5 above it, which asks for the same bytes.
+                    add(&mut sums.0, entry.cell.bytes);
+                }
             }
         }
         let per_byte =

@@ -45,7 +45,7 @@ pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
 pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let (grid, ledger, summary) = (&whole.causes.grid, &whole.ledger.result, &whole.summary);
     let least = &grid.run.thresholds;
-    let run_ns = whole.causes.run_ns;
+    let run_ns = whole.causes.result.run_ns;
     let phases = Work::of(grid, false);
     let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();

@@ -28,7 +28,7 @@ struct Sum {
 pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     let ledger = &whole.ledger.result;
     let mean = |ns: u64| ns as f64 / ledger.processes.max(1) as f64;
-    let inside = crate::topics::causes::replay::Work::inside(&whole.causes.grid).critical();
+    let inside = crate::topics::causes::replay::Work::of_those(&whole.causes.grid, |entry| entry.inside).critical();
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
                 let sum = by.entry((entry.class, entry.collective)).or_default();
                 sum.time += entry.left_ns;
                 sum.bytes = sum.bytes.saturating_add(entry.cell.bytes);
-                sum.calls += entry.cell.calls;
+                sum.calls = sum.calls.saturating_add(entry.cell.calls);
             }
             (true, true, true) => {
                 let collective = forms.get(&(entry.file, entry.class)).copied().unwrap_or_default();

@@ -28,7 +28,6 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     let run_ns = phases::length(grid.run);
     let mut left: Vec<f64> = grid.entries.iter().map(|entry| entry.cell.time_ns as f64).collect();
     let (phases, slots) = (Work::of(grid, false), Work::of(grid, true));
-    claims.iter_mut().for_each(|claim| price(grid, &phases, &slots, claim));
     let mut cards: Vec<Card> = Vec::new();
     let mut explained: Vec<Vec<bool>> = Vec::new();
     while !claims.is_empty() {
@@ -36,7 +35,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             for (index, ns) in &mut claim.shortened {
                 *ns = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
             }
-            price_left(grid, &phases, &slots, claim);
+            price(grid, &phases, &slots, claim);
         }
         let most = claims.iter().map(saves).max().unwrap_or(0);
         if (most as f64) < run_ns as f64 * least.least_run_share {
@@ -59,7 +58,11 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 mine[*index as usize] = true;
             }
         }
-        cards.push(Card { finding: best.finding, also: Vec::new() });
+        // Who waits for the same, by another rule, saves nothing more.
+        let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(|claim| waits_alike(claim, &best));
+        claims = others;
+        let also = same.into_iter().map(|claim| Finding { severity: Severity::Info, ..claim.finding }).collect();
+        cards.push(Card { finding: best.finding, also });
         explained.push(mine);
     }
     // What is left over says the same as a card whose calls it is of, or is of no weight.
@@ -84,9 +87,10 @@ fn time(grid: &Grid<'_>, index: u32) -> f64 {
     grid.entries.get(index as usize).map_or(0.0, |entry| entry.cell.time_ns as f64)
 }
 
-/// Prices a claim by what is left of its calls.
-fn price_left(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
-    price(grid, phases, slots, claim);
+/// Whether two claims are of the same time in which ranks wait, and of nothing else.
+fn waits_alike(a: &Claim, b: &Claim) -> bool {
+    let only_waits = |claim: &Claim| claim.shortened.is_empty() && claim.waiting_ns > 0.0;
+    only_waits(a) && only_waits(b) && a.waiting_ns.to_bits() == b.waiting_ns.to_bits()
 }
 
 fn saves(claim: &Claim) -> u64 {
