@@ -83,7 +83,8 @@ fn held_by(file: u32, class: Class, of: &BTreeMap<u32, (u64, u64)>, usual_ns: f6
     let middle = begin + took_ns / 2.0;
     let in_it =
         of.values().filter(|call| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle).count();
-    let most = of.len() > 1 && in_it * 2 > of.len();
+    // As far from its like as a single call must be.
+    let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * super::usual::FAR;
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
 

@@ -65,7 +65,7 @@ pub struct Usual {
 }
 
 /// Times the usual that a call takes at least to be far from its like.
-const FAR: f64 = 8.0;
+pub const FAR: f64 = 8.0;
 /// Spreads beyond the median for that.
 const SPREADS: f64 = 4.5;
 

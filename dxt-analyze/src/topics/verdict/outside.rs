@@ -59,12 +59,23 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     if all <= 0.0 || sum.time <= 0.0 {
         return None;
     }
+    let least = grid.run.thresholds.communication_share;
+    let matched = &whole.layers.result.collectives;
+    // Where single collective calls were matched, what each spent beyond its slowest rank's system calls is known.
+    let known = (collective && matched.followed > 0)
+        .then(|| (matched.rest_ns, matched.storage_ns.saturating_add(matched.rest_ns), matched.followed_one_in.max(1)));
+    let part = known.map_or(outside(sum) / sum.time, |(rest, moving, _)| rest as f64 / moving.max(1) as f64);
+    if part < least {
+        return None;
+    }
     let processes = ledger.processes.max(1) as f64;
     // What a single long collective call took has a finding of its own.
     let held: f64 =
         others.iter().filter(|claim| claim.finding.code == Code::LONG_COLLECTIVE).map(|claim| claim.waiting_ns).sum();
-    let saves = (neither(whole) * outside(sum) / all - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
-    let percent = outside(sum) * 100.0 / sum.time;
+    let all_of_it = known
+        .map_or_else(|| neither(whole) * outside(sum) / all, |(rest, _, one_in)| rest.saturating_mul(one_in) as f64);
+    let saves = (all_of_it - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
+    let percent = part * 100.0;
     let what = format!("{} MPI-IO {}", if collective { "collective" } else { "independent" }, class.plural());
     // Of small calls it is the number that costs.
     let mean_bytes = sum.bytes / sum.calls.max(1);
