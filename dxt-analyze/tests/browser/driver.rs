@@ -1,6 +1,6 @@
 //! A headless Chromium, driven through chromedriver: started on a free port, with an empty profile, ended with the test.
 
-use fantoccini::actions::{InputSource, MouseActions, PointerAction};
+use fantoccini::actions::{InputSource, KeyAction, KeyActions, MouseActions, PointerAction};
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::{Value, json};
@@ -127,6 +127,12 @@ impl Browser {
     /// Presses keys while an element has the focus.
     pub(crate) async fn keys(&self, css: &str, keys: &str) {
         self.client.find(Locator::Css(css)).await.unwrap().send_keys(keys).await.unwrap();
+    }
+
+    /// Presses a key where the focus is, be it on no element: behind the last control it is on none.
+    pub(crate) async fn press(&self, value: char) {
+        let keys = KeyActions::new("keys".into()).then(KeyAction::Down { value }).then(KeyAction::Up { value });
+        self.client.perform_actions(keys).await.unwrap();
     }
 
     /// Chooses an option of a list.

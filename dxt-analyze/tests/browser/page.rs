@@ -270,9 +270,9 @@ async fn every_control_is_reached_with_the_tab_key() {
     let mut met = Vec::new();
     browser.js("document.body.tabIndex = -1; document.body.focus()").await;
     for _ in 0..80 {
-        browser.keys(":focus", "\u{e004}").await;
+        browser.press('\u{e004}').await;
         let at = browser
-            .js("const at = document.activeElement; return at.id || at.dataset.view || at.className || at.tagName")
+            .js("const at = document.activeElement; return at ? at.id || at.dataset.view || at.className || at.tagName : ''")
             .await;
         met.push(at.as_str().unwrap_or_default().to_owned());
     }
