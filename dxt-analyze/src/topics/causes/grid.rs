@@ -115,6 +115,15 @@ pub struct Entry {
     pub left_ns: f64,
 }
 
+impl Entry {
+    /// Time of the calls that are far from their like beyond `times` what is usual, ns: single calls, whatever else is slow about these.
+    #[must_use]
+    pub fn beyond_ns(&self, times: f64) -> f64 {
+        let with_the_rest = self.cell.far_calls as f64 * self.usual_ns * times;
+        (self.cell.far_ns as f64 - with_the_rest).clamp(0.0, self.left_ns.max(0.0))
+    }
+}
+
 /// The cells of a run.
 #[derive(Debug)]
 pub struct Grid<'a> {

@@ -4,6 +4,7 @@ use super::grid::{CLASSES, Class, Grid};
 use super::members::{Member, Unit, members};
 use super::odd::{FEWEST, Odd, odd};
 use super::replay::Shortened;
+use super::usual::FAR;
 use std::collections::BTreeMap;
 
 /// Most units that are looked for.
@@ -196,13 +197,17 @@ fn joined(slow: &[(Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
 }
 
 fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Shortened {
-    let mut share: [f64; CLASSES.len()] = [0.0; CLASSES.len()];
+    let mut times: [f64; CLASSES.len()] = [1.0; CLASSES.len()];
     for (class, odd, ..) in by {
-        share[*class as usize] = 1.0 - (-odd.above).exp();
+        times[*class as usize] = odd.above.exp();
     }
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && unit.has(grid, entry));
     theirs
-        .map(|(index, entry)| (index, entry.left_ns * share[entry.class as usize]))
+        .map(|(index, entry)| {
+            let times = times[entry.class as usize];
+            // What a call takes that is far even from the unit's others is no matter of the unit.
+            (index, (entry.left_ns - entry.beyond_ns(times * FAR)) * (1.0 - 1.0 / times))
+        })
         .filter(|(_, ns)| *ns > 0.0)
         .collect()
 }

@@ -98,7 +98,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
         if entry.cell.far_calls == 0 || !unexplained {
             continue;
         }
-        let more = (entry.cell.far_ns as f64 - entry.cell.far_calls as f64 * entry.usual_ns).clamp(0.0, entry.left_ns);
+        let more = entry.beyond_ns(1.0);
         far = far.saturating_add(entry.cell.far_calls);
         extra += more;
         shortened.push((index, more));
