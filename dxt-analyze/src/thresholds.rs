@@ -258,7 +258,7 @@ thresholds! {
     idle_share: f64 = 0.5, "ratio",
         "Share of time without I/O, from which it is noted.",
         "ours";
-    phases_min_ns: u64 = 1_000_000_000, "ns",
+    phases_min_ns: u64 = 100_000_000, "ns",
         "Shortest time that phases are judged on.",
         "ours: a second";
     compare_q: f64 = 0.01, "ratio",
