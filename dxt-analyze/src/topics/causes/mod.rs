@@ -7,7 +7,8 @@
 //! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
-//!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block.
+//!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block;
+//!   [`shared_records`]: files of which a log knows only the slowest rank.
 //! * [`replay`]: what the job's run time would be with some calls shortened.
 //! * [`claim`]: a finding and the calls that it explains; [`result`], [`view`]: all of them, and how they look.
 
@@ -27,6 +28,7 @@ pub mod replay;
 pub mod result;
 pub mod shape;
 pub mod shared_block;
+pub mod shared_records;
 pub mod slots;
 pub mod slow;
 pub mod small_calls;
