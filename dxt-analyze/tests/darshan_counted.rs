@@ -379,3 +379,60 @@ fn what_cannot_be_is_set_aside_and_said() {
     assert_eq!((&found["bytes_written"], &found["ranks"]), (&24_000.into(), &3.into()));
     assert!(found["missing"]["problems"][0]["what"].to_string().contains("job record"), "{found}");
 }
+
+/// The first finding of `report` for a file of 8 ranks, of which rank 5 is in POSIX calls for `slowest` seconds and moves `bytes`, the others for
+/// `others` and an eighth of `all` each; inside of collective calls of 7 s each, or not.
+fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, inside: bool) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("together.darshan");
+    let mean = (slowest + 7.0 * others) / 8.0;
+    let variance = ((slowest - mean).powi(2) + 7.0 * (others - mean).powi(2)) / 8.0;
+    let posix = record(
+        Module::Posix,
+        -1,
+        &[
+            ("POSIX_OPENS", 8.0),
+            ("POSIX_WRITES", 8000.0),
+            ("POSIX_BYTES_WRITTEN", all),
+            ("POSIX_F_WRITE_TIME", slowest + 7.0 * others),
+            ("POSIX_SLOWEST_RANK", 5.0),
+            ("POSIX_SLOWEST_RANK_BYTES", bytes),
+            ("POSIX_F_SLOWEST_RANK_TIME", slowest),
+            ("POSIX_FASTEST_RANK", 2.0),
+            ("POSIX_FASTEST_RANK_BYTES", (all - bytes) / 7.0),
+            ("POSIX_F_FASTEST_RANK_TIME", others),
+            ("POSIX_F_VARIANCE_RANK_TIME", variance),
+        ],
+    );
+    let mpi = record(
+        Module::MpiIo,
+        -1,
+        &[
+            ("MPIIO_COLL_OPENS", 8.0),
+            ("MPIIO_COLL_WRITES", 80.0),
+            ("MPIIO_BYTES_WRITTEN", all),
+            ("MPIIO_F_WRITE_TIME", 56.0),
+        ],
+    );
+    let mpi = if inside { vec![mpi] } else { Vec::new() };
+    written(&path, &job(8), &[posix], &mpi, false);
+    let found = json(&["report", "--format", "json", text(&path)], 0);
+    let first = found["findings"].as_array().expect("findings").iter().find(|finding| finding["severity"] != "info");
+    first.cloned().unwrap_or(Value::Null)
+}
+
+/// Of records of all ranks the slowest is known: whether it does the work of all, inside MPI-IO or not, or is only slower.
+#[test]
+fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
+    let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;
+    let all = 8e9;
+    let alone = first_finding_of_all_ranks(6.0, all, 0.01, all, false);
+    assert!(alone["code"] == "DXT-C013" && (5.0..6.0).contains(&saves(&alone)), "{alone}");
+    assert!(alone["title"].as_str().expect("a title").starts_with("rank 5 moves 100 %"), "{alone}");
+    let aggregator = first_finding_of_all_ranks(6.0, all, 0.01, all, true);
+    assert!(aggregator["code"] == "DXT-L005" && (3.0..5.25).contains(&saves(&aggregator)), "{aggregator}");
+    let slow = first_finding_of_all_ranks(6.0, all / 8.0, 0.5, all, false);
+    assert!(slow["code"] == "DXT-C015" && (4.0..5.5).contains(&saves(&slow)), "{slow}");
+    let even = first_finding_of_all_ranks(0.6, all / 8.0, 0.5, all, false);
+    assert!(even.is_null(), "{even}");
+}
