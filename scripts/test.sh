@@ -67,6 +67,9 @@ if have shellcheck; then
 else
     skip "shell scripts: shellcheck is not installed"
 fi
+# What a merge leaves where two changes meet reads like text.
+no_merge_marks() { ! grep -rnE --exclude-dir=target --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .; }
+step "No marks of merges" no_merge_marks
 
 heading "Result"
 printf '%s\n' "${times[@]}"
