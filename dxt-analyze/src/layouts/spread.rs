@@ -68,8 +68,8 @@ fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option
     if component.on_metadata || component.targets.is_empty() {
         return each(None, end - at);
     }
-    let target = |stripe: u64| component.targets.get((stripe % count) as usize).copied();
-    let (first, last) = (at / size, (end - 1) / size);
+    let target = |stripe: u64| component.targets.get(component.object_of(stripe)).copied();
+    let (first, last) = (component.stripe_of(at), component.stripe_of(end - 1));
     if first == last {
         return each(target(first), end - at);
     }

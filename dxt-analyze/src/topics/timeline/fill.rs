@@ -4,7 +4,7 @@ use super::axes::{self, Axis, Offsets, Targets};
 use super::grid::{Cell, Grid};
 use super::moments::Moments;
 use super::slices::{Kind, Slices};
-use super::span::{Piece, Span, last_moment};
+use super::span::{Near, Piece, Span, last_moment};
 use crate::layouts::spread::spread;
 use crate::model::{FileLayout, Run};
 use crate::scan::{Analysis, Block, Row};
@@ -206,6 +206,7 @@ impl Analysis for Activity<'_> {
         let rank = self.ranks.as_ref().and_then(|axis| axis.row(block.number));
         let node = self.nodes.as_ref().and_then(|axis| axis.row(block.number));
         let mut pieces: Vec<Piece> = Vec::new();
+        let (mut job_near, mut near) = (Near::default(), Near::default());
         for row in block.rows() {
             let Some(slice) = self.slices.find(block.number, row.stream) else { continue };
             let (Some(stream), Some(kind)) =
@@ -217,12 +218,14 @@ impl Analysis for Activity<'_> {
             let end = row.end.saturating_add(process.shift_ns);
             // What a seek or a lock calls its length are no bytes moved.
             let bytes = if kind == Kind::Metadata { 0 } else { row.length };
-            self.job.cut(start, end, bytes, |piece| grids.job.add(slice, 0, piece.bin, &piece.into()));
             if !(stream.nested || stream.in_hdf5) {
-                own(&self.job, grids, kind, start, end, row.length);
+                own(&self.job, &mut job_near, grids, kind, (start, end), row.length);
             }
+            self.job.cut_near(&mut job_near, start, end, bytes, |piece| {
+                grids.job.add(slice, 0, piece.bin, &piece.into());
+            });
             pieces.clear();
-            self.span.cut(start, end, bytes, |piece| pieces.push(piece));
+            self.span.cut_near(&mut near, start, end, bytes, |piece| pieces.push(piece));
             let file = self.files.as_ref().and_then(|axis| axis.row(stream.file));
             for piece in &pieces {
                 let cell = Cell::from(*piece);
@@ -260,30 +263,28 @@ impl Analysis for Activity<'_> {
 }
 
 /// Notes a call that the program itself made.
-fn own(job: &Span, grids: &mut Grids, kind: Kind, start: u64, end: u64, length: u64) {
+fn own(job: &Span, near: &mut Near, grids: &mut Grids, kind: Kind, (start, end): (u64, u64), length: u64) {
     if !job.overlaps(start, end) {
         return;
     }
-    let bin = |time: u64| (time.saturating_sub(job.from_ns) / job.width_ns).min(u64::from(job.bins) - 1) as usize;
-    if let Some(moments) = grids.moments.get_mut(bin(start)) {
+    let first = job.bin(start, near) as usize;
+    if let Some(moments) = grids.moments.get_mut(first) {
         moments.first_ns = moments.first_ns.min(start);
-    }
-    if let Some(moments) = grids.moments.get_mut(bin(last_moment(start, end).min(job.until_ns))) {
-        moments.last_ns = moments.last_ns.max(end);
+        let at_once = kind != Kind::Metadata && start >= job.from_ns;
+        moments.bytes = moments.bytes.saturating_add(if at_once { length } else { 0 });
     }
     let at = match kind {
-        Kind::Read => 0,
-        Kind::Write => 1,
-        Kind::Metadata => return,
+        Kind::Read => Some(0),
+        Kind::Write => Some(1),
+        Kind::Metadata => None,
     };
-    if start < job.from_ns {
-        return;
-    }
-    if let Some(moments) = grids.moments.get_mut(bin(start)) {
-        moments.bytes = moments.bytes.saturating_add(length);
-    }
-    let size = grids.sizes.get_mut(bin(start)).and_then(|sizes| sizes.get_mut(at)?.get_mut(size_bin(length)));
-    if let Some(size) = size {
+    if let Some(at) = at.filter(|_| start >= job.from_ns)
+        && let Some(size) = grids.sizes.get_mut(first).and_then(|sizes| sizes.get_mut(at)?.get_mut(size_bin(length)))
+    {
         *size += 1;
+    }
+    let last = job.bin(last_moment(start, end).min(job.until_ns), near) as usize;
+    if let Some(moments) = grids.moments.get_mut(last) {
+        moments.last_ns = moments.last_ns.max(end);
     }
 }

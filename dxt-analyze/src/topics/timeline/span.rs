@@ -29,6 +29,14 @@ pub struct Piece {
     pub calls: u64,
 }
 
+/// A bin and its time, ns since the job's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Near {
+    bin: u32,
+    from: u64,
+    until: u64,
+}
+
 impl Span {
     /// From `from_ns` to `until_ns` in at most `most` bins.
     #[must_use]
@@ -91,6 +99,37 @@ impl Span {
         start < self.until_ns && end >= self.from_ns
     }
 
+    /// A bin's time, as far as all of it lies in the span.
+    fn of_bin(&self, bin: u32) -> Near {
+        let from = self.start_of(bin as usize);
+        Near { bin, from, until: from.saturating_add(self.width_ns).min(self.until_ns) }
+    }
+
+    /// The bin that a time of the span, or the nearest to it, lies in. `near` is where the last one was: most are in the same.
+    #[inline]
+    pub fn bin(&self, time: u64, near: &mut Near) -> u32 {
+        if !(near.from..near.until).contains(&time) {
+            let bin = (time.saturating_sub(self.from_ns) / self.width_ns).min(u64::from(self.bins) - 1);
+            *near = self.of_bin(bin as u32);
+        }
+        near.bin
+    }
+
+    /// As [`Span::cut`], without a division where a call lies in one bin with the last.
+    #[inline]
+    pub fn cut_near(&self, near: &mut Near, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
+        if start < near.from || end > near.until || start >= near.until {
+            let mut last = near.bin;
+            self.cut(start, end, bytes, |piece| {
+                last = piece.bin;
+                each(piece);
+            });
+            *near = self.of_bin(last);
+            return;
+        }
+        each(Piece { bin: near.bin, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
+    }
+
     /// Cuts a call of `bytes` at the bins' borders; `each` gets the parts that lie in the span.
     #[inline]
     pub fn cut(&self, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
@@ -147,6 +186,15 @@ mod tests {
     fn pieces(span: &Span, start: u64, end: u64, bytes: u64) -> Vec<(u32, u64, u64, u64)> {
         let mut out = Vec::new();
         span.cut(start, end, bytes, |piece| out.push((piece.bin, piece.busy_ns, piece.bytes, piece.calls)));
+        // Wherever the last call was, the parts are the same.
+        for last in [0, start.saturating_sub(10), start, start.saturating_add(10), end] {
+            let (mut near, mut same) = (Near::default(), Vec::new());
+            span.cut_near(&mut near, last, last, 1, |_| {});
+            span.cut_near(&mut near, start, end, bytes, |piece| {
+                same.push((piece.bin, piece.busy_ns, piece.bytes, piece.calls));
+            });
+            assert_eq!(same, out, "{start} {end} {last}");
+        }
         out
     }
 
