@@ -94,6 +94,14 @@ impl Node {
         }
     }
 
+    /// The first byte of the first access.
+    pub(super) fn first(&self) -> u64 {
+        match self {
+            Self::Leaf(leaf) => leaf.offset,
+            Self::Loop(l) => l.body.first().map_or(0, Self::first),
+        }
+    }
+
     /// Loops within each other.
     #[must_use]
     pub fn depth(&self) -> usize {

@@ -62,6 +62,7 @@ impl Stack {
         let node = Node::Loop(Loop { count: 3, count_steps: Vec::new(), body, times });
         self.elements.push(Element {
             shape: node.shape(),
+            first: node.first(),
             node,
             accesses: wanted,
             bytes,
@@ -137,6 +138,7 @@ impl Stack {
             nest.times.record(start_ns, top.start_ns);
         }
         top.start_ns = start_ns;
+        top.first = top.node.first();
         top.accesses = top.accesses.saturating_add(accesses);
         top.bytes = top.bytes.saturating_add(bytes);
         self.elements.push(top);
@@ -187,6 +189,7 @@ impl Stack {
             nest.count = nest.count.saturating_add(1);
         }
         top.shape = top.node.shape();
+        top.first = top.node.first();
         top.accesses = top.accesses.saturating_add((head + partial) as u64);
         let tail: u128 = (0..partial).map(|i| u128::from(ring.back(i + after).length)).sum();
         top.bytes = top.bytes.saturating_add(bytes).saturating_add(tail);

@@ -46,6 +46,8 @@ impl Ring {
 pub(super) struct Element {
     pub(super) node: Node,
     pub(super) shape: u64,
+    /// The first byte of its first access: what turns most comparisons away.
+    pub(super) first: u64,
     pub(super) accesses: u64,
     pub(super) bytes: u128,
     pub(super) start_ns: u64,
@@ -61,6 +63,7 @@ impl Element {
         Self {
             node: Node::leaf(access.op, access.offset, access.length),
             shape: shape_of_leaf(access.op),
+            first: access.offset,
             accesses: 1,
             bytes: u128::from(access.length),
             start_ns: access.start_ns,
@@ -72,7 +75,7 @@ impl Element {
     /// A node without loops around it.
     pub(super) fn of_node(node: Node, start_ns: u64, last_start_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
-        Self { shape: node.shape(), node, accesses, bytes, start_ns, last_start_ns, iteration_ns: None }
+        Self { shape: node.shape(), first: node.first(), node, accesses, bytes, start_ns, last_start_ns, iteration_ns: None }
     }
 
     pub(super) fn is_leaf(&self) -> bool {
@@ -163,6 +166,11 @@ impl Stack {
         let group = &self.elements[n - 3 * period..];
         let (a, rest) = group.split_at(period);
         let (b, c) = rest.split_at(period);
+        if let ([.., a], [.., b], [.., c]) = (a, b, c)
+            && b.first.wrapping_sub(a.first) != c.first.wrapping_sub(b.first)
+        {
+            return false;
+        }
         let mut leaves = 0;
         for (i, ((a, b), c)) in a.iter().zip(b).zip(c).enumerate().rev() {
             if a.shape != b.shape || b.shape != c.shape {
@@ -209,6 +217,7 @@ impl Stack {
         let node = Node::Loop(Loop { count: 3, count_steps: Vec::new(), body, times });
         self.elements.push(Element {
             shape: node.shape(),
+            first: node.first(),
             node,
             accesses,
             bytes,
