@@ -1,0 +1,315 @@
+//! The fast path of a nest: it is laid out flat, says which access must come next, and takes it or not.
+
+use super::access::Access;
+use super::nest::{Loop, MAX_DEPTH, Node, Step, moved};
+use super::run::Took;
+use super::stack::Element;
+use super::times::Intervals;
+
+/// A leaf with its values by level: `values[0]` is the next access, `values[k]` where the k-th loop's iteration began.
+#[derive(Debug)]
+struct Slot {
+    op: u16,
+    values: [(u64, u64); MAX_DEPTH],
+    steps: [Step; MAX_DEPTH],
+}
+
+#[derive(Debug)]
+struct State {
+    start: usize,
+    counts: [u64; MAX_DEPTH],
+    count_steps: [i64; MAX_DEPTH],
+    done: u64,
+    target: u64,
+    /// Leaves within, each with this loop's level among the loops around it.
+    slots: Vec<(usize, usize)>,
+    /// Loops within, likewise.
+    loops: Vec<(usize, usize)>,
+    last_ns: Option<u64>,
+    times: Intervals,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Code {
+    Leaf(usize),
+    Begin(usize),
+    End(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Fresh(usize),
+    Again(usize),
+}
+
+/// Follows a nest that is the top of the stack.
+#[derive(Debug)]
+pub(super) struct NestCursor {
+    code: Vec<Code>,
+    slots: Vec<Slot>,
+    loops: Vec<State>,
+    at: usize,
+    marks: Vec<Mark>,
+    /// Nothing can follow: a triangular loop has come to its end.
+    dead: bool,
+    watch: u64,
+    accesses: u64,
+    bytes: u128,
+    pending: u64,
+    pending_bytes: u128,
+    last_ns: u64,
+    committed_ns: u64,
+}
+
+impl NestCursor {
+    pub(super) fn new(nest: &Loop, element: &Element, watch: u64) -> Self {
+        let mut cursor = Self {
+            code: Vec::new(),
+            slots: Vec::new(),
+            loops: Vec::new(),
+            at: 0,
+            marks: Vec::new(),
+            dead: false,
+            watch,
+            accesses: element.accesses,
+            bytes: element.bytes,
+            pending: 0,
+            pending_bytes: 0,
+            last_ns: element.last_start_ns,
+            committed_ns: element.last_start_ns,
+        };
+        cursor.lay_out(nest, &mut Vec::new(), nest.count);
+        if let Some(top) = cursor.loops.first_mut() {
+            top.done = nest.count;
+            top.target = u64::MAX;
+            top.last_ns = element.iteration_ns;
+            cursor.at = top.start;
+        }
+        cursor.marks.push(Mark::Again(0));
+        cursor.settle();
+        cursor
+    }
+
+    /// Lays a loop out; `around` are the loops around it, the outermost first; `index` is the outermost's iteration.
+    fn lay_out(&mut self, l: &Loop, around: &mut Vec<usize>, index: u64) {
+        let me = self.loops.len();
+        let depth = around.len();
+        let mut state = State {
+            start: self.code.len() + 1,
+            counts: [l.count; MAX_DEPTH],
+            count_steps: [0; MAX_DEPTH],
+            done: 0,
+            target: l.count,
+            slots: Vec::new(),
+            loops: Vec::new(),
+            last_ns: None,
+            times: Intervals::default(),
+        };
+        if depth > 0 {
+            for (to, step) in state.count_steps.iter_mut().zip(&l.count_steps) {
+                *to = *step;
+            }
+            let outer = l.count_steps.get(depth - 1).copied().unwrap_or(0);
+            state.counts = [moved(l.count, outer, index); MAX_DEPTH];
+            state.target = state.counts[0];
+            for (k, ancestor) in around.iter().rev().enumerate() {
+                self.loops[*ancestor].loops.push((me, k));
+            }
+        }
+        self.loops.push(state);
+        self.code.push(Code::Begin(me));
+        around.push(me);
+        for node in &l.body {
+            match node {
+                Node::Loop(inner) => self.lay_out(inner, around, index),
+                Node::Leaf(leaf) => {
+                    let slot = self.slots.len();
+                    let mut steps = [Step::default(); MAX_DEPTH];
+                    for (to, step) in steps.iter_mut().zip(&leaf.steps) {
+                        *to = *step;
+                    }
+                    let outer = leaf.steps.last().copied().unwrap_or_default();
+                    let value = (moved(leaf.offset, outer.offset, index), moved(leaf.length, outer.length, index));
+                    self.slots.push(Slot { op: leaf.op, values: [value; MAX_DEPTH], steps });
+                    for (k, ancestor) in around.iter().rev().enumerate() {
+                        self.loops[*ancestor].slots.push((slot, k));
+                    }
+                    self.code.push(Code::Leaf(slot));
+                }
+            }
+        }
+        around.pop();
+        self.code.push(Code::End(me));
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, access: &Access) -> Took {
+        let Some(Code::Leaf(slot)) = self.code.get(self.at) else { return Took::No };
+        let Some(slot) = self.slots.get(*slot) else { return Took::No };
+        let (offset, length) = slot.values[0];
+        if access.offset != offset || access.length != length || access.op != slot.op || self.dead {
+            return Took::No;
+        }
+        self.last_ns = access.start_ns;
+        self.pending += 1;
+        self.pending_bytes = self.pending_bytes.wrapping_add(u128::from(length));
+        if !self.marks.is_empty() {
+            self.note_times(access.start_ns);
+        }
+        self.at += 1;
+        if let Some(Code::Leaf(_)) = self.code.get(self.at) {
+            return Took::Yes;
+        }
+        let before = self.loops[0].done;
+        self.settle();
+        if self.loops[0].done != before && self.loops[0].done == self.watch { Took::Watch } else { Took::Yes }
+    }
+
+    fn note_times(&mut self, start_ns: u64) {
+        for mark in &self.marks {
+            let (Mark::Fresh(l) | Mark::Again(l)) = *mark;
+            let l = &mut self.loops[l];
+            if let (Mark::Again(_), Some(last)) = (mark, l.last_ns) {
+                l.times.record(last, start_ns);
+            }
+            l.last_ns = Some(start_ns);
+        }
+        self.marks.clear();
+    }
+
+    /// Goes on to the next leaf.
+    fn settle(&mut self) {
+        while !self.dead {
+            match self.code.get(self.at) {
+                Some(Code::Begin(l)) => {
+                    let me = *l;
+                    let l = &mut self.loops[me];
+                    l.done = 0;
+                    l.target = l.counts[0];
+                    self.dead = l.target.cast_signed() < 1;
+                    self.marks.push(Mark::Fresh(me));
+                    self.at += 1;
+                }
+                Some(Code::End(l)) => self.end_of(*l),
+                _ => return,
+            }
+        }
+    }
+
+    fn end_of(&mut self, me: usize) {
+        let (loops, rest) = self.loops.split_at_mut(me + 1);
+        let l = &mut loops[me];
+        if l.done + 1 >= l.target {
+            self.at += 1;
+            return;
+        }
+        l.done += 1;
+        for (slot, level) in &l.slots {
+            let slot = &mut self.slots[*slot];
+            let step = slot.steps[*level];
+            let value = slot.values[*level];
+            let value = (moved(value.0, step.offset, 1), moved(value.1, step.length, 1));
+            slot.values[*level] = value;
+            for lower in 0..*level {
+                slot.values[lower] = value;
+            }
+        }
+        for (inner, level) in &l.loops {
+            // Inner loops come after this one in the list.
+            let inner = &mut rest[*inner - me - 1];
+            let count = moved(inner.counts[*level], inner.count_steps[*level], 1);
+            for lower in 0..=*level {
+                inner.counts[lower] = count;
+            }
+        }
+        self.at = l.start;
+        self.marks.push(Mark::Again(me));
+        if me == 0 {
+            self.accesses = self.accesses.saturating_add(self.pending);
+            self.bytes = self.bytes.wrapping_add(self.pending_bytes);
+            (self.pending, self.pending_bytes, self.committed_ns) = (0, 0, self.last_ns);
+        }
+    }
+
+    /// Writes the whole iterations into the element, and begins anew.
+    pub(super) fn sync(&mut self, element: &mut Element) {
+        if let Node::Loop(nest) = &mut element.node {
+            nest.count = self.loops[0].done;
+            let mut times = self.loops.iter_mut().map(|l| std::mem::take(&mut l.times));
+            merge_times(nest, &mut times);
+        }
+        element.accesses = self.accesses;
+        element.bytes = self.bytes;
+        element.last_start_ns = self.committed_ns;
+        element.iteration_ns = if self.pending == 0 { self.loops[0].last_ns } else { None };
+    }
+
+    /// Accesses of the iteration that is not whole.
+    pub(super) fn pending(&self) -> u64 {
+        self.pending
+    }
+
+    /// What was taken of the iteration that is not whole, as nodes of their own. `nest` has been synced.
+    pub(super) fn partial(&self, nest: &Loop) -> Vec<Node> {
+        let mut out = Vec::new();
+        if self.pending > 0 {
+            let body: Vec<Node> = nest.body.iter().map(|n| n.at_iteration(self.loops[0].done)).collect();
+            let mut index = 1;
+            self.partial_body(&body, self.loops[0].start, &mut index, &mut out);
+        }
+        out
+    }
+
+    /// `index` is the number of the next loop, in the order of [`NestCursor::lay_out`].
+    fn partial_body(&self, body: &[Node], mut at: usize, index: &mut usize, out: &mut Vec<Node>) {
+        for node in body {
+            let (code, loops) = extent(node);
+            if at + code <= self.at {
+                out.push(node.clone());
+                at += code;
+                *index += loops;
+                continue;
+            }
+            if let Node::Loop(l) = node
+                && at < self.at
+            {
+                let done = self.loops[*index].done;
+                if done >= 3 {
+                    let times = l.times.scaled(done - 1);
+                    out.push(Node::Loop(Loop { count: done, times, ..l.clone() }));
+                } else {
+                    for i in 0..done {
+                        out.extend(l.body.iter().map(|n| n.at_iteration(i)));
+                    }
+                }
+                let body: Vec<Node> = l.body.iter().map(|n| n.at_iteration(done)).collect();
+                *index += 1;
+                self.partial_body(&body, at + 1, index, out);
+            }
+            return;
+        }
+    }
+
+    pub(super) fn set_watch(&mut self, watch: u64) {
+        self.watch = watch;
+    }
+}
+
+/// Codes and loops of a node.
+fn extent(node: &Node) -> (usize, usize) {
+    match node {
+        Node::Leaf(_) => (1, 0),
+        Node::Loop(l) => l.body.iter().map(extent).fold((2, 1), |sum, (code, loops)| (sum.0 + code, sum.1 + loops)),
+    }
+}
+
+fn merge_times(l: &mut Loop, times: &mut dyn Iterator<Item = Intervals>) {
+    if let Some(mine) = times.next() {
+        l.times.merge(&mine);
+    }
+    for node in &mut l.body {
+        if let Node::Loop(inner) = node {
+            merge_times(inner, times);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From a signature back to accesses. Written apart from the recogniser: each access is computed from its loops' indices, none from
+//! the one before it.
+
+use super::nest::{Leaf, Loop, Node};
+use super::signature::{Item, Pattern, Signature};
+
+/// An operation, a first byte and a length.
+pub type What = (u16, u64, u64);
+
+/// What a signature says comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// This access, the next one of a nest.
+    Access(What),
+    /// So many accesses, of so many bytes together, that it does not know.
+    Unknown {
+        /// Accesses.
+        accesses: u64,
+        /// Bytes.
+        bytes: u128,
+    },
+}
+
+/// The accesses of a signature, in order.
+pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
+    signature.items.iter().flat_map(|item| {
+        let (nest, unknown) = match item {
+            Item::Pattern(Pattern { nest, .. }) => (Some(expand_nest(nest).map(Expected::Access)), None),
+            Item::Residue(r) => (None, Some(Expected::Unknown { accesses: r.accesses, bytes: r.bytes })),
+        };
+        nest.into_iter().flatten().chain(unknown)
+    })
+}
+
+/// The accesses of a nest, in order.
+#[must_use]
+pub fn expand_nest(nest: &Loop) -> Expansion<'_> {
+    Expansion { levels: vec![Level { nest, count: nest.count, index: 0, child: 0 }] }
+}
+
+#[derive(Debug)]
+struct Level<'a> {
+    nest: &'a Loop,
+    count: u64,
+    index: u64,
+    child: usize,
+}
+
+/// An iterator over a nest's accesses.
+#[derive(Debug)]
+pub struct Expansion<'a> {
+    levels: Vec<Level<'a>>,
+}
+
+impl Expansion<'_> {
+    fn resolve(&self, leaf: &Leaf) -> What {
+        let (mut offset, mut length) = (i128::from(leaf.offset), i128::from(leaf.length));
+        for (step, level) in leaf.steps.iter().zip(self.levels.iter().rev()) {
+            offset = offset.wrapping_add(i128::from(step.offset).wrapping_mul(i128::from(level.index)));
+            length = length.wrapping_add(i128::from(step.length).wrapping_mul(i128::from(level.index)));
+        }
+        // Modulo 2^64, as the definition says.
+        (leaf.op, offset as u64, length as u64)
+    }
+
+    fn count_of(&self, inner: &Loop) -> u64 {
+        let mut count = i128::from(inner.count);
+        for (step, level) in inner.count_steps.iter().zip(self.levels.iter().rev()) {
+            count = count.wrapping_add(i128::from(*step).wrapping_mul(i128::from(level.index)));
+        }
+        u64::try_from(count).unwrap_or(0)
+    }
+}
+
+impl Iterator for Expansion<'_> {
+    type Item = What;
+
+    fn next(&mut self) -> Option<What> {
+        loop {
+            let level = self.levels.last_mut()?;
+            if level.index >= level.count || level.nest.body.is_empty() {
+                self.levels.pop();
+                continue;
+            }
+            let nest = level.nest;
+            match nest.body.get(level.child) {
+                None => {
+                    level.child = 0;
+                    level.index += 1;
+                }
+                Some(Node::Leaf(leaf)) => {
+                    level.child += 1;
+                    return Some(self.resolve(leaf));
+                }
+                Some(Node::Loop(inner)) => {
+                    level.child += 1;
+                    let count = self.count_of(inner);
+                    self.levels.push(Level { nest: inner, count, index: 0, child: 0 });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The engine of the signatures: from accesses to loop nests, and back. It knows no trace, no file and no rank's name; its
+//! modules use the standard library only.
+//!
+//! [`Recogniser`] takes the accesses of one stream (one process, thread, file and layer) in the order of their starts and
+//! gives a [`Signature`]: loop nests that regenerate the accesses exactly, and residue that is only counted.
+//! [`expand`] and [`verify`] share no arithmetic with it. [`global`] puts the signatures of many ranks together.
+
+pub mod access;
+pub mod classes;
+mod cursor;
+pub mod expand;
+pub mod global;
+pub mod iosig;
+pub mod nest;
+pub mod parse;
+pub mod print;
+pub mod recognise;
+mod resplit;
+mod run;
+pub mod signature;
+mod stack;
+pub mod times;
+pub mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use access::Access;
+pub use nest::{Leaf, Loop, Node, Step};
+pub use recognise::{Limits, Recogniser};
+pub use signature::{Item, Pattern, Residue, Signature};
+pub use times::Intervals;

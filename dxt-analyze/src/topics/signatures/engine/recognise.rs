@@ -1,0 +1,239 @@
+//! The recogniser: accesses in, a signature out, in one pass and in bounded memory beside what it gives.
+
+use super::access::Access;
+use super::cursor::NestCursor;
+use super::nest::Node;
+use super::run::{RunCursor, Took};
+use super::signature::{Item, Pattern, Residue, Signature};
+use super::stack::{Element, Ring, Stack};
+
+/// Bounds of a recogniser.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest body of a loop, in accesses and inner loops; 1 to 16.
+    pub body: usize,
+    /// After so many items the rest is residue.
+    pub items: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: 16, items: 65_536 }
+    }
+}
+
+#[derive(Debug)]
+enum Cursor {
+    None,
+    Run(RunCursor),
+    Nest(Box<NestCursor>),
+}
+
+/// Takes a stream's accesses in the order of their starts.
+#[derive(Debug)]
+pub struct Recogniser {
+    items: usize,
+    ring: Ring,
+    stack: Stack,
+    cursor: Cursor,
+    out: Signature,
+    emitted: u64,
+}
+
+impl Default for Recogniser {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl Recogniser {
+    /// One within these bounds.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            items: limits.items.max(1),
+            ring: Ring::new(),
+            stack: Stack::new(limits.body.clamp(1, 16)),
+            cursor: Cursor::None,
+            out: Signature::default(),
+            emitted: 0,
+        }
+    }
+
+    /// Takes the next access.
+    #[inline]
+    pub fn push(&mut self, access: &Access) {
+        self.ring.push(access);
+        let took = match &mut self.cursor {
+            Cursor::Run(run) => run.take(access),
+            Cursor::Nest(nest) => nest.take(access),
+            Cursor::None => Took::No,
+        };
+        match took {
+            Took::Yes => {}
+            Took::Watch => self.watch(),
+            Took::No => self.push_slowly(access),
+        }
+    }
+
+    /// Takes the next accesses.
+    pub fn push_all(&mut self, accesses: &[Access]) {
+        accesses.iter().for_each(|access| self.push(access));
+    }
+
+    /// What the stream does.
+    #[must_use]
+    pub fn finish(mut self) -> Signature {
+        self.close(0);
+        let all = self.stack.elements.len();
+        self.emit(all);
+        self.out.accesses = self.ring.total;
+        self.out
+    }
+
+    #[inline(never)]
+    fn push_slowly(&mut self, access: &Access) {
+        // A loop that ended may have left another on top, which goes on.
+        while !matches!(self.cursor, Cursor::None) {
+            self.close(1);
+            match &mut self.cursor {
+                Cursor::Run(run) => match run.take(access) {
+                    Took::Yes => return,
+                    Took::Watch => return self.watch(),
+                    Took::No => {}
+                },
+                Cursor::Nest(nest) => match nest.take(access) {
+                    Took::Yes => return,
+                    Took::Watch => return self.watch(),
+                    Took::No => {}
+                },
+                Cursor::None => {}
+            }
+        }
+        self.stack.push(Element::of_access(access));
+        let mut any = self.stack.reduce(true);
+        if self.stack.resplit(&self.ring) {
+            any = true;
+            self.stack.reduce(true);
+        }
+        if any {
+            self.follow();
+        }
+        if self.stack.elements.len() > 10 * self.stack.longest {
+            self.emit(5 * self.stack.longest);
+        }
+    }
+
+    /// The loop on top is as long as an earlier one.
+    #[cold]
+    fn watch(&mut self) {
+        self.sync();
+        if self.stack.reduce(true) {
+            self.follow();
+            return;
+        }
+        let watch = self.stack.watch();
+        match &mut self.cursor {
+            Cursor::Run(run) => run.set_watch(watch),
+            Cursor::Nest(nest) => nest.set_watch(watch),
+            Cursor::None => {}
+        }
+    }
+
+    fn sync(&mut self) {
+        if let Some(top) = self.stack.elements.last_mut() {
+            match &mut self.cursor {
+                Cursor::Run(run) => run.sync(top),
+                Cursor::Nest(nest) => nest.sync(top),
+                Cursor::None => {}
+            }
+        }
+    }
+
+    /// Follows the loop on top, if one is.
+    fn follow(&mut self) {
+        self.cursor = Cursor::None;
+        let Some(top) = self.stack.elements.last() else { return };
+        let Node::Loop(nest) = &top.node else { return };
+        let watch = self.stack.watch();
+        self.cursor = match top.node.as_run() {
+            Some((run, leaf)) => Cursor::Run(RunCursor::new(run, leaf, top, watch)),
+            None => Cursor::Nest(Box::new(NestCursor::new(nest, top, watch))),
+        };
+    }
+
+    /// The loop on top does not go on. `after`: how many accesses of the ring are not its own.
+    fn close(&mut self, after: usize) {
+        self.sync();
+        let cursor = std::mem::replace(&mut self.cursor, Cursor::None);
+        let mut partial = Vec::new();
+        if let (Cursor::Nest(cursor), Some(Element { node: Node::Loop(nest), .. })) = (&cursor, self.stack.elements.last()) {
+            let pending = cursor.pending();
+            partial = cursor.partial(nest);
+            if pending > 0 && self.stack.turn(&self.ring, pending, after) {
+                partial.clear();
+            }
+        }
+        let mut follow = self.stack.reduce(false);
+        let mut left: u64 = partial.iter().map(|n| super::stack::totals(n).0).sum();
+        for node in partial {
+            let start_ns = self.start_of(left, after);
+            let element = Element::of_node(node, start_ns, start_ns);
+            left = left.saturating_sub(element.accesses);
+            let last = self.start_of(left + 1, after);
+            self.stack.push(Element { last_start_ns: last, ..element });
+            self.stack.reduce(false);
+            follow = true;
+        }
+        if follow {
+            self.follow();
+        }
+    }
+
+    /// When the access so many from the end began, as far back as that is known.
+    fn start_of(&self, from_end: u64, after: usize) -> u64 {
+        let by = usize::try_from(from_end).unwrap_or(usize::MAX).saturating_add(after).saturating_sub(1);
+        self.ring.back(by.min(self.ring.len().saturating_sub(1))).start_ns
+    }
+
+    /// Hands out the first elements.
+    fn emit(&mut self, count: usize) {
+        let out = &mut self.out;
+        for element in self.stack.elements.drain(..count) {
+            let position = self.emitted;
+            self.emitted = self.emitted.saturating_add(element.accesses);
+            out.bytes = out.bytes.saturating_add(element.bytes);
+            let full = out.items.len() >= self.items;
+            match element.node {
+                Node::Loop(nest) if !full => {
+                    out.covered = out.covered.saturating_add(element.accesses);
+                    out.covered_bytes = out.covered_bytes.saturating_add(element.bytes);
+                    out.items.push(Item::Pattern(Pattern {
+                        position,
+                        accesses: element.accesses,
+                        bytes: element.bytes,
+                        start_ns: element.start_ns,
+                        last_start_ns: element.last_start_ns,
+                        nest,
+                    }));
+                }
+                node => {
+                    if !matches!(out.items.last(), Some(Item::Residue(_))) {
+                        out.items.push(Item::Residue(Residue::default()));
+                    }
+                    let Some(Item::Residue(residue)) = out.items.last_mut() else { continue };
+                    if let Node::Leaf(leaf) = &node {
+                        let (op, offset, length) = (leaf.op, leaf.offset, leaf.length);
+                        let access = Access { op, offset, length, start_ns: element.start_ns, end_ns: 0 };
+                        residue.add(&access, position);
+                    } else {
+                        out.dropped = out.dropped.saturating_add(1);
+                        let times = (element.start_ns, element.last_start_ns);
+                        residue.add_many(&node, position, element.accesses, element.bytes, times);
+                    }
+                }
+            }
+        }
+        self.stack.count_leaves();
+    }
+}

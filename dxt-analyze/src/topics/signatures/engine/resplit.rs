@@ -1,0 +1,390 @@
+//! Where a run took what belongs to a nest: the shortest form wins.
+//!
+//! Three ways. A period is looked for in the last accesses as they came, whatever they have become meanwhile, and replaces
+//! it if that is shorter. A new nest takes the iterations before its first one, if a run before it ends with them.
+//! A nest that ends within an iteration is turned, if what stands before it is the rest of that iteration.
+
+use super::access::Access;
+use super::nest::{Leaf, Loop, Node, Step, delta, moved};
+use super::stack::{Element, Ring, Stack};
+use super::times::Intervals;
+
+impl Stack {
+    /// Looks for a period in the last accesses as they came.
+    pub(super) fn resplit(&mut self, ring: &Ring) -> bool {
+        let tip = ring.back(0);
+        let longest = self.longest.min(ring.len() / 3);
+        for period in 1..=longest {
+            let (b, a) = (ring.back(period), ring.back(2 * period));
+            if b.offset.wrapping_sub(a.offset) == tip.offset.wrapping_sub(b.offset)
+                && repeats(ring, period)
+                && self.replace(ring, period)
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Puts a loop over the last three times `period` accesses, if that is shorter than what stands there.
+    fn replace(&mut self, ring: &Ring, period: usize) -> bool {
+        let wanted = 3 * period as u64;
+        let (mut from, mut covered, mut old) = (self.elements.len(), 0_u64, 0);
+        while covered < wanted {
+            let Some(element) = from.checked_sub(1).and_then(|i| self.elements.get(i)) else { return false };
+            from -= 1;
+            covered = covered.saturating_add(element.accesses);
+            old += if element.is_leaf() { 1 } else { element.node.cost() };
+        }
+        let mut kept = Vec::new();
+        if covered > wanted {
+            match self.elements.get(from).and_then(|e| head_of(e, covered - wanted)) {
+                Some(head) => kept = head,
+                None => return false,
+            }
+        }
+        if self.leaves >= 3 * period && period == 1 {
+            // The usual case, quickly.
+            old = 3;
+        }
+        let body = body_of(ring, period);
+        let new = 1 + body.iter().map(Node::cost).sum::<usize>() + kept.iter().map(|e| e.node.cost()).sum::<usize>();
+        if new >= old {
+            return false;
+        }
+        self.elements.truncate(from);
+        self.elements.extend(kept);
+        let bytes = (0..3 * period).map(|i| u128::from(ring.back(i).length)).sum();
+        let starts = [3 * period - 1, 2 * period - 1, period - 1].map(|i| ring.back(i).start_ns);
+        let mut times = Intervals::default();
+        times.record(starts[0], starts[1]);
+        times.record(starts[1], starts[2]);
+        let node = Node::Loop(Loop { count: 3, count_steps: Vec::new(), body, times });
+        self.elements.push(Element {
+            shape: node.shape(),
+            first: node.first(),
+            node,
+            accesses: wanted,
+            bytes,
+            start_ns: starts[0],
+            last_start_ns: ring.back(0).start_ns,
+            iteration_ns: Some(starts[2]),
+        });
+        self.absorb_back();
+        self.count_leaves();
+        true
+    }
+
+    /// Lets the loop on top take what stands before it, if that is its iteration before the first.
+    pub(super) fn absorb_back(&mut self) {
+        while self.absorb_one().is_some() {}
+    }
+
+    fn absorb_one(&mut self) -> Option<()> {
+        let (top, before) = self.elements.split_last()?;
+        let Node::Loop(nest) = &top.node else { return None };
+        let (last, previous) = (nest.body.last()?, before.last()?);
+        // Most are turned away here, without a copy.
+        match (last, &previous.node) {
+            (Node::Leaf(leaf), Node::Leaf(other)) => {
+                let step = leaf.steps.last()?;
+                if moved(other.offset, step.offset, 1) != leaf.offset || other.op != leaf.op {
+                    return None;
+                }
+            }
+            (Node::Leaf(_), Node::Loop(_)) => return None,
+            (Node::Loop(l), Node::Leaf(_)) => {
+                if moved(l.count, *l.count_steps.last()?, u64::MAX) > 2 {
+                    return None;
+                }
+            }
+            (Node::Loop(a), Node::Loop(b)) => {
+                if a.body.len() != b.body.len() {
+                    return None;
+                }
+            }
+        }
+        let mut from = before.len();
+        let mut split = None;
+        let (mut accesses, mut bytes) = (0_u64, 0_u128);
+        for (i, node) in nest.body.iter().enumerate().rev() {
+            if split.is_some() {
+                return None;
+            }
+            let expected = node.at_iteration(u64::MAX);
+            for part in unrolled(expected)?.iter().rev() {
+                from = from.checked_sub(1)?;
+                let element = before.get(from)?;
+                if element.node.same(part) {
+                    accesses = accesses.saturating_add(element.accesses);
+                    bytes = bytes.saturating_add(element.bytes);
+                } else if i == 0 && split.is_none() {
+                    let (head, tail) = split_run(element, part)?;
+                    accesses = accesses.saturating_add(tail.accesses);
+                    bytes = bytes.saturating_add(tail.bytes);
+                    split = Some((head, tail.start_ns));
+                } else {
+                    return None;
+                }
+            }
+        }
+        let start_ns = split.as_ref().map_or_else(|| before.get(from).map_or(0, |e| e.start_ns), |s| s.1);
+        let mut top = self.elements.pop()?;
+        self.elements.truncate(from);
+        self.elements.extend(split.map(|s| s.0));
+        if let Node::Loop(nest) = &mut top.node {
+            nest.body.iter_mut().for_each(|n| n.shift(u64::MAX));
+            nest.count = nest.count.saturating_add(1);
+            nest.times.record(start_ns, top.start_ns);
+        }
+        top.start_ns = start_ns;
+        top.first = top.node.first();
+        top.accesses = top.accesses.saturating_add(accesses);
+        top.bytes = top.bytes.saturating_add(bytes);
+        self.elements.push(top);
+        Some(())
+    }
+
+    /// Turns the nest on top, of which the last `partial` accesses began an iteration, if the accesses before it are the rest of
+    /// that iteration: then all of them are whole iterations.
+    pub(super) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
+        self.try_turn(ring, partial, after).is_some()
+    }
+
+    fn try_turn(&mut self, ring: &Ring, partial: u64, after: usize) -> Option<()> {
+        let (top, before) = self.elements.split_last()?;
+        let Node::Loop(nest) = &top.node else { return None };
+        let mut flat = Vec::new();
+        nest.body.iter().try_for_each(|n| flatten(n, ring.len().saturating_sub(after), &mut flat))?;
+        let head = (flat.len() as u64).checked_sub(partial)? as usize;
+        let partial = partial as usize;
+        if head == 0 || partial == 0 || head > before.len() {
+            return None;
+        }
+        let rest = &before[before.len() - head..];
+        let moved_head: Vec<Leaf> = flat
+            .get(partial..)?
+            .iter()
+            .map(|leaf| {
+                let mut leaf = leaf.clone();
+                Node::shift_leaf(&mut leaf, u64::MAX);
+                leaf
+            })
+            .collect();
+        for (element, leaf) in rest.iter().zip(&moved_head) {
+            match &element.node {
+                Node::Leaf(other)
+                    if other.op == leaf.op && other.offset == leaf.offset && other.length == leaf.length => {}
+                _ => return None,
+            }
+        }
+        let body = compact(moved_head.into_iter().chain(flat.into_iter().take(partial)).collect());
+        let start_ns = rest.first()?.start_ns;
+        let bytes: u128 = rest.iter().map(|e| e.bytes).sum();
+        let from = before.len() - head;
+        let mut top = self.elements.pop()?;
+        self.elements.truncate(from);
+        if let Node::Loop(nest) = &mut top.node {
+            nest.body = body;
+            nest.count = nest.count.saturating_add(1);
+        }
+        top.shape = top.node.shape();
+        top.first = top.node.first();
+        top.accesses = top.accesses.saturating_add((head + partial) as u64);
+        let tail: u128 = (0..partial).map(|i| u128::from(ring.back(i + after).length)).sum();
+        top.bytes = top.bytes.saturating_add(bytes).saturating_add(tail);
+        top.start_ns = start_ns;
+        top.last_start_ns = ring.back(after).start_ns;
+        top.iteration_ns = None;
+        self.elements.push(top);
+        self.count_leaves();
+        Some(())
+    }
+}
+
+impl Node {
+    fn shift_leaf(leaf: &mut Leaf, index: u64) {
+        if let Some(step) = leaf.steps.last().copied() {
+            leaf.offset = moved(leaf.offset, step.offset, index);
+            leaf.length = moved(leaf.length, step.length, index);
+        }
+    }
+}
+
+/// Whether the last accesses are three iterations of a loop.
+fn repeats(ring: &Ring, period: usize) -> bool {
+    (0..period).all(|i| {
+        let (a, b, c) = (ring.back(i + 2 * period), ring.back(i + period), ring.back(i));
+        a.op == b.op
+            && b.op == c.op
+            && delta(a.offset, b.offset) == delta(b.offset, c.offset)
+            && delta(a.length, b.length) == delta(b.length, c.length)
+    })
+}
+
+/// The body of the loop over the last three times `period` accesses.
+fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
+    let leaves = (0..period)
+        .map(|i| {
+            let (a, b) = (ring.back(3 * period - 1 - i), ring.back(2 * period - 1 - i));
+            let step = Step { offset: delta(a.offset, b.offset), length: delta(a.length, b.length) };
+            Leaf { op: a.op, offset: a.offset, length: a.length, steps: vec![step] }
+        })
+        .collect();
+    let mut body = compact(leaves);
+    let mut at = 0;
+    for node in &mut body {
+        let Node::Loop(run) = node else {
+            at += 1;
+            continue;
+        };
+        let count = run.count as usize;
+        for iteration in 0..3 {
+            for i in at + 1..at + count {
+                let back = 3 * period - 1 - iteration * period - i;
+                run.times.record(ring.back(back + 1).start_ns, ring.back(back).start_ns);
+            }
+        }
+        at += count;
+    }
+    body
+}
+
+/// Leaves that one loop repeats, with runs of three and more among them as loops within.
+fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
+    let mut out = Vec::with_capacity(leaves.len());
+    let mut rest = leaves.as_slice();
+    while let Some(first) = rest.first() {
+        let mut count = 1;
+        if let [a, b, ..] = rest {
+            let step = Step { offset: delta(a.offset, b.offset), length: delta(a.length, b.length) };
+            count += rest
+                .windows(2)
+                .take_while(|w| match w {
+                    [a, b] => {
+                        a.op == b.op
+                            && a.steps == b.steps
+                            && delta(a.offset, b.offset) == step.offset
+                            && delta(a.length, b.length) == step.length
+                    }
+                    _ => false,
+                })
+                .count();
+            if count >= 3 {
+                let mut steps = first.steps.clone();
+                steps.insert(0, step);
+                let leaf = Leaf { steps, ..first.clone() };
+                out.push(Node::Loop(Loop {
+                    count: count as u64,
+                    count_steps: vec![0],
+                    body: vec![Node::Leaf(leaf)],
+                    times: Intervals::default(),
+                }));
+            } else {
+                count = 1;
+            }
+        }
+        if count == 1 {
+            out.push(Node::Leaf(first.clone()));
+        }
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    out
+}
+
+/// The accesses of a body's node, each with the step of the loop around the body only. `None` if there are too many, or if their
+/// number changes.
+fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
+    match node {
+        Node::Leaf(leaf) => {
+            out.push(Leaf { steps: leaf.steps.last().copied().into_iter().collect(), ..leaf.clone() });
+            (out.len() <= most).then_some(())
+        }
+        Node::Loop(l) => {
+            if l.count > most as u64 || l.count_steps.iter().any(|s| *s != 0) {
+                return None;
+            }
+            for index in 0..l.count {
+                for node in &l.body {
+                    flatten(&inner_at(node, l.count_steps.len(), index), most, out)?;
+                }
+            }
+            Some(())
+        }
+    }
+}
+
+/// A node of a loop's body in that loop's iteration, where so many loops stand around that loop.
+fn inner_at(node: &Node, around: usize, index: u64) -> Node {
+    match node {
+        Node::Leaf(leaf) => {
+            let mut leaf = leaf.clone();
+            if let Some(at) = leaf.steps.len().checked_sub(around + 1) {
+                let step = leaf.steps.remove(at);
+                leaf.offset = moved(leaf.offset, step.offset, index);
+                leaf.length = moved(leaf.length, step.length, index);
+            }
+            Node::Leaf(leaf)
+        }
+        Node::Loop(l) => {
+            let mut l = l.clone();
+            if let Some(at) = l.count_steps.len().checked_sub(around + 1) {
+                let step = l.count_steps.remove(at);
+                l.count = moved(l.count, step, index);
+            }
+            l.body = l.body.iter().map(|n| inner_at(n, around, index)).collect();
+            Node::Loop(l)
+        }
+    }
+}
+
+/// The first accesses of a flat loop as elements, if they are a few or whole iterations.
+fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
+    let (run, leaf) = element.node.as_run()?;
+    let step = leaf.steps.last()?;
+    let mean = run.times.mean_ns().unwrap_or(0.0);
+    if keep >= 3 {
+        let times = run.times.scaled(keep - 1);
+        let node = Node::Loop(Loop { count: keep, times, ..run.clone() });
+        let last = element.start_ns.saturating_add((mean * (keep - 1) as f64) as u64);
+        return Some(vec![Element::of_node(node, element.start_ns, last)]);
+    }
+    let access = |i| Access {
+        op: leaf.op,
+        offset: moved(leaf.offset, step.offset, i),
+        length: moved(leaf.length, step.length, i),
+        start_ns: element.start_ns.saturating_add((mean * i as f64) as u64),
+        end_ns: 0,
+    };
+    Some((0..keep).map(|i| Element::of_access(&access(i))).collect())
+}
+
+/// A node as it stands on the stack: a loop of less than three iterations is none there.
+fn unrolled(node: Node) -> Option<Vec<Node>> {
+    match &node {
+        Node::Loop(l) if l.count.cast_signed() < 1 => None,
+        Node::Loop(l) if l.count < 3 => {
+            let mut out = Vec::new();
+            for i in 0..l.count {
+                out.extend(l.body.iter().map(|n| n.at_iteration(i)));
+            }
+            Some(out)
+        }
+        _ => Some(vec![node]),
+    }
+}
+
+/// A run that ends with `tail`, and has one access more.
+fn split_run(element: &Element, tail: &Node) -> Option<(Element, Element)> {
+    let ((run, leaf), (wanted, first)) = (element.node.as_run()?, tail.as_run()?);
+    if run.count.checked_sub(1)? != wanted.count || leaf.steps != first.steps || leaf.op != first.op {
+        return None;
+    }
+    let step = leaf.steps.last()?;
+    if moved(leaf.offset, step.offset, 1) != first.offset || moved(leaf.length, step.length, 1) != first.length {
+        return None;
+    }
+    let head = head_of(element, 1)?.pop()?;
+    let start = element.start_ns.saturating_add(run.times.mean_ns().unwrap_or(0.0) as u64);
+    Some((head, Element::of_node(tail.clone(), start, element.last_start_ns)))
+}

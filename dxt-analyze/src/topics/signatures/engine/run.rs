@@ -1,0 +1,98 @@
+//! The fast path of a run: one operation, constant strides. A few instructions an access.
+
+use super::access::Access;
+use super::nest::{Leaf, Loop, moved};
+use super::stack::Element;
+use super::times::Intervals;
+
+/// What a cursor says to an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Took {
+    /// It is not what was expected.
+    No,
+    /// It is the next one.
+    Yes,
+    /// And with it the loop is as long as one before: they may be iterations of a loop around them.
+    Watch,
+}
+
+/// Follows a run that is the top of the stack.
+#[derive(Debug)]
+pub(super) struct RunCursor {
+    op: u16,
+    offset: u64,
+    length: u64,
+    offset_step: u64,
+    length_step: u64,
+    count: u64,
+    watch: u64,
+    accesses: u64,
+    bytes: u128,
+    start_ns: u64,
+    known_start: bool,
+    sum_ns: f64,
+    sum_squares: f64,
+    intervals: u64,
+}
+
+impl RunCursor {
+    pub(super) fn new(run: &Loop, leaf: &Leaf, element: &Element, watch: u64) -> Self {
+        let step = leaf.steps.last().copied().unwrap_or_default();
+        Self {
+            op: leaf.op,
+            offset: moved(leaf.offset, step.offset, run.count),
+            length: moved(leaf.length, step.length, run.count),
+            offset_step: step.offset.cast_unsigned(),
+            length_step: step.length.cast_unsigned(),
+            count: run.count,
+            watch,
+            accesses: element.accesses,
+            bytes: element.bytes,
+            start_ns: element.iteration_ns.unwrap_or(0),
+            known_start: element.iteration_ns.is_some(),
+            sum_ns: 0.0,
+            sum_squares: 0.0,
+            intervals: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, access: &Access) -> Took {
+        if access.offset != self.offset || access.length != self.length || access.op != self.op {
+            return Took::No;
+        }
+        self.offset = self.offset.wrapping_add(self.offset_step);
+        self.length = self.length.wrapping_add(self.length_step);
+        self.count = self.count.saturating_add(1);
+        self.accesses = self.accesses.saturating_add(1);
+        self.bytes = self.bytes.wrapping_add(u128::from(access.length));
+        if self.known_start {
+            let ns = (access.start_ns.saturating_sub(self.start_ns) & (u64::MAX >> 1)).cast_signed() as f64;
+            self.sum_ns += ns;
+            self.sum_squares += ns * ns;
+            self.intervals += 1;
+        }
+        self.start_ns = access.start_ns;
+        self.known_start = true;
+        if self.count == self.watch { Took::Watch } else { Took::Yes }
+    }
+
+    /// Writes what was taken into the element, and begins anew.
+    pub(super) fn sync(&mut self, element: &mut Element) {
+        if let super::nest::Node::Loop(run) = &mut element.node {
+            run.count = self.count;
+            run.times.merge(&Intervals { count: self.intervals, sum_ns: self.sum_ns, sum_squares: self.sum_squares });
+        }
+        (self.intervals, self.sum_ns, self.sum_squares) = (0, 0.0, 0.0);
+        element.accesses = self.accesses;
+        element.bytes = self.bytes;
+        if self.known_start {
+            element.iteration_ns = Some(self.start_ns);
+            element.last_start_ns = self.start_ns;
+        }
+    }
+
+    pub(super) fn set_watch(&mut self, watch: u64) {
+        self.watch = watch;
+    }
+}

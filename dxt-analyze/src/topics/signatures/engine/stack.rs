@@ -1,0 +1,245 @@
+//! The last few elements (accesses and nests), and how three groups of them become a loop.
+//!
+//! After Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition"
+//! (CGO 2008): the last elements are compared with those one and two periods before, for each period up to a bound.
+
+use super::access::Access;
+use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, moved, shape_of_leaf};
+use super::times::Intervals;
+
+/// Accesses that are kept as they came.
+const KEPT: usize = 64;
+
+/// The last accesses, as they came.
+#[derive(Debug)]
+pub(super) struct Ring {
+    last: [Access; KEPT],
+    /// Accesses so far.
+    pub(super) total: u64,
+}
+
+impl Ring {
+    pub(super) fn new() -> Self {
+        Self { last: [Access::default(); KEPT], total: 0 }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, access: &Access) {
+        self.last[self.total as usize % KEPT] = *access;
+        self.total += 1;
+    }
+
+    /// The access so many before the last one.
+    #[inline]
+    pub(super) fn back(&self, by: usize) -> &Access {
+        &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
+    }
+
+    /// Accesses that can be asked for.
+    pub(super) fn len(&self) -> usize {
+        self.total.min(KEPT as u64) as usize
+    }
+}
+
+/// An access or a nest on the stack.
+#[derive(Clone, Debug)]
+pub(super) struct Element {
+    pub(super) node: Node,
+    pub(super) shape: u64,
+    /// The first byte of its first access: what turns most comparisons away.
+    pub(super) first: u64,
+    pub(super) accesses: u64,
+    pub(super) bytes: u128,
+    pub(super) start_ns: u64,
+    /// When the last access began.
+    pub(super) last_start_ns: u64,
+    /// When the last iteration began, if that is known.
+    pub(super) iteration_ns: Option<u64>,
+}
+
+impl Element {
+    #[inline]
+    pub(super) fn of_access(access: &Access) -> Self {
+        Self {
+            node: Node::leaf(access.op, access.offset, access.length),
+            shape: shape_of_leaf(access.op),
+            first: access.offset,
+            accesses: 1,
+            bytes: u128::from(access.length),
+            start_ns: access.start_ns,
+            last_start_ns: access.start_ns,
+            iteration_ns: None,
+        }
+    }
+
+    /// A node without loops around it.
+    pub(super) fn of_node(node: Node, start_ns: u64, last_start_ns: u64) -> Self {
+        let (accesses, bytes) = totals(&node);
+        Self { shape: node.shape(), first: node.first(), node, accesses, bytes, start_ns, last_start_ns, iteration_ns: None }
+    }
+
+    pub(super) fn is_leaf(&self) -> bool {
+        matches!(self.node, Node::Leaf(_))
+    }
+}
+
+/// Accesses and bytes of a node without loops around it. Walks iterations only if they differ.
+pub(super) fn totals(node: &Node) -> (u64, u128) {
+    match node {
+        Node::Leaf(leaf) => (1, u128::from(leaf.length)),
+        Node::Loop(l) => {
+            let one = |index| {
+                l.body.iter().map(|n| totals(&n.at_iteration(index))).fold((0_u64, 0_u128), |sum, part| {
+                    (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))
+                })
+            };
+            if l.body.iter().all(is_constant) {
+                let (accesses, bytes) = one(0);
+                return (accesses.saturating_mul(l.count), bytes.saturating_mul(u128::from(l.count)));
+            }
+            if let [Node::Leaf(leaf)] = l.body.as_slice() {
+                let step = leaf.steps.last().map_or(0, |s| s.length);
+                let bytes = (0..l.count).map(|i| u128::from(moved(leaf.length, step, i))).sum();
+                return (l.count, bytes);
+            }
+            (0..l.count).map(one).fold((0_u64, 0_u128), |sum, part| {
+                (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))
+            })
+        }
+    }
+}
+
+/// Whether neither lengths nor counts change with the outermost loop around.
+fn is_constant(node: &Node) -> bool {
+    match node {
+        Node::Leaf(leaf) => leaf.steps.last().is_none_or(|s| s.length == 0),
+        Node::Loop(l) => l.count_steps.last().is_none_or(|s| *s == 0) && l.body.iter().all(is_constant),
+    }
+}
+
+/// The stack.
+#[derive(Debug)]
+pub(super) struct Stack {
+    pub(super) elements: Vec<Element>,
+    /// How many of the last elements are accesses.
+    pub(super) leaves: usize,
+    /// The longest body.
+    pub(super) longest: usize,
+}
+
+impl Stack {
+    pub(super) fn new(longest: usize) -> Self {
+        Self { elements: Vec::with_capacity(longest * 8), leaves: 0, longest }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, element: Element) {
+        self.leaves = if element.is_leaf() { self.leaves + 1 } else { 0 };
+        self.elements.push(element);
+    }
+
+    pub(super) fn count_leaves(&mut self) {
+        self.leaves = self.elements.iter().rev().take_while(|e| e.is_leaf()).count();
+    }
+
+    /// Makes loops of the last elements as long as that goes. `open`: the last is a loop that may go on. Groups of nothing but
+    /// accesses are left to [`Stack::resplit`](super::resplit), which sees more of them.
+    pub(super) fn reduce(&mut self, mut open: bool) -> bool {
+        let mut any = false;
+        while let Some(period) = (1..=self.longest).find(|period| self.repeats(*period, open)) {
+            self.build(period);
+            self.absorb_back();
+            any = true;
+            open = true;
+        }
+        if any {
+            self.count_leaves();
+        }
+        any
+    }
+
+    fn repeats(&self, period: usize, open: bool) -> bool {
+        let n = self.elements.len();
+        if 3 * period > n || 3 * period <= self.leaves {
+            return false;
+        }
+        let group = &self.elements[n - 3 * period..];
+        let (a, rest) = group.split_at(period);
+        let (b, c) = rest.split_at(period);
+        if let ([.., a], [.., b], [.., c]) = (a, b, c)
+            && b.first.wrapping_sub(a.first) != c.first.wrapping_sub(b.first)
+        {
+            return false;
+        }
+        let mut leaves = 0;
+        for (i, ((a, b), c)) in a.iter().zip(b).zip(c).enumerate().rev() {
+            if a.shape != b.shape || b.shape != c.shape {
+                return false;
+            }
+            if !Node::in_line(&a.node, &b.node, &c.node, open && i + 1 == period) {
+                return false;
+            }
+            if !a.is_leaf() {
+                leaves += a.node.leaves();
+                if leaves > MAX_LEAVES || a.node.depth() >= MAX_DEPTH {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn build(&mut self, period: usize) {
+        let from = self.elements.len() - 3 * period;
+        let mut body = Vec::with_capacity(period);
+        let mut times = Intervals::default();
+        let (mut accesses, mut bytes) = (0_u64, 0_u128);
+        let starts = [0, 1, 2].map(|i| self.elements[from + i * period].start_ns);
+        times.record(starts[0], starts[1]);
+        times.record(starts[1], starts[2]);
+        let last_start_ns = self.elements.last().map_or(0, |e| e.last_start_ns);
+        let mut rest = self.elements.split_off(from).into_iter();
+        let first: Vec<Element> = rest.by_ref().take(period).collect();
+        for element in &first {
+            accesses = accesses.saturating_add(element.accesses);
+            bytes = bytes.saturating_add(element.bytes);
+        }
+        body.extend(first.into_iter().map(|e| e.node));
+        for (i, element) in rest.enumerate() {
+            accesses = accesses.saturating_add(element.accesses);
+            bytes = bytes.saturating_add(element.bytes);
+            let node = &mut body[i % period];
+            if i < period {
+                node.take_step(&element.node);
+            }
+            node.merge_times(&element.node);
+        }
+        let node = Node::Loop(Loop { count: 3, count_steps: Vec::new(), body, times });
+        self.elements.push(Element {
+            shape: node.shape(),
+            first: node.first(),
+            node,
+            accesses,
+            bytes,
+            start_ns: starts[0],
+            last_start_ns,
+            iteration_ns: Some(starts[2]),
+        });
+    }
+
+    /// The count at which the loop on top is as long as an earlier one of its shape.
+    pub(super) fn watch(&self) -> u64 {
+        let Some((top, rest)) = self.elements.split_last() else { return u64::MAX };
+        let Node::Loop(l) = &top.node else { return u64::MAX };
+        let near = rest.len().saturating_sub(2 * self.longest);
+        rest[near..]
+            .iter()
+            .filter(|e| e.shape == top.shape)
+            .filter_map(|e| match &e.node {
+                Node::Loop(other) if other.count > l.count => Some(other.count),
+                _ => None,
+            })
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+}

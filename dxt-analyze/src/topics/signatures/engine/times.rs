@@ -1,0 +1,94 @@
+//! Intervals between the starts of a loop's iterations: their number, mean and spread. They never decide a structure.
+
+/// Up to this coefficient of variation intervals are called fixed, unless told otherwise.
+pub const FIXED_CV: f64 = 0.1;
+
+/// Sums over intervals, enough for mean and coefficient of variation. Sums of two are the sums of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Intervals {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum_ns: f64,
+    /// The sum of their squares.
+    pub sum_squares: f64,
+}
+
+impl Intervals {
+    /// Takes one more.
+    #[inline]
+    pub fn record(&mut self, from_ns: u64, to_ns: u64) {
+        // Starts are in order; a clock that went back is an interval of zero. As i64, which the processor converts at once.
+        let ns = (to_ns.saturating_sub(from_ns) & (u64::MAX >> 1)).cast_signed() as f64;
+        self.count = self.count.saturating_add(1);
+        self.sum_ns += ns;
+        self.sum_squares += ns * ns;
+    }
+
+    /// Takes all of another's.
+    pub fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.sum_ns += other.sum_ns;
+        self.sum_squares += other.sum_squares;
+    }
+
+    /// The same mean and spread for so many intervals: of a part of a loop only the whole's are known.
+    #[must_use]
+    pub fn scaled(&self, count: u64) -> Self {
+        if self.count == 0 {
+            return Self::default();
+        }
+        let share = count as f64 / self.count as f64;
+        Self { count, sum_ns: self.sum_ns * share, sum_squares: self.sum_squares * share }
+    }
+
+    /// The mean, if there is an interval.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns / self.count as f64)
+    }
+
+    /// Standard deviation by mean; 0 if all are 0.
+    #[must_use]
+    pub fn cv(&self) -> Option<f64> {
+        let mean = self.mean_ns()?;
+        if mean <= 0.0 {
+            return Some(0.0);
+        }
+        let variance = (self.sum_squares / self.count as f64 - mean * mean).max(0.0);
+        Some(variance.sqrt() / mean)
+    }
+
+    /// Whether the intervals vary by no more than `limit`; `None` if there is none.
+    #[must_use]
+    pub fn is_fixed(&self, limit: f64) -> Option<bool> {
+        self.cv().map(|cv| cv <= limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_spread_are_those_of_the_intervals() {
+        let mut all = Intervals::default();
+        for pair in [0_u64, 10, 30, 40, 60].windows(2) {
+            all.record(pair[0], pair[1]);
+        }
+        assert_eq!(all.mean_ns(), Some(15.0));
+        assert!((all.cv().unwrap() - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(all.is_fixed(0.3), Some(false));
+        assert_eq!(all.is_fixed(0.34), Some(true));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_and_none_at_all_are_no_panic() {
+        let mut all = Intervals::default();
+        assert_eq!(all.cv(), None);
+        all.record(10, 0);
+        all.record(0, u64::MAX);
+        assert!(all.cv().is_some());
+        assert_eq!(Intervals::default().scaled(3), Intervals::default());
+    }
+}

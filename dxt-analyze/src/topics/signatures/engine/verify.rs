@@ -1,0 +1,103 @@
+//! Whether a signature regenerates the accesses it was made of, in order, and how many of them.
+
+use super::expand::{Expected, What, expand};
+use super::signature::Signature;
+
+/// Where they part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The access's number, from 0.
+    pub position: u64,
+    /// What the signature says; `None` at its end.
+    pub expected: Option<What>,
+    /// What the stream has; `None` at its end.
+    pub found: Option<What>,
+}
+
+/// What a verification found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Verified {
+    /// Accesses of the stream.
+    pub accesses: u64,
+    /// Their bytes.
+    pub bytes: u128,
+    /// Those that the signature regenerates, each in its place. Residue is not among them.
+    pub covered: u64,
+    /// Their bytes.
+    pub covered_bytes: u128,
+    /// Where the two part first; nothing after it is covered.
+    pub mismatch: Option<Mismatch>,
+    /// Whether the signature's own sums (accesses, bytes, covered, bytes of each residue) are those of the stream.
+    pub sums_agree: bool,
+}
+
+impl Verified {
+    /// Whether the signature says nothing that the stream does not have.
+    #[must_use]
+    pub const fn is_exact(&self) -> bool {
+        self.mismatch.is_none() && self.sums_agree
+    }
+
+    /// The share of accesses that are covered; 1 of an empty stream.
+    #[must_use]
+    pub fn coverage(&self) -> f64 {
+        if self.accesses == 0 { 1.0 } else { self.covered as f64 / self.accesses as f64 }
+    }
+
+    /// The share of bytes; 1 of a stream without bytes.
+    #[must_use]
+    pub fn coverage_of_bytes(&self) -> f64 {
+        if self.bytes == 0 { 1.0 } else { self.covered_bytes as f64 / self.bytes as f64 }
+    }
+}
+
+/// Compares a signature with the accesses of the stream, in the order of their starts.
+pub fn verify(signature: &Signature, stream: impl IntoIterator<Item = What>) -> Verified {
+    let mut stream = stream.into_iter();
+    let mut seen = Verified { sums_agree: true, ..Verified::default() };
+    'all: for expected in expand(signature) {
+        match expected {
+            Expected::Access(expected) => {
+                let found = stream.next();
+                seen.count(found);
+                if found != Some(expected) {
+                    let position = seen.accesses.saturating_sub(u64::from(found.is_some()));
+                    seen.mismatch = Some(Mismatch { position, expected: Some(expected), found });
+                    break;
+                }
+                seen.covered = seen.covered.saturating_add(1);
+                seen.covered_bytes = seen.covered_bytes.saturating_add(u128::from(expected.2));
+            }
+            Expected::Unknown { accesses, bytes } => {
+                let before = seen.bytes;
+                for _ in 0..accesses {
+                    let found = stream.next();
+                    seen.count(found);
+                    if found.is_none() {
+                        seen.mismatch = Some(Mismatch { position: seen.accesses, expected: None, found });
+                        break 'all;
+                    }
+                }
+                seen.sums_agree &= seen.bytes - before == bytes;
+            }
+        }
+    }
+    for found in stream {
+        if seen.mismatch.is_none() {
+            seen.mismatch = Some(Mismatch { position: seen.accesses, expected: None, found: Some(found) });
+        }
+        seen.count(Some(found));
+    }
+    let sums = (signature.accesses, signature.bytes, signature.covered, signature.covered_bytes);
+    seen.sums_agree &= sums == (seen.accesses, seen.bytes, seen.covered, seen.covered_bytes);
+    seen
+}
+
+impl Verified {
+    fn count(&mut self, found: Option<What>) {
+        if let Some((_, _, length)) = found {
+            self.accesses = self.accesses.saturating_add(1);
+            self.bytes = self.bytes.saturating_add(u128::from(length));
+        }
+    }
+}
