@@ -5,7 +5,7 @@ use super::cursor::NestCursor;
 use super::nest::Node;
 use super::run::{RunCursor, Took};
 use super::signature::{Item, Pattern, Residue, Signature};
-use super::stack::{Element, Ring, Stack};
+use super::stack::{Element, LONGEST, Ring, Stack};
 
 /// Bounds of a recogniser.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 16, items: 65_536 }
+        Self { body: LONGEST, items: 65_536 }
     }
 }
 
@@ -53,7 +53,7 @@ impl Recogniser {
         Self {
             items: limits.items.max(1),
             ring: Ring::new(),
-            stack: Stack::new(limits.body.clamp(1, 16)),
+            stack: Stack::new(limits.body.clamp(1, LONGEST)),
             cursor: Cursor::None,
             out: Signature::default(),
             emitted: 0,

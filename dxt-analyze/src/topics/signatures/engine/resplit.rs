@@ -12,6 +12,9 @@ use super::times::Intervals;
 impl Stack {
     /// Looks for a period in the last accesses as they came.
     pub(super) fn resplit(&mut self, ring: &Ring) -> bool {
+        if !ring.may_repeat() {
+            return false;
+        }
         let tip = ring.back(0);
         let longest = self.longest.min(ring.len() / 3);
         for period in 1..=longest {

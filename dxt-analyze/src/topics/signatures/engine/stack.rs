@@ -9,23 +9,30 @@ use super::times::Intervals;
 
 /// Accesses that are kept as they came.
 const KEPT: usize = 64;
+/// The longest body of a loop: three of them are among the accesses kept.
+pub(super) const LONGEST: usize = 16;
 
 /// The last accesses, as they came.
 #[derive(Debug)]
 pub(super) struct Ring {
     last: [Access; KEPT],
+    /// Their offsets, twice, so that the last ones always stand side by side.
+    offsets: [u64; 2 * KEPT],
     /// Accesses so far.
     pub(super) total: u64,
 }
 
 impl Ring {
     pub(super) fn new() -> Self {
-        Self { last: [Access::default(); KEPT], total: 0 }
+        Self { last: [Access::default(); KEPT], offsets: [0; 2 * KEPT], total: 0 }
     }
 
     #[inline]
     pub(super) fn push(&mut self, access: &Access) {
-        self.last[self.total as usize % KEPT] = *access;
+        let at = self.total as usize % KEPT;
+        self.last[at] = *access;
+        self.offsets[at] = access.offset;
+        self.offsets[at + KEPT] = access.offset;
         self.total += 1;
     }
 
@@ -33,6 +40,22 @@ impl Ring {
     #[inline]
     pub(super) fn back(&self, by: usize) -> &Access {
         &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
+    }
+
+    /// Whether the last access lies in line with those one and two periods before it, for any period. Most do not.
+    #[inline]
+    pub(super) fn may_repeat(&self) -> bool {
+        let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT + 1;
+        let Some(last) = self.offsets.get(end - (2 * LONGEST + 1)..end) else { return true };
+        let Ok(last) = <&[u64; 2 * LONGEST + 1]>::try_from(last) else { return true };
+        let tip = last[2 * LONGEST];
+        // A period p has its first at 2 x (LONGEST - p) and its second at 2 x LONGEST - p: without a branch, and unrolled.
+        let (firsts, seconds) = (&last[..2 * LONGEST], &last[LONGEST..2 * LONGEST]);
+        let mut any = false;
+        for (first, second) in firsts.chunks_exact(2).zip(seconds) {
+            any |= second.wrapping_add(*second).wrapping_sub(first[0]) == tip;
+        }
+        any
     }
 
     /// Accesses that can be asked for.
@@ -145,6 +168,9 @@ impl Stack {
     /// Makes loops of the last elements as long as that goes. `open`: the last is a loop that may go on. Groups of nothing but
     /// accesses are left to [`Stack::resplit`](super::resplit), which sees more of them.
     pub(super) fn reduce(&mut self, mut open: bool) -> bool {
+        if self.leaves >= 3 * self.longest {
+            return false;
+        }
         let mut any = false;
         while let Some(period) = (1..=self.longest).find(|period| self.repeats(*period, open)) {
             self.build(period);
