@@ -11,6 +11,7 @@ pub mod layers;
 pub mod ledger;
 pub mod outliers;
 pub(crate) mod report;
+pub mod signatures;
 pub mod stripes;
 pub mod summary;
 mod table;
@@ -55,6 +56,8 @@ table::topics! {
         checks: Checks at 5;
         /// Bandwidth, request sizes and calls in flight over time; I/O phases
         timeline: Timeline at 1;
+        /// What each process's reads and writes do, as loops that make them again exactly; which ranks do the same
+        signatures: Signatures at 8;
     }
     several runs {
         /// What changed between two runs of a program, and what of it is more than chance

@@ -1,0 +1,71 @@
+//! The options of `signatures`.
+
+use crate::session::{Inputs, Output};
+use clap::ValueEnum;
+
+/// `signatures` on the command line.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Inputs
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Output
+    #[command(flatten)]
+    pub output: Output,
+    /// Options
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Whose signatures are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// Of each process, thread, file and interface
+    Local,
+    /// Of all processes together: those with the same pattern are a line
+    #[default]
+    Global,
+}
+
+/// How signatures are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Notation {
+    /// Loops, with all that regenerates the accesses
+    #[default]
+    Loops,
+    /// As IOSIG writes them
+    Iosig,
+}
+
+/// What can be asked of it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Signatures of each process, or of all together
+    #[arg(long, value_enum, default_value_t)]
+    pub level: Level,
+    /// How signatures are written
+    #[arg(long, value_enum, default_value_t)]
+    pub notation: Notation,
+    /// Read the trace again and hold each read and write against what the signatures say
+    #[arg(long)]
+    pub verify: bool,
+    /// Spread of the times between calls, standard deviation over mean, up to which they are called fixed
+    #[arg(long, default_value_t = super::engine::times::FIXED_CV, value_name = "SHARE")]
+    pub tolerance: f64,
+    /// Signatures to list, those of most bytes first
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub top: usize,
+}
+
+impl Default for Options {
+    /// As on the command line.
+    fn default() -> Self {
+        Self {
+            level: Level::default(),
+            notation: Notation::default(),
+            verify: false,
+            tolerance: super::engine::times::FIXED_CV,
+            top: 20,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Signatures: what the program's reads and writes do, as loop nests from which they can be made again, exactly. After IOSIG (Byna, Chen, Sun, Thakur &
+//! Gropp, SC 2008), whose notation they can be written in. `docs/signatures.md` explains them.
+//!
+//! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
+//! * `verify`: the proof: the trace read again and held against the signatures.
+//! * `result`: the lines of one process, and of all processes together; `view`: how they look.
+
+mod args;
+pub mod engine;
+mod in_report;
+pub mod pass;
+pub mod result;
+pub mod together;
+pub mod verify;
+pub mod view;
+
+pub use args::{Args, Level, Notation, Options};
+pub(crate) use in_report::InReport;
+pub use view::signatures as verb;
+
+use crate::findings::Code;
+
+/// No finding is made of them yet.
+pub const CODES: &[Code] = &[];

@@ -1,0 +1,185 @@
+//! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
+
+use super::engine::{Access, Limits, Recogniser, Signature};
+use crate::model::{Process, Run, Stream, Within};
+use crate::scan::{Analysis, Block};
+use crate::topics::layers::parts::Form;
+use rustc_hash::FxHashMap;
+use trace_format::op::{Layer, OpClass};
+
+/// Files and interfaces of a thread that are followed at a time; what comes beyond is counted.
+pub const FOLLOWED: usize = 4096;
+
+/// Whose reads and writes a signature is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Whose {
+    /// Index into [`Run::processes`].
+    pub process: u32,
+    /// Index of the thread in the process's table.
+    pub thread: u32,
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// The interface.
+    pub layer: Layer,
+    /// Who made the calls: the program, or a library inside its own calls.
+    pub within: Within,
+}
+
+/// The signature of one process's, thread's, file's and interface's reads and writes.
+#[derive(Clone, Debug)]
+pub struct Signed {
+    /// Whose it is.
+    pub whose: Whose,
+    /// The signature.
+    pub signature: Signature,
+}
+
+/// Reads and writes that are in no signature, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Apart {
+    /// Their offset is not known.
+    pub no_offset: u64,
+    /// There were more files than are followed at a time.
+    pub too_many_files: u64,
+}
+
+/// For each stream of a process, which signature its calls are part of: those of its file, interface and caller. None: they are no reads and writes.
+#[derive(Debug)]
+pub(super) struct Places {
+    of_stream: Vec<Option<u32>>,
+    /// By place.
+    pub(super) of: Vec<(u32, Layer, Within)>,
+}
+
+impl Places {
+    pub(super) fn new(run: &Run, process: &Process) -> Self {
+        let mut known: FxHashMap<(u32, Layer, Within), u32> = FxHashMap::default();
+        let mut of = Vec::new();
+        let place = |stream: &Stream| {
+            let layer = run.op(stream).layer.filter(|_| is_element(run, stream))?;
+            let key = (stream.file, layer, stream.within());
+            Some(*known.entry(key).or_insert_with(|| {
+                of.push(key);
+                of.len() as u32 - 1
+            }))
+        };
+        let of_stream = process.streams.iter().map(place).collect();
+        Self { of_stream, of }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, stream: u32) -> Option<u32> {
+        self.of_stream.get(stream as usize).copied().flatten()
+    }
+}
+
+/// Whether calls are elements of signatures: reads and writes that were made, neither their beginnings and ends apart nor what a log only counts.
+fn is_element(run: &Run, stream: &Stream) -> bool {
+    let op = run.op(stream);
+    let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
+    data && stream.chosen
+        && !stream.failed
+        && !stream.overview
+        && !stream.meets
+        && Form::of(op.mode) != Form::Unfinished
+}
+
+/// The analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct Signing {
+    /// Bounds of each recogniser.
+    pub limits: Limits,
+}
+
+/// The thread of a process that is read.
+#[derive(Debug)]
+struct Current {
+    process: u32,
+    thread: u32,
+    places: Places,
+    recognisers: Vec<Option<Box<Recogniser>>>,
+    followed: usize,
+}
+
+/// What a thread of the analyzer keeps.
+#[derive(Debug, Default)]
+pub struct Partial {
+    done: Vec<Signed>,
+    apart: Apart,
+    current: Option<Current>,
+}
+
+impl Partial {
+    fn end_thread(&mut self) {
+        let Some(current) = &mut self.current else { return };
+        let all = current.places.of.iter().zip(&mut current.recognisers);
+        for (&(file, layer, within), recogniser) in all {
+            let whose = Whose { process: current.process, thread: current.thread, file, layer, within };
+            if let Some(recogniser) = recogniser.take() {
+                self.done.push(Signed { whose, signature: recogniser.finish() });
+            }
+        }
+        current.followed = 0;
+    }
+
+    /// All signatures, in order, and what is in none.
+    #[must_use]
+    pub fn signatures(mut self) -> (Vec<Signed>, Apart) {
+        self.end_thread();
+        self.done.sort_by_key(|signed| signed.whose);
+        (self.done, self.apart)
+    }
+}
+
+impl Analysis for Signing {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let same = |current: &Current| (current.process, current.thread) == (block.number, block.thread);
+        if !partial.current.as_ref().is_some_and(same) {
+            partial.end_thread();
+            let places = match partial.current.take() {
+                Some(current) if current.process == block.number => current.places,
+                _ => Places::new(block.run, block.process),
+            };
+            let recognisers = places.of.iter().map(|_| None).collect();
+            let (process, thread) = (block.number, block.thread);
+            partial.current = Some(Current { process, thread, places, recognisers, followed: 0 });
+        }
+        let Some(current) = &mut partial.current else { return };
+        for row in block.rows() {
+            let Some(place) = current.places.get(row.stream) else { continue };
+            let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
+            let Ok(offset) = u64::try_from(row.offset) else {
+                partial.apart.no_offset += 1;
+                continue;
+            };
+            if recogniser.is_none() {
+                if current.followed >= FOLLOWED {
+                    partial.apart.too_many_files += 1;
+                    continue;
+                }
+                current.followed += 1;
+            }
+            let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
+            let access = Access { op, offset, length: row.length, start_ns: row.start, end_ns: row.end };
+            recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits))).push(&access);
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, mut other: Partial) {
+        into.end_thread();
+        other.end_thread();
+        into.done.append(&mut other.done);
+        into.apart.no_offset += other.apart.no_offset;
+        into.apart.too_many_files += other.apart.too_many_files;
+    }
+}

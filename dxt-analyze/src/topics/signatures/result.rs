@@ -1,0 +1,173 @@
+//! The result: lines for each process, and lines for all together.
+
+use super::args::{Level, Notation, Options};
+use super::engine::{Item, Pattern, Signature};
+use super::pass::{Apart, Signed};
+use super::verify::Verified;
+use crate::model::{Run, Within};
+use crate::scan::Lost;
+use crate::shared::completeness::Completeness;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Sums of an interface.
+#[derive(Clone, Debug, Serialize)]
+pub struct LayerRow {
+    /// Interface.
+    pub layer: &'static str,
+    /// Whether the calls were made inside those of another interface.
+    pub inside: bool,
+    /// Reads and writes.
+    pub accesses: u64,
+    /// Those of patterns.
+    pub covered: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Those of patterns.
+    pub covered_bytes: u64,
+    /// Patterns.
+    pub patterns: u64,
+}
+
+/// A pattern of one process, thread, file and interface, or of what has none.
+#[derive(Clone, Debug, Serialize)]
+pub struct LocalRow {
+    /// Process.
+    pub process: String,
+    /// Thread, by its number in the process.
+    pub thread: u32,
+    /// File.
+    pub file: String,
+    /// Interface.
+    pub layer: &'static str,
+    /// Whether the calls were made inside those of another interface.
+    pub inside: bool,
+    /// Reads and writes.
+    pub accesses: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When the first began, ns since the job's start.
+    pub start_ns: u64,
+    /// When the last began, likewise.
+    pub last_start_ns: u64,
+    /// The pattern; empty: these have none.
+    pub signature: String,
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Signatures {
+    /// By interface.
+    pub layers: Vec<LayerRow>,
+    /// By process, if that was asked for, those of most bytes first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub local: Vec<LocalRow>,
+    /// Of all together, likewise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub global: Vec<super::together::GlobalRow>,
+    /// Reads and writes whose offset is not known: they are in no signature.
+    pub no_offset: u64,
+    /// Those on more files than are followed at a time, likewise.
+    pub too_many_files: u64,
+    /// What the trace says of them, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+    /// What is missing.
+    pub missing: Completeness,
+}
+
+impl Signatures {
+    /// Of what was recognised.
+    #[must_use]
+    pub fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
+        let (local, global) = match options.level {
+            Level::Local => (local(run, signed, options), Vec::new()),
+            Level::Global => (Vec::new(), super::together::rows(run, signed, options)),
+        };
+        Self {
+            layers: layers(signed),
+            local,
+            global,
+            no_offset: apart.no_offset,
+            too_many_files: apart.too_many_files,
+            verified: options.verify.then(|| super::verify::verify(run, signed)),
+            missing: Completeness::of(run, lost),
+        }
+    }
+}
+
+fn small(bytes: u128) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+fn layers(signed: &[Signed]) -> Vec<LayerRow> {
+    let mut by: BTreeMap<(u8, bool), LayerRow> = BTreeMap::new();
+    for Signed { whose, signature } in signed {
+        let inside = whose.within > Within::Nothing;
+        let row = by.entry((whose.layer as u8, inside)).or_insert_with(|| LayerRow {
+            layer: whose.layer.name(),
+            inside,
+            accesses: 0,
+            covered: 0,
+            bytes: 0,
+            covered_bytes: 0,
+            patterns: 0,
+        });
+        row.accesses = row.accesses.saturating_add(signature.accesses);
+        row.covered = row.covered.saturating_add(signature.covered);
+        row.bytes = row.bytes.saturating_add(small(signature.bytes));
+        row.covered_bytes = row.covered_bytes.saturating_add(small(signature.covered_bytes));
+        row.patterns = row.patterns.saturating_add(signature.patterns().count() as u64);
+    }
+    by.into_values().collect()
+}
+
+/// A line for each pattern, and one for what has none, of each signature.
+fn local(run: &Run, signed: &[Signed], options: &Options) -> Vec<LocalRow> {
+    let mut out: Vec<LocalRow> = signed.iter().flat_map(|signed| of_one(run, signed, options)).collect();
+    out.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
+    out
+}
+
+fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
+    let whose = signed.whose;
+    let shift = run.processes.get(whose.process as usize).map_or(0, |process| process.shift_ns);
+    let row = |accesses, bytes: u128, times: (u64, u64), signature| LocalRow {
+        process: run.process_name(whose.process),
+        thread: whose.thread,
+        file: file(run, whose.file),
+        layer: whose.layer.name(),
+        inside: whose.within > Within::Nothing,
+        accesses,
+        bytes: small(bytes),
+        start_ns: times.0.saturating_add(shift),
+        last_start_ns: times.1.saturating_add(shift),
+        signature,
+    };
+    let signature: &Signature = &signed.signature;
+    let mut out: Vec<LocalRow> = Vec::new();
+    for item in &signature.items {
+        if let Item::Pattern(pattern) = item {
+            let text = written(run, pattern, &file(run, whose.file), options);
+            out.push(row(pattern.accesses, pattern.bytes, (pattern.start_ns, pattern.last_start_ns), text));
+        }
+    }
+    let rest = signature.residue_sum();
+    if rest.accesses > 0 {
+        out.push(row(rest.accesses, rest.bytes, (rest.start_ns, rest.last_start_ns), String::new()));
+    }
+    out
+}
+
+/// A file's name.
+pub(super) fn file(run: &Run, file: u32) -> String {
+    run.files.get(file as usize).map_or_else(|| "?".into(), |file| file.name.clone())
+}
+
+/// A pattern in the notation that is asked for.
+pub(super) fn written(run: &Run, pattern: &Pattern, file: &str, options: &Options) -> String {
+    let name = |op: u16| run.ops.get(usize::from(op)).map_or_else(|| "?".into(), |op| op.label());
+    match options.notation {
+        Notation::Loops | Notation::Iosig => format!("{:?} {file} {}", pattern.nest, name(0)),
+    }
+}

@@ -1,0 +1,173 @@
+//! The proof: the trace is read again and each read and write held against what its signature says comes next. The signatures are expanded by code that
+//! shares nothing with what recognised them.
+
+use super::engine::expand::{Expected, What, expand};
+use super::pass::{Places, Signed, Whose};
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+use rustc_hash::FxHashMap;
+
+/// What a verification found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Verified {
+    /// Reads and writes compared.
+    pub accesses: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that signatures regenerate, each in its place.
+    pub covered: u64,
+    /// Their bytes.
+    pub covered_bytes: u64,
+    /// Those that a signature says otherwise than they are; none if signatures are right.
+    pub wrong: u64,
+}
+
+impl Verified {
+    fn merge(&mut self, other: &Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.covered = self.covered.saturating_add(other.covered);
+        self.covered_bytes = self.covered_bytes.saturating_add(other.covered_bytes);
+        self.wrong = self.wrong.saturating_add(other.wrong);
+    }
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Verify<'a> {
+    by: FxHashMap<Whose, &'a Signed>,
+}
+
+impl<'a> Verify<'a> {
+    /// Of these signatures.
+    #[must_use]
+    pub fn new(signatures: &'a [Signed]) -> Self {
+        Self { by: signatures.iter().map(|signed| (signed.whose, signed)).collect() }
+    }
+}
+
+/// What a signature says comes next, and how many of its residue are still to come.
+struct Ahead<'a> {
+    expected: Box<dyn Iterator<Item = Expected> + Send + 'a>,
+    unknown: u64,
+}
+
+impl Ahead<'_> {
+    /// The next access; `None`: one of the residue.
+    fn next(&mut self) -> Result<Option<What>, ()> {
+        loop {
+            if let Some(left) = self.unknown.checked_sub(1) {
+                self.unknown = left;
+                return Ok(None);
+            }
+            match self.expected.next() {
+                Some(Expected::Access(what)) => return Ok(Some(what)),
+                Some(Expected::Unknown { accesses, .. }) => self.unknown = accesses,
+                None => return Err(()),
+            }
+        }
+    }
+
+    /// Accesses that it says and nobody made.
+    fn rest(&mut self) -> u64 {
+        let mut count = 0;
+        while count < u64::from(u32::MAX) && self.next().is_ok() {
+            count += 1;
+        }
+        count
+    }
+}
+
+struct Current<'a> {
+    process: u32,
+    thread: u32,
+    places: Places,
+    ahead: Vec<Option<Ahead<'a>>>,
+}
+
+/// What a thread keeps.
+#[derive(Default)]
+pub struct Partial<'a> {
+    verified: Verified,
+    current: Option<Current<'a>>,
+}
+
+impl std::fmt::Debug for Partial<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Partial").field("verified", &self.verified).finish_non_exhaustive()
+    }
+}
+
+impl Partial<'_> {
+    fn end_thread(&mut self) {
+        for ahead in self.current.iter_mut().flat_map(|current| &mut current.ahead).flatten() {
+            self.verified.wrong = self.verified.wrong.saturating_add(ahead.rest());
+        }
+        self.current = None;
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn verified(mut self) -> Verified {
+        self.end_thread();
+        self.verified
+    }
+}
+
+impl<'a> Analysis for Verify<'a> {
+    type Partial = Partial<'a>;
+
+    fn start(&self) -> Partial<'a> {
+        Partial::default()
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial<'a>, block: &Block<'_>) {
+        let same = |current: &Current<'_>| (current.process, current.thread) == (block.number, block.thread);
+        if !partial.current.as_ref().is_some_and(same) {
+            partial.end_thread();
+            let places = Places::new(block.run, block.process);
+            let (process, thread) = (block.number, block.thread);
+            let ahead = places.of.iter().map(|&(file, layer, within)| {
+                let signed = self.by.get(&Whose { process, thread, file, layer, within })?;
+                Some(Ahead { expected: Box::new(expand(&signed.signature)), unknown: 0 })
+            });
+            partial.current = Some(Current { process, thread, ahead: ahead.collect(), places });
+        }
+        let Some(current) = &mut partial.current else { return };
+        let found = &mut partial.verified;
+        for row in block.rows() {
+            let Some(place) = current.places.get(row.stream) else { continue };
+            let Ok(offset) = u64::try_from(row.offset) else { continue };
+            found.accesses += 1;
+            found.bytes = found.bytes.saturating_add(row.length);
+            let Some(Some(ahead)) = current.ahead.get_mut(place as usize) else { continue };
+            let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
+            match ahead.next() {
+                Ok(Some(what)) if what == (op, offset, row.length) => {
+                    found.covered += 1;
+                    found.covered_bytes = found.covered_bytes.saturating_add(row.length);
+                }
+                Ok(None) => {}
+                Ok(Some(_)) | Err(()) => found.wrong += 1,
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial<'a>, mut other: Partial<'a>) {
+        into.end_thread();
+        other.end_thread();
+        into.verified.merge(&other.verified);
+    }
+}
+
+/// Compares the run's reads and writes with what signatures say.
+#[must_use]
+pub fn verify(run: &Run, signatures: &[Signed]) -> Verified {
+    let bar = crate::progress::Bar::new(run.segments(), "verifying");
+    let (found, _) = crate::scan::scan(run, &Verify::new(signatures), &bar);
+    found.verified()
+}

@@ -1,0 +1,146 @@
+//! `signatures`: one pass, or two with the proof, and how it looks.
+
+use super::args::{Args, Options};
+use super::engine::Limits;
+use super::pass::{Apart, Signed, Signing};
+use super::result::Signatures;
+use crate::findings::Finding;
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::render::{Cell, Part, Report, Table, View};
+use crate::scan::{Lost, scan};
+use crate::shared::ratio::share;
+use crate::text::units;
+use crate::topics::Outcome;
+use anyhow::Result;
+use serde::Serialize;
+
+/// The result and how much of it to show.
+#[derive(Clone, Debug, Serialize)]
+pub struct SignaturesReport {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Signatures,
+    /// Lines that a table shows.
+    #[serde(skip)]
+    pub top: usize,
+    /// Findings: of the trace itself.
+    pub findings: Vec<Finding>,
+}
+
+impl SignaturesReport {
+    pub(super) fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
+        let result = Signatures::of(run, signed, apart, lost, options);
+        Self { findings: result.missing.findings(), result, top: options.top }
+    }
+}
+
+/// Loads and recognises.
+///
+/// # Errors
+/// If nothing can be loaded.
+pub fn signatures(args: &Args) -> Result<SignaturesReport> {
+    let run = crate::session::open(&args.inputs)?;
+    Ok(signatures_of(&run, &args.options))
+}
+
+/// Of a run that is loaded.
+#[must_use]
+pub fn signatures_of(run: &Run, options: &Options) -> SignaturesReport {
+    let bar = Bar::new(run.segments(), "signatures");
+    let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);
+    drop(bar);
+    let (signed, apart) = partial.signatures();
+    SignaturesReport::of(run, &signed, apart, &lost, options)
+}
+
+impl Outcome for SignaturesReport {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn complete(&self) -> bool {
+        self.result.missing.complete && self.result.verified.is_none_or(|verified| verified.wrong == 0)
+    }
+}
+
+impl Report for SignaturesReport {
+    fn view(&self) -> View {
+        let result = &self.result;
+        let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
+        parts.push(Part::Table(layers(result)));
+        if !result.global.is_empty() {
+            parts.push(Part::Table(super::together::table(&result.global, self.top)));
+        }
+        if !result.local.is_empty() {
+            parts.push(Part::Table(local(result, self.top)));
+        }
+        let lines = remarks(result);
+        parts.extend((!lines.is_empty()).then_some(Part::Lines(lines)));
+        parts.push(Part::Findings(self.findings.clone()));
+        parts.extend(result.missing.parts());
+        View { parts, max_width: None }
+    }
+}
+
+fn layers(result: &Signatures) -> Table {
+    Table::of("layers", "Reads and writes that patterns make again exactly", &result.layers)
+        .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
+        .column("Inside another", "inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
+        .column("Calls", "accesses", |row| Cell::Count(row.accesses))
+        .column("in patterns", "covered", |row| Cell::Share(share(row.covered, row.accesses)))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("in patterns", "covered_bytes", |row| Cell::Share(share(row.covered_bytes, row.bytes)))
+        .column("Patterns", "patterns", |row| Cell::Count(row.patterns))
+        .done()
+}
+
+fn local(result: &Signatures, top: usize) -> Table {
+    Table::of("local", "Signatures by process, file and interface, those of most bytes first", &result.local)
+        .column("Process", "process", |row| Cell::text(&row.process))
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
+        .csv("thread", |row| Cell::Count(u64::from(row.thread)))
+        .csv("inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
+        .column("Calls", "accesses", |row| Cell::Count(row.accesses))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
+        .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns))
+        .column("Signature", "signature", |row| {
+            Cell::text(if row.signature.is_empty() { "no pattern" } else { &row.signature })
+        })
+        .most(top)
+        .done()
+}
+
+fn remarks(result: &Signatures) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(verified) = result.verified {
+        let right = if verified.wrong == 0 {
+            "right".to_owned()
+        } else {
+            format!("WRONG for {}", units::counted(verified.wrong, "call"))
+        };
+        out.push(format!(
+            "verified: the signatures are {right}; they make {:.2} % of {} and {:.2} % of {} again, in order. Elements are reads and writes; opens, seeks, \
+             syncs and metadata calls are none.",
+            share(verified.covered, verified.accesses) * 100.0,
+            units::counted(verified.accesses, "read and write"),
+            share(verified.covered_bytes, verified.bytes) * 100.0,
+            units::bytes(verified.bytes)
+        ));
+    }
+    if result.no_offset > 0 {
+        out.push(format!(
+            "{} have no offset on record and are in no signature",
+            units::counted(result.no_offset, "call")
+        ));
+    }
+    if result.too_many_files > 0 {
+        out.push(format!(
+            "{} are on more files than are followed at a time, and in no signature",
+            units::counted(result.too_many_files, "call")
+        ));
+    }
+    out
+}
