@@ -361,6 +361,15 @@ impl Run {
         without_rank.count() as u64 + with_rank.max(self.reduced_ranks())
     }
 
+    /// Number of processes that do the job's work, with those that a reduced record stands for: ranks where there are ranks. Shells that start
+    /// them, and what ranks start, wait or help.
+    #[must_use]
+    pub fn worker_count(&self) -> u64 {
+        let ranks = self.processes.iter().filter(|process| process.rank >= 0).count() as u64;
+        let ranks = ranks.max(self.reduced_ranks());
+        if ranks > 0 { ranks } else { self.process_count() }
+    }
+
     /// Number of nodes, with those that a reduced record stands for; those of ranks whose node is not known are not in it. `None` if
     /// no node is known.
     #[must_use]

@@ -5,7 +5,7 @@ use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
 use crate::model::{FileLayout, Run, Stream};
-use crate::scan::{Analysis, Block, Row};
+use crate::scan::{Analysis, Block, MEETS, Row, any_stream};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
@@ -199,6 +199,8 @@ pub struct OfProcess {
     pub merged: u32,
     /// Time in calls of the thread with most, and of all, ns: several threads of a process are in calls at once.
     pub threads: (u64, u64),
+    /// By phase: time in MPI's calls in which processes meet, ns.
+    pub waits: FxHashMap<u32, u64>,
 }
 
 /// What a thread keeps.
@@ -210,6 +212,8 @@ pub struct Partial {
     merged: u32,
     /// Time in calls of each thread of the process that is being read, ns.
     threads: FxHashMap<u32, u64>,
+    /// By phase: time in MPI's calls in which processes meet, ns.
+    waits: FxHashMap<u32, u64>,
 }
 
 impl Partial {
@@ -219,8 +223,10 @@ impl Partial {
         if let Some(process) = self.now.take() {
             let most = self.threads.values().copied().max().unwrap_or(0);
             let all = self.threads.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
-            self.done.insert(process, OfProcess { cells, merged: self.merged, threads: (most, all) });
+            let waits = std::mem::take(&mut self.waits);
+            self.done.insert(process, OfProcess { cells, merged: self.merged, threads: (most, all), waits });
         }
+        self.waits.clear();
         self.threads.clear();
         self.merged = 0;
     }
@@ -289,6 +295,15 @@ impl Analysis for Cells<'_> {
         let mut last: Option<(Key, Cell)> = None;
         for row in block.rows() {
             if !looked_at.get(row.stream as usize).is_some_and(|&is| is) {
+                // MPI's calls in which processes meet bear a mark that no stream's number has.
+                let meets = block.process.streams.get(any_stream(row.stream)).is_some_and(|stream| stream.meets);
+                if row.stream & MEETS != 0 && meets {
+                    // The last to come begins when the phase ends: it is of that phase, too.
+                    let begin = row.start.saturating_add(shift).saturating_sub(1);
+                    let phase = self.slots.phase(self.slots.of(begin));
+                    let wait = partial.waits.entry(u32::try_from(phase).unwrap_or(u32::MAX)).or_default();
+                    *wait = wait.saturating_add(row.duration_ns());
+                }
                 continue;
             }
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };

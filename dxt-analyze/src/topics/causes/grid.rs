@@ -137,6 +137,8 @@ pub struct Grid<'a> {
     pub spread: f64,
     /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
     pub at_once: Vec<f64>,
+    /// By phase: the ranks that waited for others in MPI's calls, and for how long, ns; nothing where that is not known of all of them.
+    pub waits: Vec<FxHashMap<u32, f64>>,
 }
 
 /// Weighted quantile of values in any order; `None` of nothing.
@@ -170,6 +172,7 @@ impl<'a> Grid<'a> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
+        let mut waits: Vec<FxHashMap<u32, f64>> = vec![FxHashMap::default(); slots.phases()];
         for (number, process) in (0_u32..).zip(&run.processes) {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
@@ -182,6 +185,11 @@ impl<'a> Grid<'a> {
             } else {
                 1.0
             });
+            for (phase, ns) in of.waits {
+                if let Some(waits) = waits.get_mut(phase as usize) {
+                    waits.insert(number, ns as f64);
+                }
+            }
             let of_segments = of.cells;
             let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
             let counted = process.missing.iter().filter_map(|missing| {
@@ -231,7 +239,8 @@ impl<'a> Grid<'a> {
                 });
             }
         }
-        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once };
+        known_of_all(run, &slots, &mut waits);
+        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, waits };
         grid.set_above(&groups);
         grid
     }
@@ -284,6 +293,21 @@ impl<'a> Grid<'a> {
     #[must_use]
     pub fn phase(&self, entry: &Entry) -> usize {
         self.slots.phase(usize::from(entry.slot))
+    }
+}
+
+/// Part of the run that a phase takes at most for its waiting to tell who waits for whom: in a longer one ranks wait for each other's messages too.
+const SHORT_PHASE: f64 = 0.5;
+
+/// Leaves what was waited where it is known of every rank alive, in phases that are ended by meetings.
+fn known_of_all(run: &Run, slots: &Slots, waits: &mut [FxHashMap<u32, f64>]) {
+    let (ranks, length) = (run.ranks() as usize, super::phases::length(run));
+    for (phase, waits) in waits.iter_mut().enumerate() {
+        let (from, until) = slots.span(phase);
+        let short = (until.min(length).saturating_sub(from) as f64) < length as f64 * SHORT_PHASE;
+        if !slots.ranks_met || !short || ranks < 2 || waits.len() < ranks {
+            waits.clear();
+        }
     }
 }
 

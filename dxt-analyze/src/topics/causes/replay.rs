@@ -10,6 +10,8 @@ pub struct Work {
     phases: Vec<FxHashMap<u32, f64>>,
     /// Phase of each slot.
     of_slot: Vec<u32>,
+    /// Whether these are the phases of the grid.
+    by_phase: bool,
 }
 
 /// Calls shortened: entry of the grid, and by how much, ns.
@@ -21,7 +23,8 @@ impl Work {
     pub fn of(grid: &Grid<'_>, by_slot: bool) -> Self {
         let slots = 0..grid.slots.len();
         let of_slot = slots.map(|slot| if by_slot { slot } else { grid.slots.phase(slot) });
-        Self::sum(grid, of_slot.map(|phase| u32::try_from(phase).unwrap_or(0)).collect(), |_| true)
+        let work = Self::sum(grid, of_slot.map(|phase| u32::try_from(phase).unwrap_or(0)).collect(), |_| true);
+        Self { by_phase: !by_slot, ..work }
     }
 
     /// By phases, of the calls of which `counts` is true.
@@ -33,7 +36,7 @@ impl Work {
 
     fn sum(grid: &Grid<'_>, of_slot: Vec<u32>, counts: impl Fn(&Entry) -> bool) -> Self {
         let count = of_slot.last().map_or(0, |last| *last as usize + 1);
-        let mut work = Self { phases: vec![FxHashMap::default(); count], of_slot };
+        let mut work = Self { phases: vec![FxHashMap::default(); count], of_slot, by_phase: true };
         for entry in grid.entries.iter().filter(|entry| entry.leaf && counts(entry)) {
             let phase = work.phase(entry.slot);
             if let Some(phase) = work.phases.get_mut(phase) {
@@ -82,8 +85,15 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            saved += before - after;
+            saved += (before - after).min(self.slack(grid, phase, less));
         }
         saved
+    }
+
+    /// What a phase can be shorter by at most, ns: a rank that waits for nobody works on, in I/O or not, however short others' calls are.
+    fn slack(&self, grid: &Grid<'_>, phase: usize, less: &FxHashMap<u32, f64>) -> f64 {
+        let waits = if self.by_phase { grid.waits.get(phase) } else { None };
+        let each = waits.into_iter().flatten();
+        each.map(|(process, ns)| ns + less.get(process).copied().unwrap_or_default()).fold(f64::INFINITY, f64::min)
     }
 }

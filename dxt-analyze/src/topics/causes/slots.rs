@@ -87,6 +87,14 @@ impl Slots {
         self.phases.last().map_or(0, |&last| last as usize + 1)
     }
 
+    /// When a phase begins and ends, ns since the job's start; the last one never.
+    #[must_use]
+    pub fn span(&self, phase: usize) -> (u64, u64) {
+        let first = |phase: usize| self.phases.partition_point(|&of| (of as usize) < phase);
+        let begin = self.begins.get(first(phase)).copied().unwrap_or(u64::MAX);
+        (begin, self.begins.get(first(phase + 1)).copied().unwrap_or(u64::MAX))
+    }
+
     /// Adds time from `at` on in which any process is in a call, ns.
     pub fn add_busy(&mut self, at: u64, ns: u64) {
         let slot = self.of(at);

@@ -34,7 +34,8 @@ pub fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
 }
 
 fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
-    let processes = grid.run.process_count().max(1);
+    let alive = alive(grid);
+    let processes = alive.iter().copied().max().unwrap_or(0).max(1);
     let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
     if processes < 2 || grid.run.reduced_ranks() > 0 {
         return None;
@@ -56,7 +57,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let phase = grid.phase(entry);
         let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
-        let even = in_phase.get(&phase).copied().unwrap_or_default() as f64 / processes as f64;
+        let even = in_phase.get(&phase).copied().unwrap_or_default() as f64
+            / alive.get(phase).copied().unwrap_or(processes).max(1) as f64;
         // Over the run, not only in this phase: ranks that take turns share the work.
         let over_all =
             whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
@@ -66,4 +68,18 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     Some(Uneven { class, most, bytes, processes, one, shortened })
+}
+
+/// By phase: processes that could take part, ranks where there are ranks. Of jobs that run one after the other each has its own.
+fn alive(grid: &Grid<'_>) -> Vec<u64> {
+    let ranks = grid.run.ranks() > 0;
+    let lives: Vec<(u64, u64)> = grid
+        .run
+        .processes
+        .iter()
+        .filter(|process| process.rank >= 0 || !ranks)
+        .map(|process| (process.shift_ns, if process.end_ns == 0 { u64::MAX } else { process.end_ns }))
+        .collect();
+    let spans = (0..grid.slots.phases()).map(|phase| grid.slots.span(phase));
+    spans.map(|(from, until)| lives.iter().filter(|life| life.0 < until && life.1 > from).count() as u64).collect()
 }

@@ -14,6 +14,8 @@ use trace_format::op::Layer;
 const DEFAULT_NS_PER_BYTE: f64 = 1.0;
 /// Octave of the length from which a request is large: 1 MiB.
 const LARGE: u8 = 21;
+/// Octave up to which requests are small whatever they are held against: below 64 KiB.
+const TINY: u8 = 16;
 /// Octave below which it is small: 256 KiB. What lies between gains little by being larger.
 const SMALL: u8 = 19;
 
@@ -30,6 +32,8 @@ enum Mended {
     Asked,
     /// All but the finding's own cost.
     ByCost,
+    /// As `Large`, of requests of which nobody doubts that they are small.
+    Tiny,
     /// What is left if all ranks work at the same time.
     Parallel,
     /// What as many aggregators as nodes would take.
@@ -67,13 +71,13 @@ const RULES: &[ForCodes] = &[
             Code::SMALL_SHARED_WRITES,
             Code::WRITE_RUNS,
             Code::RANDOM_WRITES,
-            Code::SLOW_SMALL_WRITES,
             Code::NO_COLLECTIVE_WRITES,
         ],
         WRITES,
         None,
         Mended::Large,
     ),
+    (&[Code::SLOW_SMALL_WRITES], WRITES, None, Mended::Tiny),
     (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT, Code::NO_MPIIO], DATA, None, Mended::Large),
     (
         &[Code::OPEN_PER_ACCESS, Code::REPEATED_OPENS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
@@ -174,11 +178,12 @@ impl<'g, 'a> Mending<'g, 'a> {
     fn less(&self, mended: Mended, entry: &Entry, cost: f64) -> f64 {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
         match mended {
-            Mended::Large if entry.size < SMALL => {
+            Mended::Tiny if entry.size > TINY => 0.0,
+            Mended::Large | Mended::Tiny if entry.size < SMALL => {
                 let per_byte = self.per_byte.get(&entry.class).copied().unwrap_or(DEFAULT_NS_PER_BYTE);
                 time - entry.cell.bytes as f64 * per_byte
             }
-            Mended::Large | Mended::Parallel => 0.0,
+            Mended::Large | Mended::Tiny | Mended::Parallel => 0.0,
             Mended::Once => {
                 let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)

@@ -37,11 +37,15 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             }
             price(grid, &phases, &slots, claim);
         }
-        let most = claims.iter().map(saves).max().unwrap_or(0);
+        // What only says how calls are made is told of what no cause explains.
+        let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
+        let causes = claims.iter().filter(enough).any(|claim| !is_general(claim));
+        let counts = |claim: &Claim| !causes || !is_general(claim);
+        let most = claims.iter().filter(|claim| counts(claim)).map(saves).max().unwrap_or(0);
         if (most as f64) < run_ns as f64 * least.least_run_share {
             break;
         }
-        let near = |claim: &&(usize, &Claim)| saves(claim.1) as f64 >= most as f64 * NEARLY;
+        let near = |claim: &&(usize, &Claim)| counts(claim.1) && saves(claim.1) as f64 >= most as f64 * NEARLY;
         let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
             rank(a)
                 .cmp(&rank(b))
@@ -97,6 +101,12 @@ fn saves(claim: &Claim) -> u64 {
     claim.finding.saving.map_or(0, |saving| saving.saves_ns)
 }
 
+/// Whether a finding is of all calls of a kind, whatever makes them slow.
+fn is_general(claim: &Claim) -> bool {
+    use crate::findings::Code;
+    [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&claim.finding.code)
+}
+
 /// How much a finding says: a cause before a pattern before a sum.
 fn rank(claim: &Claim) -> usize {
     use crate::findings::Code;
@@ -125,7 +135,16 @@ fn rank(claim: &Claim) -> usize {
             Code::READ_MODIFY_WRITE,
             Code::REREAD,
         ],
-        &[Code::WRITE_RUNS, Code::READ_RUNS, Code::INDEPENDENT, Code::REPEATED_OPENS, Code::UNASKED, Code::SERIAL],
+        &[
+            Code::RANDOM_READS,
+            Code::RANDOM_WRITES,
+            Code::WRITE_RUNS,
+            Code::READ_RUNS,
+            Code::INDEPENDENT,
+            Code::REPEATED_OPENS,
+            Code::UNASKED,
+            Code::SERIAL,
+        ],
         &[Code::SMALL_READS, Code::SMALL_WRITES],
         &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
         &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL],
