@@ -111,6 +111,10 @@ pub struct Entry {
     pub spread: (f64, f64),
     /// How far the logarithm of their time is above that of their like, without the longest call where there are several.
     pub above: f64,
+    /// The same against all calls of their kind and size, on whatever file.
+    pub above_kind: f64,
+    /// Whether `above` is against those on the same file.
+    pub by_file: bool,
     /// Their time that nothing explains yet, ns.
     pub left_ns: f64,
 }
@@ -234,6 +238,8 @@ impl<'a> Grid<'a> {
                         .map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
+                    above_kind: cell.typical_log(),
+                    by_file: file != u32::MAX,
                     left_ns: cell.time_ns as f64,
                     cell,
                 });
@@ -253,8 +259,15 @@ impl<'a> Grid<'a> {
         }
         let usual: FxHashMap<Group, f64> =
             of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
+        let mut of: FxHashMap<Kind, Vec<(f64, f64)>> = FxHashMap::default();
+        for (entry, (kind, _)) in self.entries.iter().zip(groups) {
+            of.entry(*kind).or_default().push((entry.above_kind, entry.cell.calls as f64));
+        }
+        let of_kind: FxHashMap<Kind, f64> =
+            of.into_iter().filter_map(|(kind, mut all)| Some((kind, weighted_quantile(&mut all, 0.5)?))).collect();
         for (entry, group) in self.entries.iter_mut().zip(groups) {
             entry.above -= usual.get(group).copied().unwrap_or_default();
+            entry.above_kind -= of_kind.get(&group.0).copied().unwrap_or_default();
         }
     }
 

@@ -17,6 +17,8 @@ pub enum Unit {
     Process(u32),
     /// Slots from one up to the other.
     Moment(u16, u16),
+    /// Index into [`crate::model::Run::files`].
+    File(u32),
 }
 
 impl Unit {
@@ -28,6 +30,7 @@ impl Unit {
             Self::Node(node) => grid.run.processes.get(entry.process as usize).is_some_and(|of| of.node == node),
             Self::Process(process) => entry.process == process,
             Self::Moment(from, until) => (from..=until).contains(&entry.slot),
+            Self::File(file) => entry.file == file,
         }
     }
 }
@@ -129,9 +132,27 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     });
     let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));
     let nodes = nodes(grid, &processes);
-    let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>()];
+    let files = files(grid, class, &|unit, means| member(unit, means, &each_once));
+    let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), files];
     let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= FEWEST_CALLS).collect();
     sorts.into_iter().map(enough).collect()
+}
+
+/// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.
+fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
+    let mut by: BTreeMap<(u32, u32), Mean> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        by.entry((entry.file, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
+    }
+    let (mut of_file, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<u32, u32>::new());
+    for ((file, process), mean) in by {
+        of_file.entry(file).or_default().push(mean);
+        *of_process.entry(process).or_default() += 1;
+    }
+    if of_process.values().all(|files| *files == 1) {
+        return Vec::new();
+    }
+    of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
 }
 
 /// Nodes with several ranks: of one rank nothing tells its node from it.

@@ -75,6 +75,7 @@ fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
                 (Unit::Target(_), Unit::Target(_))
                     | (Unit::Node(_), Unit::Node(_))
                     | (Unit::Process(_), Unit::Process(_))
+                    | (Unit::File(_), Unit::File(_))
             )
         };
         match out.iter_mut().find(|other| like(other)) {
@@ -119,6 +120,10 @@ fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'stati
             let others = if rank.is_some() { "other ranks" } else { "other processes" };
             (run.process_name(number), others, About { rank, node, ..About::default() })
         }
+        Unit::File(file) => {
+            let name = run.files.get(file as usize).map(|file| file.name.clone()).unwrap_or_default();
+            (format!("file {name}"), "other files", About { file: Some(name), ..About::default() })
+        }
         Unit::Moment(from, until) => {
             let from = slots.begin(usize::from(from)).unwrap_or_default();
             let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| super::phases::length(run));
@@ -157,6 +162,12 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             Code::SLOW_NODE,
             format!("{name} {are} slow: {first} as long as {others}'"),
             "have the node checked (network link, file system client, what else runs there), or leave it out of the next job",
+        ),
+        Unit::File(_) => (
+            Code::SLOW_FILE,
+            format!("{name} {are} slow: {first} as long as those on {others}"),
+            "see where it lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files are \
+             faster",
         ),
         Unit::Target(_) => (
             Code::SLOW_TARGET,

@@ -15,6 +15,8 @@ const LEAST_SHARE: f64 = 0.001;
 const LONG_ENOUGH: (u16, f64) = (2, 0.02);
 /// Times longer that calls take on a storage target that happens to be asked by several at once: what is less is no property of it.
 const ONLY_BUSY: f64 = 1.4;
+/// Times longer that calls on a file may take by how it is used.
+const FILES_DIFFER: f64 = 1.5;
 /// Most slow moments of a run.
 const MOMENTS: usize = 4;
 /// Moments that are slow by themselves and so many slots apart are one.
@@ -64,7 +66,11 @@ fn take(grid: &mut Grid<'_>, slow: &Slow) {
     for &(index, ns) in &slow.shortened {
         if let Some(entry) = grid.entries.get_mut(index as usize) {
             entry.left_ns -= ns;
-            entry.above -= above.get(&entry.class).copied().unwrap_or_default();
+            let above = above.get(&entry.class).copied().unwrap_or_default();
+            entry.above_kind -= above;
+            if !(entry.by_file && matches!(slow.unit, Unit::File(_))) {
+                entry.above -= above;
+            }
         }
     }
 }
@@ -90,7 +96,11 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .copied()
                 .zip(odd(&values, &errors))
                 .filter(|(member, odd)| {
-                    let busy = if matches!(member.unit, Unit::Target(_)) { ONLY_BUSY } else { 1.0 };
+                    let busy = match member.unit {
+                        Unit::Target(_) => ONLY_BUSY,
+                        Unit::File(_) => FILES_DIFFER,
+                        _ => 1.0,
+                    };
                     odd.above >= least.min_slowdown.max(busy).ln() && odd.p * tests <= least.false_discovery_rate
                 })
                 .collect();

@@ -5,7 +5,7 @@ use super::remedy::facts::Facts;
 use super::remedy::of_card;
 use super::result::{JobLine, Rest, SHOWN, Verdict, Weighed};
 use super::sentence::sentence;
-use super::weigh::{Card, weigh};
+use super::weigh::{Card, is_general, weigh};
 use crate::findings::{Code, Explains, Finding, Saving, Severity};
 use crate::shared::ratio::share;
 use crate::text::units;
@@ -77,7 +77,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let mut findings: Vec<Weighed> = cards.into_iter().map(|card| weighed(card, io_matters, &facts)).collect();
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
-        (!damaged, Reverse(weighed.finding.severity), Reverse(saves(&weighed.finding)))
+        let general = is_general(weighed.finding.code);
+        (!damaged, Reverse(weighed.finding.severity), general, Reverse(saves(&weighed.finding)))
     });
     let mut verdict = Verdict {
         job: job(whole, run_ns),
@@ -97,11 +98,12 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 13] = [
+    const CODES: [Code; 14] = [
         Code::SLOW_OPERATIONS,
         Code::SLOW_RANK,
         Code::SLOW_NODE,
         Code::SLOW_TARGET,
+        Code::SLOW_FILE,
         Code::LATE_RANKS,
         Code::LOCK_TIME,
         Code::ONE_RANK,

@@ -1,7 +1,7 @@
 //! Findings in the order of what they save, each by what those before it leave. What explains the same calls as one before it belongs to
 //! that one's card.
 
-use crate::findings::{Finding, Severity};
+use crate::findings::{Code, Finding, Severity};
 use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
@@ -39,8 +39,8 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         }
         // What only says how calls are made is told of what no cause explains.
         let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
-        let causes = claims.iter().filter(enough).any(|claim| !is_general(claim));
-        let counts = |claim: &Claim| !causes || !is_general(claim);
+        let causes = claims.iter().filter(enough).any(|claim| !is_general(claim.finding.code));
+        let counts = |claim: &Claim| !causes || !is_general(claim.finding.code);
         let most = claims.iter().filter(|claim| counts(claim)).map(saves).max().unwrap_or(0);
         if (most as f64) < run_ns as f64 * least.least_run_share {
             break;
@@ -102,20 +102,19 @@ fn saves(claim: &Claim) -> u64 {
 }
 
 /// Whether a finding is of all calls of a kind, whatever makes them slow.
-fn is_general(claim: &Claim) -> bool {
-    use crate::findings::Code;
-    [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&claim.finding.code)
+pub(super) fn is_general(code: Code) -> bool {
+    [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&code)
 }
 
 /// How much a finding says: a cause before a pattern before a sum.
 fn rank(claim: &Claim) -> usize {
-    use crate::findings::Code;
     const ORDER: [&[Code]; 6] = [
         &[
             Code::SLOW_TARGET,
             Code::SLOW_NODE,
             Code::SLOW_RANK,
             Code::SLOW_MOMENT,
+            Code::SLOW_FILE,
             Code::STALL,
             Code::LATE_RANKS,
             Code::ONE_RANK,
