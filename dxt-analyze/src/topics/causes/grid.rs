@@ -141,8 +141,10 @@ pub struct Grid<'a> {
     pub spread: f64,
     /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
     pub at_once: Vec<f64>,
-    /// By phase: the ranks that waited for others in MPI's calls, and for how long, ns; nothing where that is not known of all of them.
+    /// By phase that a meeting in MPI's calls ends: the ranks, and how long each waited for the others, ns.
     pub waits: Vec<FxHashMap<u32, f64>>,
+    /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
+    pub meeting_of: Vec<Option<usize>>,
 }
 
 /// Weighted quantile of values in any order; `None` of nothing.
@@ -245,8 +247,8 @@ impl<'a> Grid<'a> {
                 });
             }
         }
-        known_of_all(run, &slots, &mut waits);
-        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, waits };
+        let meeting_of = between_meetings(run, &slots, &mut waits, &entries);
+        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, waits, meeting_of };
         grid.set_above(&groups);
         grid
     }
@@ -309,19 +311,40 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Part of the run that a phase takes at most for its waiting to tell who waits for whom: in a longer one ranks wait for each other's messages too.
-const SHORT_PHASE: f64 = 0.5;
+/// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
+/// messages too.
+const SHORT: f64 = 0.5;
 
-/// Leaves what was waited where it is known of every rank alive, in phases that are ended by meetings.
-fn known_of_all(run: &Run, slots: &Slots, waits: &mut [FxHashMap<u32, f64>]) {
+/// Sums up what was waited from one meeting to the next, in the phase that ends with it, where that is known of every rank; and which phase that
+/// is, of each phase. Nothing where ranks wait in collective calls of MPI-IO too, in which waiting is not told from I/O.
+fn between_meetings(
+    run: &Run,
+    slots: &Slots,
+    waits: &mut [FxHashMap<u32, f64>],
+    entries: &[Entry],
+) -> Vec<Option<usize>> {
     let (ranks, length) = (run.ranks() as usize, super::phases::length(run));
-    for (phase, waits) in waits.iter_mut().enumerate() {
-        let (from, until) = slots.span(phase);
-        let short = (until.min(length).saturating_sub(from) as f64) < length as f64 * SHORT_PHASE;
-        if !slots.ranks_met || !short || ranks < 2 || waits.len() < ranks {
-            waits.clear();
-        }
+    let mut meeting_of: Vec<Option<usize>> = vec![None; waits.len()];
+    if !slots.ranks_met || ranks < 2 || entries.iter().any(|entry| entry.collective) {
+        return meeting_of;
     }
+    let (mut first, mut from, mut sum) = (0, 0, FxHashMap::default());
+    for (phase, waits) in waits.iter_mut().enumerate() {
+        // Who comes early may begin to wait phases before the last one comes.
+        for (process, ns) in std::mem::take(waits) {
+            *sum.entry(process).or_default() += ns;
+        }
+        if sum.len() < ranks {
+            continue;
+        }
+        *waits = std::mem::take(&mut sum);
+        let until = slots.span(phase).1.min(length);
+        if ((until.saturating_sub(from)) as f64) < length as f64 * SHORT {
+            meeting_of.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
+        }
+        (first, from) = (phase + 1, until);
+    }
+    meeting_of
 }
 
 /// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.

@@ -77,7 +77,7 @@ impl Work {
         }
         let mut phases: Vec<usize> = by.keys().copied().collect();
         phases.sort_unstable();
-        let mut saved = 0.0;
+        let (mut saved, mut until_meeting) = (0.0, Between::default());
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
             let longest = |ns: &dyn Fn(u32, f64) -> f64| {
@@ -85,15 +85,39 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            saved += (before - after).min(self.slack(grid, phase, less));
+            let meeting = grid.meeting_of.get(phase).copied().flatten().filter(|_| self.by_phase);
+            if meeting != until_meeting.meeting {
+                saved += until_meeting.saved(grid);
+                until_meeting = Between { meeting, ..Between::default() };
+            }
+            until_meeting.add(before - after, less);
         }
-        saved
+        saved + until_meeting.saved(grid)
+    }
+}
+
+/// What would be saved from one meeting to the next.
+#[derive(Debug, Default)]
+struct Between {
+    /// The phase that it ends, if anything is known of it.
+    meeting: Option<usize>,
+    ns: f64,
+    less: FxHashMap<u32, f64>,
+}
+
+impl Between {
+    fn add(&mut self, ns: f64, less: &FxHashMap<u32, f64>) {
+        self.ns += ns;
+        for (process, ns) in less {
+            *self.less.entry(*process).or_default() += ns;
+        }
     }
 
-    /// What a phase can be shorter by at most, ns: a rank that waits for nobody works on, in I/O or not, however short others' calls are.
-    fn slack(&self, grid: &Grid<'_>, phase: usize, less: &FxHashMap<u32, f64>) -> f64 {
-        let waits = if self.by_phase { grid.waits.get(phase) } else { None };
+    /// A rank that waits for nobody works on, in I/O or not, however short others' calls are.
+    fn saved(&self, grid: &Grid<'_>) -> f64 {
+        let waits = self.meeting.and_then(|meeting| grid.waits.get(meeting));
         let each = waits.into_iter().flatten();
-        each.map(|(process, ns)| ns + less.get(process).copied().unwrap_or_default()).fold(f64::INFINITY, f64::min)
+        let slack = each.map(|(process, ns)| ns + self.less.get(process).copied().unwrap_or_default());
+        slack.fold(f64::INFINITY, f64::min).min(self.ns)
     }
 }
