@@ -1,6 +1,7 @@
 //! The recogniser against generators whose loops are known, and against random programs of loops.
 
 mod programs;
+mod ranks;
 mod recovered;
 
 use super::verify::{Verified, verify};
