@@ -3,6 +3,7 @@
 mod programs;
 mod ranks;
 mod recovered;
+mod texts;
 
 use super::verify::{Verified, verify};
 use super::*;
