@@ -45,15 +45,25 @@ fn run(body: &[Statement], indices: &mut Vec<u64>, stream: &mut Stream) {
     }
 }
 
+fn generate(seed: u64) -> (Vec<Statement>, Stream) {
+    let mut random = Random::new(seed);
+    let deepest = 1 + random.below(4) as usize;
+    let unit = 1 << random.below(13);
+    let program = block(&mut random, 0, deepest, unit);
+    let mut stream = Stream::default();
+    run(&program, &mut Vec::new(), &mut stream);
+    (program, stream)
+}
+
+/// What a random program does.
+pub(super) fn stream(seed: u64) -> Stream {
+    generate(seed).1
+}
+
 #[test]
 fn what_random_loops_do_is_recovered_whole() {
     for seed in 0..2000 {
-        let mut random = Random::new(seed);
-        let deepest = 1 + random.below(4) as usize;
-        let unit = 1 << random.below(13);
-        let program = block(&mut random, 0, deepest, unit);
-        let mut stream = Stream::default();
-        run(&program, &mut Vec::new(), &mut stream);
+        let (program, stream) = generate(seed);
         let signature = stream.signature();
         let verified = check(&stream.accesses, &signature);
         assert!((verified.coverage() - 1.0).abs() < f64::EPSILON, "seed {seed}: {signature:#?}");
