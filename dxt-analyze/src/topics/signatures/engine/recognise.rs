@@ -167,7 +167,9 @@ impl Recogniser {
         self.sync();
         let cursor = std::mem::replace(&mut self.cursor, Cursor::None);
         let mut partial = Vec::new();
-        if let (Cursor::Nest(cursor), Some(Element { node: Node::Loop(nest), .. })) = (&cursor, self.stack.elements.last()) {
+        if let (Cursor::Nest(cursor), Some(Element { node: Node::Loop(nest), .. })) =
+            (&cursor, self.stack.elements.last())
+        {
             let pending = cursor.pending();
             partial = cursor.partial(nest);
             if pending > 0 && self.stack.turn(&self.ring, pending, after) {

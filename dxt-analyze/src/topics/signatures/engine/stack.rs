@@ -98,7 +98,16 @@ impl Element {
     /// A node without loops around it.
     pub(super) fn of_node(node: Node, start_ns: u64, last_start_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
-        Self { shape: node.shape(), first: node.first(), node, accesses, bytes, start_ns, last_start_ns, iteration_ns: None }
+        Self {
+            shape: node.shape(),
+            first: node.first(),
+            node,
+            accesses,
+            bytes,
+            start_ns,
+            last_start_ns,
+            iteration_ns: None,
+        }
     }
 
     pub(super) fn is_leaf(&self) -> bool {
@@ -112,9 +121,10 @@ pub(super) fn totals(node: &Node) -> (u64, u128) {
         Node::Leaf(leaf) => (1, u128::from(leaf.length)),
         Node::Loop(l) => {
             let one = |index| {
-                l.body.iter().map(|n| totals(&n.at_iteration(index))).fold((0_u64, 0_u128), |sum, part| {
-                    (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))
-                })
+                l.body
+                    .iter()
+                    .map(|n| totals(&n.at_iteration(index)))
+                    .fold((0_u64, 0_u128), |sum, part| (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1)))
             };
             if l.body.iter().all(is_constant) {
                 let (accesses, bytes) = one(0);
@@ -125,9 +135,9 @@ pub(super) fn totals(node: &Node) -> (u64, u128) {
                 let bytes = (0..l.count).map(|i| u128::from(moved(leaf.length, step, i))).sum();
                 return (l.count, bytes);
             }
-            (0..l.count).map(one).fold((0_u64, 0_u128), |sum, part| {
-                (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))
-            })
+            (0..l.count)
+                .map(one)
+                .fold((0_u64, 0_u128), |sum, part| (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1)))
         }
     }
 }

@@ -14,8 +14,9 @@ fn block(random: &mut Random, around: usize, deepest: usize, unit: u64) -> Vec<S
             if around < deepest && (around == 0 || random.below(2) == 0) {
                 Statement::Loop { count: 3 + random.below(5), body: block(random, around + 1, deepest, unit) }
             } else {
-                let steps =
-                    (0..around).map(|_| (random.below(1 << 20).cast_signed() - (1 << 19)) * unit.cast_signed()).collect();
+                let steps = (0..around)
+                    .map(|_| (random.below(1 << 20).cast_signed() - (1 << 19)) * unit.cast_signed())
+                    .collect();
                 let offset = random.below(1 << 30) * unit;
                 Statement::Access { op: random.below(3) as u16, offset, length: 1 + random.below(4), steps }
             }
@@ -27,9 +28,10 @@ fn run(body: &[Statement], indices: &mut Vec<u64>, stream: &mut Stream) {
     for statement in body {
         match statement {
             Statement::Access { op, offset, length, steps } => {
-                let moved = steps.iter().zip(indices.iter()).fold(*offset, |at, (step, index)| {
-                    at.wrapping_add(step.cast_unsigned().wrapping_mul(*index))
-                });
+                let moved = steps
+                    .iter()
+                    .zip(indices.iter())
+                    .fold(*offset, |at, (step, index)| at.wrapping_add(step.cast_unsigned().wrapping_mul(*index)));
                 stream.at(*op, moved, *length);
             }
             Statement::Loop { count, body } => {
