@@ -36,7 +36,10 @@ fn what_is_printed_is_read_back() {
         let read = parse(&printed, &Numbered).unwrap();
         assert_eq!(text(&read, &Numbered).to_string(), printed);
         // All but the times' last digits; the regenerated accesses are those of the stream.
-        assert_eq!((read.accesses, read.bytes, read.items.len()), (signature.accesses, signature.bytes, signature.items.len()));
+        assert_eq!(
+            (read.accesses, read.bytes, read.items.len()),
+            (signature.accesses, signature.bytes, signature.items.len())
+        );
         check(&stream.accesses, &read);
         deepest = deepest.max(signature.patterns().map(|p| p.nest.depth()).max().unwrap_or(0));
     }
