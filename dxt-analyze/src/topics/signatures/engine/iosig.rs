@@ -95,29 +95,29 @@ impl Notation<'_> {
     fn temporal(&self, l: &Loop) -> &'static str {
         if l.times.is_fixed(self.limit) == Some(true) { ", fixed_interval" } else { "" }
     }
+}
 
-    /// Random accesses: `{operation, <spatial pattern, dimension>, <repetitive behaviour>, <request size>, <temporal intervals>}`.
-    #[must_use]
-    pub fn random(&self, class: &RandomClass) -> String {
-        let operation = match class.operation {
-            Operation::Read => "READ",
-            Operation::Write => "WRITE",
-            Operation::ReadWrite => "READ/WRITE",
-        };
-        let repetition = match class.repetition {
-            Repetition::Single => "single",
-            Repetition::Repeating => "repeating",
-        };
-        let size = match class.size {
-            Size::Small => "small",
-            Size::Medium => "medium",
-            Size::Large => "large",
-            Size::Mixed => "mixed",
-        };
-        let variable = if class.variable_size { "variable" } else { "fixed" };
-        let temporal = if class.temporal == Some(Temporal::Fixed) { "fixed" } else { "random" };
-        format!("{{{operation}, <random, 1>, <{repetition}>, <{size}, {variable}>, <{temporal}>}}")
-    }
+/// Random accesses: `{operation, <spatial pattern, dimension>, <repetitive behaviour>, <request size>, <temporal intervals>}`.
+#[must_use]
+pub fn random(class: &RandomClass) -> String {
+    let operation = match class.operation {
+        Operation::Read => "READ",
+        Operation::Write => "WRITE",
+        Operation::ReadWrite => "READ/WRITE",
+    };
+    let repetition = match class.repetition {
+        Repetition::Single => "single",
+        Repetition::Repeating => "repeating",
+    };
+    let size = match class.size {
+        Size::Small => "small",
+        Size::Medium => "medium",
+        Size::Large => "large",
+        Size::Mixed => "mixed",
+    };
+    let variable = if class.variable_size { "variable" } else { "fixed" };
+    let temporal = if class.temporal == Some(Temporal::Fixed) { "fixed" } else { "random" };
+    format!("{{{operation}, <random, 1>, <{repetition}>, <{size}, {variable}>, <{temporal}>}}")
 }
 
 fn list(steps: impl ExactSizeIterator<Item = i64>) -> String {
