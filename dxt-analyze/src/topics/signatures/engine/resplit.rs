@@ -6,17 +6,19 @@
 
 use super::access::Access;
 use super::nest::{Leaf, Loop, Node, Step, delta, moved};
-use super::stack::{Element, Ring, Stack};
+use super::stack::{Element, NEAR, Ring, Stack};
 use super::times::Intervals;
 
 impl Stack {
     /// Looks for a period in the last accesses as they came.
     pub(super) fn resplit(&mut self, ring: &Ring) -> bool {
-        if !ring.may_repeat() {
+        let most = self.longest;
+        let far = self.reach_of_accesses.step(|| ring.may_repeat_far(most));
+        if !far && !ring.may_repeat() {
             return false;
         }
         let tip = ring.back(0);
-        let longest = self.longest.min(ring.len() / 3);
+        let longest = (if far { most } else { most.min(NEAR) }).min(ring.len() / 3);
         for period in 1..=longest {
             let (b, a) = (ring.back(period), ring.back(2 * period));
             if b.offset.wrapping_sub(a.offset) == tip.offset.wrapping_sub(b.offset)
