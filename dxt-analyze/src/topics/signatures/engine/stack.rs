@@ -64,8 +64,11 @@ impl Ring {
     pub(super) fn may_repeat_far(&self, longest: usize) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT;
         let at = |back: usize| self.offsets.get(end.wrapping_sub(back)).copied().unwrap_or(0);
-        (NEAR + 1..=longest.min(self.len() / 3))
-            .any(|period| at(period).wrapping_sub(at(2 * period)) == at(0).wrapping_sub(at(period)))
+        let in_line = |period: usize, i: usize| {
+            at(period + i).wrapping_sub(at(2 * period + i)) == at(i).wrapping_sub(at(period + i))
+        };
+        // Two of them: among few offsets one is often in line by chance.
+        (NEAR + 1..=longest.min(self.len() / 3)).any(|period| in_line(period, 0) && in_line(period, 1))
     }
 
     /// Accesses that can be asked for.
@@ -161,7 +164,7 @@ fn is_constant(node: &Node) -> bool {
 }
 
 /// When long periods are looked for. The third iteration of a long body is longer than the distance of samples, so that one of
-/// them falls into it, and they are looked for until it is over.
+/// them falls behind its first step, and they are looked for until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     steps: u32,
@@ -200,7 +203,7 @@ pub(super) struct Stack {
 
 impl Stack {
     pub(super) fn new(longest: usize) -> Self {
-        Self { elements: Vec::with_capacity(longest * 8), leaves: 0, longest, reach: Reach::default(), reach_of_accesses: Reach::default() }
+        Self { elements: Vec::new(), leaves: 0, longest, reach: Reach::default(), reach_of_accesses: Reach::default() }
     }
 
     #[inline]
@@ -239,12 +242,15 @@ impl Stack {
     fn may_repeat_far(&self) -> bool {
         let Some((tip, rest)) = self.elements.split_last() else { return false };
         let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));
-        (NEAR + 1..=self.longest).any(|period| match (at(period), at(2 * period)) {
+        let in_line = |tip: &Element, period: usize, i: usize| match (at(period + i), at(2 * period + i)) {
             (Some(b), Some(a)) => {
                 b.shape == tip.shape && delta(a.first, b.first) == delta(b.first, tip.first) && a.shape == b.shape
             }
             _ => false,
-        })
+        };
+        let Some(before) = rest.last() else { return false };
+        // Two of them: among few offsets one is often in line by chance.
+        (NEAR + 1..=self.longest).any(|period| in_line(tip, period, 0) && in_line(before, period, 1))
     }
 
     fn repeats(&self, period: usize, open: bool) -> bool {
