@@ -176,7 +176,7 @@ impl Reach {
     pub(super) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.until = self.until.saturating_sub(1);
-        if self.steps as usize % NEAR == 0 && sample() {
+        if self.steps.is_multiple_of(NEAR as u32) && sample() {
             self.until = 4 * LONGEST as u32;
         }
         self.is_far()
