@@ -20,6 +20,7 @@ mod run;
 pub mod signature;
 mod stack;
 pub mod times;
+mod turn;
 pub mod verify;
 
 #[cfg(test)]

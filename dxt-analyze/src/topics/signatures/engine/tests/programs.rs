@@ -86,10 +86,30 @@ fn nothing_at_all_is_a_panic_or_wrong() {
             let length = if extreme && random.below(4) == 0 { u64::MAX - random.below(3) } else { 1 + random.below(2) };
             stream.after(random.below(3), random.below(2) as u16, offset, length);
         }
-        let signature = stream.signature();
-        least = least.min(check(&stream.accesses, &signature).coverage());
+        least = least.min(check(&stream.accesses, &stream.signature()).coverage());
+        let limits = Limits { body: random.below(70) as usize, items: random.below(20) as usize };
+        let mut recogniser = Recogniser::new(limits);
+        recogniser.push_all(&stream.accesses);
+        let signature = recogniser.finish();
+        check(&stream.accesses, &signature);
+        assert!(signature.items.len() <= limits.items.max(1) + 1);
     }
     assert!((0.0..=1.0).contains(&least));
+}
+
+#[test]
+fn a_nest_that_is_cut_anywhere_is_exact() {
+    for seed in 0..60 {
+        let whole = stream(seed).accesses;
+        let mut random = Random::new(seed);
+        for _ in 0..20 {
+            let from = random.below(whole.len() as u64) as usize;
+            let to = from + random.below((whole.len() - from) as u64 + 1) as usize;
+            let mut cut = whole[..to].to_vec();
+            cut.extend_from_slice(&whole[from..]);
+            check(&cut, &signature_of(&cut));
+        }
+    }
 }
 
 #[test]

@@ -62,3 +62,11 @@ fn what_is_none_is_an_error_with_its_place() {
     assert_eq!(parse("at 0: 3 x {op1 5+5 [1, 2]}", &Numbered).unwrap_err().expected, "]");
     assert_eq!(parse("", &Numbered), Ok(Signature::default()));
 }
+
+#[test]
+fn loops_without_an_access_come_to_an_end() {
+    let endless = "at 0: 18446744073709551615 x {0 x {op1 5+5 [1, 1]}}, 12 accesses 60 bytes, from 0 to 1 ns";
+    let signature = parse(endless, &Numbered).unwrap();
+    let verified = verify(&signature, [(1, 5, 5)]);
+    assert!(!verified.is_exact());
+}
