@@ -153,6 +153,7 @@ impl<'a> Grouped<'a> {
                 (1, 0) => "rank".into(),
                 (ranks, 0) => format!("{ranks} ranks"),
                 (0, 1) if several_files => "file".into(),
+                (0, files) if several_files => format!("{files} files"),
                 (0, 1) => "thread".into(),
                 _ => "next".into(),
             };
