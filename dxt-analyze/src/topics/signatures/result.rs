@@ -1,20 +1,18 @@
 //! The result: lines for each process, and lines for all together.
 
-use super::args::{Level, Notation, Options};
+use super::args::{Level, Options};
 use super::axes::Axes;
-use super::engine::classes::{RandomClass, classes, random_class};
-use super::engine::iosig;
-use super::engine::print::nest_text;
-use super::engine::{Loop, Signature};
-use super::names::{Names, writes};
+use super::engine::Signature;
+use super::engine::classes::{classes, random_class};
+use super::names::writes;
 use super::pass::{Apart, Signed};
 use super::verify::Verified;
+use super::words::{file, small, unknown, written};
 use crate::model::{Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use trace_format::op::Layer;
 
 /// Sums of an interface.
 #[derive(Clone, Debug, Serialize)]
@@ -108,11 +106,6 @@ impl Signatures {
     }
 }
 
-/// Bytes that fit.
-pub(super) fn small(bytes: u128) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
 fn layers(signed: &[Signed]) -> Vec<LayerRow> {
     let mut by: BTreeMap<(u8, bool), LayerRow> = BTreeMap::new();
     for Signed { whose, signature } in signed {
@@ -173,31 +166,4 @@ fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
         row(sum.accesses, sum.bytes, times, Axes::of_random(&kind), unknown(&kind, options))
     }));
     out
-}
-
-/// A file's name.
-pub(super) fn file(run: &Run, file: u32) -> String {
-    run.files.get(file as usize).map_or_else(|| "?".into(), |file| file.name.clone())
-}
-
-/// A pattern in the notation that is asked for.
-pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options: &Options) -> String {
-    let operations = Names { run, layer, notation: options.notation };
-    match options.notation {
-        Notation::Loops => nest_text(nest, &operations),
-        Notation::Iosig => iosig::Notation { operations: &operations, file, limit: options.tolerance }.nest(nest),
-    }
-}
-
-/// What is said of accesses without a pattern.
-pub(super) fn unknown(kind: &RandomClass, options: &Options) -> String {
-    match options.notation {
-        Notation::Loops => String::new(),
-        Notation::Iosig => iosig::random(kind),
-    }
-}
-
-/// A signature for people.
-pub(super) const fn shown(signature: &str) -> &str {
-    if signature.is_empty() { "no pattern" } else { signature }
 }

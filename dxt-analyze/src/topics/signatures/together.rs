@@ -8,7 +8,7 @@ use super::engine::global::{Direction, Line, globalize};
 use super::engine::{Item, Pattern, Residue, Signature};
 use super::names::writes;
 use super::pass::Signed;
-use super::result::{file, small, unknown, written};
+use super::words::{file, shown, small, unknown, written};
 use crate::model::Run;
 use crate::render::{Cell, Table};
 use serde::Serialize;
@@ -231,7 +231,7 @@ pub(super) fn table(rows: &[GlobalRow], top: usize) -> Table {
         .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
         .column("Last begins", "last_start_ns", |row| Cell::Moment(row.last_start_ns));
     columns(table, |row| &row.axes)
-        .column("Signature", "signature", |row| Cell::text(super::result::shown(&row.signature)))
+        .column("Signature", "signature", |row| Cell::text(shown(&row.signature)))
         .column("First access", "shift", |row| Cell::text(&row.shift))
         .most(top)
         .done()
