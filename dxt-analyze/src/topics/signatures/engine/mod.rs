@@ -3,7 +3,7 @@
 //!
 //! [`Recogniser`] takes the accesses of one stream (one process, thread, file and layer) in the order of their starts and
 //! gives a [`Signature`]: loop nests that regenerate the accesses exactly, and residue that is only counted.
-//! [`expand`] and [`verify`] share no arithmetic with it. [`global`] puts the signatures of many ranks together.
+//! [`expand`] shares no arithmetic with it. [`global`] puts the signatures of many ranks together.
 
 pub mod access;
 pub mod classes;
@@ -21,7 +21,8 @@ pub mod signature;
 mod stack;
 pub mod times;
 mod turn;
-pub mod verify;
+#[cfg(test)]
+mod verify;
 
 #[cfg(test)]
 mod tests;

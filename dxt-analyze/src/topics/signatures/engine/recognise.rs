@@ -77,7 +77,8 @@ impl Recogniser {
     }
 
     /// Takes the next accesses.
-    pub fn push_all(&mut self, accesses: &[Access]) {
+    #[cfg(test)]
+    pub(super) fn push_all(&mut self, accesses: &[Access]) {
         accesses.iter().for_each(|access| self.push(access));
     }
 
