@@ -233,6 +233,9 @@ fn two_of_a_kind_are_no_pattern() {
     calls(&mut one, FILE, op::POSIX_READ, [(0, 10), (10, 10)]);
     let found = made(vec![one], &[]);
     assert_eq!(found["verified"]["covered"], 0);
+    // Nothing at all is an empty list, not a missing one.
+    let found = made(vec![process(0, "n")], &[]);
+    assert_eq!((lines(&found).len(), &found["local"]), (0, &serde_json::json!([])));
 }
 
 #[test]

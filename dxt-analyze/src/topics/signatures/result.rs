@@ -67,10 +67,8 @@ pub struct Signatures {
     /// By interface.
     pub layers: Vec<LayerRow>,
     /// By process, if that was asked for, those of most bytes first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub local: Vec<LocalRow>,
     /// Of all together, likewise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub global: Vec<super::together::GlobalRow>,
     /// Reads and writes whose offset is not known: they are in no signature.
     pub no_offset: u64,
