@@ -40,7 +40,7 @@ forms() {
 
 of_one() {
     local input=$1 layout=$project/testdata/layouts/four-by-1m.layout
-    for verb in summary ledger counters layers checks timeline stripes check dump; do
+    for verb in summary ledger counters layers checks timeline signatures stripes check dump; do
         [ "$verb" = dump ] || forms "$input/$verb" "$verb" "$input"
     done
     for form in text json csv; do say "$input/dump.$form" dump "$input" --format "$form"; done
@@ -49,6 +49,7 @@ of_one() {
     forms "$input/outliers-duration" outliers "$input" --metric duration --layout "$layout"
     forms "$input/stripes-layout" stripes "$input" --layout "$layout" --what-if size=2M,count=3 --recommend
     forms "$input/compare" compare "$input" ior-shared.dxt
+    forms "$input/signatures-local" signatures "$input" --level local --notation iosig
     forms "$input/selected" summary "$input" --ranks 0:1 --layer posix
     say "$input/checks-all" checks "$input" --all
     say "$input/page" report "$input" -o "../$input/page.html" --layout "$layout"
@@ -67,7 +68,7 @@ wait
 forms corpus corpus .
 forms corpus-fast corpus . --no-findings
 forms explain explain
-for verb in summary ledger outliers stripes counters layers checks compare timeline report serve dump convert export corpus check explain recover advise; do
+for verb in summary ledger outliers stripes counters layers checks compare timeline signatures report serve dump convert export corpus check explain recover advise; do
     say "help/$verb" "$verb" --help
 done
 say help/all --help

@@ -50,7 +50,7 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
     /// Spread of the times between calls, standard deviation over mean, up to which they are called fixed
-    #[arg(long, default_value_t = super::engine::times::FIXED_CV, value_name = "SHARE")]
+    #[arg(long, default_value_t = super::engine::times::FIXED_CV, value_name = "SHARE", value_parser = share)]
     pub tolerance: f64,
     /// Signatures to list, those of most bytes first
     #[arg(long, default_value_t = 20, value_name = "N")]
@@ -68,4 +68,10 @@ impl Default for Options {
             top: 20,
         }
     }
+}
+
+/// A share: no less than 0, and a number.
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|error: std::num::ParseFloatError| error.to_string())?;
+    if share >= 0.0 { Ok(share) } else { Err("must be at least 0".into()) }
 }

@@ -3,16 +3,20 @@
 //!
 //! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
 //! * `verify`: the proof: the trace read again and held against the signatures.
-//! * `result`: the lines of one process, and of all processes together; `view`: how they look.
+//! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same; `axes`, `names`, `words`: what is said; `view`: how they look.
 
+pub mod alike;
 mod args;
+pub mod axes;
 pub mod engine;
 mod in_report;
+pub mod names;
 pub mod pass;
 pub mod result;
 pub mod together;
 pub mod verify;
 pub mod view;
+mod words;
 
 pub use args::{Args, Level, Notation, Options};
 pub(crate) use in_report::InReport;

@@ -1,7 +1,7 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
 
 use super::engine::{Access, Limits, Recogniser, Signature};
-use crate::model::{Process, Run, Stream, Within};
+use crate::model::{Op, Process, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -39,14 +39,27 @@ pub struct Signed {
 pub struct Apart {
     /// Their offset is not known.
     pub no_offset: u64,
+    /// They were begun and ended by different calls: their order is not that of their starts.
+    pub unfinished: u64,
     /// There were more files than are followed at a time.
     pub too_many_files: u64,
 }
 
-/// For each stream of a process, which signature its calls are part of: those of its file, interface and caller. None: they are no reads and writes.
+/// Where calls belong.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// Nowhere: no reads and writes.
+    None,
+    /// Nowhere, since they were begun and ended by different calls.
+    Unfinished,
+    /// In the signature of this place.
+    At(u32),
+}
+
+/// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
 #[derive(Debug)]
 pub(super) struct Places {
-    of_stream: Vec<Option<u32>>,
+    of_stream: Vec<Place>,
     /// By place.
     pub(super) of: Vec<(u32, Layer, Within)>,
 }
@@ -56,9 +69,13 @@ impl Places {
         let mut known: FxHashMap<(u32, Layer, Within), u32> = FxHashMap::default();
         let mut of = Vec::new();
         let place = |stream: &Stream| {
-            let layer = run.op(stream).layer.filter(|_| is_element(run, stream))?;
+            let op = run.op(stream);
+            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Place::None };
+            if Form::of(op.mode) == Form::Unfinished {
+                return Place::Unfinished;
+            }
             let key = (stream.file, layer, stream.within());
-            Some(*known.entry(key).or_insert_with(|| {
+            Place::At(*known.entry(key).or_insert_with(|| {
                 of.push(key);
                 of.len() as u32 - 1
             }))
@@ -68,20 +85,15 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn get(&self, stream: u32) -> Option<u32> {
-        self.of_stream.get(stream as usize).copied().flatten()
+    pub(super) fn get(&self, stream: u32) -> Place {
+        self.of_stream.get(stream as usize).copied().unwrap_or(Place::None)
     }
 }
 
-/// Whether calls are elements of signatures: reads and writes that were made, neither their beginnings and ends apart nor what a log only counts.
-fn is_element(run: &Run, stream: &Stream) -> bool {
-    let op = run.op(stream);
+/// Whether calls are reads and writes that were made, and not what a log only counts.
+fn is_data(op: &Op, stream: &Stream) -> bool {
     let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
-    data && stream.chosen
-        && !stream.failed
-        && !stream.overview
-        && !stream.meets
-        && Form::of(op.mode) != Form::Unfinished
+    data && stream.chosen && !stream.failed && !stream.overview && !stream.meets
 }
 
 /// The analysis.
@@ -155,8 +167,16 @@ impl Analysis for Signing {
             partial.current = Some(Current { process, thread, places, recognisers, followed: 0 });
         }
         let Some(current) = &mut partial.current else { return };
+        let shift = block.process.shift_ns;
         for row in block.rows() {
-            let Some(place) = current.places.get(row.stream) else { continue };
+            let place = match current.places.get(row.stream) {
+                Place::None => continue,
+                Place::Unfinished => {
+                    partial.apart.unfinished += 1;
+                    continue;
+                }
+                Place::At(place) => place,
+            };
             let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
             let Ok(offset) = u64::try_from(row.offset) else {
                 partial.apart.no_offset += 1;
@@ -170,7 +190,8 @@ impl Analysis for Signing {
                 current.followed += 1;
             }
             let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
-            let access = Access { op, offset, length: row.length, start_ns: row.start, end_ns: row.end };
+            let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+            let access = Access { op, offset, length: row.length, start_ns, end_ns };
             recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits))).push(&access);
         }
     }
@@ -179,6 +200,7 @@ impl Analysis for Signing {
         into.end_thread();
         other.end_thread();
         into.done.append(&mut other.done);
+        into.apart.unfinished += other.apart.unfinished;
         into.apart.no_offset += other.apart.no_offset;
         into.apart.too_many_files += other.apart.too_many_files;
     }

@@ -1,9 +1,13 @@
 //! The result: lines for each process, and lines for all together.
 
-use super::args::{Level, Notation, Options};
-use super::engine::{Item, Pattern, Signature};
+use super::args::{Level, Options};
+use super::axes::Axes;
+use super::engine::Signature;
+use super::engine::classes::{classes, random_class};
+use super::names::writes;
 use super::pass::{Apart, Signed};
 use super::verify::Verified;
+use super::words::{file, small, unknown, written};
 use crate::model::{Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
@@ -50,7 +54,10 @@ pub struct LocalRow {
     pub start_ns: u64,
     /// When the last began, likewise.
     pub last_start_ns: u64,
-    /// The pattern; empty: these have none.
+    /// What kind of pattern it is.
+    #[serde(flatten)]
+    pub axes: Axes,
+    /// The pattern; empty in loop notation: these accesses have none.
     pub signature: String,
 }
 
@@ -60,13 +67,13 @@ pub struct Signatures {
     /// By interface.
     pub layers: Vec<LayerRow>,
     /// By process, if that was asked for, those of most bytes first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub local: Vec<LocalRow>,
     /// Of all together, likewise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub global: Vec<super::together::GlobalRow>,
     /// Reads and writes whose offset is not known: they are in no signature.
     pub no_offset: u64,
+    /// Those that were begun and ended apart (nonblocking, split), likewise.
+    pub unfinished: u64,
     /// Those on more files than are followed at a time, likewise.
     pub too_many_files: u64,
     /// What the trace says of them, if that was asked for.
@@ -89,15 +96,12 @@ impl Signatures {
             local,
             global,
             no_offset: apart.no_offset,
+            unfinished: apart.unfinished,
             too_many_files: apart.too_many_files,
             verified: options.verify.then(|| super::verify::verify(run, signed)),
             missing: Completeness::of(run, lost),
         }
     }
-}
-
-fn small(bytes: u128) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 fn layers(signed: &[Signed]) -> Vec<LayerRow> {
@@ -131,43 +135,33 @@ fn local(run: &Run, signed: &[Signed], options: &Options) -> Vec<LocalRow> {
 
 fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
     let whose = signed.whose;
-    let shift = run.processes.get(whose.process as usize).map_or(0, |process| process.shift_ns);
-    let row = |accesses, bytes: u128, times: (u64, u64), signature| LocalRow {
+    let name = file(run, whose.file);
+    let row = |accesses, bytes: u128, times: (u64, u64), axes, signature| LocalRow {
         process: run.process_name(whose.process),
         thread: whose.thread,
-        file: file(run, whose.file),
+        file: name.clone(),
         layer: whose.layer.name(),
         inside: whose.within > Within::Nothing,
         accesses,
         bytes: small(bytes),
-        start_ns: times.0.saturating_add(shift),
-        last_start_ns: times.1.saturating_add(shift),
+        start_ns: times.0,
+        last_start_ns: times.1,
+        axes,
         signature,
     };
     let signature: &Signature = &signed.signature;
-    let mut out: Vec<LocalRow> = Vec::new();
-    for item in &signature.items {
-        if let Item::Pattern(pattern) = item {
-            let text = written(run, pattern, &file(run, whose.file), options);
-            out.push(row(pattern.accesses, pattern.bytes, (pattern.start_ns, pattern.last_start_ns), text));
-        }
-    }
-    let rest = signature.residue_sum();
-    if rest.accesses > 0 {
-        out.push(row(rest.accesses, rest.bytes, (rest.start_ns, rest.last_start_ns), String::new()));
-    }
+    let kinds = classes(signature, |op| writes(run, op), options.tolerance);
+    let of_pattern = |(pattern, kind): (&super::engine::Pattern, _)| {
+        let text = written(run, whose.layer, &pattern.nest, &name, options);
+        let times = (pattern.start_ns, pattern.last_start_ns);
+        row(pattern.accesses, pattern.bytes, times, Axes::of(&kind), text)
+    };
+    let mut out: Vec<LocalRow> = signature.patterns().zip(kinds).map(of_pattern).collect();
+    let rest = random_class(signature, |op| writes(run, op), options.tolerance);
+    out.extend(rest.map(|kind| {
+        let sum = signature.residue_sum();
+        let times = (sum.start_ns, sum.last_start_ns);
+        row(sum.accesses, sum.bytes, times, Axes::of_random(&kind), unknown(&kind, options))
+    }));
     out
-}
-
-/// A file's name.
-pub(super) fn file(run: &Run, file: u32) -> String {
-    run.files.get(file as usize).map_or_else(|| "?".into(), |file| file.name.clone())
-}
-
-/// A pattern in the notation that is asked for.
-pub(super) fn written(run: &Run, pattern: &Pattern, file: &str, options: &Options) -> String {
-    let name = |op: u16| run.ops.get(usize::from(op)).map_or_else(|| "?".into(), |op| op.label());
-    match options.notation {
-        Notation::Loops | Notation::Iosig => format!("{:?} {file} {}", pattern.nest, name(0)),
-    }
 }

@@ -2,7 +2,7 @@
 //! shares nothing with what recognised them.
 
 use super::engine::expand::{Expected, What, expand};
-use super::pass::{Places, Signed, Whose};
+use super::pass::{Place, Places, Signed, Whose};
 use crate::model::Run;
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
@@ -140,7 +140,7 @@ impl<'a> Analysis for Verify<'a> {
         let Some(current) = &mut partial.current else { return };
         let found = &mut partial.verified;
         for row in block.rows() {
-            let Some(place) = current.places.get(row.stream) else { continue };
+            let Place::At(place) = current.places.get(row.stream) else { continue };
             let Ok(offset) = u64::try_from(row.offset) else { continue };
             found.accesses += 1;
             found.bytes = found.bytes.saturating_add(row.length);

@@ -1,9 +1,11 @@
 //! `signatures`: one pass, or two with the proof, and how it looks.
 
 use super::args::{Args, Options};
+use super::axes::columns;
 use super::engine::Limits;
 use super::pass::{Apart, Signed, Signing};
 use super::result::Signatures;
+use super::words::shown;
 use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
@@ -96,19 +98,19 @@ fn layers(result: &Signatures) -> Table {
 }
 
 fn local(result: &Signatures, top: usize) -> Table {
-    Table::of("local", "Signatures by process, file and interface, those of most bytes first", &result.local)
-        .column("Process", "process", |row| Cell::text(&row.process))
-        .column("File", "file", |row| Cell::path(&row.file))
-        .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
-        .csv("thread", |row| Cell::Count(u64::from(row.thread)))
-        .csv("inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
-        .column("Calls", "accesses", |row| Cell::Count(row.accesses))
-        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
-        .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
-        .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns))
-        .column("Signature", "signature", |row| {
-            Cell::text(if row.signature.is_empty() { "no pattern" } else { &row.signature })
-        })
+    let table =
+        Table::of("local", "Signatures by process, file and interface, those of most bytes first", &result.local)
+            .column("Process", "process", |row| Cell::text(&row.process))
+            .column("File", "file", |row| Cell::path(&row.file))
+            .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
+            .csv("thread", |row| Cell::Count(u64::from(row.thread)))
+            .csv("inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
+            .column("Calls", "accesses", |row| Cell::Count(row.accesses))
+            .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+            .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
+            .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns));
+    columns(table, |row| &row.axes)
+        .column("Signature", "signature", |row| Cell::text(shown(&row.signature)))
         .most(top)
         .done()
 }
@@ -122,10 +124,10 @@ fn remarks(result: &Signatures) -> Vec<String> {
             format!("WRONG for {}", units::counted(verified.wrong, "call"))
         };
         out.push(format!(
-            "verified: the signatures are {right}; they make {:.2} % of {} and {:.2} % of {} again, in order. Elements are reads and writes; opens, seeks, \
-             syncs and metadata calls are none.",
+            "verified: the signatures are {right}; they make {:.2} % of {} reads and writes and {:.2} % of {} again, in order. Opens, seeks, syncs and \
+             metadata calls are no elements.",
             share(verified.covered, verified.accesses) * 100.0,
-            units::counted(verified.accesses, "read and write"),
+            units::count(verified.accesses),
             share(verified.covered_bytes, verified.bytes) * 100.0,
             units::bytes(verified.bytes)
         ));
@@ -134,6 +136,12 @@ fn remarks(result: &Signatures) -> Vec<String> {
         out.push(format!(
             "{} have no offset on record and are in no signature",
             units::counted(result.no_offset, "call")
+        ));
+    }
+    if result.unfinished > 0 {
+        out.push(format!(
+            "{} of nonblocking or split operations are in no signature",
+            units::counted(result.unfinished, "call")
         ));
     }
     if result.too_many_files > 0 {

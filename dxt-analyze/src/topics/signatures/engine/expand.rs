@@ -35,7 +35,7 @@ pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
 /// The accesses of a nest, in order.
 #[must_use]
 pub fn expand_nest(nest: &Loop) -> Expansion<'_> {
-    Expansion { levels: vec![Level { nest, count: nest.count, index: 0, child: 0 }] }
+    Expansion { levels: vec![Level { nest, count: nest.count, index: 0, child: 0 }], idle: 0 }
 }
 
 #[derive(Debug)]
@@ -50,7 +50,12 @@ struct Level<'a> {
 #[derive(Debug)]
 pub struct Expansion<'a> {
     levels: Vec<Level<'a>>,
+    /// Steps since the last access.
+    idle: u32,
 }
+
+/// No recognised nest goes on so long without an access; one that was written by hand may.
+const IDLE: u32 = 1 << 20;
 
 impl Expansion<'_> {
     fn resolve(&self, leaf: &Leaf) -> What {
@@ -76,7 +81,12 @@ impl Iterator for Expansion<'_> {
     type Item = What;
 
     fn next(&mut self) -> Option<What> {
+        self.idle = 0;
         loop {
+            self.idle += 1;
+            if self.idle > IDLE {
+                self.levels.clear();
+            }
             let level = self.levels.last_mut()?;
             if level.index >= level.count || level.nest.body.is_empty() {
                 self.levels.pop();

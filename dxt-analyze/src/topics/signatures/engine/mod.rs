@@ -3,7 +3,7 @@
 //!
 //! [`Recogniser`] takes the accesses of one stream (one process, thread, file and layer) in the order of their starts and
 //! gives a [`Signature`]: loop nests that regenerate the accesses exactly, and residue that is only counted.
-//! [`expand`] and [`verify`] share no arithmetic with it. [`global`] puts the signatures of many ranks together.
+//! [`expand`] shares no arithmetic with it. [`global`] puts the signatures of many ranks together.
 
 pub mod access;
 pub mod classes;
@@ -20,7 +20,9 @@ mod run;
 pub mod signature;
 mod stack;
 pub mod times;
-pub mod verify;
+mod turn;
+#[cfg(test)]
+mod verify;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use super::stack::{Element, LONGEST, Ring, Stack};
 /// Bounds of a recogniser.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The longest body of a loop, in accesses and inner loops; 1 to 16.
+    /// The longest body of a loop, in accesses and inner loops; 1 to 64.
     pub body: usize,
     /// After so many items the rest is residue.
     pub items: usize,
@@ -77,7 +77,8 @@ impl Recogniser {
     }
 
     /// Takes the next accesses.
-    pub fn push_all(&mut self, accesses: &[Access]) {
+    #[cfg(test)]
+    pub(super) fn push_all(&mut self, accesses: &[Access]) {
         accesses.iter().for_each(|access| self.push(access));
     }
 
@@ -119,8 +120,8 @@ impl Recogniser {
         if any {
             self.follow();
         }
-        if self.stack.elements.len() > 10 * self.stack.longest {
-            self.emit(5 * self.stack.longest);
+        if self.stack.elements.len() > 8 * self.stack.longest {
+            self.emit(4 * self.stack.longest);
         }
     }
 

@@ -1,22 +1,23 @@
 //! Where a run took what belongs to a nest: the shortest form wins.
 //!
-//! Three ways. A period is looked for in the last accesses as they came, whatever they have become meanwhile, and replaces
-//! it if that is shorter. A new nest takes the iterations before its first one, if a run before it ends with them.
-//! A nest that ends within an iteration is turned, if what stands before it is the rest of that iteration.
+//! Two ways; `turn` has a third. A period is looked for in the last accesses as they came, whatever they have become meanwhile,
+//! and replaces it if that is shorter. A new nest takes the iterations before its first one, if a run before it ends with them.
 
 use super::access::Access;
 use super::nest::{Leaf, Loop, Node, Step, delta, moved};
-use super::stack::{Element, Ring, Stack};
+use super::stack::{Element, NEAR, Ring, Stack};
 use super::times::Intervals;
 
 impl Stack {
     /// Looks for a period in the last accesses as they came.
     pub(super) fn resplit(&mut self, ring: &Ring) -> bool {
-        if !ring.may_repeat() {
+        let most = self.longest;
+        let far = self.reach_of_accesses.step(|| ring.may_repeat_far(most));
+        if !far && !ring.may_repeat() {
             return false;
         }
         let tip = ring.back(0);
-        let longest = self.longest.min(ring.len() / 3);
+        let longest = (if far { most } else { most.min(NEAR) }).min(ring.len() / 3);
         for period in 1..=longest {
             let (b, a) = (ring.back(period), ring.back(2 * period));
             if b.offset.wrapping_sub(a.offset) == tip.offset.wrapping_sub(b.offset)
@@ -147,71 +148,6 @@ impl Stack {
         self.elements.push(top);
         Some(())
     }
-
-    /// Turns the nest on top, of which the last `partial` accesses began an iteration, if the accesses before it are the rest of
-    /// that iteration: then all of them are whole iterations.
-    pub(super) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
-        self.try_turn(ring, partial, after).is_some()
-    }
-
-    fn try_turn(&mut self, ring: &Ring, partial: u64, after: usize) -> Option<()> {
-        let (top, before) = self.elements.split_last()?;
-        let Node::Loop(nest) = &top.node else { return None };
-        let mut flat = Vec::new();
-        nest.body.iter().try_for_each(|n| flatten(n, ring.len().saturating_sub(after), &mut flat))?;
-        let head = (flat.len() as u64).checked_sub(partial)? as usize;
-        let partial = partial as usize;
-        if head == 0 || partial == 0 || head > before.len() {
-            return None;
-        }
-        let rest = &before[before.len() - head..];
-        let moved_head: Vec<Leaf> = flat
-            .get(partial..)?
-            .iter()
-            .map(|leaf| {
-                let mut leaf = leaf.clone();
-                Node::shift_leaf(&mut leaf, u64::MAX);
-                leaf
-            })
-            .collect();
-        for (element, leaf) in rest.iter().zip(&moved_head) {
-            match &element.node {
-                Node::Leaf(other)
-                    if other.op == leaf.op && other.offset == leaf.offset && other.length == leaf.length => {}
-                _ => return None,
-            }
-        }
-        let body = compact(moved_head.into_iter().chain(flat.into_iter().take(partial)).collect());
-        let start_ns = rest.first()?.start_ns;
-        let bytes: u128 = rest.iter().map(|e| e.bytes).sum();
-        let from = before.len() - head;
-        let mut top = self.elements.pop()?;
-        self.elements.truncate(from);
-        if let Node::Loop(nest) = &mut top.node {
-            nest.body = body;
-            nest.count = nest.count.saturating_add(1);
-        }
-        top.shape = top.node.shape();
-        top.first = top.node.first();
-        top.accesses = top.accesses.saturating_add((head + partial) as u64);
-        let tail: u128 = (0..partial).map(|i| u128::from(ring.back(i + after).length)).sum();
-        top.bytes = top.bytes.saturating_add(bytes).saturating_add(tail);
-        top.start_ns = start_ns;
-        top.last_start_ns = ring.back(after).start_ns;
-        top.iteration_ns = None;
-        self.elements.push(top);
-        self.count_leaves();
-        Some(())
-    }
-}
-
-impl Node {
-    fn shift_leaf(leaf: &mut Leaf, index: u64) {
-        if let Some(step) = leaf.steps.last().copied() {
-            leaf.offset = moved(leaf.offset, step.offset, index);
-            leaf.length = moved(leaf.length, step.length, index);
-        }
-    }
 }
 
 /// Whether the last accesses are three iterations of a loop.
@@ -254,7 +190,7 @@ fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
 }
 
 /// Leaves that one loop repeats, with runs of three and more among them as loops within.
-fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
+pub(super) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     let mut out = Vec::with_capacity(leaves.len());
     let mut rest = leaves.as_slice();
     while let Some(first) = rest.first() {
@@ -293,52 +229,6 @@ fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
         rest = rest.get(count..).unwrap_or_default();
     }
     out
-}
-
-/// The accesses of a body's node, each with the step of the loop around the body only. `None` if there are too many, or if their
-/// number changes.
-fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
-    match node {
-        Node::Leaf(leaf) => {
-            out.push(Leaf { steps: leaf.steps.last().copied().into_iter().collect(), ..leaf.clone() });
-            (out.len() <= most).then_some(())
-        }
-        Node::Loop(l) => {
-            if l.count > most as u64 || l.count_steps.iter().any(|s| *s != 0) {
-                return None;
-            }
-            for index in 0..l.count {
-                for node in &l.body {
-                    flatten(&inner_at(node, l.count_steps.len(), index), most, out)?;
-                }
-            }
-            Some(())
-        }
-    }
-}
-
-/// A node of a loop's body in that loop's iteration, where so many loops stand around that loop.
-fn inner_at(node: &Node, around: usize, index: u64) -> Node {
-    match node {
-        Node::Leaf(leaf) => {
-            let mut leaf = leaf.clone();
-            if let Some(at) = leaf.steps.len().checked_sub(around + 1) {
-                let step = leaf.steps.remove(at);
-                leaf.offset = moved(leaf.offset, step.offset, index);
-                leaf.length = moved(leaf.length, step.length, index);
-            }
-            Node::Leaf(leaf)
-        }
-        Node::Loop(l) => {
-            let mut l = l.clone();
-            if let Some(at) = l.count_steps.len().checked_sub(around + 1) {
-                let step = l.count_steps.remove(at);
-                l.count = moved(l.count, step, index);
-            }
-            l.body = l.body.iter().map(|n| inner_at(n, around, index)).collect();
-            Node::Loop(l)
-        }
-    }
 }
 
 /// The first accesses of a flat loop as elements, if they are a few or whole iterations.

@@ -146,12 +146,6 @@ impl Signature {
         })
     }
 
-    /// The share of accesses in nests; 1 of an empty stream.
-    #[must_use]
-    pub fn coverage(&self) -> f64 {
-        if self.accesses == 0 { 1.0 } else { self.covered as f64 / self.accesses as f64 }
-    }
-
     /// All residue as one: what it holds, without where.
     #[must_use]
     pub fn residue_sum(&self) -> Residue {

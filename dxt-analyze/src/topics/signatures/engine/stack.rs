@@ -4,13 +4,15 @@
 //! (CGO 2008): the last elements are compared with those one and two periods before, for each period up to a bound.
 
 use super::access::Access;
-use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, moved, shape_of_leaf};
+use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
 use super::times::Intervals;
 
 /// Accesses that are kept as they came.
-const KEPT: usize = 64;
+const KEPT: usize = 256;
 /// The longest body of a loop: three of them are among the accesses kept.
-pub(super) const LONGEST: usize = 16;
+pub(super) const LONGEST: usize = 64;
+/// Bodies up to this are looked for at each step, longer ones only where a sample says that there may be one.
+pub(super) const NEAR: usize = 16;
 
 /// The last accesses, as they came.
 #[derive(Debug)]
@@ -42,20 +44,31 @@ impl Ring {
         &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
     }
 
-    /// Whether the last access lies in line with those one and two periods before it, for any period. Most do not.
+    /// Whether the last access lies in line with those one and two periods before it, for any short period. Most do not.
     #[inline]
     pub(super) fn may_repeat(&self) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT + 1;
-        let Some(last) = self.offsets.get(end - (2 * LONGEST + 1)..end) else { return true };
-        let Ok(last) = <&[u64; 2 * LONGEST + 1]>::try_from(last) else { return true };
-        let tip = last[2 * LONGEST];
-        // A period p has its first at 2 x (LONGEST - p) and its second at 2 x LONGEST - p: without a branch, and unrolled.
-        let (firsts, seconds) = (&last[..2 * LONGEST], &last[LONGEST..2 * LONGEST]);
+        let Some(last) = self.offsets.get(end - (2 * NEAR + 1)..end) else { return true };
+        let Ok(last) = <&[u64; 2 * NEAR + 1]>::try_from(last) else { return true };
+        let tip = last[2 * NEAR];
+        // A period p has its first at 2 x (NEAR - p) and its second at 2 x NEAR - p: without a branch, and unrolled.
+        let (firsts, seconds) = (&last[..2 * NEAR], &last[NEAR..2 * NEAR]);
         let mut any = false;
         for (first, second) in firsts.chunks_exact(2).zip(seconds) {
             any |= second.wrapping_add(*second).wrapping_sub(first[0]) == tip;
         }
         any
+    }
+
+    /// The same for the long periods.
+    pub(super) fn may_repeat_far(&self, longest: usize) -> bool {
+        let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT;
+        let at = |back: usize| self.offsets.get(end.wrapping_sub(back)).copied().unwrap_or(0);
+        let in_line = |period: usize, i: usize| {
+            at(period + i).wrapping_sub(at(2 * period + i)) == at(i).wrapping_sub(at(period + i))
+        };
+        // Two of them: among few offsets one is often in line by chance.
+        (NEAR + 1..=longest.min(self.len() / 3)).any(|period| in_line(period, 0) && in_line(period, 1))
     }
 
     /// Accesses that can be asked for.
@@ -150,6 +163,30 @@ fn is_constant(node: &Node) -> bool {
     }
 }
 
+/// When long periods are looked for. The third iteration of a long body is longer than the distance of samples, so that one of
+/// them falls behind its first step, and they are looked for until it is over.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    steps: u32,
+    until: u32,
+}
+
+impl Reach {
+    /// Takes a step; whether long periods are to be looked for.
+    pub(super) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
+        self.steps = self.steps.wrapping_add(1);
+        self.until = self.until.saturating_sub(1);
+        if self.steps.is_multiple_of(NEAR as u32) && sample() {
+            self.until = 4 * LONGEST as u32;
+        }
+        self.is_far()
+    }
+
+    const fn is_far(&self) -> bool {
+        self.until > 0
+    }
+}
+
 /// The stack.
 #[derive(Debug)]
 pub(super) struct Stack {
@@ -158,11 +195,15 @@ pub(super) struct Stack {
     pub(super) leaves: usize,
     /// The longest body.
     pub(super) longest: usize,
+    /// Of the elements.
+    reach: Reach,
+    /// Of the accesses as they came.
+    pub(super) reach_of_accesses: Reach,
 }
 
 impl Stack {
     pub(super) fn new(longest: usize) -> Self {
-        Self { elements: Vec::with_capacity(longest * 8), leaves: 0, longest }
+        Self { elements: Vec::new(), leaves: 0, longest, reach: Reach::default(), reach_of_accesses: Reach::default() }
     }
 
     #[inline]
@@ -181,8 +222,11 @@ impl Stack {
         if self.leaves >= 3 * self.longest {
             return false;
         }
+        let mut reach = std::mem::take(&mut self.reach);
+        let longest = if reach.step(|| self.may_repeat_far()) { self.longest } else { self.longest.min(NEAR) };
+        self.reach = reach;
         let mut any = false;
-        while let Some(period) = (1..=self.longest).find(|period| self.repeats(*period, open)) {
+        while let Some(period) = (1..=longest).find(|period| self.repeats(*period, open)) {
             self.build(period);
             self.absorb_back();
             any = true;
@@ -192,6 +236,21 @@ impl Stack {
             self.count_leaves();
         }
         any
+    }
+
+    /// Whether the last element may be in line with those one and two long periods before it.
+    fn may_repeat_far(&self) -> bool {
+        let Some((tip, rest)) = self.elements.split_last() else { return false };
+        let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));
+        let in_line = |tip: &Element, period: usize, i: usize| match (at(period + i), at(2 * period + i)) {
+            (Some(b), Some(a)) => {
+                b.shape == tip.shape && delta(a.first, b.first) == delta(b.first, tip.first) && a.shape == b.shape
+            }
+            _ => false,
+        };
+        let Some(before) = rest.last() else { return false };
+        // Two of them: among few offsets one is often in line by chance.
+        (NEAR + 1..=self.longest).any(|period| in_line(tip, period, 0) && in_line(before, period, 1))
     }
 
     fn repeats(&self, period: usize, open: bool) -> bool {
@@ -267,7 +326,8 @@ impl Stack {
     pub(super) fn watch(&self) -> u64 {
         let Some((top, rest)) = self.elements.split_last() else { return u64::MAX };
         let Node::Loop(l) = &top.node else { return u64::MAX };
-        let near = rest.len().saturating_sub(2 * self.longest);
+        let reach = if self.reach.is_far() { self.longest } else { self.longest.min(NEAR) };
+        let near = rest.len().saturating_sub(2 * reach);
         rest[near..]
             .iter()
             .filter(|e| e.shape == top.shape)

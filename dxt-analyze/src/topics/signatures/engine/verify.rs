@@ -1,58 +1,52 @@
-//! Whether a signature regenerates the accesses it was made of, in order, and how many of them.
+//! Whether a signature regenerates the accesses it was made of, in order, and how many of them: what the tests hold signatures against.
 
 use super::expand::{Expected, What, expand};
 use super::signature::Signature;
 
 /// Where they part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mismatch {
+pub(super) struct Mismatch {
     /// The access's number, from 0.
-    pub position: u64,
+    pub(super) position: u64,
     /// What the signature says; `None` at its end.
-    pub expected: Option<What>,
+    pub(super) expected: Option<What>,
     /// What the stream has; `None` at its end.
-    pub found: Option<What>,
+    pub(super) found: Option<What>,
 }
 
 /// What a verification found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Verified {
+pub(super) struct Verified {
     /// Accesses of the stream.
-    pub accesses: u64,
+    pub(super) accesses: u64,
     /// Their bytes.
-    pub bytes: u128,
+    pub(super) bytes: u128,
     /// Those that the signature regenerates, each in its place. Residue is not among them.
-    pub covered: u64,
+    pub(super) covered: u64,
     /// Their bytes.
-    pub covered_bytes: u128,
+    pub(super) covered_bytes: u128,
     /// Where the two part first; nothing after it is covered.
-    pub mismatch: Option<Mismatch>,
+    pub(super) mismatch: Option<Mismatch>,
     /// Whether the signature's own sums (accesses, bytes, covered, bytes of each residue) are those of the stream.
-    pub sums_agree: bool,
+    pub(super) sums_agree: bool,
 }
 
 impl Verified {
     /// Whether the signature says nothing that the stream does not have.
     #[must_use]
-    pub const fn is_exact(&self) -> bool {
+    pub(super) const fn is_exact(&self) -> bool {
         self.mismatch.is_none() && self.sums_agree
     }
 
     /// The share of accesses that are covered; 1 of an empty stream.
     #[must_use]
-    pub fn coverage(&self) -> f64 {
+    pub(super) fn coverage(&self) -> f64 {
         if self.accesses == 0 { 1.0 } else { self.covered as f64 / self.accesses as f64 }
-    }
-
-    /// The share of bytes; 1 of a stream without bytes.
-    #[must_use]
-    pub fn coverage_of_bytes(&self) -> f64 {
-        if self.bytes == 0 { 1.0 } else { self.covered_bytes as f64 / self.bytes as f64 }
     }
 }
 
 /// Compares a signature with the accesses of the stream, in the order of their starts.
-pub fn verify(signature: &Signature, stream: impl IntoIterator<Item = What>) -> Verified {
+pub(super) fn verify(signature: &Signature, stream: impl IntoIterator<Item = What>) -> Verified {
     let mut stream = stream.into_iter();
     let mut seen = Verified { sums_agree: true, ..Verified::default() };
     'all: for expected in expand(signature) {

@@ -1,7 +1,10 @@
 //! The recogniser against generators whose loops are known, and against random programs of loops.
 
+mod axes;
 mod programs;
+mod ranks;
 mod recovered;
+mod texts;
 
 use super::verify::{Verified, verify};
 use super::*;

@@ -45,15 +45,25 @@ fn run(body: &[Statement], indices: &mut Vec<u64>, stream: &mut Stream) {
     }
 }
 
+fn generate(seed: u64) -> (Vec<Statement>, Stream) {
+    let mut random = Random::new(seed);
+    let deepest = 1 + random.below(4) as usize;
+    let unit = 1 << random.below(13);
+    let program = block(&mut random, 0, deepest, unit);
+    let mut stream = Stream::default();
+    run(&program, &mut Vec::new(), &mut stream);
+    (program, stream)
+}
+
+/// What a random program does.
+pub(super) fn stream(seed: u64) -> Stream {
+    generate(seed).1
+}
+
 #[test]
 fn what_random_loops_do_is_recovered_whole() {
     for seed in 0..2000 {
-        let mut random = Random::new(seed);
-        let deepest = 1 + random.below(4) as usize;
-        let unit = 1 << random.below(13);
-        let program = block(&mut random, 0, deepest, unit);
-        let mut stream = Stream::default();
-        run(&program, &mut Vec::new(), &mut stream);
+        let (program, stream) = generate(seed);
         let signature = stream.signature();
         let verified = check(&stream.accesses, &signature);
         assert!((verified.coverage() - 1.0).abs() < f64::EPSILON, "seed {seed}: {signature:#?}");
@@ -76,10 +86,30 @@ fn nothing_at_all_is_a_panic_or_wrong() {
             let length = if extreme && random.below(4) == 0 { u64::MAX - random.below(3) } else { 1 + random.below(2) };
             stream.after(random.below(3), random.below(2) as u16, offset, length);
         }
-        let signature = stream.signature();
-        least = least.min(check(&stream.accesses, &signature).coverage());
+        least = least.min(check(&stream.accesses, &stream.signature()).coverage());
+        let limits = Limits { body: random.below(70) as usize, items: random.below(20) as usize };
+        let mut recogniser = Recogniser::new(limits);
+        recogniser.push_all(&stream.accesses);
+        let signature = recogniser.finish();
+        check(&stream.accesses, &signature);
+        assert!(signature.items.len() <= limits.items.max(1) + 1);
     }
     assert!((0.0..=1.0).contains(&least));
+}
+
+#[test]
+fn a_nest_that_is_cut_anywhere_is_exact() {
+    for seed in 0..60 {
+        let whole = stream(seed).accesses;
+        let mut random = Random::new(seed);
+        for _ in 0..20 {
+            let from = random.below(whole.len() as u64) as usize;
+            let to = from + random.below((whole.len() - from) as u64 + 1) as usize;
+            let mut cut = whole[..to].to_vec();
+            cut.extend_from_slice(&whole[from..]);
+            check(&cut, &signature_of(&cut));
+        }
+    }
 }
 
 #[test]

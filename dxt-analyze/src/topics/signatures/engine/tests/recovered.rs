@@ -222,3 +222,33 @@ fn the_items_are_bounded() {
     assert_eq!(signature.items.len(), 101);
     assert!(signature.dropped > 9000);
 }
+
+#[test]
+fn long_bodies_up_to_the_bound_and_none_beyond() {
+    for (length, inner) in [(17, false), (20, false), (40, true), (63, false), (64, false), (65, false)] {
+        let mut random = Random::new(length);
+        let body: Vec<(u64, u64)> = (0..length).map(|_| (random.below(1 << 40), random.below(1 << 20))).collect();
+        for before in [0, 1, 7, 15] {
+            let mut s = Stream::default();
+            for _ in 0..before {
+                s.at(3, random.next(), 1);
+            }
+            for i in 0..30 {
+                for (offset, step) in &body {
+                    s.at(1, offset + i * step, 100);
+                }
+                for block in 0..if inner { 100 } else { 0 } {
+                    s.at(2, (1 << 50) + i * 1_000_000 + block * 512, 512);
+                }
+            }
+            let signature = s.signature();
+            check(&s.accesses, &signature);
+            if length > 64 {
+                assert_eq!(signature.covered, 0);
+            } else {
+                assert_eq!(signature.covered, signature.accesses - before, "{length} after {before}");
+                assert_eq!(signature.patterns().map(|p| p.nest.count).collect::<Vec<_>>(), [30]);
+            }
+        }
+    }
+}

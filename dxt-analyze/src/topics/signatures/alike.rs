@@ -1,0 +1,181 @@
+//! Who may do the same: the signatures of a file that processes share, and those of files that only one process has and whose names differ in
+//! numbers only.
+
+use super::pass::Signed;
+use crate::model::{Run, Within};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Signatures that are compared with each other.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// The interface.
+    pub layer: Layer,
+    /// Whether the calls were made inside those of another interface.
+    pub inside: bool,
+    /// Whether they are of one file.
+    pub one_file: bool,
+    /// With the place of their process, see [`Order`], those of a process together.
+    pub members: Vec<(u64, &'a Signed)>,
+}
+
+/// Places of processes in a line: ranks have their own number, others come behind them.
+#[derive(Debug)]
+pub struct Order<'a> {
+    run: &'a Run,
+    ranks: u64,
+}
+
+impl<'a> Order<'a> {
+    /// Of a run.
+    #[must_use]
+    pub fn new(run: &'a Run) -> Self {
+        let ranks = run.processes.iter().map(|process| i64::from(process.rank) + 1).max().unwrap_or(0);
+        Self { run, ranks: u64::try_from(ranks).unwrap_or(0) }
+    }
+
+    fn place(&self, process: u32) -> u64 {
+        let rank = self.run.processes.get(process as usize).map_or(-1, |process| process.rank);
+        u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process))
+    }
+
+    /// Whether these are ranks, all of them.
+    #[must_use]
+    pub fn are_ranks(&self, places: &[u64]) -> bool {
+        places.iter().all(|place| *place < self.ranks)
+    }
+
+    /// Names of processes at these places, which are in order and each there once.
+    #[must_use]
+    pub fn names(&self, places: &[u64]) -> String {
+        match places {
+            [place] if *place >= self.ranks => {
+                self.run.process_name(u32::try_from(place - self.ranks).unwrap_or(u32::MAX))
+            }
+            [place] => format!("rank {place}"),
+            _ if self.are_ranks(places) => format!("ranks {}", ranges(places)),
+            _ => crate::text::units::processes(places.len() as u64),
+        }
+    }
+}
+
+/// Ranges are listed up to this number.
+const RANGES: usize = 4;
+
+/// `0-63`, `0-62 by 2`, `0-3, 8, 12`.
+fn ranges(places: &[u64]) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut rest = places;
+    while let [first, behind @ ..] = rest {
+        let step = behind.first().map_or(1, |next| next - first);
+        let in_line = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if b - a == step)).count();
+        // Two that are apart are no range.
+        let taken = if in_line == 1 && step > 1 { 0 } else { in_line };
+        let last = rest.get(taken).unwrap_or(first);
+        out.push(match (taken, step) {
+            (0, _) => first.to_string(),
+            (_, 1) => format!("{first}-{last}"),
+            _ => format!("{first}-{last} by {step}"),
+        });
+        rest = rest.get(taken + 1..).unwrap_or_default();
+    }
+    let more = out.len() > RANGES;
+    out.truncate(RANGES);
+    format!("{}{}", out.join(", "), if more { ", ..." } else { "" })
+}
+
+/// The groups, in order.
+#[must_use]
+pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Group<'a>> {
+    let mut user: FxHashMap<u32, Option<u32>> = FxHashMap::default();
+    for Signed { whose, .. } in signed {
+        let one = user.entry(whose.file).or_insert(Some(whose.process));
+        *one = one.filter(|process| *process == whose.process);
+    }
+    let is_own = |file: u32| user.get(&file).is_some_and(Option::is_some);
+    let names: Vec<String> = run.files.iter().map(|file| starred(&file.name)).collect();
+    let mut by: BTreeMap<(u8, Within, Option<u32>, &str), Group<'a>> = BTreeMap::new();
+    for signed in signed {
+        let whose = signed.whose;
+        let own = is_own(whose.file);
+        let name = names.get(whose.file as usize).filter(|_| own).map_or("", String::as_str);
+        let key = (whose.layer as u8, whose.within, (!own).then_some(whose.file), name);
+        let group = by.entry(key).or_insert_with(|| Group {
+            layer: whose.layer,
+            inside: whose.within > Within::Nothing,
+            one_file: !own,
+            members: Vec::new(),
+        });
+        group.members.push((order.place(whose.process), signed));
+    }
+    let mut out: Vec<Group<'a>> = by.into_values().collect();
+    for group in &mut out {
+        group.members.sort_by_key(|(place, signed)| (*place, signed.whose));
+        let first = group.members.first().map(|(_, signed)| signed.whose.file);
+        group.one_file |= group.members.iter().all(|(_, signed)| Some(signed.whose.file) == first);
+    }
+    out
+}
+
+/// A name with each number as a star.
+fn starred(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !c.is_ascii_digit() {
+            out.push(c);
+        } else if !out.ends_with('*') {
+            out.push('*');
+        }
+    }
+    out
+}
+
+/// What names that differ in numbers only have in common, a star for each number that differs.
+#[must_use]
+pub fn common<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+    let Some(first) = names.next() else { return String::new() };
+    let mut parts: Vec<Option<&str>> = parts(first).map(Some).collect();
+    for name in names {
+        let mut others = self::parts(name);
+        for part in &mut parts {
+            let other = others.next();
+            *part = part.filter(|part| other == Some(part));
+        }
+    }
+    parts.into_iter().map(|part| part.unwrap_or("*")).collect()
+}
+
+/// A name in pieces: numbers, and what lies between them.
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        let digits = rest.starts_with(|c: char| c.is_ascii_digit());
+        let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(end);
+        rest = behind;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_differ_are_stars() {
+        assert_eq!(starred("/a1/b22.3"), "/a*/b*.*");
+        assert_eq!(common(["/a1/b22.3", "/a1/b7.3", "/a1/b9.3"].into_iter()), "/a1/b*.3");
+        assert_eq!(common(["/a"].into_iter()), "/a");
+        assert_eq!(common(std::iter::empty()), "");
+    }
+
+    #[test]
+    fn ranks_are_ranges() {
+        assert_eq!(ranges(&[0, 1, 2, 3]), "0-3");
+        assert_eq!(ranges(&[0, 2, 4, 9]), "0-4 by 2, 9");
+        assert_eq!(ranges(&[1, 5]), "1, 5");
+        assert_eq!(ranges(&[1, 2]), "1-2");
+        assert_eq!(ranges(&[0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 20]), "0-1, 3-4, 6-7, 9-10, ...");
+    }
+}

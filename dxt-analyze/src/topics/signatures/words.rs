@@ -1,0 +1,41 @@
+//! Signatures, files and numbers as result lines have them.
+
+use super::args::{Notation, Options};
+use super::engine::classes::RandomClass;
+use super::engine::print::nest_text;
+use super::engine::{Loop, iosig};
+use super::names::Names;
+use crate::model::Run;
+use trace_format::op::Layer;
+
+/// Bytes that fit.
+pub(super) fn small(bytes: u128) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// A file's name.
+pub(super) fn file(run: &Run, file: u32) -> String {
+    run.files.get(file as usize).map_or_else(|| "?".into(), |file| file.name.clone())
+}
+
+/// A pattern in the notation that is asked for.
+pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options: &Options) -> String {
+    let operations = Names { run, layer, notation: options.notation };
+    match options.notation {
+        Notation::Loops => nest_text(nest, &operations),
+        Notation::Iosig => iosig::Notation { operations: &operations, file, limit: options.tolerance }.nest(nest),
+    }
+}
+
+/// What is said of accesses without a pattern.
+pub(super) fn unknown(kind: &RandomClass, options: &Options) -> String {
+    match options.notation {
+        Notation::Loops => String::new(),
+        Notation::Iosig => iosig::random(kind),
+    }
+}
+
+/// A signature for people.
+pub(super) const fn shown(signature: &str) -> &str {
+    if signature.is_empty() { "no pattern" } else { signature }
+}
