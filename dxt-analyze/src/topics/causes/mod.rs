@@ -7,6 +7,7 @@
 //! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
+//!   [`longer`]: ranks that are in calls for longer;
 //!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block;
 //!   [`shared_records`]: files of which a log knows only the slowest rank.
 //! * [`replay`]: what the job's run time would be with some calls shortened.
@@ -20,6 +21,7 @@ pub mod grid;
 mod in_report;
 pub mod late;
 pub mod locks;
+pub mod longer;
 pub mod members;
 pub mod odd;
 pub mod phases;

@@ -60,6 +60,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     }
     out.extend(small(grid, blocks));
     out.extend(super::shared_records::claims(grid.run));
+    out.extend(super::longer::claims(grid));
     for held in held(grid) {
         let file = grid.run.files.get(held.file as usize).map(|file| file.name.clone()).unwrap_or_default();
         // What the slowest rank did in system calls meanwhile has findings of its own.

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub const QUICK_NS: f64 = 300_000.0;
 /// Writes per sync from which on syncs are few.
 const PER_SYNC: u64 = 4;
+/// Syncs of a file without writes from which they are many.
+const MANY: u64 = 16;
 /// Octave of the longest reads that fill the rest of a block: 64 KiB.
 const BLOCK: u8 = 17;
 
@@ -48,7 +50,10 @@ pub fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
             _ => {}
         }
     }
-    of.retain(|_, (syncs, writes)| *syncs > 1 && *writes > 0 && *writes <= syncs.saturating_mul(PER_SYNC));
+    // Mapped files are written without calls.
+    of.retain(|_, (syncs, writes)| {
+        *syncs > 1 && (*writes > 0 || *syncs >= MANY) && *writes <= syncs.saturating_mul(PER_SYNC)
+    });
     let (syncs, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let shortened = once(grid, |entry| entry.leaf && entry.class == Class::Sync && of.contains_key(&entry.file));

@@ -63,7 +63,8 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             }
         }
         // Who waits for the same, by another rule, saves nothing more.
-        let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(|claim| waits_alike(claim, &best));
+        let says_the_same = |claim: &Claim| waits_alike(claim, &best) || only_says_who(claim, &mine);
+        let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(says_the_same);
         claims = others;
         let also = same.into_iter().map(|claim| Finding { severity: Severity::Info, ..claim.finding }).collect();
         cards.push(Card { finding: best.finding, also });
@@ -91,6 +92,14 @@ fn time(grid: &Grid<'_>, index: u32) -> f64 {
     grid.entries.get(index as usize).map_or(0.0, |entry| entry.cell.time_ns as f64)
 }
 
+/// Whether a claim only says who is in calls for longer, of calls of which something before says why.
+fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
+    let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
+    let all: f64 = claim.shortened.iter().map(|(_, ns)| ns).sum();
+    let known: f64 = claim.shortened.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
+    claim.finding.code == Code::TIME_IMBALANCE && !claim.shortened.is_empty() && known >= all * THE_SAME
+}
+
 /// Whether two claims are of the same time in which ranks wait, and of nothing else.
 fn waits_alike(a: &Claim, b: &Claim) -> bool {
     let only_waits = |claim: &Claim| claim.shortened.is_empty() && claim.waiting_ns > 0.0;
@@ -108,7 +117,7 @@ pub(super) fn is_general(code: Code) -> bool {
 
 /// How much a finding says: a cause before a pattern before a sum.
 fn rank(claim: &Claim) -> usize {
-    const ORDER: [&[Code]; 6] = [
+    const ORDER: [&[Code]; 7] = [
         &[
             Code::SLOW_TARGET,
             Code::SLOW_NODE,
@@ -147,6 +156,7 @@ fn rank(claim: &Claim) -> usize {
         &[Code::SMALL_READS, Code::SMALL_WRITES],
         &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
         &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL],
+        &[Code::TIME_IMBALANCE],
     ];
     ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(4)
 }
