@@ -247,6 +247,10 @@ fn json_has_the_verdict_and_csv_the_findings_that_save_something() {
         assert!(verdict.get(key).is_some(), "{key}");
     }
     let findings = verdict["findings"].as_array().expect("findings");
+    let all = found["findings"].as_array().expect("findings");
+    let title = |finding: &Value| finding["title"].as_str().expect("a title").to_owned();
+    assert!(all.iter().zip(findings).all(|(one, other)| title(one) == title(other)), "one order everywhere");
+    assert!(all.len() >= findings.len());
     let saves = |finding: &Value| finding["saves_ns"].as_u64().unwrap_or(0);
     let slow = findings.iter().find(|finding| finding["code"] == "DXT-O002").expect("the slow rank");
     assert_eq!(slow["about"]["rank"], 5, "{slow}");

@@ -31,14 +31,20 @@ pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     }
 }
 
-/// All findings of all topics, as the verdict weighs them, each once, the most severe first.
+/// All findings of all topics, each once: those of the verdict in its order, then what it explains otherwise.
 pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
     let mut all: Vec<Finding> = verdict.findings.iter().map(|weighed| weighed.finding.clone()).collect();
-    all.extend(whole.findings().into_iter().map(|mut finding| {
-        give_weight(&mut finding, verdict);
-        finding
-    }));
-    crate::topics::report::each_once(&all)
+    let others: Vec<Finding> = whole
+        .findings()
+        .into_iter()
+        .map(|mut finding| {
+            give_weight(&mut finding, verdict);
+            finding
+        })
+        .filter(|finding| !all.contains(finding))
+        .collect();
+    all.extend(crate::topics::report::each_once(&others));
+    all
 }
 
 /// Of all that was found.
