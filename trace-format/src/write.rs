@@ -6,10 +6,10 @@ use crate::columns::{self, Scratch, TickScale};
 use crate::error::{Error, Result};
 use crate::frame::{
     BLOCK_HEAD_BYTES, BlockHead, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FrameHeader, IndexEntry, Trailer,
-    codec, corrected, crc, kind, rate_between,
+    codec, crc, kind,
 };
 use crate::limits;
-use crate::meta::{Job, Process};
+use crate::meta::{Job, Process, ProcessInfo};
 use crate::segment::Segment;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective as Directive;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, compress_bound, get_error_name};
@@ -124,8 +124,7 @@ impl Encoder {
                     Piece::Frame(frame, mult) => {
                         self.counted_block(number, thread.thread, &gathered, scale, &mut process.info, &mut blocks)?;
                         gathered.clear();
-                        process.info.segments += adopt(frame, number, scale.mult, *mult, &mut blocks)?;
-                        process.info.blocks += 1;
+                        count(&mut process.info, &adopt(frame, number, scale.mult, *mult, &mut blocks)?);
                     }
                 }
             }
@@ -158,7 +157,7 @@ impl Encoder {
         mut rest: &[Segment],
         scale: &TickScale,
         gathered: &mut Vec<Segment>,
-        info: &mut crate::meta::ProcessInfo,
+        info: &mut ProcessInfo,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         while !rest.is_empty() {
@@ -185,12 +184,12 @@ impl Encoder {
         thread: u32,
         segments: &[Segment],
         scale: &TickScale,
-        info: &mut crate::meta::ProcessInfo,
+        info: &mut ProcessInfo,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let count = self.block(region, thread, segments, scale, out)?;
-        info.segments += u64::from(count);
-        info.blocks += u32::from(count > 0);
+        if let Some(head) = self.block_with_head(region, thread, segments, scale, out)? {
+            count(info, &head);
+        }
         Ok(())
     }
 
@@ -207,10 +206,21 @@ impl Encoder {
         scale: &TickScale,
         out: &mut Vec<u8>,
     ) -> Result<u32> {
+        Ok(self.block_with_head(region, thread, segments, scale, out)?.map_or(0, |head| head.segments))
+    }
+
+    fn block_with_head(
+        &mut self,
+        region: u32,
+        thread: u32,
+        segments: &[Segment],
+        scale: &TickScale,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<BlockHead>> {
         self.raw.clear();
         let summary = columns::encode(segments, scale, &mut self.scratch, &mut self.raw);
         if summary.segments == 0 {
-            return Ok(0);
+            return Ok(None);
         }
         let head = BlockHead {
             segments: summary.segments,
@@ -232,7 +242,7 @@ impl Encoder {
         };
         let result = self.frame(kind::SEGMENTS, region, &head.encode(), &raw, pieces, out);
         self.raw = raw;
-        result.map(|()| summary.segments)
+        result.map(|()| Some(head))
     }
 
     /// How hard zstd looks for repetitions. A block of one stream and one length has none but by chance, and short ones
@@ -313,27 +323,23 @@ impl Encoder {
     }
 }
 
-/// Latest end of the segments of a frame that [`Encoder::block`] made, in ns since the epoch; 0 if it is none.
-#[must_use]
-pub fn frame_end(frame: &[u8]) -> u64 {
-    let head = frame.get(FRAME_HEADER_BYTES..).map(|body| BlockHead::decode(body, 0));
-    head.and_then(Result::ok).map_or(0, |head| head.max_end)
+/// Counts a block as the process's.
+fn count(info: &mut ProcessInfo, head: &BlockHead) {
+    info.segments += u64::from(head.segments);
+    info.blocks += 1;
 }
 
 /// Appends a frame that was made earlier, as a part of region `number`, with its times corrected from `old` to `new`
-/// nanoseconds per tick; returns its segments.
-fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<u64> {
+/// nanoseconds per tick; returns its head.
+fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<BlockHead> {
     let malformed = |why: &str| Error::Malformed { what: "a frame made earlier", offset: 0, why: why.into() };
     let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("it is cut short"))?;
     let header = FrameHeader::decode(frame, 0)?;
-    let head = BlockHead::decode(body, 0)?;
-    let rate = rate_between(old, new).ok_or_else(|| malformed("the clock's rate has changed too much"))?;
-    let corrected_head =
-        BlockHead { min_start: corrected(head.min_start, rate), max_end: corrected(head.max_end, rate), rate, ..head };
+    let head = BlockHead::decode(body, 0)?.at_rate(old, new);
     out.extend_from_slice(&FrameHeader { region: number, ..header }.encode());
-    out.extend_from_slice(&corrected_head.encode());
+    out.extend_from_slice(&head.encode());
     out.extend_from_slice(body.get(BLOCK_HEAD_BYTES..).unwrap_or_default());
-    Ok(u64::from(head.segments))
+    Ok(head)
 }
 
 fn memory(why: &str) -> Error {

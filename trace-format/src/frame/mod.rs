@@ -145,15 +145,24 @@ pub fn corrected(time: u64, rate: i32) -> u64 {
     time.wrapping_add(more as u64)
 }
 
-/// The rate that turns nanoseconds of `old` nanoseconds per tick into those of `new`; both in the same unit. `None` if
-/// they are more than 488 ppm apart.
+/// The rate that turns nanoseconds of `old` nanoseconds per tick into those of `new`; both in the same unit. Where they are
+/// more than 488 ppm apart (the clock was set meanwhile, adjtimex(2)), the nearest that can be told: times that are a little
+/// off are better than calls that are lost.
 #[must_use]
-pub fn rate_between(old: u64, new: u64) -> Option<i32> {
+pub fn rate_between(old: u64, new: u64) -> i32 {
     let difference = i128::from(new) - i128::from(old);
-    i32::try_from((difference << RATE_SHIFT) / i128::from(old.max(1))).ok()
+    let rate = (difference << RATE_SHIFT) / i128::from(old.max(1));
+    rate.clamp(i128::from(i32::MIN), i128::from(i32::MAX)) as i32
 }
 
 impl BlockHead {
+    /// The same with times of `new` nanoseconds per tick, where it was encoded with `old`; both in the same unit.
+    #[must_use]
+    pub fn at_rate(self, old: u64, new: u64) -> Self {
+        let rate = rate_between(old, new);
+        Self { min_start: corrected(self.min_start, rate), max_end: corrected(self.max_end, rate), rate, ..self }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; BLOCK_HEAD_BYTES] {
@@ -193,6 +202,14 @@ impl BlockHead {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_cannot_be_told_is_the_nearest_that_can() {
+        let mult = 1 << 52;
+        assert_eq!(rate_between(mult, mult), 0);
+        assert_eq!((rate_between(mult, mult * 2), rate_between(mult, mult / 2)), (i32::MAX, i32::MIN));
+        assert_eq!(rate_between(0, u64::MAX), i32::MAX);
+    }
 
     #[test]
     fn fixed_structures_survive_the_round_trip() {

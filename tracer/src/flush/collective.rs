@@ -37,11 +37,10 @@
 //! | `MPI_Allreduce` | has any rank failed since |
 
 use super::counted::Counted;
-use super::gather::{Gathered, all_notes};
+use super::gather::{Gathered, all_notes, calibrate};
 use super::plan::{self, Plan};
 use super::together::{Sink, Spans};
 use super::{output, reduce};
-use crate::clock;
 use crate::config::Config;
 use crate::describe;
 use crate::mounts::mounts;
@@ -220,7 +219,7 @@ fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine:
     if counted.is_none() && !plan.counting {
         return traced(mine);
     }
-    let calibration = clock::calibrate();
+    let calibration = calibrate();
     let (notes, info) = (all_notes(), describe::process(by, &calibration));
     let reduce = || reduce::shared_files(world, counted, plan, &notes, &calibration, &info);
     let mut reduced = plan.counting.then(reduce).and_then(|reduced| mine.note(reduced)).flatten();

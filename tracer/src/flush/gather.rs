@@ -34,7 +34,7 @@ pub(super) fn can_be_collective() -> bool {
 impl Gathered {
     /// Takes stock; in counters mode of what was `counted`. Paths whose hash is in `known` are left to the job block.
     pub(super) fn new(by: &str, known: Option<&[u64]>, counted: Option<&Counted>) -> Self {
-        let calibration = clock::calibrate();
+        let calibration = calibrate();
         if record::is_muted() {
             let notes = vec![Note { what: notes::Note::LeftOut.text().to_owned(), count: 1 }];
             let process = Process { info: own_info(by, &calibration), notes, ..Process::default() };
@@ -123,9 +123,22 @@ impl Gathered {
 /// reader who meets both knows.
 static PART_ENDS: AtomicU64 = AtomicU64::new(0);
 
+/// Nanoseconds per tick of the part that was taken, as in `TickScale::mult`, or 0: all its times are told with one rate, or a call
+/// could end after the part does.
+static PART_RATE: AtomicU64 = AtomicU64::new(0);
+
 /// Another part begins.
 pub(super) fn begin_part() {
     PART_ENDS.store(0, Ordering::Relaxed);
+    PART_RATE.store(0, Ordering::Relaxed);
+}
+
+/// The clock as it is known now, or as it was when the part was told of first.
+pub(super) fn calibrate() -> Calibration {
+    let mut calibration = clock::calibrate();
+    let told = PART_RATE.compare_exchange(0, calibration.scale.mult, Ordering::Relaxed, Ordering::Relaxed);
+    calibration.scale.mult = told.err().unwrap_or(calibration.scale.mult);
+    calibration
 }
 
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {

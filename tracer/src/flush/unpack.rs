@@ -30,7 +30,7 @@ impl<'a> Unpacker<'a> {
     pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
         let frame = FrameHeader::decode(block.frame, 0).ok()?;
         let head = BlockHead::decode(block.frame.get(FRAME_HEADER_BYTES..)?, 0).ok()?;
-        let head = BlockHead { rate: rate_between(block.mult, self.scale.mult)?, ..head };
+        let head = BlockHead { rate: rate_between(block.mult, self.scale.mult), ..head };
         let columns = self.decoder.block(&block.frame, &BlockRef { offset: 0, frame, head }).ok()?;
         let segment = |i: usize| {
             let (offset, length) = (*columns.offset.get(i)?, *columns.length.get(i)?);

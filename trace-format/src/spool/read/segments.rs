@@ -92,8 +92,8 @@ impl Pieces {
                         latest = latest.max(scale.nanoseconds(slot.end));
                     }
                 }
-                Piece::Frame { bytes, head, .. } => {
-                    latest = latest.max(head.max_end);
+                Piece::Frame { bytes, head, mult } => {
+                    latest = latest.max(head.at_rate(*mult, scale.mult).max_end);
                     let Ok(frame) = FrameHeader::decode(bytes, 0) else { continue };
                     if let Ok(columns) = decoder.block(bytes, &BlockRef { offset: 0, frame, head: *head }) {
                         used.extend(columns.stream.iter());
@@ -235,6 +235,28 @@ mod tests {
         // A header that was never written, a block that was never copied: what stands behind them is found.
         let holes = [vec![0; 64], chunk_of(chunk::HOLDS_BLOCKS, 0, &[vec![0; 48], packed].concat())].concat();
         assert_eq!(count(&holes, &[]), [4]);
+    }
+
+    #[test]
+    fn no_call_ends_behind_the_latest_end_whatever_the_rates() {
+        let (second, mult) = (1_000_000_000, TickScale::IDENTITY.mult);
+        let mut encoder = crate::write::Encoder::new().unwrap();
+        for rate in [mult - mult / 10_000, mult, mult + mult / 10_000] {
+            let mut bytes = Vec::new();
+            let segments = [Segment::new(StreamId(1), 0, 5, second - 9, second)];
+            encoder.block(0, 0, &segments, &TickScale { base: 0, mult: rate }, &mut bytes).unwrap();
+            let head = BlockHead::decode(&bytes[crate::frame::FRAME_HEADER_BYTES..], 0).unwrap();
+            let packed = Piece::Frame { bytes, mult: rate, head };
+            let pieces = Pieces(BTreeMap::from([(0, packed)]));
+            let mut used = BTreeSet::new();
+            let latest = pieces.note_streams(&TickScale::IDENTITY, &mut used);
+            assert!(latest.abs_diff(second) <= 2, "{latest}");
+            let Piece::Frame { bytes, head, .. } = &pieces.0[&0] else { panic!("a block is a block") };
+            let frame = FrameHeader::decode(bytes, 0).unwrap();
+            // As the writer passes it on.
+            let block = BlockRef { offset: 0, frame, head: head.at_rate(rate, TickScale::IDENTITY.mult) };
+            assert_eq!(Decoder::default().block(bytes, &block).unwrap().end, [latest]);
+        }
     }
 
     #[test]
