@@ -1,0 +1,6 @@
+//! What signatures are good for: pure computations over the accesses that a pattern foresees. They know of no trace and open no file.
+//!
+//! * `prefetch`: what reading ahead would have saved, by plain read-ahead and by the pattern; `extents` is its cache.
+
+pub mod extents;
+pub mod prefetch;
