@@ -1,6 +1,10 @@
 //! What signatures are good for: pure computations over the accesses that a pattern foresees. They know of no trace and open no file.
 //!
 //! * `prefetch`: what reading ahead would have saved, by plain read-ahead and by the pattern; `extents` is its cache.
+//! * `layout`: the three layouts of the IOSIG paper by its cost model.
+//! * `stripes`: which stripe size suits a pattern, by simulation.
 
 pub mod extents;
+pub mod layout;
 pub mod prefetch;
+pub mod stripes;
