@@ -3,8 +3,10 @@
 //! * `prefetch`: what reading ahead would have saved, by plain read-ahead and by the pattern; `extents` is its cache.
 //! * `layout`: the three layouts of the IOSIG paper by its cost model.
 //! * `stripes`: which stripe size suits a pattern, by simulation.
+//! * `fio`: the accesses as input of fio.
 
 pub mod extents;
+pub mod fio;
 pub mod layout;
 pub mod prefetch;
 pub mod stripes;
