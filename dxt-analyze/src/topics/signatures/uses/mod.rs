@@ -4,9 +4,12 @@
 //! * `layout`: the three layouts of the IOSIG paper by its cost model.
 //! * `stripes`: which stripe size suits a pattern, by simulation.
 //! * `fio`: the accesses as input of fio.
+//! * `proto`: signatures as protocol buffers, by `signatures.proto`; `wire` is their bytes.
 
 pub mod extents;
 pub mod fio;
 pub mod layout;
 pub mod prefetch;
+pub mod proto;
 pub mod stripes;
+pub mod wire;
