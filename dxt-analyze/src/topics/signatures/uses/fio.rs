@@ -189,6 +189,12 @@ impl Files {
         Ok(counts)
     }
 
+    /// Bytes of the files that the preparation makes: so much room it takes, also where only a few of them are read.
+    #[must_use]
+    pub fn preparation_bytes(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.read_bytes))
+    }
+
     /// The job file that makes the files which are read, with data in them, and plays nothing. fio is to run it first, as it is no part of the
     /// pattern. None if no file is read.
     #[must_use]

@@ -93,6 +93,7 @@ fn the_job_files() {
     log(&mut files, &[call(Op::Write, "w", 0, 9, 0)], Timing::AtOnce);
     assert_eq!(files.preparation(), None);
     log(&mut files, &[call(Op::Read, "r", 90, 10, 0), call(Op::Read, "r", 0, 10, 0)], Timing::AtOnce);
+    assert_eq!(files.preparation_bytes(), 100);
     let text = files.preparation().unwrap_or_default();
     assert!(
         text.contains("create_only=1") && text.contains("filename=/d/r\nsize=100\nbs=100\n") && !text.contains("/d/w")

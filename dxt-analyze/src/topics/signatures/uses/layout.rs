@@ -134,12 +134,15 @@ pub fn cost(layout: Layout, load: &Load, machine: &Machine) -> Option<Cost> {
     Some(Cost { network_ns, disk_ns })
 }
 
-/// All layouts on these nodes, the cheapest first: 1-DV, 1-DH, and 2-D with each number of groups that divides the nodes without a rest.
-/// Of equal ones the one with fewer nodes per process is first.
+/// The layouts on these nodes, the cheapest first: 1-DV, 1-DH, and 2-D with each number of groups that no larger number makes useless, as its
+/// groups would have as many nodes. Where nodes do not divide evenly the rest of them is idle. Of equal ones the one with fewer nodes per
+/// process is first.
 #[must_use]
 pub fn rank(load: &Load, machine: &Machine) -> Vec<(Layout, Cost)> {
     // No file system has more nodes than the bound; it keeps a wrong number from taking for ever.
-    let groups = (2..load.nodes.min(1 << 16)).filter(|groups| load.nodes.is_multiple_of(*groups)).map(Layout::Groups);
+    let mut groups: Vec<u64> = (2..=(load.nodes / 2).min(1 << 16)).map(|of_a_group| load.nodes / of_a_group).collect();
+    groups.dedup();
+    let groups = groups.into_iter().filter(|groups| *groups > 1).map(Layout::Groups);
     let layouts = [Layout::OneNode, Layout::AllNodes].into_iter().chain(groups);
     let mut ranked: Vec<(Layout, Cost)> =
         layouts.filter_map(|layout| cost(layout, load, machine).map(|cost| (layout, cost))).collect();
@@ -212,6 +215,15 @@ mod tests {
     fn large_requests_of_few_processes_go_to_all_nodes() {
         let load = Load { processes: 1, nodes: 8, per_client: 1, request_bytes: 64 << 20 };
         assert_eq!(rank(&load, &Machine::PAPER).first().map(|(layout, _)| *layout), Some(Layout::AllNodes));
+    }
+
+    /// Seven nodes: three groups of two, two of three.
+    #[test]
+    fn nodes_that_nothing_divides_have_groups_too() {
+        let ranked = rank(&Load { nodes: 7, ..EIGHT }, &Machine::PAPER);
+        let mut layouts: Vec<String> = ranked.iter().map(|(layout, _)| layout.name()).collect();
+        layouts.sort();
+        assert_eq!(layouts, ["1-DH", "1-DV", "2-D with 2 groups", "2-D with 3 groups"]);
     }
 
     #[test]

@@ -7,9 +7,13 @@
 //! * Between the end of a call and the start of the next one the program takes as long as it did (`Read`): a read that waits less brings
 //!   the next one forward, which then has less time to arrive in. So the interval of `calls_ahead` is the time between calls without waiting.
 //! * A fetch ahead is issued at the start of a call, beside what the call itself needs. What is in the cache is not fetched again.
+//! * A read costs some µs to simulate: of a long pattern, some ten thousand reads tell as much as all.
 //! * The cache is of the least recently used bytes, in units of `unit_bytes` (a page, or 1 for bytes as asked for).
 
 use super::extents::Extents;
+
+/// Calls that are fetched ahead at most: a pattern may have no end.
+pub const MOST_CALLS: u64 = 1 << 20;
 
 /// A read: where, how much, when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub enum Policy<P> {
     Signature {
         /// Offset and length of each read that the pattern foresees, from the first one on.
         next: P,
-        /// How many calls ahead (`calls_ahead`).
+        /// How many calls ahead (`calls_ahead`), at most `MOST_CALLS`.
         calls: u64,
     },
 }
@@ -118,7 +122,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 pub fn calls_ahead(cache: &Cache, interval_ns: u64, length_bytes: u64) -> u64 {
     let room = cache.size_bytes / length_bytes.max(cache.unit_bytes).max(1) / 2;
     let wanted = if interval_ns == 0 { u64::MAX } else { cache.latency_ns.div_ceil(interval_ns) };
-    wanted.min(room).max(1)
+    wanted.min(room).clamp(1, MOST_CALLS)
 }
 
 /// Plays reads, in the order of their starts, through the cache.
@@ -139,7 +143,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     match policy {
         Policy::None => {}
         Policy::ReadAhead { bytes } => ahead_bytes = bytes,
-        Policy::Signature { next, calls } => pattern = Some((next, calls.max(1))),
+        Policy::Signature { next, calls } => pattern = Some((next, calls.clamp(1, MOST_CALLS))),
     }
     let (mut now_ns, mut now_without_ns) = (0_u64, 0_u64);
     let mut last_end_ns = None;

@@ -148,5 +148,9 @@ fn odd_numbers_are_no_trouble() {
             }
         }
     }
+    // A pattern without an end.
+    let next = (0..).map(|n: u64| (n, 0));
+    let endless = simulate(reads.into_iter(), Policy::Signature { next, calls: u64::MAX }, &CACHE);
+    assert!(endless.reads <= 4);
     assert_eq!(simulate::<Unforeseen>(std::iter::empty(), Policy::None, &CACHE), Outcome::default());
 }

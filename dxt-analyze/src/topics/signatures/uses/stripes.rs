@@ -12,6 +12,7 @@
 //! * Stripes begin at byte 0 on node 0. Locks, caches, and the splitting of large requests are not in it.
 
 use super::layout::Machine;
+use std::cmp::Reverse;
 
 /// Lustre's stripe sizes are multiples of this.
 pub const LUSTRE_STEP_BYTES: u64 = 65_536;
@@ -90,7 +91,7 @@ pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64>
 }
 
 /// Ranks stripings for requests (offset, length) in the order of their starts, `at_once` of which are under way at any time: the cheapest
-/// first, and of equal ones the one with fewer nodes, then the larger stripes. One pass; memory grows with the candidates' nodes only (at
+/// first, and of equal ones (to 1 ns a request) the one with fewer nodes, then that whose bytes lie on more of them, then the larger stripes. One pass; memory grows with the candidates' nodes only (at
 /// most 64 Ki each; candidates beyond that, or of none, are left out).
 pub fn rank(
     requests: impl Iterator<Item = (u64, u64)>,
@@ -101,21 +102,24 @@ pub fn rank(
     let usable = stripings.iter().filter(|it| it.stripe_bytes > 0 && (1..=1 << 16).contains(&it.nodes));
     let mut trials: Vec<Trial> = usable.map(|striping| Trial::new(*striping)).collect();
     let at_once = at_once.max(1);
-    let mut in_round = 0;
+    let (mut in_round, mut requests_in_all) = (0, 0_u64);
     for (offset, length) in requests.filter(|(_, length)| *length > 0) {
         for trial in &mut trials {
             trial.request(offset, length, machine);
         }
         in_round += 1;
+        requests_in_all += 1;
         if in_round == at_once {
             in_round = 0;
             trials.iter_mut().for_each(Trial::end_round);
         }
     }
     let mut ranked: Vec<Ranked> = trials.into_iter().map(Trial::end).collect();
+    // Whole ns, since the last bits of a sum are those of its order.
+    let each_ns = |it: &Ranked| (it.total_ns() / requests_in_all.max(1) as f64).round();
     ranked.sort_by(|one, other| {
-        let ties = |it: &Ranked| (it.striping.nodes, std::cmp::Reverse(it.striping.stripe_bytes));
-        one.total_ns().total_cmp(&other.total_ns()).then_with(|| ties(one).cmp(&ties(other)))
+        let ties = |it: &Ranked| (it.striping.nodes, Reverse(it.nodes_touched), Reverse(it.striping.stripe_bytes));
+        each_ns(one).total_cmp(&each_ns(other)).then_with(|| ties(one).cmp(&ties(other)))
     });
     ranked.dedup_by(|one, other| one.striping == other.striping);
     ranked

@@ -42,6 +42,14 @@ fn figure_2_at_the_next_period() {
     assert_eq!(sizes(&ranked), [16 * MIB, MIB, 8 * MIB, 4 * MIB]);
 }
 
+/// Small requests side by side are in one stripe, whatever its size from 64 KiB on: the largest that still spreads the bytes is first.
+#[test]
+fn of_equal_ones_the_one_that_spreads_is_first() {
+    let requests = (0..4_096).map(|request| (request * 1_024, 1_024));
+    let ranked = rank(requests, 4, &of_sizes(&[65_536, MIB, 64 * MIB], 4), &Machine::PAPER);
+    assert_eq!(sizes(&ranked), [MIB, 65_536, 64 * MIB]);
+}
+
 #[test]
 fn one_request_at_a_time_wants_all_nodes() {
     let requests = (0..64).map(|request| (request * 4 * MIB, 4 * MIB));
