@@ -172,8 +172,9 @@ impl Files {
                 file.read_bytes = file.read_bytes.max(end);
             }
             let path = self.files.get(number).map_or("", |file| &file.path);
-            log.at_us = log.at_us.max((call.start_ns / 1_000).saturating_add(1));
+            // A file is opened at the time of the call before, the first one at 1: else the time up to the first call would not count.
             log.open(number, path, &self.files)?;
+            log.at_us = log.at_us.max((call.start_ns / 1_000).saturating_add(1));
             counts.calls += 1;
             counts.split += u64::from(call.length > MOST_CALL_BYTES);
             let part = if call.length > MOST_CALL_BYTES { PART_BYTES } else { call.length };

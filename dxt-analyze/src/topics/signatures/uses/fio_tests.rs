@@ -23,7 +23,7 @@ fn times_are_microseconds_from_1_on() {
     let (text, counts) = log(&mut files, &calls, Timing::AsRecorded);
     assert_eq!(
         text,
-        "fio version 3 iolog\n6 /d/x add\n6 /d/x open\n6 /d/x write 0 10\n10 /d/x read 4 6\n10 /d/x close\n"
+        "fio version 3 iolog\n1 /d/x add\n1 /d/x open\n6 /d/x write 0 10\n10 /d/x read 4 6\n10 /d/x close\n"
     );
     assert_eq!(counts, Counts { calls: 2, split: 0, left_out: 0 });
     let (text, _) = log(&mut files, &calls[..1], Timing::AtOnce);
