@@ -21,6 +21,9 @@ const MOST_NAME_BYTES: usize = 80;
 /// What Linux moves in one call at most; a longer one is split.
 const MOST_CALL_BYTES: u64 = 0x7fff_f000;
 
+/// The longest call that a segment can tell of; more is no call.
+const MOST_BYTES: u64 = 1 << 40;
+
 /// Parts of a call that is too long.
 const PART_BYTES: u64 = 1 << 30;
 
@@ -67,7 +70,7 @@ pub struct Counts {
     pub calls: u64,
     /// Calls among these that are split, as they are longer than Linux moves at once.
     pub split: u64,
-    /// Calls left out: they move nothing, or end behind the last offset that a file can have.
+    /// Calls left out: they move nothing, or more than 1 TiB, or end behind the last offset that a file can have.
     pub left_out: u64,
 }
 
@@ -163,7 +166,7 @@ impl Files {
         let mut log = Log { timing, at_us: 1, known: HashSet::new(), open: VecDeque::new(), out };
         for call in calls {
             let end = call.offset.checked_add(call.length).filter(|end| *end <= i64::MAX as u64);
-            let Some(end) = end.filter(|_| call.length > 0) else {
+            let Some(end) = end.filter(|_| (1..=MOST_BYTES).contains(&call.length)) else {
                 counts.left_out += 1;
                 continue;
             };
@@ -267,5 +270,4 @@ impl<W: Write> Log<'_, W> {
 }
 
 #[cfg(test)]
-#[path = "fio_tests.rs"]
 mod tests;

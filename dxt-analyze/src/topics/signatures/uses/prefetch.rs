@@ -107,7 +107,8 @@ impl Outcome {
     /// Time saved in all, ns; negative if the cache loses more by it than it wins.
     #[must_use]
     pub fn saves_ns(&self) -> i64 {
-        i64::try_from(i128::from(self.wait_without_ns) - i128::from(self.wait_ns)).unwrap_or(i64::MAX)
+        let saved = i128::from(self.wait_without_ns) - i128::from(self.wait_ns);
+        saved.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 }
 
@@ -151,7 +152,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     let (mut at, mut foreseen) = (0_u64, 0_u64);
     for read in reads {
         let own_ns = last_end_ns.map_or(0, |end: u64| read.start_ns.saturating_sub(end));
-        last_end_ns = Some(read.end_ns.max(read.start_ns));
+        last_end_ns = last_end_ns.max(Some(read.end_ns.max(read.start_ns)));
         now_ns = now_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(without.read(&read, now_without_ns));
@@ -246,5 +247,4 @@ impl Player {
 }
 
 #[cfg(test)]
-#[path = "prefetch_tests.rs"]
 mod tests;

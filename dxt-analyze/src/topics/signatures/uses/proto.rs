@@ -125,5 +125,4 @@ fn of_node(node: &Node, depth: usize) -> Result<Message, TooDeep> {
 }
 
 #[cfg(test)]
-#[path = "proto_tests.rs"]
 mod tests;

@@ -211,5 +211,4 @@ impl Trial {
 }
 
 #[cfg(test)]
-#[path = "stripes_tests.rs"]
 mod tests;

@@ -136,6 +136,13 @@ fn a_wrong_pattern_costs_accuracy_and_covers_nothing() {
 }
 
 #[test]
+fn what_is_lost_is_negative_and_never_beyond_its_type() {
+    let outcome = |wait_without_ns, wait_ns| Outcome { wait_without_ns, wait_ns, ..Outcome::default() }.saves_ns();
+    assert_eq!((outcome(5, 7), outcome(u64::MAX, u64::MAX - 1)), (-2, 1));
+    assert_eq!((outcome(0, u64::MAX), outcome(u64::MAX, 0)), (i64::MIN, i64::MAX));
+}
+
+#[test]
 fn odd_numbers_are_no_trouble() {
     let odd = [(0, 0, 0, 0), (u64::MAX, u64::MAX, u64::MAX, 0), (u64::MAX - 1, 1, 5, 3), (0, u64::MAX, 0, u64::MAX)];
     let reads = odd.map(|(offset, length, start_ns, end_ns)| Read { offset, length, start_ns, end_ns });

@@ -57,9 +57,10 @@ fn too_long_calls_are_split_and_empty_ones_left_out() {
         call(Op::Read, "x", 9, 0, 0),
         call(Op::Write, "x", u64::MAX, u64::MAX, u64::MAX),
         call(Op::Write, "x", i64::MAX as u64, 1, 0),
+        call(Op::Write, "x", 0, i64::MAX as u64, 0),
     ];
     let (text, counts) = log(&mut files, &calls, Timing::AtOnce);
-    assert_eq!(counts, Counts { calls: 2, split: 1, left_out: 3 });
+    assert_eq!(counts, Counts { calls: 2, split: 1, left_out: 4 });
     let lengths: Vec<u64> = text.lines().filter_map(|line| line.split(' ').nth(3)?.parse().ok()).collect();
     assert_eq!(lengths, [1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30, 1, MOST_CALL_BYTES]);
     assert_eq!(files.played().first().map(|file| file.read_bytes), Some((5 << 30) + 8));
