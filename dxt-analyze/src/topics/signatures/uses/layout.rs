@@ -1,0 +1,239 @@
+//! The three layouts of the IOSIG paper by its cost model: where the data of each process lies, and what one request of every process costs.
+//!
+//! The cost is that of the network and that of the disks added up, which is what the paper's numbers are (with p = n = 8, 16 KiB, 0.3 ms
+//! and 0.1 ms: 0.430 + 0.230 = 0.660 ms for 1-DV). Nothing overlaps in it. Times are nanoseconds.
+
+/// One byte at 120 MiB/s, ns: the paper's network and disk.
+pub const PAPER_BYTE_NS: f64 = 1e9 / (120.0 * 1_048_576.0);
+
+/// Times of the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// e: a connection of a process with a node, ns.
+    pub connection_ns: f64,
+    /// v: a byte on the network, ns.
+    pub network_byte_ns: f64,
+    /// a: the start of a disk access, ns.
+    pub start_ns: f64,
+    /// b: a byte of the disk, ns.
+    pub disk_byte_ns: f64,
+}
+
+impl Machine {
+    /// The paper's: 0.3 ms, 0.1 ms, 120 MiB/s.
+    pub const PAPER: Self = Self {
+        connection_ns: 300_000.0,
+        network_byte_ns: PAPER_BYTE_NS,
+        start_ns: 100_000.0,
+        disk_byte_ns: PAPER_BYTE_NS,
+    };
+}
+
+/// Who asks for how much, of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// p: processes that do I/O at once.
+    pub processes: u64,
+    /// n: storage nodes.
+    pub nodes: u64,
+    /// m: processes of one client node.
+    pub per_client: u64,
+    /// s: bytes of a request.
+    pub request_bytes: u64,
+}
+
+/// Where the data of a process lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// 1-DV: on one node.
+    OneNode,
+    /// 1-DH: on all nodes.
+    AllNodes,
+    /// 2-D: on the nodes of one of so many groups.
+    Groups(u64),
+}
+
+impl Layout {
+    /// The paper's name of it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::OneNode => "1-DV".to_owned(),
+            Self::AllNodes => "1-DH".to_owned(),
+            Self::Groups(groups) => format!("2-D with {groups} groups"),
+        }
+    }
+
+    /// Nodes that hold the data of one process, of so many: the stripe count of its file, or of its part of a shared one.
+    #[must_use]
+    pub fn nodes_of_a_process(&self, nodes: u64) -> u64 {
+        match self {
+            Self::OneNode => 1,
+            Self::AllNodes => nodes,
+            Self::Groups(groups) => nodes.checked_div(*groups).unwrap_or(0),
+        }
+    }
+}
+
+/// What a request of every process costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// In the network, ns.
+    pub network_ns: f64,
+    /// At the disks, ns.
+    pub disk_ns: f64,
+}
+
+impl Cost {
+    /// Both, one after the other, ns.
+    #[must_use]
+    pub fn total_ns(&self) -> f64 {
+        self.network_ns + self.disk_ns
+    }
+}
+
+/// The cost of a layout. None if there is no such layout or no load: no process, node or client, no group, more groups than nodes.
+#[must_use]
+pub fn cost(layout: Layout, load: &Load, machine: &Machine) -> Option<Cost> {
+    let Load { processes, nodes, per_client, request_bytes } = *load;
+    if processes == 0 || nodes == 0 || per_client == 0 {
+        return None;
+    }
+    let (p, n, m, s) = (processes as f64, nodes as f64, per_client as f64, request_bytes as f64);
+    let (e, v) = (machine.connection_ns, machine.network_byte_ns);
+    let (a, b) = (machine.start_ns, machine.disk_byte_ns);
+    // Processes that share a node where each has one.
+    let c = processes.div_ceil(nodes);
+    let few_per_client = per_client <= c;
+    let (network_ns, disk_ns) = match layout {
+        Layout::OneNode => {
+            let at_node = processes > nodes && few_per_client;
+            let sharing = if at_node { c as f64 } else { m };
+            (sharing * (e + s * v), c as f64 * (a + s * b))
+        }
+        Layout::AllNodes => {
+            let network = if few_per_client { p * (e + s * v / n) } else { m * n * e + m * s * v };
+            (network, p * (a + s * b / n))
+        }
+        Layout::Groups(groups) => {
+            if groups == 0 || groups > nodes {
+                return None;
+            }
+            // Processes of a group, and its nodes.
+            let (q, h) = (processes.div_ceil(groups) as f64, (nodes / groups) as f64);
+            let network = if processes <= groups {
+                m * nodes.div_ceil(groups) as f64 * e + m * s * v
+            } else if m <= q / h {
+                q * (e + s * v / h)
+            } else {
+                m * h * e + m * s * v
+            };
+            (network, q * (a + s * b / h))
+        }
+    };
+    Some(Cost { network_ns, disk_ns })
+}
+
+/// The layouts on these nodes, the cheapest first: 1-DV, 1-DH, and 2-D with each number of groups that no larger number makes useless, as its
+/// groups would have as many nodes. Where nodes do not divide evenly the rest of them is idle. Of equal ones the one with fewer nodes per
+/// process is first.
+#[must_use]
+pub fn rank(load: &Load, machine: &Machine) -> Vec<(Layout, Cost)> {
+    // No file system has more nodes than the bound; it keeps a wrong number from taking for ever.
+    let mut groups: Vec<u64> = (2..=(load.nodes / 2).min(1 << 16)).map(|of_a_group| load.nodes / of_a_group).collect();
+    groups.dedup();
+    let groups = groups.into_iter().filter(|groups| *groups > 1).map(Layout::Groups);
+    let layouts = [Layout::OneNode, Layout::AllNodes].into_iter().chain(groups);
+    let mut ranked: Vec<(Layout, Cost)> =
+        layouts.filter_map(|layout| cost(layout, load, machine).map(|cost| (layout, cost))).collect();
+    ranked.sort_by(|(one, cost), (other, more)| {
+        let fewer = || one.nodes_of_a_process(load.nodes).cmp(&other.nodes_of_a_process(load.nodes));
+        cost.total_ns().total_cmp(&more.total_ns()).then_with(fewer)
+    });
+    ranked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EIGHT: Load = Load { processes: 8, nodes: 8, per_client: 1, request_bytes: 16_384 };
+
+    fn ms(layout: Layout, load: &Load) -> f64 {
+        let total_ns = cost(layout, load, &Machine::PAPER).map_or(f64::NAN, |cost| cost.total_ns());
+        (total_ns / 1e3).round() / 1e3
+    }
+
+    #[test]
+    fn the_papers_numbers() {
+        assert_eq!(ms(Layout::OneNode, &EIGHT), 0.660);
+        assert_eq!(ms(Layout::AllNodes, &EIGHT), 3.460);
+        assert_eq!(ms(Layout::Groups(2), &EIGHT), 1.860);
+        assert_eq!(ms(Layout::Groups(4), &EIGHT), 1.060);
+        let best: Vec<Layout> = rank(&EIGHT, &Machine::PAPER).into_iter().map(|(layout, _)| layout).collect();
+        assert_eq!(best, [Layout::OneNode, Layout::Groups(4), Layout::Groups(2), Layout::AllNodes]);
+    }
+
+    /// Each branch of the network's formulas, with e = 1 and v = 1 (a = b = 0), so that a number tells which one was taken.
+    #[test]
+    fn each_condition() {
+        let machine = Machine { connection_ns: 1_000.0, network_byte_ns: 1.0, start_ns: 0.0, disk_byte_ns: 0.0 };
+        let network = |layout, processes, nodes, per_client| {
+            let load = Load { processes, nodes, per_client, request_bytes: 100 };
+            cost(layout, &load, &machine).map(|cost| cost.network_ns)
+        };
+        // 1-DV: m(e+sv); c(e+sv) where p > n and m <= c.
+        assert_eq!(network(Layout::OneNode, 4, 4, 2), Some(2_200.0));
+        assert_eq!(network(Layout::OneNode, 16, 4, 2), Some(4_400.0));
+        assert_eq!(network(Layout::OneNode, 16, 4, 4), Some(4_400.0));
+        assert_eq!(network(Layout::OneNode, 16, 4, 8), Some(8_800.0));
+        // 1-DH: p(e+sv/n) where m <= c; else mne+msv.
+        assert_eq!(network(Layout::AllNodes, 16, 4, 4), Some(16.0 * 1_025.0));
+        assert_eq!(network(Layout::AllNodes, 16, 4, 5), Some(5.0 * 4_000.0 + 500.0));
+        // 2-D: p <= g; m <= q/h; else.
+        assert_eq!(network(Layout::Groups(4), 3, 9, 2), Some(2.0 * 3.0 * 1_000.0 + 200.0));
+        assert_eq!(network(Layout::Groups(2), 16, 4, 4), Some(8.0 * 1_050.0));
+        assert_eq!(network(Layout::Groups(2), 16, 4, 5), Some(5.0 * 2_000.0 + 500.0));
+        // The limit q/h = 2.5 is a fraction: 2 is below it, 3 is not.
+        assert_eq!(network(Layout::Groups(2), 10, 4, 2), Some(5.0 * 1_050.0));
+        assert_eq!(network(Layout::Groups(2), 10, 4, 3), Some(3.0 * 2_000.0 + 300.0));
+    }
+
+    #[test]
+    fn the_disks_of_nodes_that_do_not_divide_evenly() {
+        let machine = Machine { connection_ns: 0.0, network_byte_ns: 0.0, start_ns: 1.0, disk_byte_ns: 1.0 };
+        let load = Load { processes: 9, nodes: 4, per_client: 1, request_bytes: 12 };
+        let disk = |layout| cost(layout, &load, &machine).map(|cost| cost.disk_ns);
+        assert_eq!(disk(Layout::OneNode), Some(3.0 * 13.0));
+        assert_eq!(disk(Layout::AllNodes), Some(9.0 * 4.0));
+        assert_eq!(disk(Layout::Groups(2)), Some(5.0 * 7.0));
+        // Three groups of four nodes: one node each, the fourth idle.
+        assert_eq!(disk(Layout::Groups(3)), Some(3.0 * 13.0));
+    }
+
+    #[test]
+    fn large_requests_of_few_processes_go_to_all_nodes() {
+        let load = Load { processes: 1, nodes: 8, per_client: 1, request_bytes: 64 << 20 };
+        assert_eq!(rank(&load, &Machine::PAPER).first().map(|(layout, _)| *layout), Some(Layout::AllNodes));
+    }
+
+    /// Seven nodes: three groups of two, two of three.
+    #[test]
+    fn nodes_that_nothing_divides_have_groups_too() {
+        let ranked = rank(&Load { nodes: 7, ..EIGHT }, &Machine::PAPER);
+        let mut layouts: Vec<String> = ranked.iter().map(|(layout, _)| layout.name()).collect();
+        layouts.sort();
+        assert_eq!(layouts, ["1-DH", "1-DV", "2-D with 2 groups", "2-D with 3 groups"]);
+    }
+
+    #[test]
+    fn nothing_is_no_layout() {
+        assert!(rank(&Load { nodes: 0, ..EIGHT }, &Machine::PAPER).is_empty());
+        assert!(rank(&Load { processes: 0, ..EIGHT }, &Machine::PAPER).is_empty());
+        assert!(cost(Layout::Groups(0), &EIGHT, &Machine::PAPER).is_none());
+        assert!(cost(Layout::Groups(9), &EIGHT, &Machine::PAPER).is_none());
+        let most = Load { processes: u64::MAX, nodes: u64::MAX, per_client: u64::MAX, request_bytes: u64::MAX };
+        assert!(!rank(&most, &Machine::PAPER).is_empty());
+        assert_eq!(Layout::Groups(0).nodes_of_a_process(4), 0);
+    }
+}
