@@ -14,6 +14,7 @@ pub mod names;
 pub mod pass;
 pub mod result;
 pub mod together;
+pub mod uses;
 pub mod verify;
 pub mod view;
 mod words;
