@@ -4,7 +4,8 @@
 use crate::findings::{Code, Finding};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Class, Entry, Grid, weighted_quantile};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::small_calls::QUICK_NS;
 use rustc_hash::FxHashMap;

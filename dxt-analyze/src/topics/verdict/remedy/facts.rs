@@ -2,7 +2,8 @@
 
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{LayoutOrigin, Run};
-use crate::topics::causes::grid::{Class, Grid};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
 use crate::topics::stripes::result::{FilePart, LayoutPart};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
