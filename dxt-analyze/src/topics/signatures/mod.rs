@@ -4,10 +4,13 @@
 //! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
 //! * `verify`: the proof: the trace read again and held against the signatures.
 //! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same; `axes`, `names`, `words`: what is said; `view`: how they look.
+//! * [`advice`]: what they are good for in this run, by [`uses`], which know of no trace.
 
+pub mod advice;
 pub mod alike;
 mod args;
 pub mod axes;
+mod codes;
 pub mod engine;
 mod in_report;
 pub mod names;
@@ -20,10 +23,6 @@ pub mod view;
 mod words;
 
 pub use args::{Args, Level, Notation, Options};
+pub use codes::CODES;
 pub(crate) use in_report::InReport;
 pub use view::signatures as verb;
-
-use crate::findings::Code;
-
-/// No finding is made of them yet.
-pub const CODES: &[Code] = &[];

@@ -150,8 +150,11 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::SERIALISED,
         Code::ONE_RANK,
         Code::OUTSIDE_POSIX,
+        Code::ONE_CALL,
     ]) {
         out.extend(program::collective(facts, file));
+    } else if is(&[Code::READ_AHEAD]) {
+        out.extend(program::ahead(facts, finding));
     } else if is(&[Code::SMALL_READS, Code::READ_RUNS, Code::RANDOM_READS]) {
         out.extend(program::larger(facts, file, false));
     } else if is(&[
