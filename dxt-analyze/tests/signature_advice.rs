@@ -161,3 +161,20 @@ fn four_phases_have_four_signatures_and_an_advice_each() {
         assert!(row["lustre_bytes"].as_u64().unwrap() >= request.max(65536), "{row}");
     }
 }
+
+#[test]
+fn what_all_read_is_named_with_what_it_costs_each_node() {
+    let rank = |rank: u64| {
+        let mut one = calls(rank, FILE, op::POSIX_READ, MS, MS, (0..64).map(|k| (k << 20, 1 << 20)));
+        one.process.info.node = format!("n{}", rank / 2);
+        one
+    };
+    let found = of("signatures", (0..4).map(rank).collect(), 600, &[]);
+    let [row] = rows(&found, "same_bytes") else { panic!("{found:#}") };
+    let bytes = |name: &str| row[name].as_u64().unwrap() >> 20;
+    assert_eq!((bytes("bytes_each"), bytes("bytes"), bytes("bytes_by_node")), (64, 256, 128));
+    assert_eq!(found["findings"][0]["code"], "DXT-I004");
+    let own =
+        (0..4).map(|r| calls(r, FILE, op::POSIX_READ, MS, MS, (0..64).map(move |k| ((r * 64 + k) << 20, 1 << 20))));
+    assert_eq!(rows(&of("signatures", own.collect(), 600, &[]), "same_bytes"), &[] as &[Value]);
+}

@@ -16,6 +16,11 @@ codes! {
          1.5 times as much as the best. Times of the model: 0.3 ms a connection, 0.1 ms the start of a disk access, 120 MiB/s.",
         "A new directory with such stripes (`lfs setstripe -S`), and a copy of the file, after `what-if` has agreed.",
         "IOSIG; ours";
+    SAME_BYTES = "DXT-I004",
+        "Ranks all read the same bytes of a file.",
+        "A signature of at least 3 ranks that read at least 1 MiB each, at the same offsets.",
+        "Let one rank read and broadcast it (MPI_Bcast), or copy the file to each node before the job begins.",
+        "IOSIG: files that are shared for reading";
     ONE_CALL = "DXT-I003",
         "Ranks access a shared file in a loop of small calls that together leave no gap: it is one collective call.",
         "A signature of at least 2 ranks with at least 100 independent calls below 256 KiB each, whose bytes lie side by side over all ranks.",

@@ -1,7 +1,7 @@
 //! Which of it is worth saying.
 
 use super::ahead::PLAIN_BYTES;
-use super::{Advice, AheadRow, OneCall, StripeRow};
+use super::{Advice, AheadRow, OneCall, SameBytes, StripeRow};
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::text::units;
 
@@ -15,13 +15,11 @@ const MOST: usize = 3;
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let ahead = advice.read_ahead.iter().filter(|row| row.coverage >= row.plain_coverage + MORE && row.saves_ns > 0);
     let stripes = advice.stripes.iter().filter(|row| row.costs_times.is_some_and(|times| times >= COSTS));
-    let one_call = advice.one_call.iter();
-    ahead
-        .take(MOST)
-        .map(ahead_of)
-        .chain(one_call.take(MOST).map(one_call_of))
-        .chain(stripes.take(MOST).map(stripes_of))
-        .collect()
+    let mut out: Vec<Finding> = ahead.take(MOST).map(ahead_of).collect();
+    out.extend(advice.one_call.iter().take(MOST).map(one_call_of));
+    out.extend(advice.same_bytes.iter().take(MOST).map(same_bytes_of));
+    out.extend(stripes.take(MOST).map(stripes_of));
+    out
 }
 
 fn finding(code: Code, title: String, words: String, about: About, cost_ns: Option<u64>, hint: String) -> Finding {
@@ -109,6 +107,24 @@ impl OneCall {
     pub fn python_vector(&self) -> String {
         format!("filetype = MPI.BYTE.Create_hvector({}, {}, {}).Commit()", self.calls, self.length, self.stride)
     }
+}
+
+fn same_bytes_of(row: &SameBytes) -> Finding {
+    let title = format!(
+        "{} each read the same {} of {}: {} in all",
+        units::counted(row.ranks, "rank"),
+        units::bytes(row.bytes_each),
+        row.file,
+        units::bytes(row.bytes)
+    );
+    let words = format!(
+        "read once on each of {} it would be {}",
+        units::counted(row.nodes, "node"),
+        units::bytes(row.bytes_by_node)
+    );
+    let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
+    let hint = "let one rank read it and broadcast it (MPI_Bcast), or copy it to each node before the job".to_owned();
+    finding(Code::SAME_BYTES, title, words, about, None, hint)
 }
 
 fn stripes_of(row: &StripeRow) -> Finding {

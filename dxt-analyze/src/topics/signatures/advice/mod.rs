@@ -2,17 +2,20 @@
 //!
 //! * `ahead`: reads that could be fetched before they are made.
 //! * `one_call`: loops that are one collective call.
+//! * `same_bytes`: what ranks all read.
 //! * `stripes`: stripe sizes and layouts that suit what files are used for.
 //! * `findings`: which of it is worth saying; `tables`: all of it.
 
 mod ahead;
 mod findings;
 mod one_call;
+mod same_bytes;
 mod stripes;
 mod tables;
 
 pub use ahead::AheadRow;
 pub use one_call::OneCall;
+pub use same_bytes::SameBytes;
 pub use stripes::StripeRow;
 
 use super::args::Options;
@@ -34,6 +37,8 @@ pub struct Advice {
     pub read_ahead: Vec<AheadRow>,
     /// Loops that are one collective call, those of most calls first.
     pub one_call: Vec<OneCall>,
+    /// What ranks all read, most bytes first.
+    pub same_bytes: Vec<SameBytes>,
     /// Stripe sizes that suit patterns, those that gain most first.
     pub stripes: Vec<StripeRow>,
 }
@@ -43,6 +48,7 @@ impl Advice {
         Self {
             read_ahead: ahead::rows(run, signed, options),
             one_call: one_call::rows(run, signed),
+            same_bytes: same_bytes::rows(run, signed),
             stripes: stripes::rows(run, signed, options),
         }
     }

@@ -7,6 +7,7 @@ pub(super) fn of(advice: &Advice, top: usize) -> Vec<Part> {
     let all = [
         (advice.read_ahead.is_empty(), ahead as fn(&Advice, usize) -> Table),
         (advice.one_call.is_empty(), one_call),
+        (advice.same_bytes.is_empty(), same_bytes),
         (advice.stripes.is_empty(), stripes),
     ];
     all.into_iter().filter(|(none, _)| !none).map(|(_, table)| Part::Table(table(advice, top))).collect()
@@ -44,6 +45,19 @@ fn one_call(advice: &Advice, top: usize) -> Table {
         .column("Together", "bytes", |row| Cell::Bytes(row.bytes))
         .csv("first", |row| Cell::Count(row.first))
         .column("Datatype", "datatype", |row| Cell::text(row.vector()))
+        .most(top)
+        .done()
+}
+
+fn same_bytes(advice: &Advice, top: usize) -> Table {
+    Table::of("same_bytes", "What ranks all read", &advice.same_bytes)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
+        .column("Ranks", "ranks", |row| Cell::Count(row.ranks))
+        .column("Nodes", "nodes", |row| Cell::Count(row.nodes))
+        .column("Bytes of each", "bytes_each", |row| Cell::Bytes(row.bytes_each))
+        .column("Bytes of all", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Once on each node", "bytes_by_node", |row| Cell::Bytes(row.bytes_by_node))
         .most(top)
         .done()
 }
