@@ -1,7 +1,7 @@
 //! The engine of the signatures: from accesses to loop nests, and back. It knows no trace, no file and no rank's name; its
 //! modules use the standard library only.
 //!
-//! [`Recogniser`] takes the accesses of one stream (one process, thread, file and layer) in the order of their starts and
+//! [`Recogniser`] takes the accesses of one stream (one process, thread, file and layer) in the order of the trace and
 //! gives a [`Signature`]: loop nests that regenerate the accesses exactly, and residue that is only counted.
 //! [`expand`] shares no arithmetic with it. [`global`] puts the signatures of many ranks together.
 
