@@ -160,3 +160,45 @@ fn jobs_one_after_the_other_share_nothing() {
     let found = report_of(ranks, 4);
     assert_eq!(saves_ms(&found, "DXT-C014").unwrap_or(0), 0, "{}", sentence(&found));
 }
+
+/// Eight ranks that write 1 MiB to a shared file every 10 ms, 100 times; as long as `takes` says, by rank and step, ms.
+fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..100 {
+            let (at, from) = (((rank * 100 + step) * 1024 * KIB) as i64, step * 10 * MS);
+            // Not the same each time: no two calls of a real program are.
+            let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
+            one.write("/scratch/shared", at, 1024 * KIB, from, from + takes(rank, step) * MS + jitter);
+        }
+        one
+    };
+    report((0..8).map(rank).collect(), 1000)
+}
+
+#[test]
+fn a_slow_half_of_the_ranks_is_named() {
+    let found = writers(|rank, _| if rank % 2 == 1 { 6 } else { 2 });
+    assert!(
+        sentence(&found).starts_with("Ranks 1-7 by 2 are slow: writes take 2.9 times as long"),
+        "{}",
+        sentence(&found)
+    );
+    let found = writers(|rank, _| if rank > 4 { 6 } else { 2 });
+    assert!(sentence(&found).contains(" are slow: writes take 2.9"), "{}", sentence(&found));
+    let found = writers(|rank, _| 2 + rank);
+    assert!(!sentence(&found).contains("are slow"), "no two groups: {}", sentence(&found));
+}
+
+#[test]
+fn storage_that_is_slow_from_a_moment_on_is_named() {
+    let found = writers(|_, step| if step >= 40 { 6 } else { 2 });
+    let text = sentence(&found);
+    assert!(
+        text.starts_with("From 0.4") && text.contains("the writes take 2.9 times as long as at other times"),
+        "{text}"
+    );
+    // What comes and goes is how the program works.
+    let found = writers(|_, step| if step / 5 % 2 == 1 { 6 } else { 2 });
+    assert!(!sentence(&found).contains("other times"), "{}", sentence(&found));
+}

@@ -118,6 +118,32 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// Ranges are listed up to this number.
+const RANGES: usize = 4;
+
+/// Numbers in order as ranges: `0-63`, `0-62 by 2`, `0-3, 8, 12`.
+#[must_use]
+pub fn ranges(places: &[u64]) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut rest = places;
+    while let [first, behind @ ..] = rest {
+        let step = behind.first().map_or(1, |next| next - first);
+        let in_line = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if b - a == step)).count();
+        // Two that are apart are no range.
+        let taken = if in_line == 1 && step > 1 { 0 } else { in_line };
+        let last = rest.get(taken).unwrap_or(first);
+        out.push(match (taken, step) {
+            (0, _) => first.to_string(),
+            (_, 1) => format!("{first}-{last}"),
+            _ => format!("{first}-{last} by {step}"),
+        });
+        rest = rest.get(taken + 1..).unwrap_or_default();
+    }
+    let more = out.len() > RANGES;
+    out.truncate(RANGES);
+    format!("{}{}", out.join(", "), if more { ", ..." } else { "" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,5 +159,14 @@ mod tests {
         assert_eq!([count(0), count(999), count(1000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([size_option(4 << 20), size_option(65536), size_option(1000)], ["4M", "64K", "1000"]);
         assert_eq!(wall_clock(1_700_000_000_123_000_000), "2023-11-14 22:13:20.123 UTC");
+    }
+
+    #[test]
+    fn ranks_are_ranges() {
+        assert_eq!(ranges(&[0, 1, 2, 3]), "0-3");
+        assert_eq!(ranges(&[0, 2, 4, 9]), "0-4 by 2, 9");
+        assert_eq!(ranges(&[1, 5]), "1, 5");
+        assert_eq!(ranges(&[1, 2]), "1-2");
+        assert_eq!(ranges(&[0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 20]), "0-1, 3-4, 6-7, 9-10, ...");
     }
 }

@@ -4,7 +4,7 @@
 //! * [`phases`]: first reading: where ranks meet, and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
 //! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do.
-//! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance.
+//! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
 //!   [`longer`]: ranks that are in calls for longer;
@@ -13,6 +13,7 @@
 //! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
 //! * [`claim`]: a finding and the calls that it explains; [`result`], [`view`]: all of them, and how they look.
 
+pub mod apart;
 pub mod args;
 pub mod cells;
 pub mod claim;

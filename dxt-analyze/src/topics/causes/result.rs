@@ -138,8 +138,9 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (mut name, others, mut about) = named(run, &grid.slots, slow.unit);
     let are = if slow.more.is_empty() { "is" } else { "are" };
-    for unit in &slow.more {
-        name.push_str(&format!(", {}", named(run, &grid.slots, *unit).0));
+    match ranks(run, slow) {
+        Some(all) if slow.more.len() >= LISTED => name = format!("ranks {all}"),
+        _ => slow.more.iter().for_each(|unit| name.push_str(&format!(", {}", named(run, &grid.slots, *unit).0))),
     }
     let mut by = slow.by.clone();
     by.sort_by_key(|(class, odd, ..)| {
@@ -194,12 +195,26 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     if let Some(first) = evidence.first_mut() {
         *first = Evidence::of(first.words().to_owned(), about);
     }
-    for unit in &slow.more {
+    for unit in slow.more.iter().take(crate::limits::NAMED_EXAMPLES) {
         let (name, _, about) = named(run, &grid.slots, *unit);
         evidence.push(Evidence::of(format!("{name} as well"), about));
     }
     evidence.extend(files(grid, &slow.shortened));
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
+}
+
+/// Units that are listed one by one.
+const LISTED: usize = 3;
+
+/// The ranks that are slow, as ranges, if they are ranks.
+fn ranks(run: &Run, slow: &Slow) -> Option<String> {
+    let rank = |unit: &Unit| match unit {
+        Unit::Process(process) => u64::try_from(run.processes.get(*process as usize)?.rank).ok(),
+        _ => None,
+    };
+    let mut all: Vec<u64> = std::iter::once(&slow.unit).chain(&slow.more).map(rank).collect::<Option<_>>()?;
+    all.sort_unstable();
+    Some(show::ranges(&all))
 }
 
 /// `p = 3e-5`; below what numbers can tell, that it is less.

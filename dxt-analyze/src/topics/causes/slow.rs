@@ -1,5 +1,6 @@
 //! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
 
+use super::apart::{apart, from_then_on};
 use super::class::{CLASSES, Class};
 use super::grid::Grid;
 use super::members::{Member, Unit, members};
@@ -50,15 +51,21 @@ pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
         grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
     let mut out: Vec<Slow> = Vec::new();
     while out.len() < ROUNDS {
-        let best = candidates(grid).into_iter().max_by(|a, b| {
-            // Of two that explain the same, the one that says more: the earlier sort.
-            a.time_ns().total_cmp(&b.time_ns()).then_with(|| b.unit.cmp(&a.unit))
-        });
-        let Some(best) = best.filter(|best| best.time_ns() > least) else { break };
+        // Only where none is odd is it a half: what is odd on one side looks like halves on another.
+        let Some(best) = most(candidates(grid), least).or_else(|| most(halves(grid), least)) else { break };
         take(grid, &best);
         out.push(best);
     }
     out
+}
+
+/// The one that explains most, if it explains enough.
+fn most(all: Vec<Slow>, least: f64) -> Option<Slow> {
+    let best = all.into_iter().max_by(|a, b| {
+        // Of two that explain the same, the one that says more: the earlier sort.
+        a.time_ns().total_cmp(&b.time_ns()).then_with(|| b.unit.cmp(&a.unit))
+    });
+    best.filter(|best| best.time_ns() > least)
 }
 
 /// Takes what a unit explains away.
@@ -120,6 +127,47 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
     by.into_iter()
         .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by })
         .collect()
+}
+
+/// All slow halves.
+fn halves(grid: &Grid<'_>) -> Vec<Slow> {
+    let rate = grid.run.thresholds.false_discovery_rate;
+    let of_class = |class: Class| {
+        let sorts = members(grid, class);
+        sorts.into_iter().filter_map(move |sort| half(grid, class, &sort, rate / (sort.len() * 4) as f64))
+    };
+    CLASSES.into_iter().flat_map(of_class).collect()
+}
+
+/// Where none is odd: the slow half of ranks or nodes, or all from a moment on.
+fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
+    let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
+    let (units, odd, of) = match sort.first()?.unit {
+        Unit::Process(_) | Unit::Node(_) => {
+            let (slow, odd) = apart(&values)?;
+            let mut of: Vec<&Member> = slow.into_iter().filter_map(|at| sort.get(at)).collect();
+            of.sort_by_key(|member| member.unit);
+            (of.iter().map(|member| member.unit).collect::<Vec<Unit>>(), odd, of)
+        }
+        Unit::Moment(..) => {
+            let (at, odd) = from_then_on(&values)?;
+            let of: Vec<&Member> = sort.iter().skip(at).collect();
+            let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
+                return None;
+            };
+            let unit = Unit::Moment(from, until);
+            (vec![unit], odd, of)
+        }
+        Unit::Target(_) | Unit::File(_) => return None,
+    };
+    let (unit, more) = units.split_first()?;
+    if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {
+        return None;
+    }
+    let calls = of.iter().fold(0_u64, |sum, member| sum.saturating_add(member.calls));
+    let by = vec![(class, odd, sort.len(), calls)];
+    let shortened = units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
+    Some(Slow { unit: *unit, more: more.to_vec(), by, shortened })
 }
 
 /// The slower of two nodes, by their ranks: two members tell nothing by themselves, but each of their ranks does.

@@ -54,35 +54,10 @@ impl<'a> Order<'a> {
                 self.run.process_name(u32::try_from(place - self.ranks).unwrap_or(u32::MAX))
             }
             [place] => format!("rank {place}"),
-            _ if self.are_ranks(places) => format!("ranks {}", ranges(places)),
+            _ if self.are_ranks(places) => format!("ranks {}", crate::text::units::ranges(places)),
             _ => crate::text::units::processes(places.len() as u64),
         }
     }
-}
-
-/// Ranges are listed up to this number.
-const RANGES: usize = 4;
-
-/// `0-63`, `0-62 by 2`, `0-3, 8, 12`.
-fn ranges(places: &[u64]) -> String {
-    let mut out: Vec<String> = Vec::new();
-    let mut rest = places;
-    while let [first, behind @ ..] = rest {
-        let step = behind.first().map_or(1, |next| next - first);
-        let in_line = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if b - a == step)).count();
-        // Two that are apart are no range.
-        let taken = if in_line == 1 && step > 1 { 0 } else { in_line };
-        let last = rest.get(taken).unwrap_or(first);
-        out.push(match (taken, step) {
-            (0, _) => first.to_string(),
-            (_, 1) => format!("{first}-{last}"),
-            _ => format!("{first}-{last} by {step}"),
-        });
-        rest = rest.get(taken + 1..).unwrap_or_default();
-    }
-    let more = out.len() > RANGES;
-    out.truncate(RANGES);
-    format!("{}{}", out.join(", "), if more { ", ..." } else { "" })
 }
 
 /// The groups, in order.
@@ -168,14 +143,5 @@ mod tests {
         assert_eq!(common(["/a1/b22.3", "/a1/b7.3", "/a1/b9.3"].into_iter()), "/a1/b*.3");
         assert_eq!(common(["/a"].into_iter()), "/a");
         assert_eq!(common(std::iter::empty()), "");
-    }
-
-    #[test]
-    fn ranks_are_ranges() {
-        assert_eq!(ranges(&[0, 1, 2, 3]), "0-3");
-        assert_eq!(ranges(&[0, 2, 4, 9]), "0-4 by 2, 9");
-        assert_eq!(ranges(&[1, 5]), "1, 5");
-        assert_eq!(ranges(&[1, 2]), "1-2");
-        assert_eq!(ranges(&[0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 20]), "0-1, 3-4, 6-7, 9-10, ...");
     }
 }

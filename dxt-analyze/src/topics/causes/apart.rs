@@ -1,0 +1,110 @@
+//! Members that fall into two groups, a fast and a slow one: where half of all are slow, none is odd by itself.
+
+use super::odd::Odd;
+use crate::shared::stats::upper_tail_t;
+
+/// Fewest members of each group.
+const FEWEST: usize = 2;
+/// Fewest members in all.
+const FEWEST_IN_ALL: usize = 4;
+/// Share of all that each group has at least: fewer are odd ones.
+const SHARE: f64 = 0.25;
+/// Times longer that the slow take at least, on the mean.
+const SLOWER: f64 = 1.5;
+/// Spreads within the groups that lie between them at least, where nothing is.
+const GAP: f64 = 3.0;
+/// Least spread of the logarithm.
+const LEAST_SPREAD: f64 = 0.03;
+/// Of moments: the part of the earlier ones, from the slow end, and of the later ones, from the fast end, that may be otherwise.
+const OTHERWISE: f64 = 0.1;
+
+/// Which of `values` are the slow ones, and how they stand against the others; `None` if there is one group, or several.
+#[must_use]
+pub fn apart(values: &[f64]) -> Option<(Vec<usize>, Odd)> {
+    if values.len() < FEWEST_IN_ALL {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    let value = |at: &usize| values.get(*at).copied().unwrap_or_default();
+    order.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    let sorted: Vec<f64> = order.iter().map(value).collect();
+    let widest = sorted.windows(2).enumerate().max_by(|(_, a), (_, b)| (a[1] - a[0]).total_cmp(&(b[1] - b[0])))?;
+    let (gap, first) = (widest.1[1] - widest.1[0], widest.0 + 1);
+    let (fast, slow) = sorted.split_at(first);
+    let odd = between(fast, slow)?;
+    let spread = deviation(fast).max(deviation(slow)).max(LEAST_SPREAD);
+    (gap >= spread * GAP).then(|| (order.split_off(first), odd))
+}
+
+/// From which of `values`, in the order of time, on all are slow to the end, and how these stand against those before.
+#[must_use]
+pub fn from_then_on(values: &[f64]) -> Option<(usize, Odd)> {
+    let candidates = FEWEST_IN_ALL..values.len().saturating_sub(FEWEST_IN_ALL - 1);
+    let best = candidates.filter_map(|at| {
+        let (before, after) = values.split_at_checked(at)?;
+        Some((at, between(before, after)?))
+    });
+    let (at, odd) = best.max_by(|(_, a), (_, b)| a.score.total_cmp(&b.score))?;
+    let (before, after) = values.split_at_checked(at)?;
+    let clear = quantile(after, OTHERWISE) > quantile(before, 1.0 - OTHERWISE);
+    clear.then_some((at, odd))
+}
+
+/// How the slow stand against the fast: Welch's t.
+fn between(fast: &[f64], slow: &[f64]) -> Option<Odd> {
+    let all = fast.len() + slow.len();
+    let least = FEWEST.max((all as f64 * SHARE).ceil() as usize);
+    if fast.len() < least || slow.len() < least {
+        return None;
+    }
+    let error = |values: &[f64]| deviation(values).max(LEAST_SPREAD).powi(2) / values.len() as f64;
+    let above = mean(slow) - mean(fast);
+    let score = above / (error(fast) + error(slow)).sqrt();
+    (above >= SLOWER.ln()).then(|| Odd { above, score, p: upper_tail_t(score, (all - 2) as f64) })
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / values.len().saturating_sub(1).max(1) as f64).sqrt()
+}
+
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_all_is_found_and_what_varies_is_not() {
+        let slow = |values: &[f64]| apart(values).map(|(slow, _)| slow);
+        assert_eq!(slow(&[0.0, 0.9, 0.02, 0.95]), Some(vec![1, 3]));
+        assert_eq!(slow(&[0.9, 0.92, 0.95, 0.01, 0.0]), Some(vec![0, 1, 2]));
+        assert_eq!(slow(&[0.0, 0.01, 0.9]), None, "too few");
+        assert_eq!(slow(&[0.0, 0.2, 0.02, 0.22]), None, "hardly slower");
+        assert_eq!(slow(&[0.0, 0.3, 0.6, 0.9, 1.2, 1.5]), None, "no two groups");
+        assert_eq!(slow(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), None, "one odd one");
+    }
+
+    #[test]
+    fn what_stays_slow_is_found_and_what_comes_and_goes_is_not() {
+        let at = |values: &[f64]| from_then_on(values).map(|(at, _)| at);
+        let step = |slow: &[usize], count: usize| -> Vec<f64> {
+            (0..count).map(|k| f64::from(u8::from(slow.contains(&k))) + (k % 3) as f64 * 0.02).collect()
+        };
+        assert_eq!(at(&step(&(4..12).collect::<Vec<_>>(), 12)), Some(4));
+        assert_eq!(at(&step(&(6..12).collect::<Vec<_>>(), 12)), Some(6));
+        assert_eq!(at(&step(&[0, 2, 4, 6, 8, 10], 12)), None);
+        assert_eq!(at(&step(&(0..6).collect::<Vec<_>>(), 12)), None, "slow at first");
+        assert_eq!(at(&[0.0; 12]), None);
+    }
+}
