@@ -4,14 +4,18 @@
 //! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
 //! * `verify`: the proof: the trace read again and held against the signatures.
 //! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same; `axes`, `names`, `words`: what is said; `view`: how they look.
+//! * [`figures`]: the paper's three figures; `files`: what is written to files of their own, figures and protocol buffers (`protobuf`).
 
 pub mod alike;
 mod args;
 pub mod axes;
 pub mod engine;
+pub mod figures;
+mod files;
 mod in_report;
 pub mod names;
 pub mod pass;
+pub mod protobuf;
 pub mod result;
 pub mod together;
 pub mod uses;
@@ -19,7 +23,7 @@ pub mod verify;
 pub mod view;
 mod words;
 
-pub use args::{Args, Level, Notation, Options};
+pub use args::{Args, Files, Level, Notation, Options};
 pub(crate) use in_report::InReport;
 pub use view::signatures as verb;
 
