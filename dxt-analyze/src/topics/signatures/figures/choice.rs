@@ -65,6 +65,8 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let drawn: Vec<&Candidate<'_>> = of_file().filter(|one| one.within == within).collect();
     let from_ns = drawn.iter().map(|one| one.total.all.first_start.saturating_add(one.shift_ns)).min()?;
     let until_ns = drawn.iter().map(|one| one.total.all.last_end.saturating_add(one.shift_ns)).max()?;
+    // As the axes of the page's charts.
+    let from_ns = if from_ns < until_ns - until_ns / 2 { 0 } else { from_ns };
     let (from_ns, until_ns) =
         run.window.map_or((from_ns, until_ns), |window| (from_ns.max(window.0), until_ns.min(window.1)));
     let end = drawn.iter().map(|one| u64::try_from(one.total.all.max_end_offset).unwrap_or(0)).max()?;
