@@ -140,7 +140,8 @@ fn agrees(trace: &str, folder: &Path, level: &str) -> Vec<(String, Said)> {
             assert!(shifts.iter().all(|&one| one == shift * step), "{shift} {shifts:?}");
         }
     }
-    let sum = |name: &str| found["layers"].as_array().unwrap().iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
+    let sum =
+        |name: &str| found["layers"].as_array().unwrap().iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
     assert_eq!([number(&decoded, "accesses"), number(&decoded, "covered")], ["accesses", "covered"].map(sum));
     decoded
 }

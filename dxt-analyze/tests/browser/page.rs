@@ -380,7 +380,7 @@ async fn figures_of_the_signatures_fit_every_window() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let trace = synth(folder.path(), &["ior-strided", "-n", "4096", "--segments", "4"]);
+    let trace = synth(folder.path(), &["ior-strided", "-n", "640", "--segments", "17"]);
     let address = page_of(folder.path(), &trace);
     let browser = Browser::start(1280, 900).await;
     browser.open(&address).await;
@@ -391,7 +391,7 @@ async fn figures_of_the_signatures_fit_every_window() {
     let wanted = serde_json::json!([there("offsets"), there("sizes"), there("bandwidth")]);
     assert_eq!(browser.js(what).await, wanted);
     let bandwidth = browser.js("return document.querySelector('#signatures-bandwidth figcaption').innerText").await;
-    assert!(bandwidth.as_str().unwrap().contains("16,384 calls are too many for a bar each"), "{bandwidth}");
+    assert!(bandwidth.as_str().unwrap().contains("10,880 calls are too many for a bar each"), "{bandwidth}");
     // The drawing, and the words in it, none of which may lie on another's.
     let place = "const out = [];
                  for (const svg of document.querySelectorAll('svg.figure')) {

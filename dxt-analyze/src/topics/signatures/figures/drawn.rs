@@ -59,7 +59,7 @@ pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     let panels = there.iter().map(|(number, kind)| bandwidth(choice, *number, kind, single, most)).collect();
     out.push(of(
         "bandwidth",
-        "Bandwidth of each call",
+        "Bandwidth of calls over time",
         words::of_bandwidth(choice, &kinds, single),
         panels,
         Vec::new(),

@@ -1,6 +1,6 @@
 //! What is said beside the figures: of what they are, how they are read, and their numbers.
 
-use super::choice::{BINS, Choice};
+use super::choice::{BINS, Choice, NO_INK};
 use super::pass::{BARS, Bin, Kind, rate};
 use crate::model::{Run, Within};
 use crate::render::figure::Slice;
@@ -42,9 +42,13 @@ fn nowhere(kinds: &[Kind; 2]) -> String {
 }
 
 pub(super) fn of_offsets(choice: &Choice, kinds: &[Kind; 2]) -> String {
-    let whose = if choice.legend.iter().any(|name| name.contains('–')) { "neighbouring ranks" } else { "rank" };
+    let processes = choice.inks.iter().filter(|ink| **ink != NO_INK).count();
+    let whose = match processes > choice.legend.len() {
+        true => format!("Neighbours among the {} share a colour", units::processes(processes as u64)),
+        false => "Each process has a colour".to_owned(),
+    };
     format!(
-        "A cell is {} of the file by {}, coloured where a call touches it: a colour for each {whose}; where several meet, theirs take turns.{}",
+        "A cell is {} of the file by {}, coloured where calls touch it. {whose}; where several meet, theirs take turns.{}",
         units::bytes(1 << choice.row_shift),
         units::duration(choice.span.width_ns),
         nowhere(kinds)
