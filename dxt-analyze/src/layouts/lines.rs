@@ -68,7 +68,7 @@ fn number(text: &str) -> Result<u32> {
 }
 
 /// Bytes from `4194304`, `4096K`, `4M`, `1G`; powers of 1024, with or without `iB` or `B`, in either case.
-fn parse_size(text: &str) -> Result<u64> {
+pub(crate) fn parse_size(text: &str) -> Result<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match lower.get(digits.len()..).unwrap_or_default() {

@@ -5,6 +5,8 @@ mod lines;
 pub mod spread;
 mod yaml;
 
+pub(crate) use lines::parse_size;
+
 use crate::model::{File, FileLayout, LayoutOrigin};
 use crate::pattern::Pattern;
 use anyhow::Result;

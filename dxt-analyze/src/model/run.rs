@@ -361,13 +361,23 @@ impl Run {
         without_rank.count() as u64 + with_rank.max(self.reduced_ranks())
     }
 
-    /// Number of processes that do the job's work, with those that a reduced record stands for: ranks where there are ranks. Shells that start
-    /// them, and what ranks start, wait or help.
+    /// Those that do the job's work: ranks where there are ranks, and records of them all. Shells that start them, and what ranks start, wait or
+    /// help.
+    pub fn workers(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().filter(self.is_worker())
+    }
+
+    /// Whether a process is one of [`Self::workers`].
+    pub fn is_worker(&self) -> impl Fn(&&Process) -> bool + Copy {
+        let ranks = self.ranks() > 0;
+        move |process| !ranks || process.rank >= 0 || !process.reduction.is_none()
+    }
+
+    /// Number of [`Self::workers`], with those that a reduced record stands for.
     #[must_use]
     pub fn worker_count(&self) -> u64 {
-        let ranks = self.processes.iter().filter(|process| process.rank >= 0).count() as u64;
-        let ranks = ranks.max(self.reduced_ranks());
-        if ranks > 0 { ranks } else { self.process_count() }
+        let single = self.workers().filter(|process| process.reduction.is_none()).count() as u64;
+        single.max(self.reduced_ranks())
     }
 
     /// Number of nodes, with those that a reduced record stands for; those of ranks whose node is not known are not in it. `None` if

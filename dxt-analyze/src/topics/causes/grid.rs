@@ -1,84 +1,17 @@
 //! All cells of a run, ready to be compared: what each is of, and how its calls differ from their like.
 
 use super::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
+use super::class::Class;
+use super::meetings::Meetings;
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual};
 use crate::model::{FileLayout, Run, Stream, Within};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
-use trace_format::op::{Layer, OpClass};
+use trace_format::op::Layer;
 
 /// Processes from which on calls on a file are compared among themselves rather than with those on other files.
 const SHARED_BY: usize = 3;
-
-/// What calls do, as far as they are judged together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-    /// Opens.
-    Open,
-    /// Other metadata calls: close, stat, seek, ...
-    Metadata,
-    /// Syncs and flushes.
-    Sync,
-    /// Locks.
-    Lock,
-}
-
-/// All of them.
-pub const CLASSES: [Class; 6] = [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock];
-
-impl Class {
-    /// Of an operation's class.
-    #[must_use]
-    pub fn of(class: Option<OpClass>) -> Self {
-        match class {
-            Some(OpClass::Read) => Self::Read,
-            Some(OpClass::Write) => Self::Write,
-            Some(OpClass::Open) => Self::Open,
-            Some(OpClass::Sync) => Self::Sync,
-            Some(OpClass::Lock | OpClass::Unlock) => Self::Lock,
-            _ => Self::Metadata,
-        }
-    }
-
-    /// In the singular.
-    #[must_use]
-    pub const fn singular(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Open => "open",
-            Self::Metadata => "metadata call",
-            Self::Sync => "sync",
-            Self::Lock => "file lock",
-        }
-    }
-
-    /// The article of the singular.
-    #[must_use]
-    pub const fn article(self) -> &'static str {
-        if matches!(self, Self::Open) { "an" } else { "a" }
-    }
-
-    /// In the plural.
-    #[must_use]
-    pub const fn plural(self) -> &'static str {
-        match self {
-            Self::Read => "reads",
-            Self::Write => "writes",
-            Self::Open => "opens",
-            Self::Metadata => "metadata calls",
-            Self::Sync => "syncs",
-            Self::Lock => "file locks",
-        }
-    }
-}
 
 /// A cell and what it is of.
 #[derive(Clone, Debug)]
@@ -141,10 +74,8 @@ pub struct Grid<'a> {
     pub spread: f64,
     /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
     pub at_once: Vec<f64>,
-    /// By phase that a meeting in MPI's calls ends: the ranks, and how long each waited for the others, ns.
-    pub waits: Vec<FxHashMap<u32, f64>>,
-    /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
-    pub meeting_of: Vec<Option<usize>>,
+    /// Who waits for whom.
+    pub meetings: Meetings,
 }
 
 /// Weighted quantile of values in any order; `None` of nothing.
@@ -247,8 +178,9 @@ impl<'a> Grid<'a> {
                 });
             }
         }
-        let meeting_of = between_meetings(run, &slots, &mut waits, &entries);
-        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, waits, meeting_of };
+        let collective = entries.iter().any(|entry| entry.collective);
+        let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
+        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, meetings };
         grid.set_above(&groups);
         grid
     }
@@ -309,42 +241,6 @@ impl<'a> Grid<'a> {
     pub fn phase(&self, entry: &Entry) -> usize {
         self.slots.phase(usize::from(entry.slot))
     }
-}
-
-/// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
-/// messages too.
-const SHORT: f64 = 0.5;
-
-/// Sums up what was waited from one meeting to the next, in the phase that ends with it, where that is known of every rank; and which phase that
-/// is, of each phase. Nothing where ranks wait in collective calls of MPI-IO too, in which waiting is not told from I/O.
-fn between_meetings(
-    run: &Run,
-    slots: &Slots,
-    waits: &mut [FxHashMap<u32, f64>],
-    entries: &[Entry],
-) -> Vec<Option<usize>> {
-    let (ranks, length) = (run.ranks() as usize, super::phases::length(run));
-    let mut meeting_of: Vec<Option<usize>> = vec![None; waits.len()];
-    if !slots.ranks_met || ranks < 2 || entries.iter().any(|entry| entry.collective) {
-        return meeting_of;
-    }
-    let (mut first, mut from, mut sum) = (0, 0, FxHashMap::default());
-    for (phase, waits) in waits.iter_mut().enumerate() {
-        // Who comes early may begin to wait phases before the last one comes.
-        for (process, ns) in std::mem::take(waits) {
-            *sum.entry(process).or_default() += ns;
-        }
-        if sum.len() < ranks {
-            continue;
-        }
-        *waits = std::mem::take(&mut sum);
-        let until = slots.span(phase).1.min(length);
-        if ((until.saturating_sub(from)) as f64) < length as f64 * SHORT {
-            meeting_of.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
-        }
-        (first, from) = (phase + 1, until);
-    }
-    meeting_of
 }
 
 /// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.

@@ -1,6 +1,7 @@
 //! File locks that ranks wait for: a lock that nobody holds is taken at once.
 
-use super::grid::{Class, Grid};
+use super::class::Class;
+use super::grid::Grid;
 use super::replay::Shortened;
 
 /// Time that a lock takes that nobody holds, ns: a round trip to a lock server.

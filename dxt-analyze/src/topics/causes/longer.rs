@@ -2,7 +2,8 @@
 //! all. By time, where bytes say nothing.
 
 use super::claim::{Claim, files, finding};
-use super::grid::{Class, Entry, Grid};
+use super::class::Class;
+use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
 use crate::text::units as show;

@@ -2,7 +2,8 @@
 //! calls; a node by the median of its ranks; a target, and a moment, by the median of the ranks that had calls there: so a
 //! slow rank makes no node, target or moment slow, and one long call nothing.
 
-use super::grid::{Class, Entry, Grid, weighted_quantile};
+use super::class::Class;
+use super::grid::{Entry, Grid, weighted_quantile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

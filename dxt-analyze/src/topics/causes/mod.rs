@@ -3,25 +3,27 @@
 //!
 //! * [`phases`]: first reading: where ranks meet, and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
-//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare.
+//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do.
 //! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
 //!   [`longer`]: ranks that are in calls for longer;
 //!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block;
 //!   [`shared_records`]: files of which a log knows only the slowest rank.
-//! * [`replay`]: what the job's run time would be with some calls shortened.
+//! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
 //! * [`claim`]: a finding and the calls that it explains; [`result`], [`view`]: all of them, and how they look.
 
 pub mod args;
 pub mod cells;
 pub mod claim;
+pub mod class;
 pub mod codes;
 pub mod grid;
 mod in_report;
 pub mod late;
 pub mod locks;
 pub mod longer;
+pub mod meetings;
 pub mod members;
 pub mod odd;
 pub mod phases;

@@ -1,7 +1,8 @@
 //! Calls that queue at few storage targets. Where calls wait for those before them, the first of each burst is served at once and the
 //! rest take as long as the queue is: many alike, and few far below. Without a queue the logarithm of durations spreads as far down as up.
 
-use super::grid::{Class, Grid};
+use super::class::Class;
+use super::grid::Grid;
 use super::replay::{Shortened, Work};
 use std::collections::BTreeMap;
 

@@ -85,7 +85,7 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            let meeting = grid.meeting_of.get(phase).copied().flatten().filter(|_| self.by_phase);
+            let meeting = grid.meetings.after(phase).filter(|_| self.by_phase);
             if meeting != until_meeting.meeting {
                 saved += until_meeting.saved(grid);
                 until_meeting = Between { meeting, ..Between::default() };
@@ -113,11 +113,7 @@ impl Between {
         }
     }
 
-    /// A rank that waits for nobody works on, in I/O or not, however short others' calls are.
     fn saved(&self, grid: &Grid<'_>) -> f64 {
-        let waits = self.meeting.and_then(|meeting| grid.waits.get(meeting));
-        let each = waits.into_iter().flatten();
-        let slack = each.map(|(process, ns)| ns + self.less.get(process).copied().unwrap_or_default());
-        slack.fold(f64::INFINITY, f64::min).min(self.ns)
+        grid.meetings.slack(self.meeting, &self.less).min(self.ns)
     }
 }

@@ -1,7 +1,8 @@
 //! Slow units and single calls as findings, with what they cost the job.
 
 use super::claim::{Claim, files, finding};
-use super::grid::{Class, Entry, Grid};
+use super::class::Class;
+use super::grid::{Entry, Grid};
 use super::members::Unit;
 use super::odd::Odd;
 use super::phases::Gaps;

@@ -1,7 +1,8 @@
 //! What costs the job time by the shape of its I/O, whoever does it: uneven shares, queues at few targets, waiting for locks, late ranks.
 
 use super::claim::{Claim, files, finding};
-use super::grid::{Class, Grid};
+use super::class::Class;
+use super::grid::Grid;
 use super::late::late;
 use super::locks::waited;
 use super::phases::Gaps;
@@ -172,12 +173,12 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
         ));
     }
     if let Some(found) = syncs(grid) {
-        let title = format!(
-            "{} follow {} on {}: data are forced to storage again and again",
-            show::counted(found.syncs, "sync"),
-            show::counted(found.writes, "write"),
-            show::counted(found.files as u64, "file")
-        );
+        let (syncs, on) = (show::counted(found.syncs, "sync"), show::counted(found.files as u64, "file"));
+        let what = match found.writes {
+            0 => format!("{syncs} on {on} that no call writes (mapped files, or files that others write)"),
+            writes => format!("{syncs} follow {} on {on}", show::counted(writes, "write")),
+        };
+        let title = format!("{what}: data are forced to storage again and again");
         let hint = "sync once, when a file is complete; do not flush a stream after each write";
         let evidence = files(grid, &found.shortened).into_iter().collect();
         out.push(Claim::new(finding(Code::SYNC_PER_WRITE, title, evidence, hint), found.shortened));

@@ -1,6 +1,7 @@
 //! A small block of a file that many ranks read: a header, or a table that each of them looks up.
 
-use super::grid::{Class, Grid};
+use super::class::Class;
+use super::grid::Grid;
 use super::replay::Shortened;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
 
-use super::grid::{CLASSES, Class, Grid};
+use super::class::{CLASSES, Class};
+use super::grid::Grid;
 use super::members::{Member, Unit, members};
 use super::odd::{FEWEST, Odd, odd};
 use super::replay::Shortened;

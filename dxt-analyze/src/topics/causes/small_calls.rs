@@ -1,7 +1,8 @@
 //! Calls that cost more than they should by their number or their place: syncs after writes, metadata calls that take long, reads that only
 //! serve writes of less than a block.
 
-use super::grid::{Class, Entry, Grid};
+use super::class::Class;
+use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::shared::totals::add;
 use std::collections::BTreeMap;

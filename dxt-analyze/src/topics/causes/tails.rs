@@ -1,6 +1,7 @@
 //! Single calls that are far from their like, where no unit explains them: one that stalled, or a tail of many.
 
-use super::grid::{CLASSES, Class, Grid, weighted_quantile};
+use super::class::{CLASSES, Class};
+use super::grid::{Grid, weighted_quantile};
 use super::replay::Shortened;
 use std::collections::BTreeMap;
 

@@ -1,12 +1,15 @@
 //! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
 
-use super::grid::{Class, Entry, Grid};
+use super::class::Class;
+use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::shared::totals::add;
 use std::collections::BTreeMap;
 
 /// Bytes of a rank against the mean from which it has more than its share.
 const MORE: f64 = 1.3;
+/// Share of the time in question that bytes must explain, by their share of the rank's: log lines take long for their few bytes.
+const EXPLAINED: f64 = 0.5;
 /// Share of the bytes from which one rank does all of it.
 const ALL: f64 = 0.95;
 
@@ -54,6 +57,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         return None;
     }
     let mut shortened = Shortened::new();
+    let mut amounts = BTreeMap::<u32, [Amount; 2]>::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let phase = grid.phase(entry);
         let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
@@ -62,22 +66,45 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         // Over the run, not only in this phase: ranks that take turns share the work.
         let over_all =
             whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
+        let [too_many, all] = amounts.entry(entry.process).or_default();
+        all.add(entry, 1.0);
         if mine > even * MORE && over_all > MORE {
+            too_many.add(entry, 1.0 - even / mine);
             shortened.push((index, entry.left_ns * (1.0 - even / mine)));
         }
+    }
+    if !amounts.get(&most.0).is_some_and(|[too_many, all]| too_many.is_explained(all)) {
+        return None;
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     Some(Uneven { class, most, bytes, processes, one, shortened })
 }
 
-/// By phase: processes that could take part, ranks where there are ranks. Of jobs that run one after the other each has its own.
+/// Bytes, and the time that they took, ns.
+#[derive(Debug, Default)]
+struct Amount {
+    bytes: f64,
+    ns: f64,
+}
+
+impl Amount {
+    fn add(&mut self, entry: &Entry, share: f64) {
+        self.bytes += entry.cell.bytes as f64 * share;
+        self.ns += entry.left_ns * share;
+    }
+
+    /// Whether the bytes are about as large a part of `all` as the time is.
+    fn is_explained(&self, all: &Self) -> bool {
+        self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
+    }
+}
+
+/// By phase: processes that could take part. Of jobs that run one after the other each has its own.
 fn alive(grid: &Grid<'_>) -> Vec<u64> {
-    let ranks = grid.run.ranks() > 0;
     let lives: Vec<(u64, u64)> = grid
         .run
-        .processes
-        .iter()
-        .filter(|process| process.rank >= 0 || !ranks)
+        .workers()
+        .filter(|process| process.reduction.is_none())
         .map(|process| (process.shift_ns, if process.end_ns == 0 { u64::MAX } else { process.end_ns }))
         .collect();
     let spans = (0..grid.slots.phases()).map(|phase| grid.slots.span(phase));

@@ -148,8 +148,7 @@ impl Ledger {
         let known = if run.was_log() { run.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks)) } else { 0 };
         let processes = run.worker_count().max(known);
         let (mut job, mut lives) = (Parts::default(), 0_u64);
-        let has_ranks = run.ranks() > 0;
-        let works = |process: &crate::model::Process| !has_ranks || process.rank >= 0 || !process.reduction.is_none();
+        let works = run.is_worker();
         for (row, process) in rows.iter().zip(&run.processes).filter(|(_, process)| works(process)) {
             job.add(&Parts { no_io_ns: 0, ..row.parts });
             if process.reduction.is_none() {
@@ -157,8 +156,7 @@ impl Ledger {
             }
         }
         // Ranks without a row of their own: those that only the record of all ranks has, and those that did nothing.
-        let single =
-            run.processes.iter().filter(|process| works(process) && process.reduction.is_none()).count() as u64;
+        let single = run.workers().filter(|process| process.reduction.is_none()).count() as u64;
         let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
         let job = job.within(total, u64::MAX);
         let background = sums.iter().fold(0_u64, |sum, one| sum.saturating_add(one.background_ns));

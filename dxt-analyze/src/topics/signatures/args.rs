@@ -56,6 +56,12 @@ pub struct Options {
     /// Spread of the times between calls, standard deviation over mean, up to which they are called fixed
     #[arg(long, default_value_t = super::engine::times::FIXED_CV, value_name = "SHARE", value_parser = share)]
     pub tolerance: f64,
+    /// Cache that reading ahead is simulated with, for each process
+    #[arg(long, default_value = "64M", value_name = "BYTES", value_parser = size)]
+    pub cache: u64,
+    /// Storage targets, where the layout of a file is not known
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pub targets: Option<u64>,
     /// Signatures to list, those of most bytes first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
@@ -83,9 +89,16 @@ impl Default for Options {
             notation: Notation::default(),
             verify: false,
             tolerance: super::engine::times::FIXED_CV,
+            cache: 64 << 20,
+            targets: None,
             top: 20,
         }
     }
+}
+
+/// Bytes, as `64M`.
+fn size(text: &str) -> Result<u64, String> {
+    crate::layouts::parse_size(text).map_err(|error| format!("{error:#}"))
 }
 
 /// A share: no less than 0, and a number.

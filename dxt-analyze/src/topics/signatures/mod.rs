@@ -5,10 +5,13 @@
 //! * `verify`: the proof: the trace read again and held against the signatures.
 //! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same; `axes`, `names`, `words`: what is said; `view`: how they look.
 //! * [`figures`]: the paper's three figures; `files`: what is written to files of their own, figures and protocol buffers (`protobuf`).
+//! * [`advice`]: what they are good for in this run, by [`uses`], which know of no trace.
 
+pub mod advice;
 pub mod alike;
 mod args;
 pub mod axes;
+mod codes;
 pub mod engine;
 pub mod figures;
 mod files;
@@ -24,10 +27,6 @@ pub mod view;
 mod words;
 
 pub use args::{Args, Files, Level, Notation, Options};
+pub use codes::CODES;
 pub(crate) use in_report::InReport;
 pub use view::signatures as verb;
-
-use crate::findings::Code;
-
-/// No finding is made of them yet.
-pub const CODES: &[Code] = &[];

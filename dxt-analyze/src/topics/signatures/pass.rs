@@ -32,6 +32,19 @@ pub struct Signed {
     pub whose: Whose,
     /// The signature.
     pub signature: Signature,
+    /// Its calls, by operation.
+    pub calls: Vec<Calls>,
+}
+
+/// Reads or writes of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// The operation.
+    pub op: u16,
+    /// How many.
+    pub calls: u64,
+    /// Time in them, ns.
+    pub time_ns: u64,
 }
 
 /// Reads and writes that are in no signature, by why.
@@ -110,7 +123,29 @@ struct Current {
     thread: u32,
     places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
+    /// By stream.
+    times: Vec<Calls>,
     followed: usize,
+}
+
+impl Current {
+    /// By place: the calls of its streams, by operation. They begin anew.
+    fn calls(&mut self) -> Vec<Vec<Calls>> {
+        let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
+        for (at, of) in (0..).zip(&mut self.times) {
+            let of = std::mem::take(of);
+            let Place::At(place) = self.places.get(at) else { continue };
+            let Some(all) = out.get_mut(place as usize).filter(|_| of.calls > 0) else { continue };
+            match all.iter_mut().find(|known| known.op == of.op) {
+                Some(known) => {
+                    known.calls = known.calls.saturating_add(of.calls);
+                    known.time_ns = known.time_ns.saturating_add(of.time_ns);
+                }
+                None => all.push(of),
+            }
+        }
+        out
+    }
 }
 
 /// What a thread of the analyzer keeps.
@@ -124,11 +159,12 @@ pub struct Partial {
 impl Partial {
     fn end_thread(&mut self) {
         let Some(current) = &mut self.current else { return };
-        let all = current.places.of.iter().zip(&mut current.recognisers);
-        for (&(file, layer, within), recogniser) in all {
+        let calls = current.calls();
+        let all = current.places.of.iter().zip(&mut current.recognisers).zip(calls);
+        for ((&(file, layer, within), recogniser), calls) in all {
             let whose = Whose { process: current.process, thread: current.thread, file, layer, within };
             if let Some(recogniser) = recogniser.take() {
-                self.done.push(Signed { whose, signature: recogniser.finish() });
+                self.done.push(Signed { whose, signature: recogniser.finish(), calls });
             }
         }
         current.followed = 0;
@@ -164,7 +200,8 @@ impl Analysis for Signing {
             };
             let recognisers = places.of.iter().map(|_| None).collect();
             let (process, thread) = (block.number, block.thread);
-            partial.current = Some(Current { process, thread, places, recognisers, followed: 0 });
+            let times = vec![Calls::default(); block.process.streams.len()];
+            partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0 });
         }
         let Some(current) = &mut partial.current else { return };
         let shift = block.process.shift_ns;
@@ -190,6 +227,10 @@ impl Analysis for Signing {
                 current.followed += 1;
             }
             let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
+            if let Some(of) = current.times.get_mut(row.stream as usize) {
+                (of.op, of.calls) = (op, of.calls + 1);
+                of.time_ns = of.time_ns.saturating_add(row.duration_ns());
+            }
             let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
             let access = Access { op, offset, length: row.length, start_ns, end_ns };
             recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits))).push(&access);

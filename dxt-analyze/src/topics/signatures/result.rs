@@ -1,5 +1,6 @@
 //! The result: lines for each process, and lines for all together.
 
+use super::advice::Advice;
 use super::args::{Level, Options};
 use super::axes::Axes;
 use super::engine::Signature;
@@ -76,6 +77,8 @@ pub struct Signatures {
     pub unfinished: u64,
     /// Those on more files than are followed at a time, likewise.
     pub too_many_files: u64,
+    /// What could be done with them.
+    pub advice: Advice,
     /// What the trace says of them, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
@@ -98,6 +101,7 @@ impl Signatures {
             no_offset: apart.no_offset,
             unfinished: apart.unfinished,
             too_many_files: apart.too_many_files,
+            advice: Advice::of(run, signed, options),
             verified: options.verify.then(|| super::verify::verify(run, signed)),
             missing: Completeness::of(run, lost),
         }
@@ -106,7 +110,7 @@ impl Signatures {
 
 fn layers(signed: &[Signed]) -> Vec<LayerRow> {
     let mut by: BTreeMap<(u8, bool), LayerRow> = BTreeMap::new();
-    for Signed { whose, signature } in signed {
+    for Signed { whose, signature, .. } in signed {
         let inside = whose.within > Within::Nothing;
         let row = by.entry((whose.layer as u8, inside)).or_insert_with(|| LayerRow {
             layer: whose.layer.name(),

@@ -26,7 +26,7 @@ pub struct SignaturesReport {
     /// Lines that a table shows.
     #[serde(skip)]
     pub top: usize,
-    /// Findings: of the trace itself.
+    /// Findings: of the trace itself, and of what could be done.
     pub findings: Vec<Finding>,
     /// Figures of one file, on the page.
     #[serde(skip)]
@@ -36,7 +36,9 @@ pub struct SignaturesReport {
 impl SignaturesReport {
     pub(super) fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
         let result = Signatures::of(run, signed, apart, lost, options);
-        Self { findings: result.missing.findings(), result, top: options.top, figures: Vec::new() }
+        let mut findings = result.missing.findings();
+        findings.extend(result.advice.findings());
+        Self { findings, result, top: options.top, figures: Vec::new() }
     }
 }
 
@@ -89,6 +91,7 @@ impl Report for SignaturesReport {
         if !result.local.is_empty() {
             parts.push(Part::Table(local(result, self.top)));
         }
+        parts.extend(result.advice.parts(self.top));
         let lines = remarks(result);
         parts.extend((!lines.is_empty()).then_some(Part::Lines(lines)));
         parts.push(Part::Findings(self.findings.clone()));

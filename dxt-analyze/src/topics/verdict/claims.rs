@@ -4,7 +4,8 @@
 use crate::findings::{Code, Finding};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Class, Entry, Grid, weighted_quantile};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::small_calls::QUICK_NS;
 use rustc_hash::FxHashMap;
@@ -89,7 +90,8 @@ const RULES: &[ForCodes] = &[
     (&[Code::SIEVING, Code::UNASKED], DATA, Some(true), Mended::Asked),
     (&[Code::SERIALISED, Code::SERIAL], DATA, None, Mended::Parallel),
     (&[Code::AGGREGATORS, Code::FEW_AGGREGATORS], DATA, Some(true), Mended::Spread),
-    (&[Code::REREAD, Code::READ_BACK], READS, None, Mended::ByCost),
+    (&[Code::REREAD, Code::READ_BACK, Code::READ_AHEAD], READS, None, Mended::ByCost),
+    (&[Code::ONE_CALL], DATA, None, Mended::Large),
     (&[Code::OVERWRITTEN, Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Mended::ByCost),
     (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Mended::ByCost),
 ];

@@ -11,7 +11,8 @@ use crate::shared::ratio::share;
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{CLASSES, Grid};
+use crate::topics::causes::class::CLASSES;
+use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Work;
 use crate::topics::ledger::view::lead;
 use crate::topics::summary::result::Summary;
@@ -78,6 +79,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
     let facts = Facts::new(grid).with_layouts(&whole.stripes.result.files);
+    let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
     let mut findings: Vec<Weighed> = cards.into_iter().map(|card| weighed(card, io_matters, &facts)).collect();

@@ -5,7 +5,8 @@ use crate::findings::{Code, Evidence, Finding, Severity};
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Class, Entry, Grid};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 
 /// Time that copying a byte takes, ns: what remains of the time outside of system calls however well all goes.

@@ -155,7 +155,7 @@ fn rank(claim: &Claim) -> usize {
         ],
         &[Code::SMALL_READS, Code::SMALL_WRITES],
         &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
-        &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL],
+        &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL, Code::READ_AHEAD, Code::ONE_CALL],
         &[Code::TIME_IMBALANCE],
     ];
     ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(4)

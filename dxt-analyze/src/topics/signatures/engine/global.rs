@@ -308,7 +308,7 @@ fn counts(l: &Loop, out: &mut Vec<(u64, i64)>, leaf: &Leaf) -> Option<()> {
 }
 
 /// Each leaf of a nest, in order.
-pub(super) fn leaves<'a>(l: &'a Loop, each: &mut dyn FnMut(&'a Leaf)) {
+pub fn leaves<'a>(l: &'a Loop, each: &mut dyn FnMut(&'a Leaf)) {
     for node in &l.body {
         match node {
             Node::Leaf(leaf) => each(leaf),

@@ -2,7 +2,9 @@
 
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{LayoutOrigin, Run};
-use crate::topics::causes::grid::{Class, Grid};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use crate::topics::signatures::advice::OneCall;
 use crate::topics::stripes::result::{FilePart, LayoutPart};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,6 +115,8 @@ pub(crate) struct Facts<'g, 'a> {
     pub(crate) nodes: u64,
     /// Storage targets that are slow by any finding that matters.
     pub(crate) slow: BTreeSet<u32>,
+    /// Loops that are one collective call, by file.
+    loops: Vec<OneCall>,
 }
 
 impl<'g, 'a> Facts<'g, 'a> {
@@ -159,7 +163,17 @@ impl<'g, 'a> Facts<'g, 'a> {
         let layouts = (0..).zip(&run.files).filter_map(own).collect();
         let engine = engine(run, files.values().any(|file| file.mpiio));
         let nodes = run.node_count().unwrap_or(1).max(1);
-        Self { grid, run, layouts, files, engine, ranks: run.ranks().max(1), nodes, slow: BTreeSet::new() }
+        Self {
+            grid,
+            run,
+            layouts,
+            files,
+            engine,
+            ranks: run.ranks().max(1),
+            nodes,
+            slow: BTreeSet::new(),
+            loops: Vec::new(),
+        }
     }
 
     /// With layouts as they count for the stripe audit: those that the user gave among them.
@@ -180,6 +194,18 @@ impl<'g, 'a> Facts<'g, 'a> {
         let slow = findings.filter(|finding| finding.code == Code::SLOW_TARGET && finding.severity >= Severity::Warn);
         self.slow.extend(slow.flat_map(|finding| &finding.evidence).filter_map(|evidence| evidence.about.ost));
         self
+    }
+
+    /// With the loops of small calls that are one collective call.
+    pub(crate) fn with_loops(mut self, loops: &[OneCall]) -> Self {
+        self.loops = loops.to_vec();
+        self
+    }
+
+    /// The loop on a file that is one collective call.
+    pub(crate) fn loop_on(&self, file: u32) -> Option<&OneCall> {
+        let name = &self.run.files.get(file as usize)?.name;
+        self.loops.iter().find(|one| one.file == *name)
     }
 
     /// What is known of a file.

@@ -150,8 +150,11 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::SERIALISED,
         Code::ONE_RANK,
         Code::OUTSIDE_POSIX,
+        Code::ONE_CALL,
     ]) {
         out.extend(program::collective(facts, file));
+    } else if is(&[Code::READ_AHEAD]) {
+        out.extend(program::ahead(facts, finding));
     } else if is(&[Code::SMALL_READS, Code::READ_RUNS, Code::RANDOM_READS]) {
         out.extend(program::larger(facts, file, false));
     } else if is(&[
@@ -172,8 +175,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         out.extend(striping::around(facts, finding));
     } else if is(&[Code::SLOW_NODE]) {
         out.extend(striping::without_nodes(facts, finding));
-    } else if is(&[Code::COMMON_READS, Code::REREAD]) {
-        out.extend(program::read_once(facts, file, code == Code::COMMON_READS));
+    } else if is(&[Code::COMMON_READS, Code::REREAD, Code::SAME_BYTES]) {
+        out.extend(program::read_once(facts, file, code != Code::REREAD));
     } else if is(&[Code::SYNC_PER_WRITE, Code::SEEK_PER_ACCESS, Code::LOCK_WAITS, Code::IDLE_GAPS, Code::BLOCKING_ONLY])
     {
         out.extend(program::calls(facts, file, code));

@@ -3,8 +3,9 @@
 
 use super::facts::{Facts, OfFile, Way};
 use super::{Place, Remedy};
-use crate::findings::Code;
+use crate::findings::{Code, Finding};
 use crate::text::units;
+use crate::topics::signatures::advice::OneCall;
 
 /// A large request: most file systems give their full rate from about here on.
 const LARGE: u64 = 4 << 20;
@@ -22,7 +23,7 @@ fn subject(facts: &Facts<'_, '_>, file: Option<u32>) -> Option<(u32, OfFile)> {
 
 /// All ranks call together.
 pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
-    let Some((_, of)) = subject(facts, file) else { return Vec::new() };
+    let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     if facts.ranks < 2 || of.processes.len() < 2 {
         return Vec::new();
     }
@@ -62,19 +63,40 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy
             "MPI_File_read_at_all(fh, offset, buf, count, type, &status);"
         });
     }
-    if of.mpiio {
-        // One call for all pieces is what makes the difference.
-        lines.insert(
-            0,
-            if python {
-                "fh.Set_view(disp, etype, filetype)"
-            } else {
-                "MPI_File_set_view(fh, disp, etype, filetype, \"native\", info);"
-            },
-        );
+    // One call for all pieces is what makes the difference.
+    let loop_lines = facts.loop_on(file).map(|one| view_of(one, python));
+    if let Some(view) = &loop_lines {
+        lines.splice(0..0, view.iter().map(String::as_str));
+    } else if of.mpiio && python {
+        lines.insert(0, "fh.Set_view(disp, etype, filetype)");
+    } else if of.mpiio {
+        lines.insert(0, "MPI_File_set_view(fh, disp, etype, filetype, \"native\", info);");
     }
     out.push(source(&lines, why));
     out
+}
+
+/// A loop as a view of the file.
+fn view_of(one: &OneCall, python: bool) -> [String; 2] {
+    let begins = one.displacement();
+    if python {
+        [one.python_vector(), format!("fh.Set_view({begins}, MPI.BYTE, filetype)")]
+    } else {
+        [
+            format!("{}; MPI_Type_commit(&filetype);", one.vector()),
+            format!("MPI_File_set_view(fh, {begins}, MPI_BYTE, filetype, \"native\", info);"),
+        ]
+    }
+}
+
+/// The next reads, told to the kernel.
+pub(super) fn ahead(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
+    let about = finding.about();
+    let Some(length) = about.bytes.filter(|_| !facts.is_python()) else { return Vec::new() };
+    let line = format!(
+        "posix_fadvise(fd, next_offset, {length}, POSIX_FADV_WILLNEED);    /* as many reads before it as the finding says */"
+    );
+    vec![source(&[&line], "the pattern tells where the next reads are, and the program computes between them")]
 }
 
 /// The library's own small blocks. h5py has no call for that.
@@ -106,7 +128,9 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<u32>, writes: bool) -> 
         return Vec::new();
     }
     let way = if writes { of.writes } else { of.reads };
-    if facts.ranks > 1 && of.processes.len() > 1 && (of.hdf5 || of.mpiio) && way.together.calls == 0 {
+    // What lies between a rank's own calls is another rank's: no buffer of its own gathers them.
+    let could_be_collective = of.hdf5 || of.mpiio || facts.loop_on(file).is_some();
+    if facts.ranks > 1 && of.processes.len() > 1 && could_be_collective && way.together.calls == 0 {
         return collective(facts, Some(file));
     }
     if of.hdf5 {

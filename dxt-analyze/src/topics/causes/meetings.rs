@@ -1,0 +1,67 @@
+//! Who waits for whom: from one meeting of all ranks in MPI's calls to the next, how long each rank waits for the others. What a finding saves is no
+//! more than what the rank that waits least could go on with.
+//!
+//! Nothing is known where ranks wait in collective calls of MPI-IO too, in which waiting is not told from I/O.
+
+use super::phases::length;
+use super::slots::Slots;
+use crate::model::Run;
+use rustc_hash::FxHashMap;
+
+/// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
+/// messages too.
+const SHORT: f64 = 0.5;
+
+/// What ranks wait from one meeting to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Meetings {
+    /// By phase that a meeting ends: the ranks, and how long each waited for the others since the last one, ns.
+    waits: Vec<FxHashMap<u32, f64>>,
+    /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
+    of_phase: Vec<Option<usize>>,
+}
+
+impl Meetings {
+    /// Of what ranks waited (`waited`: by phase, of each process, ns), summed up in the phase that ends with a meeting, where that is known of every
+    /// rank.
+    #[must_use]
+    pub fn of(run: &Run, slots: &Slots, mut waited: Vec<FxHashMap<u32, f64>>) -> Self {
+        let (ranks, length) = (run.ranks() as usize, length(run));
+        let mut of_phase: Vec<Option<usize>> = vec![None; waited.len()];
+        if !slots.ranks_met || ranks < 2 {
+            return Self::default();
+        }
+        let (mut first, mut from, mut sum) = (0, 0, FxHashMap::default());
+        for (phase, waits) in waited.iter_mut().enumerate() {
+            // Who comes early may begin to wait phases before the last one comes.
+            for (process, ns) in std::mem::take(waits) {
+                *sum.entry(process).or_default() += ns;
+            }
+            if sum.len() < ranks {
+                continue;
+            }
+            *waits = std::mem::take(&mut sum);
+            let until = slots.span(phase).1.min(length);
+            if ((until.saturating_sub(from)) as f64) < length as f64 * SHORT {
+                of_phase.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
+            }
+            (first, from) = (phase + 1, until);
+        }
+        Self { waits: waited, of_phase }
+    }
+
+    /// The phase that the next meeting ends, at or behind `phase`; `None` if nothing is known of it.
+    #[must_use]
+    pub fn after(&self, phase: usize) -> Option<usize> {
+        self.of_phase.get(phase).copied().flatten()
+    }
+
+    /// The shortest time that a rank waits before the meeting that ends `phase`, ns, where each has `less` to do in I/O. A rank that waits for
+    /// nobody works on, in I/O or not, however short others' calls are. Infinite if nothing is known.
+    #[must_use]
+    pub fn slack(&self, phase: Option<usize>, less: &FxHashMap<u32, f64>) -> f64 {
+        let waits = phase.and_then(|phase| self.waits.get(phase)).into_iter().flatten();
+        let slack = waits.map(|(process, ns)| ns + less.get(process).copied().unwrap_or_default());
+        slack.fold(f64::INFINITY, f64::min)
+    }
+}

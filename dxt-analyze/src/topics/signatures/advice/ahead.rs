@@ -1,0 +1,175 @@
+//! Reads that could be fetched before they are made: each pattern of small reads played through a cache, as it is, by plain read-ahead, and by
+//! the pattern.
+
+use super::{FEWEST, SMALL_BYTES};
+use crate::model::Run;
+use crate::topics::signatures::args::Options;
+use crate::topics::signatures::engine::expand::expand_nest;
+use crate::topics::signatures::engine::global::leaves;
+use crate::topics::signatures::engine::{Node, Pattern};
+use crate::topics::signatures::names::writes;
+use crate::topics::signatures::pass::Signed;
+use crate::topics::signatures::uses::prefetch::{Cache, Outcome, Policy, Read, Unforeseen, calls_ahead, simulate};
+use crate::topics::signatures::words::file;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Reads of a pattern that are played: they tell as much as all.
+const PLAYED: usize = 1000;
+/// Patterns that are played; those of most time.
+const PATTERNS: usize = 16;
+/// What Linux reads ahead unless told otherwise, bytes.
+pub(super) const PLAIN_BYTES: u64 = 128 << 10;
+/// A page of the cache, bytes.
+const PAGE_BYTES: u64 = 4096;
+/// Mean time of a read from which it has waited for storage, ns.
+const WAITED_NS: u64 = 100_000;
+
+/// Reads of a file that processes make alike. Shares are of the misses, or of the bytes that are fetched ahead.
+#[derive(Clone, Debug, Serialize)]
+pub struct AheadRow {
+    /// File; the first of those that processes have for themselves.
+    pub file: String,
+    /// Processes and threads that read so.
+    pub processes: u64,
+    /// Reads of all.
+    pub reads: u64,
+    /// Bytes of the first read.
+    pub length: u64,
+    /// Mean time of a read, ns.
+    pub latency_ns: u64,
+    /// From the end of a read to the start of the next one, the mean, ns.
+    pub interval_ns: u64,
+    /// How many reads ahead.
+    pub calls_ahead: u64,
+    /// Share of the misses that plain read-ahead avoids.
+    pub plain_coverage: f64,
+    /// Share of its bytes that are used.
+    pub plain_accuracy: f64,
+    /// Share of the misses that are avoided by the pattern.
+    pub coverage: f64,
+    /// Share of its bytes that are used.
+    pub accuracy: f64,
+    /// Share of the reads for which the bytes come and have to go again before their use.
+    pub too_early: f64,
+    /// Share of the reads for which the bytes are still on their way.
+    pub too_late: f64,
+    /// Time that reads of all do not wait any more, ns.
+    pub saves_ns: u64,
+}
+
+/// A pattern and what is known of its reads.
+struct Candidate<'a> {
+    pattern: &'a Pattern,
+    file: u32,
+    reads: u64,
+    length: u64,
+    latency_ns: u64,
+    interval_ns: u64,
+}
+
+impl Candidate<'_> {
+    fn time_ns(&self) -> u64 {
+        self.reads.saturating_mul(self.latency_ns)
+    }
+}
+
+pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<AheadRow> {
+    let mut alike: BTreeMap<(u64, u64, u32), Vec<Candidate<'_>>> = BTreeMap::new();
+    for of in signed {
+        for candidate in of.signature.patterns().filter_map(|pattern| candidate(run, of, pattern)) {
+            let shape = Node::Loop(candidate.pattern.nest.clone()).shape();
+            alike.entry((shape, candidate.length, candidate.file)).or_default().push(candidate);
+        }
+    }
+    let mut groups: Vec<Vec<Candidate<'_>>> = alike.into_values().collect();
+    let time = |group: &[Candidate<'_>]| group.iter().fold(0_u64, |sum, one| sum.saturating_add(one.time_ns()));
+    groups.sort_by_key(|group| Reverse(time(group)));
+    let mut out: Vec<AheadRow> = groups.iter().take(PATTERNS).filter_map(|group| row(run, group, options)).collect();
+    out.sort_by_key(|row| Reverse(row.saves_ns));
+    out
+}
+
+/// Of small reads that wait for storage.
+fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candidate<'a>> {
+    if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
+        return None;
+    }
+    let reads = of.calls.iter().filter(|calls| !writes(run, calls.op));
+    let (calls, ns) = reads.fold((0_u64, 0_u64), |sum, of| (sum.0 + of.calls, sum.1.saturating_add(of.time_ns)));
+    let all_ns = of.calls.iter().fold(0_u64, |sum, of| sum.saturating_add(of.time_ns));
+    let all = of.calls.iter().map(|of| of.calls).sum::<u64>().max(1);
+    let (mut all_leaves, mut of_reads, mut longest) = (0_u64, 0_u64, 0_u64);
+    leaves(&pattern.nest, &mut |leaf| {
+        all_leaves += 1;
+        if !writes(run, leaf.op) {
+            of_reads += 1;
+            longest = longest.max(leaf.length);
+        }
+    });
+    let latency_ns = ns.checked_div(calls)?;
+    if of_reads == 0 || longest >= SMALL_BYTES || longest == 0 || latency_ns < WAITED_NS {
+        return None;
+    }
+    // Of a nest of reads and writes, by its leaves.
+    let reads = pattern.accesses.checked_div(all_leaves)?.saturating_mul(of_reads);
+    let passed = pattern.last_start_ns.saturating_sub(pattern.start_ns) / (pattern.accesses - 1).max(1);
+    let interval_ns = passed.saturating_sub(all_ns / all);
+    Some(Candidate { pattern, file: of.whose.file, reads, length: longest, latency_ns, interval_ns })
+}
+
+fn row(run: &Run, group: &[Candidate<'_>], options: &Options) -> Option<AheadRow> {
+    let first = group.first()?;
+    let (cache, calls) = played_with(first, options.cache);
+    let plain = play::<Unforeseen>(run, first, Policy::ReadAhead { bytes: PLAIN_BYTES }, &cache);
+    let next = accesses(run, first);
+    let by_pattern = play(run, first, Policy::Signature { next, calls }, &cache);
+    let reads = group.iter().fold(0_u64, |sum, one| sum.saturating_add(one.reads));
+    let part = |ns: u64| ns as f64 / by_pattern.wait_without_ns.max(1) as f64;
+    let all_ns = group.iter().fold(0_u64, |sum, one| sum.saturating_add(one.time_ns()));
+    let of_reads = |count: u64| count as f64 / by_pattern.reads.max(1) as f64;
+    Some(AheadRow {
+        file: file(run, first.file),
+        processes: group.len() as u64,
+        reads,
+        length: first.length,
+        latency_ns: first.latency_ns,
+        interval_ns: first.interval_ns,
+        calls_ahead: calls,
+        plain_coverage: plain.coverage().unwrap_or(0.0),
+        plain_accuracy: plain.accuracy().unwrap_or(0.0),
+        coverage: by_pattern.coverage().unwrap_or(0.0),
+        accuracy: by_pattern.accuracy().unwrap_or(0.0),
+        too_early: of_reads(by_pattern.early),
+        too_late: of_reads(by_pattern.late),
+        saves_ns: (all_ns as f64 * part(u64::try_from(by_pattern.saves_ns()).unwrap_or(0)).min(1.0)) as u64,
+    })
+}
+
+fn played_with(candidate: &Candidate<'_>, size_bytes: u64) -> (Cache, u64) {
+    let cache = Cache { size_bytes, latency_ns: candidate.latency_ns, unit_bytes: PAGE_BYTES, file_bytes: None };
+    (cache, calls_ahead(&cache, candidate.interval_ns, candidate.length))
+}
+
+/// Offset and length of each read, in order.
+fn accesses<'a>(run: &'a Run, candidate: &Candidate<'a>) -> impl Iterator<Item = (u64, u64)> + 'a {
+    let all = expand_nest(&candidate.pattern.nest).take(PLAYED * 16).filter(|(op, ..)| !writes(run, *op));
+    all.map(|(_, offset, length)| (offset, length)).take(PLAYED)
+}
+
+/// Single times are not kept: reads take what they take on the mean, and come as regularly.
+fn play<P: Iterator<Item = (u64, u64)>>(
+    run: &Run,
+    candidate: &Candidate<'_>,
+    policy: Policy<P>,
+    cache: &Cache,
+) -> Outcome {
+    let every = candidate.latency_ns.saturating_add(candidate.interval_ns);
+    let reads = (0_u64..).zip(accesses(run, candidate)).map(|(k, (offset, length))| {
+        let start_ns = k.saturating_mul(every);
+        Read { offset, length, start_ns, end_ns: start_ns.saturating_add(candidate.latency_ns) }
+    });
+    simulate(reads, policy, cache)
+}

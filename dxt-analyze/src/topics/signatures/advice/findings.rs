@@ -1,0 +1,150 @@
+//! Which of it is worth saying.
+
+use super::ahead::PLAIN_BYTES;
+use super::{Advice, AheadRow, OneCall, SameBytes, StripeRow};
+use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::text::units;
+
+/// Misses that the pattern avoids beyond those that plain read-ahead does, at least.
+const MORE: f64 = 0.5;
+/// What the file's stripes cost against the best, at least.
+const COSTS: f64 = 1.5;
+/// Findings of a kind.
+const MOST: usize = 3;
+
+pub(super) fn of(advice: &Advice) -> Vec<Finding> {
+    let ahead = advice.read_ahead.iter().filter(|row| row.coverage >= row.plain_coverage + MORE && row.saves_ns > 0);
+    let stripes = advice.stripes.iter().filter(|row| row.costs_times.is_some_and(|times| times >= COSTS));
+    let mut out: Vec<Finding> = ahead.take(MOST).map(ahead_of).collect();
+    out.extend(advice.one_call.iter().take(MOST).map(one_call_of));
+    out.extend(advice.same_bytes.iter().take(MOST).map(same_bytes_of));
+    out.extend(stripes.take(MOST).map(stripes_of));
+    out
+}
+
+fn finding(code: Code, title: String, words: String, about: About, cost_ns: Option<u64>, hint: String) -> Finding {
+    let evidence = vec![Evidence::of(words, about)];
+    Finding { code, severity: Severity::Info, title, evidence, cost_ns, saving: None, hint }
+}
+
+fn ahead_of(row: &AheadRow) -> Finding {
+    let title = format!(
+        "{} of {}: fetched {} ahead by their pattern, {:.0} % would wait for nothing",
+        units::counted(row.reads, "read"),
+        row.file,
+        units::counted(row.calls_ahead, "call"),
+        row.coverage * 100.0
+    );
+    let words = format!(
+        "reads of {} on {} take {} each, and come {} after the last; reading {} ahead avoids {:.0} % of the waits and uses {:.0} % of what it fetches",
+        units::counted(row.processes, "stream of calls"),
+        row.file,
+        units::duration(row.latency_ns),
+        units::duration(row.interval_ns),
+        units::bytes(PLAIN_BYTES),
+        row.plain_coverage * 100.0,
+        row.plain_accuracy * 100.0
+    );
+    let about = About {
+        file: Some(row.file.clone()),
+        calls: Some(row.reads),
+        bytes: Some(row.length),
+        time_ns: Some(row.saves_ns),
+        ..About::default()
+    };
+    let hint = format!(
+        "tell the kernel what comes: posix_fadvise(fd, offset, {}, POSIX_FADV_WILLNEED) for the read that comes {} later, or read in a thread of its own",
+        row.length,
+        units::counted(row.calls_ahead, "call")
+    );
+    finding(Code::READ_AHEAD, title, words, about, Some(row.saves_ns), hint)
+}
+
+fn one_call_of(row: &OneCall) -> Finding {
+    let (what, verb) = if row.writes { ("write", "MPI_File_write_at_all") } else { ("read", "MPI_File_read_at_all") };
+    let title = format!(
+        "{} of {} by each of {} leave no gap together: they are one collective call",
+        units::counted(row.calls, what),
+        units::bytes(row.length),
+        units::counted(row.ranks, "rank")
+    );
+    let words = format!(
+        "{}: {} from byte {} on, {} apart for each rank",
+        row.file,
+        units::bytes(row.bytes),
+        row.first,
+        units::bytes(row.stride)
+    );
+    let about = About {
+        file: Some(row.file.clone()),
+        calls: Some(row.calls.saturating_mul(row.ranks)),
+        bytes: Some(row.bytes),
+        ..About::default()
+    };
+    let hint = format!("{verb} once, with a view of {}", row.vector());
+    finding(Code::ONE_CALL, title, words, about, None, hint)
+}
+
+impl OneCall {
+    /// The loop as a datatype of MPI's.
+    #[must_use]
+    pub fn vector(&self) -> String {
+        format!("MPI_Type_create_hvector({}, {}, {}, MPI_BYTE, &filetype)", self.calls, self.length, self.stride)
+    }
+
+    /// Where a rank's view begins.
+    #[must_use]
+    pub fn displacement(&self) -> String {
+        match self.begins {
+            Some((each, 0)) => format!("{each} * rank"),
+            Some((each, first)) => format!("{each} * rank + {first}"),
+            None => "rank_offset".into(),
+        }
+    }
+
+    /// The same in Python.
+    #[must_use]
+    pub fn python_vector(&self) -> String {
+        format!("filetype = MPI.BYTE.Create_hvector({}, {}, {}).Commit()", self.calls, self.length, self.stride)
+    }
+}
+
+fn same_bytes_of(row: &SameBytes) -> Finding {
+    let title = format!(
+        "{} each read the same {} of {}: {} in all",
+        units::counted(row.ranks, "rank"),
+        units::bytes(row.bytes_each),
+        row.file,
+        units::bytes(row.bytes)
+    );
+    let words = format!(
+        "read once on each of {} it would be {}",
+        units::counted(row.nodes, "node"),
+        units::bytes(row.bytes_by_node)
+    );
+    let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
+    let hint = "let one rank read it and broadcast it (MPI_Bcast), or copy it to each node before the job".to_owned();
+    finding(Code::SAME_BYTES, title, words, about, None, hint)
+}
+
+fn stripes_of(row: &StripeRow) -> Finding {
+    let title = format!(
+        "by a cost model, requests of {} on {} suit stripes of {}: those of {} cost {:.1} times as much",
+        units::bytes(row.request_bytes),
+        row.file,
+        units::bytes(row.lustre_bytes),
+        units::bytes(row.stripe_bytes.unwrap_or(0)),
+        row.costs_times.unwrap_or(1.0)
+    );
+    let words = format!(
+        "{} of {} on {}; the layout that costs least for one request of each is {}",
+        units::bytes(row.bytes),
+        units::processes(row.processes),
+        units::counted(row.targets, "storage target"),
+        row.layout
+    );
+    let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
+    let hint =
+        format!("try it on a copy: lfs setstripe -S {}, or `what-if` first", units::size_option(row.lustre_bytes));
+    finding(Code::STRIPE_SIZE, title, words, about, None, hint)
+}

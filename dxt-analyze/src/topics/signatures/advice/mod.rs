@@ -1,0 +1,65 @@
+//! What the signatures of a run are good for: [`super::uses`] with this run's numbers.
+//!
+//! * `ahead`: reads that could be fetched before they are made.
+//! * `one_call`: loops that are one collective call.
+//! * `same_bytes`: what ranks all read.
+//! * `stripes`: stripe sizes and layouts that suit what files are used for.
+//! * `findings`: which of it is worth saying; `tables`: all of it.
+
+mod ahead;
+mod findings;
+mod one_call;
+mod same_bytes;
+mod stripes;
+mod tables;
+
+pub use ahead::AheadRow;
+pub use one_call::OneCall;
+pub use same_bytes::SameBytes;
+pub use stripes::StripeRow;
+
+use super::args::Options;
+use super::pass::Signed;
+use crate::findings::Finding;
+use crate::model::Run;
+use crate::render::Part;
+use serde::Serialize;
+
+/// Fewest calls of a pattern, of a process, that is worth changing the program for.
+const FEWEST: u64 = 100;
+/// Bytes below which a call is small: a larger one takes its time for its bytes.
+const SMALL_BYTES: u64 = 256 << 10;
+
+/// What could be done with the patterns.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Advice {
+    /// Reads that could be fetched before they are made, those that save most first.
+    pub read_ahead: Vec<AheadRow>,
+    /// Loops that are one collective call, those of most calls first.
+    pub one_call: Vec<OneCall>,
+    /// What ranks all read, most bytes first.
+    pub same_bytes: Vec<SameBytes>,
+    /// Stripe sizes that suit patterns, those that gain most first.
+    pub stripes: Vec<StripeRow>,
+}
+
+impl Advice {
+    pub(super) fn of(run: &Run, signed: &[Signed], options: &Options) -> Self {
+        Self {
+            read_ahead: ahead::rows(run, signed, options),
+            one_call: one_call::rows(run, signed),
+            same_bytes: same_bytes::rows(run, signed),
+            stripes: stripes::rows(run, signed, options),
+        }
+    }
+
+    /// What is worth saying.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        findings::of(self)
+    }
+
+    /// All of it.
+    pub(super) fn parts(&self, top: usize) -> Vec<Part> {
+        tables::of(self, top)
+    }
+}

@@ -1,0 +1,85 @@
+//! Loops of small calls of several ranks that leave no gap together: one collective call with the loop as its datatype.
+
+use super::{FEWEST, SMALL_BYTES};
+use crate::model::{Run, Within};
+use crate::topics::layers::parts::Form;
+use crate::topics::signatures::alike::{Order, groups};
+use crate::topics::signatures::engine::global::{Line, globalize};
+use crate::topics::signatures::engine::{Node, Signature};
+use crate::topics::signatures::names::writes;
+use crate::topics::signatures::words::file;
+use serde::Serialize;
+use std::cmp::Reverse;
+use trace_format::op::Layer;
+
+/// A loop that is one call.
+#[derive(Clone, Debug, Serialize)]
+pub struct OneCall {
+    /// File.
+    pub file: String,
+    /// Interface.
+    pub layer: &'static str,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Ranks.
+    pub ranks: u64,
+    /// Calls of each.
+    pub calls: u64,
+    /// Bytes of a call.
+    pub length: u64,
+    /// From one call of a rank to its next, bytes.
+    pub stride: u64,
+    /// Bytes of all together, side by side.
+    pub bytes: u64,
+    /// First byte of these.
+    pub first: u64,
+    /// `a` and `b` of `a x rank + b`, where a rank's first byte is, if it is so.
+    pub begins: Option<(i64, i128)>,
+}
+
+pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
+    let order = Order::new(run);
+    let mut out = Vec::new();
+    for group in groups(run, &order, signed) {
+        // Who has several threads or files there does something else too.
+        let one_each = group.members.windows(2).all(|pair| pair[0].0 != pair[1].0);
+        let is_of_program = |layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio);
+        if !group.one_file || !one_each || !is_of_program(group.layer) {
+            continue;
+        }
+        let Some((_, first)) = group.members.first().filter(|(_, one)| one.whose.within == Within::Nothing) else {
+            continue;
+        };
+        let of_all: Vec<(u64, &Signature)> =
+            group.members.iter().map(|(place, one)| (*place, &one.signature)).collect();
+        let lines = globalize(&of_all).lines;
+        out.extend(lines.iter().filter_map(|line| of_line(run, line, first.whose.file, group.layer)));
+    }
+    out.sort_by_key(|row| Reverse(row.calls.saturating_mul(row.ranks)));
+    out
+}
+
+fn of_line(run: &Run, line: &Line, of: u32, layer: Layer) -> Option<OneCall> {
+    let calls = line.accesses.checked_div(line.ranks)?;
+    // A loop of one call each: with more of them the datatype is none that fits a line.
+    let [Node::Leaf(leaf)] = line.nest.body.as_slice() else { return None };
+    let stride = leaf.steps.first().map(|step| step.offset)?;
+    let stride = u64::try_from(stride).ok().filter(|stride| *stride > leaf.length)?;
+    let alone = run.ops.get(usize::from(leaf.op)).is_some_and(|op| Form::of(op.mode) != Form::Collective);
+    if line.ranks < 2 || calls < FEWEST || leaf.length >= SMALL_BYTES || !alone {
+        return None;
+    }
+    let (first, bytes) = line.contiguous()?;
+    Some(OneCall {
+        file: file(run, of),
+        layer: layer.name(),
+        writes: writes(run, leaf.op),
+        ranks: line.ranks,
+        calls,
+        length: leaf.length,
+        stride,
+        bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+        first,
+        begins: line.linear(),
+    })
+}

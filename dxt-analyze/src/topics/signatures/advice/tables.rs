@@ -1,0 +1,81 @@
+//! How advice looks.
+
+use super::Advice;
+use crate::render::{Cell, Part, Table};
+
+pub(super) fn of(advice: &Advice, top: usize) -> Vec<Part> {
+    let all = [
+        (advice.read_ahead.is_empty(), ahead as fn(&Advice, usize) -> Table),
+        (advice.one_call.is_empty(), one_call),
+        (advice.same_bytes.is_empty(), same_bytes),
+        (advice.stripes.is_empty(), stripes),
+    ];
+    all.into_iter().filter(|(none, _)| !none).map(|(_, table)| Part::Table(table(advice, top))).collect()
+}
+
+fn ahead(advice: &Advice, top: usize) -> Table {
+    Table::of("read_ahead", "Small reads that could be fetched before they are made, by simulation", &advice.read_ahead)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .csv("processes", |row| Cell::Count(row.processes))
+        .column("Reads", "reads", |row| Cell::Count(row.reads))
+        .column("Size", "length", |row| Cell::Bytes(row.length))
+        .column("Take", "latency_ns", |row| Cell::Duration(row.latency_ns))
+        .column("Between", "interval_ns", |row| Cell::Duration(row.interval_ns))
+        .column("Calls ahead", "calls_ahead", |row| Cell::Count(row.calls_ahead))
+        .column("Waits avoided", "coverage", |row| Cell::Share(row.coverage))
+        .column("Bytes used", "accuracy", |row| Cell::Share(row.accuracy))
+        .column("Too early", "too_early", |row| Cell::Share(row.too_early))
+        .column("Too late", "too_late", |row| Cell::Share(row.too_late))
+        .column("128 KiB ahead: avoided", "plain_coverage", |row| Cell::Share(row.plain_coverage))
+        .column("used", "plain_accuracy", |row| Cell::Share(row.plain_accuracy))
+        .column("Saves", "saves_ns", |row| Cell::Duration(row.saves_ns))
+        .most(top)
+        .done()
+}
+
+fn one_call(advice: &Advice, top: usize) -> Table {
+    Table::of("one_call", "Loops that are one collective call", &advice.one_call)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
+        .column("Calls", "writes", |row| Cell::text(if row.writes { "writes" } else { "reads" }))
+        .column("Ranks", "ranks", |row| Cell::Count(row.ranks))
+        .column("Calls of each", "calls", |row| Cell::Count(row.calls))
+        .column("Size", "length", |row| Cell::Bytes(row.length))
+        .column("Stride", "stride", |row| Cell::Bytes(row.stride))
+        .column("Together", "bytes", |row| Cell::Bytes(row.bytes))
+        .csv("first", |row| Cell::Count(row.first))
+        .column("Datatype", "datatype", |row| Cell::text(row.vector()))
+        .most(top)
+        .done()
+}
+
+fn same_bytes(advice: &Advice, top: usize) -> Table {
+    Table::of("same_bytes", "What ranks all read", &advice.same_bytes)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
+        .column("Ranks", "ranks", |row| Cell::Count(row.ranks))
+        .column("Nodes", "nodes", |row| Cell::Count(row.nodes))
+        .column("Bytes of each", "bytes_each", |row| Cell::Bytes(row.bytes_each))
+        .column("Bytes of all", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Once on each node", "bytes_by_node", |row| Cell::Bytes(row.bytes_by_node))
+        .most(top)
+        .done()
+}
+
+fn stripes(advice: &Advice, top: usize) -> Table {
+    Table::of("stripe_sizes", "Stripe sizes that suit patterns, by a cost model", &advice.stripes)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .csv("processes", |row| Cell::Count(row.processes))
+        .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
+        .column("Requests of", "request_bytes", |row| Cell::Bytes(row.request_bytes))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Targets", "targets", |row| Cell::Count(row.targets))
+        .column("Stripes now", "stripe_bytes", |row| Cell::maybe(row.stripe_bytes, Cell::Bytes))
+        .column("Best", "best_bytes", |row| Cell::Bytes(row.best_bytes))
+        .column("Best on Lustre", "lustre_bytes", |row| Cell::Bytes(row.lustre_bytes))
+        .column("Now costs", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
+        .column("Layout", "layout", |row| Cell::text(&row.layout))
+        .csv("targets_per_process", |row| Cell::Count(row.targets_per_process))
+        .most(top)
+        .done()
+}

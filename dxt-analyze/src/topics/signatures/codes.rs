@@ -1,0 +1,29 @@
+//! The codes of the findings of this topic, and what `explain` says of each.
+
+use crate::findings::codes;
+
+codes! {
+    READ_AHEAD = "DXT-I001",
+        "Small reads follow a pattern that plain read-ahead misses, so that each waits for storage; told in advance, they would wait for nothing.",
+        "For each pattern of at least 100 reads below 256 KiB of at least 0.1 ms on the mean, 1,000 of its reads are played through a cache of --cache bytes, with the mean time of \
+         the reads as its latency: by the pattern, ceil(latency / interval) reads ahead, at least half more of the misses are avoided than by reading 128 KiB ahead. Saving: the time \
+         that reads do not wait.",
+        "posix_fadvise(POSIX_FADV_WILLNEED) for the reads to come, a thread that reads ahead, or one larger read that covers several.",
+        "IOSIG: Byna, Chen, Sun, Thakur & Gropp, Parallel I/O prefetching using MPI file caching and I/O signatures, SC 2008";
+    STRIPE_SIZE = "DXT-I002",
+        "By a cost model another stripe size suits what a file's reads and writes do.",
+        "The requests of a pattern of all ranks, in turns, are laid on the file's targets in stripes of each size that fits request or stride; the file's own stripe size costs at least \
+         1.5 times as much as the best. Times of the model: 0.3 ms a connection, 0.1 ms the start of a disk access, 120 MiB/s.",
+        "A new directory with such stripes (`lfs setstripe -S`), and a copy of the file, after `what-if` has agreed.",
+        "IOSIG; ours";
+    SAME_BYTES = "DXT-I004",
+        "Ranks all read the same bytes of a file.",
+        "A signature of at least 3 ranks that read at least 1 MiB each, at the same offsets.",
+        "Let one rank read and broadcast it (MPI_Bcast), or copy the file to each node before the job begins.",
+        "IOSIG: files that are shared for reading";
+    ONE_CALL = "DXT-I003",
+        "Ranks access a shared file in a loop of small calls that together leave no gap: it is one collective call.",
+        "A signature of at least 2 ranks with at least 100 independent calls below 256 KiB each, whose bytes lie side by side over all ranks.",
+        "One collective call for the whole loop, with the loop as its datatype (MPI_Type_vector).",
+        "IOSIG; Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
+}

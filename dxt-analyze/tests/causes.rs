@@ -1,0 +1,162 @@
+//! `causes` and the verdict on traces whose every call is known, one fault each.
+
+mod common;
+
+use common::{Builder, job, json, process, put, trace};
+use serde_json::Value;
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+
+const SYNC: u16 = 20;
+const MSYNC: u16 = 21;
+const BARRIER: u16 = 139;
+const MS: u64 = 1_000_000;
+const KIB: u64 = 1024;
+
+/// The report on a job of these processes, which ran for so long.
+fn report(processes: Vec<Builder>, run_ms: u64) -> Value {
+    let ranks = processes.iter().filter(|process| process.process.info.rank >= 0).count();
+    report_of(processes.into_iter().map(|process| (process, run_ms)).collect(), ranks as u32)
+}
+
+/// The same, of processes that end at these times.
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
+    let mut job = job("causes", ranks);
+    let def = |code, layer, class, name: &str| OpDef { code, layer, class, mode: OpMode::Plain, name: name.into() };
+    job.ops.extend([
+        def(SYNC, Layer::Posix, OpClass::Sync, "fsync"),
+        def(MSYNC, Layer::Posix, OpClass::Sync, "msync"),
+        def(BARRIER, Layer::Mpi, OpClass::Communication, "barrier"),
+    ]);
+    let ends = |(mut process, end_ms): (Builder, u64)| {
+        process.process.info.end_ns = end_ms * MS;
+        process
+    };
+    let processes = processes.into_iter().map(ends).collect();
+    let folder = tempfile::tempdir().unwrap();
+    json(&["report", "--format", "json", &put(folder.path(), "a.dxt", &trace(&job, processes))], 0)
+}
+
+/// The first sentence, and what a finding saves, in ms.
+fn sentence(report: &Value) -> &str {
+    report["verdict"]["sentence"].as_str().unwrap_or_default()
+}
+
+fn saves_ms(report: &Value, code: &str) -> Option<u64> {
+    let all = report["findings"].as_array()?;
+    all.iter().find(|one| one["code"] == code)?["saves_ns"].as_u64().map(|ns| ns / MS)
+}
+
+/// Four ranks in ten steps of 100 ms, each with a write of 1 MiB in 4 ms, or 40 on rank 3; rank 0 computes for so long before its own.
+fn steps(rank_0_computes_ms: u64) -> Vec<Builder> {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..10 {
+            let computes = if rank == 0 { rank_0_computes_ms } else { 50 };
+            let from = step * 100 + computes;
+            let until = from + if rank == 3 { 40 } else { 4 };
+            let at = (step * 4 + rank) as i64 * 1024 * KIB as i64;
+            one.write("/scratch/shared", at, 1024 * KIB, from * MS, until * MS);
+            one.add("", BARRIER, 0, 0, 0, until * MS, (step * 100 + 100) * MS);
+        }
+        one
+    };
+    (0..4).map(rank).collect()
+}
+
+#[test]
+fn a_slow_rank_that_nobody_waits_for_saves_nothing() {
+    assert!(
+        saves_ms(&report(steps(96), 1000), "DXT-O002").unwrap_or(0) < 10,
+        "rank 0 computes until the end of each step"
+    );
+    assert_eq!(saves_ms(&report(steps(50), 1000), "DXT-O002"), Some(359));
+    // Of 46 ms that rank 3 could save, the others wait for 20.
+    let some = saves_ms(&report(steps(76), 1000), "DXT-O002").unwrap_or(0);
+    assert!((190..=210).contains(&some), "{some}");
+}
+
+#[test]
+fn a_slow_file_is_named() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for call in 0..200_u64 {
+            let file = (call + rank) % 5;
+            let (from, takes) = (call * 5, if file == 3 { 4 } else { 1 });
+            let at = ((rank * 200 + call / 5) * 1024 * KIB) as i64;
+            one.write(&format!("/scratch/part{file}"), at, 1024 * KIB, from * MS, (from + takes) * MS);
+        }
+        one
+    };
+    let found = report((0..8).map(rank).collect(), 1000);
+    assert!(
+        sentence(&found).starts_with("File /scratch/part3 is slow: writes take 4.0 times as long"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-O005"), Some(151));
+}
+
+#[test]
+fn lines_of_a_log_that_one_rank_writes_are_named() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        one.write("/scratch/shared", rank as i64 * 65536, 65536, 0, 10 * MS);
+        for line in 0..400_u64 {
+            if rank == 0 {
+                one.write("/scratch/log", line as i64 * 80, 80, (20 + line * 2) * MS, (21 + line * 2) * MS);
+            }
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1000);
+    assert!(sentence(&found).starts_with("Rank 0 is in writes for 410 ms"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-C015"), Some(400));
+}
+
+#[test]
+fn a_shell_that_starts_ranks_is_no_worker() {
+    let rank = |rank: i32| {
+        let mut one = process(rank, "n");
+        let bytes = if rank < 0 { 100 } else { 65536 };
+        for call in 0..100_u64 {
+            one.write(&format!("/scratch/of{rank}"), (call * bytes) as i64, bytes, call * 5 * MS, (call * 5 + 2) * MS);
+        }
+        one
+    };
+    let found = report((-1..4).map(rank).collect(), 600);
+    assert!(sentence(&found).starts_with("Nothing stands out"), "{}", sentence(&found));
+    assert_eq!(found["verdict"]["ledger"]["no_io_ns"], 4 * 400 * MS, "of the ranks alone");
+}
+
+#[test]
+fn syncs_of_mapped_files_are_named() {
+    let mut one = process(0, "n");
+    for call in 0..200_u64 {
+        one.add("/scratch/database", MSYNC, 0, 0, 4096, call * 5 * MS, (call * 5 + 3) * MS);
+    }
+    let found = report(vec![one], 1000);
+    assert!(
+        sentence(&found).starts_with("200 syncs on 1 file that no call writes (mapped files, "),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-C032"), Some(597));
+}
+
+#[test]
+fn jobs_one_after_the_other_share_nothing() {
+    // Two ranks each, of which both write the same; the second job has twice as much.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let (from, calls) = if rank < 2 { (0, 50) } else { (500, 100) };
+        for call in 0..calls {
+            let at = ((rank * 100 + call) * 1024 * KIB) as i64;
+            one.write("/scratch/shared", at, 1024 * KIB, (from + call * 4) * MS, (from + call * 4 + 3) * MS);
+        }
+        (one, if rank < 2 { 250 } else { 1000 })
+    };
+    let ranks: Vec<(Builder, u64)> = (0..4).map(rank).collect();
+    let found = report_of(ranks, 4);
+    assert_eq!(saves_ms(&found, "DXT-C014").unwrap_or(0), 0, "{}", sentence(&found));
+}
