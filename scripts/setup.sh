@@ -113,6 +113,7 @@ for_test() {
     need python3-venv "tests that read exports with other tools" -- python_has ensurepip
     need python3-zstandard "a reader of traces in Python" -- python_has zstandard
     need valgrind "to count instructions" -- have valgrind
+    need protobuf-compiler "another reader of signatures" -- have protoc
     need chromium "to test the report page" -- have chromium
     need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck

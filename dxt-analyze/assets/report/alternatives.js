@@ -65,7 +65,7 @@
   const fill = (details) => details.open && details.querySelector("div").replaceChildren(makers[details.dataset.of]());
   dxt.alternatives = {
     start() {
-      const all = [...document.querySelectorAll("details.alternative")];
+      const all = [...document.querySelectorAll("details.alternative[data-of]")];
       all.forEach((details) => details.addEventListener("toggle", () => fill(details)));
       dxt.changedAlternative = (of) => all.filter((details) => details.dataset.of === of).forEach(fill);
       dxt.on("view", () => all.forEach(fill));

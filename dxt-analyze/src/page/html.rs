@@ -2,7 +2,7 @@
 
 use super::words::{saves, sentence};
 use crate::findings::Finding;
-use crate::render::{Cell, Part, Table, table};
+use crate::render::{Cell, Figure, Part, Table, svg, table};
 use crate::text::units;
 use crate::topics::report::Section;
 use maud::{Markup, html};
@@ -116,6 +116,23 @@ fn one_part(section: &str, part: &Part, tables: &mut usize) -> Markup {
             markup
         }
         Part::Findings(findings) => all_findings(findings),
+        Part::Figure(figure) => {
+            let numbers = one_table(&format!("{section}-{tables}"), &figure.numbers);
+            *tables += 1;
+            one_figure(section, figure, &numbers)
+        }
+    }
+}
+
+/// A figure with what it says in words, and its numbers for those who cannot see it.
+fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
+    html! {
+        figure id={ (section) "-" (figure.name) } {
+            h3 { (figure.title) }
+            (svg::inline(figure))
+            figcaption { span.file { (figure.subject) } ". " (figure.caption) }
+            details.alternative { summary { (figure.title) " as a table" } (numbers) }
+        }
     }
 }
 

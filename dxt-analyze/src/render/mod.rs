@@ -4,10 +4,13 @@
 mod cell;
 mod column;
 mod csv;
+pub mod figure;
+pub mod svg;
 pub mod table;
 
 pub use cell::Cell;
 pub use column::{Head, Table, TableOf};
+pub use figure::Figure;
 
 use crate::findings::Finding;
 use anyhow::Result;
@@ -66,6 +69,8 @@ pub enum Part {
     Table(Table),
     /// Findings.
     Findings(Vec<Finding>),
+    /// A figure, on the page only.
+    Figure(Box<Figure>),
 }
 
 /// What a result looks like.

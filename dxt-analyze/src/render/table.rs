@@ -22,7 +22,11 @@ const MIN_PATH: usize = 12;
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let terminal = style.width.unwrap_or(DEFAULT_WIDTH);
     let width = view.max_width.map_or(terminal, |most| most.min(terminal));
-    let for_people = |part: &&Part| !matches!(part, Part::Table(table) if table.most == 0 || !table.is_for_people());
+    let for_people = |part: &&Part| match part {
+        Part::Table(table) => table.most > 0 && table.is_for_people(),
+        Part::Figure(_) => false,
+        _ => true,
+    };
     for (number, part) in view.parts.iter().filter(for_people).enumerate() {
         if number > 0 {
             writeln!(out)?;
@@ -43,6 +47,7 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
             }
             Part::Table(table) => one(table, width, style.color, out)?,
             Part::Findings(findings) => all_findings(findings, width, style.color, out)?,
+            Part::Figure(_) => {}
         }
     }
     Ok(())

@@ -372,3 +372,54 @@ async fn the_first_screen_fits_every_window() {
     assert_eq!(browser.console().await, Vec::<Value>::new());
     browser.end().await;
 }
+
+/// The figures of the signatures, at every width, in the dark and on paper: they are there, they are as wide as the page and no wider, and say what they are.
+#[tokio::test]
+async fn figures_of_the_signatures_fit_every_window() {
+    if !available() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = synth(folder.path(), &["ior-strided", "-n", "640", "--segments", "17"]);
+    let address = page_of(folder.path(), &trace);
+    let browser = Browser::start(1280, 900).await;
+    browser.open(&address).await;
+    browser.js("document.querySelectorAll('#signatures details').forEach((part) => (part.open = true))").await;
+    let what = "return [...document.querySelectorAll('#signatures figure')].map((at) => [at.id, at.querySelector('title').textContent.length > 20, at.querySelector('figcaption').innerText.length > 40,
+                  at.querySelectorAll('path').length > 0, at.querySelectorAll('tbody tr').length > 5, at.querySelectorAll('.slice title').length > 5])";
+    let there = |name: &str| serde_json::json!([format!("signatures-{name}"), true, true, true, true, true]);
+    let wanted = serde_json::json!([there("offsets"), there("sizes"), there("bandwidth")]);
+    assert_eq!(browser.js(what).await, wanted);
+    let bandwidth = browser.js("return document.querySelector('#signatures-bandwidth figcaption').innerText").await;
+    assert!(bandwidth.as_str().unwrap().contains("10,880 calls are too many for a bar each"), "{bandwidth}");
+    // The drawing, and the words in it, none of which may lie on another's.
+    let place = "const out = [];
+                 for (const svg of document.querySelectorAll('svg.figure')) {
+                   const box = svg.getBoundingClientRect();
+                   if (box.width < Math.min(innerWidth, 1240) * 0.8 || box.right > innerWidth || box.height < 150) out.push(`${box.width} x ${box.height}`);
+                   const words = [...svg.querySelectorAll('text')].map((text) => [text.textContent, text.getBoundingClientRect()]);
+                   words.forEach(([text, at], number) => {
+                     if (at.left < box.left - 2 || at.right > box.right + 2 || at.bottom > box.bottom + 1) out.push(text);
+                     words.slice(number + 1).forEach(([other, of]) => { if (at.left < of.right && of.left < at.right && at.top + 3 < of.bottom && of.top + 3 < at.bottom) out.push(`${text} on ${other}`); });
+                   });
+                 }
+                 return [document.documentElement.scrollWidth <= innerWidth, out.slice(0, 5)]";
+    for width in [400, 800, 1600] {
+        browser.resize(width, 900).await;
+        browser.until(&format!("return innerWidth === {width}")).await;
+        assert_eq!(browser.js(place).await, serde_json::json!([true, []]), "{width}");
+        browser.js("document.getElementById('signatures-offsets').scrollIntoView()").await;
+        browser.picture(&format!("figures-{width}")).await;
+    }
+    browser.prefer("dark").await;
+    let colour = browser.js("return getComputedStyle(document.querySelector('svg.figure text')).fill").await;
+    assert_eq!(colour, "rgb(230, 234, 240)");
+    browser.picture("figures-dark").await;
+    browser.prefer("light").await;
+    browser.resize(700, 1000).await;
+    browser.media("print").await;
+    assert_eq!(browser.js(place).await, serde_json::json!([true, []]), "print");
+    browser.picture("figures-print").await;
+    assert_eq!(browser.console().await, Vec::<Value>::new());
+    browser.end().await;
+}

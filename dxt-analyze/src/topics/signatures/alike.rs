@@ -35,7 +35,7 @@ impl<'a> Order<'a> {
         Self { run, ranks: u64::try_from(ranks).unwrap_or(0) }
     }
 
-    fn place(&self, process: u32) -> u64 {
+    pub(super) fn place(&self, process: u32) -> u64 {
         let rank = self.run.processes.get(process as usize).map_or(-1, |process| process.rank);
         u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process))
     }

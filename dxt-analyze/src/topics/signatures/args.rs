@@ -2,6 +2,7 @@
 
 use crate::session::{Inputs, Output};
 use clap::ValueEnum;
+use std::path::PathBuf;
 
 /// `signatures` on the command line.
 #[derive(Clone, Debug, clap::Args)]
@@ -15,6 +16,9 @@ pub struct Args {
     /// Options
     #[command(flatten)]
     pub options: Options,
+    /// Files
+    #[command(flatten)]
+    pub files: Files,
 }
 
 /// Whose signatures are listed.
@@ -61,6 +65,20 @@ pub struct Options {
     /// Signatures to list, those of most bytes first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
+}
+
+/// What is written besides.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Files {
+    /// Draw the figures of the file of most bytes into this directory: offsets, request sizes and bandwidth over time (--files chooses another file)
+    #[arg(long, value_name = "DIRECTORY")]
+    pub svg: Option<PathBuf>,
+    /// Write the signatures as protocol buffers, by the schema that docs/signatures.md names
+    #[arg(long, value_name = "FILE")]
+    pub protobuf: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    pub force: bool,
 }
 
 impl Default for Options {

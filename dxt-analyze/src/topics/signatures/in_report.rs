@@ -1,11 +1,14 @@
-//! The signatures on the page: in short, since a report may not take longer for them.
+//! The signatures on the page: in short, since a report may not take longer for them. With figures if there will be a page.
 
 use super::args::Options;
 use super::engine::Limits;
+use super::figures::choice::{Choice, choose};
+use super::figures::drawn::figures;
+use super::figures::pass::{Drawing, Partial};
 use super::pass::Signing;
 use super::view::SignaturesReport;
 use crate::findings::Finding;
-use crate::scan::{Analysis, Nothing};
+use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
@@ -21,14 +24,21 @@ pub(crate) struct InReport<'a> {
     signing: Signing,
 }
 
+/// What the first reading gave.
+#[derive(Debug)]
+pub(crate) struct Read {
+    report: SignaturesReport,
+    drawn: Option<Choice>,
+}
+
 impl<'a> Reported<'a> for InReport<'a> {
     type First = Signing;
-    type Read = SignaturesReport;
+    type Read = Read;
     type Second<'b>
-        = Nothing
+        = Drawing<'b>
     where
         Self: 'b;
-    type More = ();
+    type More = Partial;
     type Found = SignaturesReport;
 
     fn new(job: &'a Job<'a>) -> Self {
@@ -39,14 +49,22 @@ impl<'a> Reported<'a> for InReport<'a> {
         &self.signing
     }
 
-    fn read(&self, partial: <Signing as Analysis>::Partial, sums: &Sums) -> Result<SignaturesReport> {
+    fn read(&self, partial: <Signing as Analysis>::Partial, sums: &Sums) -> Result<Read> {
         let (signed, apart) = partial.signatures();
         let options = Options { top: LINES, ..Options::default() };
-        Ok(SignaturesReport::of(self.job.run, &signed, apart, &sums.lost, &options))
+        let report = SignaturesReport::of(self.job.run, &signed, apart, &sums.lost, &options);
+        Ok(Read { report, drawn: self.job.options.draw.then(|| choose(self.job.run, &sums.all)).flatten() })
     }
 
-    fn found(self, read: SignaturesReport, _more: Option<()>, _sums: &Sums) -> SignaturesReport {
-        read
+    fn second<'b>(&'b self, read: &'b Read, _sums: &'b Sums) -> Option<Drawing<'b>> {
+        read.drawn.as_ref().map(Drawing)
+    }
+
+    fn found(self, mut read: Read, more: Option<Partial>, _sums: &Sums) -> SignaturesReport {
+        if let (Some(choice), Some(drawing)) = (&read.drawn, more) {
+            read.report.figures = figures(self.job.run, choice, drawing);
+        }
+        read.report
     }
 }
 

@@ -4,6 +4,7 @@
 //! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
 //! * `verify`: the proof: the trace read again and held against the signatures.
 //! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same; `axes`, `names`, `words`: what is said; `view`: how they look.
+//! * [`figures`]: the paper's three figures; `files`: what is written to files of their own, figures and protocol buffers (`protobuf`).
 //! * [`advice`]: what they are good for in this run, by [`uses`], which know of no trace.
 
 pub mod advice;
@@ -12,9 +13,12 @@ mod args;
 pub mod axes;
 mod codes;
 pub mod engine;
+pub mod figures;
+mod files;
 mod in_report;
 pub mod names;
 pub mod pass;
+pub mod protobuf;
 pub mod result;
 pub mod together;
 pub mod uses;
@@ -22,7 +26,7 @@ pub mod verify;
 pub mod view;
 mod words;
 
-pub use args::{Args, Level, Notation, Options};
+pub use args::{Args, Files, Level, Notation, Options};
 pub use codes::CODES;
 pub(crate) use in_report::InReport;
 pub use view::signatures as verb;

@@ -104,7 +104,7 @@ impl Places {
 }
 
 /// Whether calls are reads and writes that were made, and not what a log only counts.
-fn is_data(op: &Op, stream: &Stream) -> bool {
+pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
     let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
     data && stream.chosen && !stream.failed && !stream.overview && !stream.meets
 }

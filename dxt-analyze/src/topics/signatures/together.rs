@@ -61,17 +61,17 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Globa
 }
 
 /// A group whose members have a number each: their process's place times `each`, and which of the process's members they are.
-struct Grouped<'a> {
-    run: &'a Run,
-    order: &'a Order<'a>,
-    group: &'a Group<'a>,
+pub(super) struct Grouped<'a> {
+    pub(super) run: &'a Run,
+    pub(super) order: &'a Order<'a>,
+    pub(super) group: &'a Group<'a>,
     /// Members that a process has at most.
-    each: u64,
-    numbered: Vec<(u64, &'a Signed)>,
+    pub(super) each: u64,
+    pub(super) numbered: Vec<(u64, &'a Signed)>,
 }
 
 impl<'a> Grouped<'a> {
-    fn of(run: &'a Run, order: &'a Order<'a>, group: &'a Group<'a>) -> Self {
+    pub(super) fn of(run: &'a Run, order: &'a Order<'a>, group: &'a Group<'a>) -> Self {
         let of_process = group.members.chunk_by(|a, b| a.0 == b.0);
         let each = of_process.clone().map(<[_]>::len).max().unwrap_or(1) as u64;
         let number = |(k, (place, signed)): (usize, &(u64, &'a Signed))| (place * each + k as u64, *signed);
@@ -180,21 +180,35 @@ impl<'a> Grouped<'a> {
     }
 
     fn who(&self, members: &[u64]) -> Who {
-        let places: BTreeSet<u64> = members.iter().map(|number| number / self.each).collect();
-        let places: Vec<u64> = places.into_iter().collect();
-        let found = |number: &u64| {
-            let at = self.numbered.binary_search_by_key(number, |(known, _)| *known).ok()?;
-            self.numbered.get(at).map(|(_, signed)| signed.whose.file)
-        };
-        let files: BTreeSet<u32> = members.iter().filter_map(found).collect();
-        let names: Vec<String> = files.iter().map(|of| file(self.run, *of)).collect();
+        let places = self.places(members);
+        let (file, files) = self.files(members);
         Who {
             processes: self.order.names(&places),
             process_count: places.len() as u64,
             are_ranks: self.order.are_ranks(&places),
-            file: common(names.iter().map(String::as_str)),
-            files: files.len() as u64,
+            file,
+            files,
         }
+    }
+
+    /// The member of a number.
+    pub(super) fn member(&self, number: u64) -> Option<&'a Signed> {
+        let at = self.numbered.binary_search_by_key(&number, |(known, _)| *known).ok()?;
+        self.numbered.get(at).map(|(_, signed)| *signed)
+    }
+
+    /// Places of members' processes, in order and each there once.
+    pub(super) fn places(&self, members: &[u64]) -> Vec<u64> {
+        let places: BTreeSet<u64> = members.iter().map(|number| number / self.each).collect();
+        places.into_iter().collect()
+    }
+
+    /// What the names of members' files have in common, and how many files they are.
+    pub(super) fn files(&self, members: &[u64]) -> (String, u64) {
+        let found = |number: &u64| self.member(*number).map(|signed| signed.whose.file);
+        let files: BTreeSet<u32> = members.iter().filter_map(found).collect();
+        let names: Vec<String> = files.iter().map(|of| file(self.run, *of)).collect();
+        (common(names.iter().map(String::as_str)), files.len() as u64)
     }
 }
 

@@ -9,7 +9,7 @@ use super::words::shown;
 use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
-use crate::render::{Cell, Part, Report, Table, View};
+use crate::render::{Cell, Figure, Part, Report, Table, View};
 use crate::scan::{Lost, scan};
 use crate::shared::ratio::share;
 use crate::text::units;
@@ -28,6 +28,9 @@ pub struct SignaturesReport {
     pub top: usize,
     /// Findings: of the trace itself, and of what could be done.
     pub findings: Vec<Finding>,
+    /// Figures of one file, on the page.
+    #[serde(skip)]
+    pub figures: Vec<Figure>,
 }
 
 impl SignaturesReport {
@@ -35,7 +38,7 @@ impl SignaturesReport {
         let result = Signatures::of(run, signed, apart, lost, options);
         let mut findings = result.missing.findings();
         findings.extend(result.advice.findings());
-        Self { findings, result, top: options.top }
+        Self { findings, result, top: options.top, figures: Vec::new() }
     }
 }
 
@@ -44,17 +47,26 @@ impl SignaturesReport {
 /// # Errors
 /// If nothing can be loaded.
 pub fn signatures(args: &Args) -> Result<SignaturesReport> {
+    args.files.check()?;
     let run = crate::session::open(&args.inputs)?;
-    Ok(signatures_of(&run, &args.options))
+    let (signed, apart, lost) = recognised(&run);
+    args.files.write(&run, &signed, &args.options)?;
+    Ok(SignaturesReport::of(&run, &signed, apart, &lost, &args.options))
+}
+
+/// All signatures, what is in none, and what could not be read.
+fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
+    let bar = Bar::new(run.segments(), "signatures");
+    let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);
+    drop(bar);
+    let (signed, apart) = partial.signatures();
+    (signed, apart, lost)
 }
 
 /// Of a run that is loaded.
 #[must_use]
 pub fn signatures_of(run: &Run, options: &Options) -> SignaturesReport {
-    let bar = Bar::new(run.segments(), "signatures");
-    let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);
-    drop(bar);
-    let (signed, apart) = partial.signatures();
+    let (signed, apart, lost) = recognised(run);
     SignaturesReport::of(run, &signed, apart, &lost, options)
 }
 
@@ -84,6 +96,7 @@ impl Report for SignaturesReport {
         parts.extend((!lines.is_empty()).then_some(Part::Lines(lines)));
         parts.push(Part::Findings(self.findings.clone()));
         parts.extend(result.missing.parts());
+        parts.extend(self.figures.iter().map(|figure| Part::Figure(Box::new(figure.clone()))));
         View { parts, max_width: None }
     }
 }

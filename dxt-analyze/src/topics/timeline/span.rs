@@ -165,7 +165,7 @@ pub fn last_moment(start: u64, end: u64) -> u64 {
 }
 
 /// The next of 1, 2, 5, 10, 20, 50, ...
-fn round_up(value: u64) -> u64 {
+pub(crate) fn round_up(value: u64) -> u64 {
     let mut power = 1_u64;
     loop {
         for step in [1, 2, 5] {

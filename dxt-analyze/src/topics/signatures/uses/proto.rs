@@ -8,12 +8,13 @@ pub const SCHEMA: &str = include_str!("signatures.proto");
 /// Loops in loops that are written. Readers take 100 messages in messages by default; two of these stand around a nest.
 pub const MOST_DEPTH: usize = 90;
 
-/// All signatures of a run.
+/// All signatures of a run. The schema says what each field means.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Signatures {
-    /// Processes of the run.
     pub processes: u64,
-    /// Its patterns.
+    pub accesses: u64,
+    pub covered: u64,
     pub patterns: Vec<Pattern>,
 }
 
@@ -21,16 +22,18 @@ pub struct Signatures {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Pattern {
-    pub operation: String,
     pub file: String,
+    pub interface: String,
+    pub inside: bool,
     pub ranks: Vec<Ranks>,
-    pub shift_per_rank: i64,
+    pub process: String,
+    pub thread: u64,
     pub start_ns: u64,
-    pub end_ns: u64,
-    pub nest: Vec<Node>,
+    pub last_start_ns: u64,
     pub accesses: u64,
     pub bytes: u64,
-    pub thread: u64,
+    pub directions: Vec<Direction>,
+    pub nest: Node,
 }
 
 /// Ranks from a first to a last one, each so many apart.
@@ -42,20 +45,39 @@ pub struct Ranks {
     pub step: u64,
 }
 
+/// A direction of a grid. The schema says what each field means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the schema has the words, once")]
+pub struct Direction {
+    pub members: u64,
+    pub ranks: i64,
+    pub others: i64,
+    pub shifts: Vec<i64>,
+}
+
 /// A loop or an access. The schema says what each field means.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Node {
     pub repeats: u64,
-    pub stride: i64,
-    pub length_step: i64,
-    pub repeats_step: i64,
-    pub interval_ns: u64,
-    pub fixed_interval: bool,
+    pub repeats_steps: Vec<i64>,
     pub body: Vec<Node>,
-    pub offset: i64,
-    pub length: u64,
+    pub intervals: u64,
+    pub interval_ns: u64,
+    pub interval_cv: u64,
+    pub fixed_interval: bool,
     pub operation: String,
+    pub offset: u64,
+    pub length: u64,
+    pub steps: Vec<Step>,
+}
+
+/// How an access changes. The schema says what each field means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the schema has the words, once")]
+pub struct Step {
+    pub offset: i64,
+    pub length: i64,
 }
 
 /// Loops in loops deeper than `MOST_DEPTH`.
@@ -71,36 +93,48 @@ impl std::fmt::Display for TooDeep {
 impl std::error::Error for TooDeep {}
 
 /// The bytes of a message `Signatures`.
+///
+/// # Errors
+/// If loops are nested deeper than readers take.
 pub fn encode(signatures: &Signatures) -> Result<Vec<u8>, TooDeep> {
     let mut out = Message::default();
     out.number(1, 1);
     out.number(2, signatures.processes);
+    out.number(3, signatures.accesses);
+    out.number(4, signatures.covered);
     for pattern in &signatures.patterns {
-        out.message(3, &of_pattern(pattern)?);
+        out.message(5, &of_pattern(pattern)?);
     }
     Ok(out.into_bytes())
 }
 
 fn of_pattern(pattern: &Pattern) -> Result<Message, TooDeep> {
     let mut out = Message::default();
-    out.bytes(1, pattern.operation.as_bytes());
-    out.bytes(2, pattern.file.as_bytes());
+    out.bytes(1, pattern.file.as_bytes());
+    out.bytes(2, pattern.interface.as_bytes());
+    out.number(3, u64::from(pattern.inside));
     for ranks in &pattern.ranks {
         let mut inner = Message::default();
         inner.number(1, ranks.first);
         inner.number(2, ranks.last);
         inner.number(3, ranks.step);
-        out.message(3, &inner);
+        out.message(4, &inner);
     }
-    out.signed(4, pattern.shift_per_rank);
-    out.number(5, pattern.start_ns);
-    out.number(6, pattern.end_ns);
-    for node in &pattern.nest {
-        out.message(7, &of_node(node, 1)?);
+    out.bytes(5, pattern.process.as_bytes());
+    out.number(6, pattern.thread);
+    out.number(7, pattern.start_ns);
+    out.number(8, pattern.last_start_ns);
+    out.number(9, pattern.accesses);
+    out.number(10, pattern.bytes);
+    for direction in &pattern.directions {
+        let mut inner = Message::default();
+        inner.number(1, direction.members);
+        inner.signed(2, direction.ranks);
+        inner.signed(3, direction.others);
+        inner.all_signed(4, &direction.shifts);
+        out.message(11, &inner);
     }
-    out.number(8, pattern.accesses);
-    out.number(9, pattern.bytes);
-    out.number(10, pattern.thread);
+    out.message(12, &of_node(&pattern.nest, 1)?);
     Ok(out)
 }
 
@@ -110,17 +144,23 @@ fn of_node(node: &Node, depth: usize) -> Result<Message, TooDeep> {
     }
     let mut out = Message::default();
     out.number(1, node.repeats);
-    out.signed(2, node.stride);
-    out.signed(3, node.length_step);
-    out.signed(4, node.repeats_step);
-    out.number(5, node.interval_ns);
-    out.number(6, u64::from(node.fixed_interval));
+    out.all_signed(2, &node.repeats_steps);
     for inner in &node.body {
-        out.message(7, &of_node(inner, depth + 1)?);
+        out.message(3, &of_node(inner, depth + 1)?);
     }
-    out.signed(8, node.offset);
-    out.number(9, node.length);
-    out.bytes(10, node.operation.as_bytes());
+    out.number(4, node.intervals);
+    out.number(5, node.interval_ns);
+    out.number(6, node.interval_cv);
+    out.number(7, u64::from(node.fixed_interval));
+    out.bytes(8, node.operation.as_bytes());
+    out.number(9, node.offset);
+    out.number(10, node.length);
+    for step in &node.steps {
+        let mut inner = Message::default();
+        inner.signed(1, step.offset);
+        inner.signed(2, step.length);
+        out.message(11, &inner);
+    }
     Ok(out)
 }
 

@@ -30,7 +30,16 @@ impl Message {
 
     /// A number with a sign (sint64): those near 0 are short, as they are numbered 0, -1, 1, -2, ...
     pub fn signed(&mut self, field: u64, value: i64) {
-        self.number(field, ((value << 1) ^ (value >> 63)) as u64);
+        self.number(field, zigzag(value));
+    }
+
+    /// Numbers with a sign, packed into one field; all of them, those that are 0 too.
+    pub fn all_signed(&mut self, field: u64, values: &[i64]) {
+        let mut packed = Self::default();
+        for &value in values {
+            packed.varint(zigzag(value));
+        }
+        self.bytes(field, &packed.0);
     }
 
     /// A text.
@@ -50,4 +59,8 @@ impl Message {
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
     }
+}
+
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 enum Value {
     Number(u64),
     Signed(i64),
+    AllSigned(Vec<i64>),
     Text(String),
     Message(Fields),
 }
@@ -47,6 +48,11 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     unreachable!("a varint has at most ten bytes")
 }
 
+fn signed_varint(bytes: &mut &[u8]) -> i64 {
+    let value = varint(bytes);
+    if value.is_multiple_of(2) { (value / 2) as i64 } else { -((value / 2) as i64) - 1 }
+}
+
 fn decode(message: &str, mut bytes: &[u8]) -> Fields {
     let mut fields = Fields::new();
     while !bytes.is_empty() {
@@ -54,15 +60,16 @@ fn decode(message: &str, mut bytes: &[u8]) -> Fields {
         let (name, kind) = schema().get(&(message.to_owned(), tag >> 3)).cloned().unwrap();
         let value = match (tag & 7, kind.as_str()) {
             (0, "uint64" | "bool") => Value::Number(varint(&mut bytes)),
-            (0, "sint64") => {
-                let value = varint(&mut bytes);
-                Value::Signed(if value.is_multiple_of(2) { (value / 2) as i64 } else { -((value / 2) as i64) - 1 })
-            }
+            (0, "sint64") => Value::Signed(signed_varint(&mut bytes)),
             (2, kind) => {
                 let length = varint(&mut bytes) as usize;
                 let (inner, rest) = bytes.split_at(length);
                 bytes = rest;
-                if kind == "string" {
+                if kind == "sint64" {
+                    let mut inner = inner;
+                    let all = std::iter::from_fn(|| (!inner.is_empty()).then(|| signed_varint(&mut inner)));
+                    Value::AllSigned(all.collect())
+                } else if kind == "string" {
                     Value::Text(String::from_utf8(inner.to_vec()).unwrap())
                 } else {
                     Value::Message(decode(kind, inner))
@@ -95,57 +102,81 @@ fn messages<T>(fields: &Fields, name: &str, of: impl Fn(&Fields) -> T) -> Vec<T>
     fields.iter().filter(|(field, _)| field == name).filter_map(|(_, value)| inner(value)).collect()
 }
 
+fn signs(fields: &Fields, name: &str) -> Vec<i64> {
+    let of = |value: &Value| if let Value::AllSigned(all) = value { all.clone() } else { Vec::new() };
+    fields.iter().find(|(field, _)| field == name).map_or(Vec::new(), |(_, value)| of(value))
+}
+
 fn node(fields: &Fields) -> Node {
     Node {
         repeats: number(fields, "repeats"),
-        stride: signed(fields, "stride"),
-        length_step: signed(fields, "length_step"),
-        repeats_step: signed(fields, "repeats_step"),
-        interval_ns: number(fields, "interval_ns"),
-        fixed_interval: number(fields, "fixed_interval") == 1,
+        repeats_steps: signs(fields, "repeats_steps"),
         body: messages(fields, "body", node),
-        offset: signed(fields, "offset"),
-        length: number(fields, "length"),
+        intervals: number(fields, "intervals"),
+        interval_ns: number(fields, "interval_ns"),
+        interval_cv: number(fields, "interval_cv"),
+        fixed_interval: number(fields, "fixed_interval") == 1,
         operation: text(fields, "operation"),
+        offset: number(fields, "offset"),
+        length: number(fields, "length"),
+        steps: messages(fields, "steps", |it| Step { offset: signed(it, "offset"), length: signed(it, "length") }),
     }
 }
 
 fn pattern(fields: &Fields) -> Pattern {
     let ranks = |it: &Fields| Ranks { first: number(it, "first"), last: number(it, "last"), step: number(it, "step") };
+    let direction = |it: &Fields| Direction {
+        members: number(it, "members"),
+        ranks: signed(it, "ranks"),
+        others: signed(it, "others"),
+        shifts: signs(it, "shifts"),
+    };
     Pattern {
-        operation: text(fields, "operation"),
         file: text(fields, "file"),
+        interface: text(fields, "interface"),
+        inside: number(fields, "inside") == 1,
         ranks: messages(fields, "ranks", ranks),
-        shift_per_rank: signed(fields, "shift_per_rank"),
+        process: text(fields, "process"),
+        thread: number(fields, "thread"),
         start_ns: number(fields, "start_ns"),
-        end_ns: number(fields, "end_ns"),
-        nest: messages(fields, "nest", node),
+        last_start_ns: number(fields, "last_start_ns"),
         accesses: number(fields, "accesses"),
         bytes: number(fields, "bytes"),
-        thread: number(fields, "thread"),
+        directions: messages(fields, "directions", direction),
+        nest: messages(fields, "nest", node).pop().unwrap(),
     }
 }
 
-fn access(offset: i64) -> Node {
-    Node { repeats: 1, offset, length: 4_096, operation: "MPI_READ_ALL".to_owned(), ..Node::default() }
+fn access(offset: u64) -> Node {
+    let steps = vec![Step { offset: 32_768, length: 0 }, Step { offset: 0, length: -1 }];
+    Node { offset, length: 4_096, operation: "read".to_owned(), steps, ..Node::default() }
 }
 
 fn nested() -> Pattern {
     let body = vec![access(0), access(8_192)];
-    let nest =
-        Node { repeats: 100, stride: 32_768, interval_ns: 2_000_000, fixed_interval: true, body, ..Node::default() };
-    let ranks = vec![Ranks { first: 0, last: 4_095, step: 1 }, Ranks { first: 9_000, last: 9_000, step: 0 }];
-    let file = "/scratch/é file".to_owned();
+    let nest = Node {
+        repeats: 100,
+        repeats_steps: vec![0, -3],
+        body,
+        intervals: 99,
+        interval_ns: 2_000_000,
+        interval_cv: 7,
+        fixed_interval: true,
+        ..Node::default()
+    };
     Pattern {
-        file,
-        ranks,
-        shift_per_rank: -4_096,
+        file: "/scratch/é file".to_owned(),
+        interface: "MPIIO".to_owned(),
+        inside: true,
+        ranks: vec![Ranks { first: 0, last: 4_095, step: 1 }, Ranks { first: 9_000, last: 9_000, step: 0 }],
+        process: "pid 7".to_owned(),
+        thread: 3,
         start_ns: 5,
-        end_ns: u64::MAX,
-        nest: vec![nest],
+        last_start_ns: u64::MAX,
         accesses: 200,
         bytes: 1 << 40,
-        ..Pattern::default()
+        directions: vec![Direction { members: 64, ranks: -1, others: 2, shifts: vec![0, i64::MIN, i64::MAX, -1] }],
+        nest,
     }
 }
 
@@ -153,39 +184,35 @@ fn nested() -> Pattern {
 fn what_is_written_is_read_back() {
     let ends = Node {
         repeats: u64::MAX,
-        stride: i64::MIN,
-        length_step: i64::MAX,
-        repeats_step: -1,
-        offset: i64::MIN,
+        offset: u64::MAX,
         length: u64::MAX,
+        steps: vec![Step { offset: i64::MIN, length: i64::MAX }, Step::default()],
         ..Node::default()
     };
-    let other = Pattern {
-        operation: "POSIX_WRITE".to_owned(),
-        nest: vec![ends, Node::default(), access(-1)],
-        thread: 3,
-        ..Pattern::default()
-    };
-    let written = Signatures { processes: 4_097, patterns: vec![nested(), Pattern::default(), other] };
+    let other = Pattern { nest: ends, ..Pattern::default() };
+    let patterns = vec![nested(), Pattern::default(), other];
+    let written = Signatures { processes: 4_097, accesses: 3, covered: 2, patterns };
     let fields = decode("Signatures", &encode(&written).unwrap());
     assert_eq!(number(&fields, "version"), 1);
-    let read = Signatures { processes: number(&fields, "processes"), patterns: messages(&fields, "patterns", pattern) };
-    assert_eq!(read, written);
+    let [processes, accesses, covered] = ["processes", "accesses", "covered"].map(|name| number(&fields, name));
+    assert_eq!(Signatures { processes, accesses, covered, patterns: messages(&fields, "patterns", pattern) }, written);
 }
 
-/// By the encoding's own documentation: 150 is 96 01, and zigzag of -2 is 3.
+/// By the encoding's own documentation: 150 is 96 01, zigzag of -2 is 3, and packed numbers stand behind their length.
 #[test]
 fn the_bytes_of_a_small_message() {
-    let pattern = Pattern { file: "f".to_owned(), shift_per_rank: -2, start_ns: 150, ..Pattern::default() };
-    let bytes = encode(&Signatures { processes: 0, patterns: vec![pattern] }).unwrap();
-    assert_eq!(bytes, [0x08, 1, 0x1a, 8, 0x12, 1, b'f', 0x20, 3, 0x28, 0x96, 0x01]);
+    let directions = vec![Direction { ranks: -2, shifts: vec![0, 75], ..Direction::default() }];
+    let pattern = Pattern { file: "f".to_owned(), start_ns: 150, directions, ..Pattern::default() };
+    let bytes = encode(&Signatures { patterns: vec![pattern], ..Signatures::default() }).unwrap();
+    let inner = [0x0a, 1, b'f', 0x38, 0x96, 0x01, 0x5a, 7, 0x10, 3, 0x22, 3, 0, 0x96, 0x01, 0x62, 0];
+    assert_eq!(bytes, [&[0x08, 1, 0x2a, inner.len() as u8][..], &inner].concat());
 }
 
 #[test]
 fn too_deep_is_an_error_and_not_a_full_stack() {
     let deep = |depth: usize| {
         let nest = (1..depth).fold(access(0), |inner, _| Node { repeats: 2, body: vec![inner], ..Node::default() });
-        encode(&Signatures { processes: 1, patterns: vec![Pattern { nest: vec![nest], ..Pattern::default() }] })
+        encode(&Signatures { patterns: vec![Pattern { nest, ..Pattern::default() }], ..Signatures::default() })
     };
     assert!(deep(MOST_DEPTH).is_ok());
     assert_eq!(deep(MOST_DEPTH + 1), Err(TooDeep));

@@ -1,0 +1,147 @@
+//! Figures as SVG. Widths are shares of the whole and heights are pixels, so text keeps its size however wide the figure is shown, and every program
+//! that reads SVG can draw it: nothing in it needs a script or a style sheet. The page's style sheet only changes text and lines where it is dark.
+
+use super::figure::{Area, Figure, Layer, Panel};
+use maud::{Markup, PreEscaped, html};
+use std::fmt::Write as _;
+
+/// Height of a panel, with its title above.
+const PANEL: u32 = 150;
+/// Room above a panel, for its title.
+const TITLE: u32 = 22;
+/// A line of text.
+const LINE: u32 = 18;
+/// Entries of the legend in a line.
+const ENTRIES: usize = 3;
+/// Width of a figure in a file of its own.
+const WIDTH: u32 = 1000;
+
+/// A figure as a part of the page.
+pub(crate) fn inline(figure: &Figure) -> Markup {
+    html! {
+        svg.figure role="img" width="100%" height=(height(figure)) font-family="sans-serif" font-size="12" {
+            (body(figure, 0))
+        }
+    }
+}
+
+/// A figure as a file of its own.
+#[must_use]
+pub fn file(figure: &Figure) -> String {
+    let head = LINE * 2 + 6;
+    let height = height(figure) + head;
+    let drawing = html! {
+        svg xmlns="http://www.w3.org/2000/svg" role="img" width=(WIDTH) height=(height) font-family="sans-serif" font-size="12" {
+            rect width="100%" height="100%" fill="#ffffff" {}
+            text x="4" y="16" font-size="15" font-weight="bold" fill="#1b2430" { (figure.title) }
+            text x="4" y="34" fill="#5b6675" { (plain(&figure.subject)) }
+            (body(figure, head))
+        }
+    };
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", drawing.into_string())
+}
+
+fn height(figure: &Figure) -> u32 {
+    let panels = figure.panels.len() as u32 * (TITLE + PANEL);
+    panels + LINE + 6 + figure.legend.len().div_ceil(ENTRIES) as u32 * LINE
+}
+
+fn body(figure: &Figure, top: u32) -> Markup {
+    let below = top + figure.panels.len() as u32 * (TITLE + PANEL);
+    let places = figure.times.len().saturating_sub(1).max(1);
+    html! {
+        title { (plain(&format!("{}: {}", figure.title, figure.subject))) }
+        desc { (plain(&figure.caption)) }
+        @for (number, one) in figure.panels.iter().enumerate() { (panel(one, top + number as u32 * (TITLE + PANEL))) }
+        @for (number, time) in figure.times.iter().enumerate() {
+            @let anchor = if number == 0 { "start" } else if number == places { "end" } else { "middle" };
+            text.soft x=(percent(number as f64 / places as f64)) y=(below + LINE - 3) text-anchor=(anchor) fill="#5b6675" font-size="11" { (plain(time)) }
+        }
+        @for (number, (ink, what)) in figure.legend.iter().enumerate() {
+            @let x = (number % ENTRIES) as f64 / ENTRIES as f64;
+            @let y = below + LINE + 6 + (number / ENTRIES) as u32 * LINE;
+            svg x=(percent(x)) y=(y) width=(percent(1.0 / ENTRIES as f64)) height=(LINE) {
+                rect x="1" y="4" width="11" height="11" fill=(ink.colour()) {}
+                text.soft x="17" y="14" fill="#5b6675" font-size="11" { (plain(what)) }
+            }
+        }
+        @for slice in &figure.slices {
+            rect.slice x=(percent(slice.from)) width=(percent(slice.width)) y=(top) height=(below - top) fill="#000000" fill-opacity="0" { title { (plain(&slice.words)) } }
+        }
+    }
+}
+
+fn panel(panel: &Panel, top: u32) -> Markup {
+    let (columns, rows) = panel.grid;
+    let top = top + TITLE;
+    let at = |share: f64| f64::from(top) + f64::from(PANEL) * (1.0 - share);
+    html! {
+        text x="50%" y=(top - 7) text-anchor="middle" font-weight="bold" fill="#1b2430" { (panel.title) }
+        @for (share, _) in &panel.levels {
+            line x1="0" x2="100%" y1=(at(*share)) y2=(at(*share)) stroke="#d9dde3" {}
+        }
+        svg y=(top) width="100%" height=(PANEL) viewBox={ "0 0 " (columns) " " (rows) } preserveAspectRatio="none" {
+            @for one in &panel.layers { (layer(one, rows)) }
+        }
+        // On the lines and above what is drawn; the lowest would lie on the axis of time.
+        @for (share, text) in &panel.levels {
+            text x="3" y=(at(*share) - 3.0) font-size="11" fill="#1b2430" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke" { (plain(text)) }
+        }
+    }
+}
+
+fn layer(layer: &Layer, rows: u32) -> Markup {
+    let mut path = String::new();
+    for &Area { left, bottom, width, height } in &layer.areas {
+        let top = rows.saturating_sub(bottom.saturating_add(height));
+        // A String takes all that is written.
+        let _ = write!(path, "M{left} {top}h{width}v{height}h-{width}z");
+    }
+    let opacity = format!("{:.2}", f64::from(layer.opacity) / 100.0);
+    let colour = layer.ink.colour();
+    html! {
+        @if layer.outlined {
+            path d=(PreEscaped(path)) fill=(colour) fill-opacity=(opacity) stroke=(colour) stroke-width="0.8" vector-effect="non-scaling-stroke" {}
+        } @else {
+            path d=(PreEscaped(path)) fill=(colour) fill-opacity=(opacity) {}
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.3}%", share * 100.0)
+}
+
+/// Text of a trace without what XML has no place for.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Table;
+    use super::super::figure::Ink;
+    use super::*;
+
+    #[test]
+    fn names_of_a_trace_end_nothing_and_areas_stand_on_the_ground() {
+        let area = Area { left: 3, bottom: 0, width: 2, height: 4 };
+        let layer = Layer { ink: Ink(0), opacity: 100, outlined: false, areas: vec![area] };
+        let panel = Panel { title: "Reads", grid: (10, 10), levels: vec![(0.0, "0".into())], layers: vec![layer] };
+        let figure = Figure {
+            name: "offsets",
+            title: "Offsets",
+            subject: "</svg><script>\u{1b}&".into(),
+            caption: "<b>".into(),
+            panels: vec![panel],
+            times: vec!["0".into(), "1".into()],
+            legend: vec![(Ink(7), "a<b".into())],
+            slices: Vec::new(),
+            numbers: Table::of("numbers", "", [0_u8; 0]).done(),
+        };
+        let text = file(&figure);
+        assert!(text.contains("M3 6h2v4h-2z"), "{text}");
+        assert!(text.contains("&lt;/svg&gt;&lt;script&gt;\u{fffd}&amp;") && !text.contains("<script"), "{text}");
+        assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());
+    }
+}

@@ -1,0 +1,139 @@
+//! What is drawn: the file of most bytes, and of the calls on it those that nobody else's calls contain.
+
+use super::super::pass::is_data;
+use crate::model::{Op, Process, Run, Stream, Within};
+use crate::render::figure::COLOURS;
+use crate::shared::totals::StreamTotal;
+use crate::topics::timeline::span::Span;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use trace_format::op::{Layer, OpClass};
+
+/// Bins of time.
+pub const BINS: u32 = 240;
+/// Rows of offsets.
+pub const ROWS: u64 = 96;
+/// Stands for a process that does nothing with the file.
+pub const NO_INK: u8 = u8::MAX;
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Index into [`Run::files`].
+    pub file: u32,
+    /// Who made the calls.
+    pub within: Within,
+    /// Interfaces of these calls.
+    pub layers: BTreeSet<&'static str>,
+    /// From the first call to the last, in bins.
+    pub span: Span,
+    /// A row of offsets has two to the power of this many bytes.
+    pub row_shift: u32,
+    /// Rows of offsets; none if no call has one.
+    pub rows: u32,
+    /// By process: the number of its colour, or [`NO_INK`].
+    pub inks: Vec<u8>,
+    /// What each colour stands for.
+    pub legend: Vec<String>,
+}
+
+/// A stream that may be drawn.
+struct Candidate<'a> {
+    total: &'a StreamTotal,
+    file: u32,
+    within: Within,
+    layer: Layer,
+    shift_ns: u64,
+}
+
+/// The file of most bytes, by sums over all streams. `None` if nothing was read or written, or nothing of that is on record.
+#[must_use]
+pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
+    let all: Vec<Candidate<'_>> = totals.iter().filter_map(|total| candidate(run, total)).collect();
+    let outermost = all.iter().map(|one| one.within == Within::Nothing).max()?;
+    let mut bytes: FxHashMap<u32, u64> = FxHashMap::default();
+    for one in all.iter().filter(|one| !outermost || one.within == Within::Nothing) {
+        let sum = bytes.entry(one.file).or_default();
+        *sum = sum.saturating_add(one.total.all.bytes);
+    }
+    let file = bytes.into_iter().max_by_key(|&(file, bytes)| (bytes, std::cmp::Reverse(file)))?.0;
+    // Calls of HDF5 have no offset; those that it makes have.
+    let has_offset = |one: &&Candidate<'_>| one.total.all.max_end_offset > 0;
+    let of_file = || all.iter().filter(|one| one.file == file);
+    let within = of_file().filter(has_offset).map(|one| one.within).min();
+    let within = within.or_else(|| of_file().map(|one| one.within).min())?;
+    let drawn: Vec<&Candidate<'_>> = of_file().filter(|one| one.within == within).collect();
+    let from_ns = drawn.iter().map(|one| one.total.all.first_start.saturating_add(one.shift_ns)).min()?;
+    let until_ns = drawn.iter().map(|one| one.total.all.last_end.saturating_add(one.shift_ns)).max()?;
+    // As the axes of the page's charts.
+    let from_ns = if from_ns < until_ns - until_ns / 2 { 0 } else { from_ns };
+    let (from_ns, until_ns) =
+        run.window.map_or((from_ns, until_ns), |window| (from_ns.max(window.0), until_ns.min(window.1)));
+    let end = drawn.iter().map(|one| u64::try_from(one.total.all.max_end_offset).unwrap_or(0)).max()?;
+    let row_shift = end.div_ceil(ROWS).max(1).checked_next_power_of_two().map_or(63, u64::trailing_zeros);
+    let users: BTreeSet<u32> = drawn.iter().map(|one| one.total.process).collect();
+    let (inks, legend) = colours(run, &users);
+    Some(Choice {
+        file,
+        within,
+        layers: drawn.iter().map(|one| one.layer.name()).collect(),
+        span: Span::new(from_ns, until_ns.max(from_ns), BINS),
+        row_shift,
+        rows: (end >> row_shift) as u32 + u32::from(end & ((1 << row_shift) - 1) != 0),
+        inks,
+        legend,
+    })
+}
+
+fn candidate<'a>(run: &Run, total: &'a StreamTotal) -> Option<Candidate<'a>> {
+    let process = run.processes.get(total.process as usize)?;
+    let stream = process.streams.get(total.stream as usize)?;
+    let op = run.op(stream);
+    let layer = op.layer.filter(|_| is_data(op, stream) && total.missing < total.all.segments)?;
+    Some(Candidate { total, file: stream.file, within: stream.within(), layer, shift_ns: process.shift_ns })
+}
+
+/// A colour for each process, or for as many neighbours as it takes for the colours to suffice.
+fn colours(run: &Run, users: &BTreeSet<u32>) -> (Vec<u8>, Vec<String>) {
+    let mut inks = vec![NO_INK; run.processes.len()];
+    let mut sorted: Vec<u32> = users.iter().copied().collect();
+    let rank = |process: u32| run.processes.get(process as usize).map_or(-1, |process| process.rank);
+    sorted.sort_by_key(|&process| (rank(process) < 0, rank(process), process));
+    let each = sorted.len().div_ceil(COLOURS.len()).max(1);
+    let mut legend = Vec::new();
+    for (number, some) in sorted.chunks(each).enumerate() {
+        for process in some {
+            if let Some(ink) = inks.get_mut(*process as usize) {
+                *ink = number as u8;
+            }
+        }
+        let name = |process: &u32| run.process_name(*process);
+        legend.extend(match some {
+            [] => None,
+            [one] => Some(name(one)),
+            [one, .., last] if rank(*one) >= 0 && rank(*last) >= 0 => {
+                Some(format!("ranks {}–{}", rank(*one), rank(*last)))
+            }
+            [one, .., last] => Some(format!("{} – {}", name(one), name(last))),
+        });
+    }
+    (inks, legend)
+}
+
+impl Choice {
+    /// For each stream of a process: whether its calls are drawn, and whether they write.
+    pub(super) fn kinds(&self, run: &Run, process: &Process) -> Vec<Option<bool>> {
+        let kind = |stream: &Stream| {
+            let op: &Op = run.op(stream);
+            let drawn = stream.file == self.file && stream.within() == self.within && is_data(op, stream);
+            (drawn && op.layer.is_some()).then_some(op.class == Some(OpClass::Write))
+        };
+        process.streams.iter().map(kind).collect()
+    }
+
+    /// The number of a process's colour.
+    #[inline]
+    pub(super) fn ink(&self, process: u32) -> Option<u8> {
+        self.inks.get(process as usize).copied().filter(|&ink| ink != NO_INK)
+    }
+}

@@ -1,0 +1,224 @@
+//! The pass: calls on one file into bins of time, and of offset and size; and the calls one by one until they are too many. All are whole numbers, so no
+//! result depends on who read what.
+
+use super::choice::{BINS, Choice};
+use crate::model::Run;
+use crate::scan::{Analysis, Block};
+use crate::topics::timeline::span::Near;
+use trace_format::frame::BlockHead;
+
+/// Most calls that have a bar each.
+pub const BARS: usize = 10_000;
+/// Rows of sizes: none, then two for each power of two.
+pub const SIZES: usize = 129;
+
+/// The analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawing<'a>(pub &'a Choice);
+
+/// What begins in a bin of time; but for bytes and time, which are those that lie in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in calls.
+    pub busy_ns: u64,
+    /// The first byte of the lowest call, and the last of the highest plus one.
+    pub offsets: (u64, u64),
+    /// The shortest call and the longest, in bytes.
+    pub sizes: (u64, u64),
+    /// Bytes per second of the fastest.
+    pub fastest: u64,
+}
+
+impl Bin {
+    const NONE: Self =
+        Self { calls: 0, bytes: 0, busy_ns: 0, offsets: (u64::MAX, 0), sizes: (u64::MAX, 0), fastest: 0 };
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
+        self.offsets = (self.offsets.0.min(other.offsets.0), self.offsets.1.max(other.offsets.1));
+        self.sizes = (self.sizes.0.min(other.sizes.0), self.sizes.1.max(other.sizes.1));
+        self.fastest = self.fastest.max(other.fastest);
+    }
+
+    /// That of several.
+    pub(super) fn sum(bins: &[Self]) -> Self {
+        bins.iter().fold(Self::NONE, |mut sum, bin| {
+            sum.merge(bin);
+            sum
+        })
+    }
+}
+
+/// A call, for its bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    /// Start, ns since the job's start.
+    pub start_ns: u64,
+    /// End.
+    pub end_ns: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Of the reads, or of the writes.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// By row, then by bin of time: a bit for each colour that is there.
+    pub places: Vec<u8>,
+    /// By row of sizes, then by bin of time: calls.
+    pub sizes: Vec<u64>,
+    /// By bin of time.
+    pub bins: Vec<Bin>,
+    /// Calls without an offset.
+    pub nowhere: u64,
+    /// The calls; `None` if they are too many.
+    pub calls: Option<Vec<Call>>,
+}
+
+/// What a thread keeps: reads, then writes.
+#[derive(Debug)]
+pub struct Partial {
+    /// Reads, then writes.
+    pub kinds: [Kind; 2],
+    current: Option<(u32, Vec<Option<bool>>)>,
+    /// The bins where the last call began and ended.
+    near: [Near; 3],
+}
+
+/// The row of a size.
+#[inline]
+#[must_use]
+pub const fn size_row(bytes: u64) -> usize {
+    match bytes.checked_ilog2() {
+        None => 0,
+        Some(0) => 1,
+        Some(log) => 1 + 2 * log as usize + (bytes >> (log - 1) & 1) as usize,
+    }
+}
+
+/// Bytes per second; none of a call that took no time.
+#[inline]
+#[must_use]
+pub fn rate(bytes: u64, busy_ns: u64) -> u64 {
+    if busy_ns == 0 { 0 } else { (bytes as f64 * 1e9 / busy_ns as f64) as u64 }
+}
+
+impl Analysis for Drawing<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        let bins = BINS as usize;
+        let kind = || Kind {
+            places: vec![0; self.0.rows as usize * bins],
+            sizes: vec![0; SIZES * bins],
+            bins: vec![Bin::NONE; bins],
+            nowhere: 0,
+            calls: Some(Vec::new()),
+        };
+        Partial { kinds: [kind(), kind()], current: None, near: [Near::default(); 3] }
+    }
+
+    fn wants(&self, _run: &Run, process: u32, _head: &BlockHead) -> bool {
+        self.0.ink(process).is_some()
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let Some(ink) = self.0.ink(block.number) else { return };
+        let Partial { kinds, current, near } = partial;
+        let streams = match current {
+            Some((process, streams)) if *process == block.number => streams,
+            _ => &mut current.insert((block.number, self.0.kinds(block.run, block.process))).1,
+        };
+        let shift = block.process.shift_ns;
+        let [reads, writes] = kinds;
+        for row in block.rows() {
+            let Some(Some(is_write)) = streams.get(row.stream as usize) else { continue };
+            let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+            let call = Call { start_ns, end_ns: end_ns.max(start_ns), bytes: row.length };
+            let kind = if *is_write { &mut *writes } else { &mut *reads };
+            kind.add(self.0, near, call, u64::try_from(row.offset).ok(), 1 << ink);
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (mine, theirs) in into.kinds.iter_mut().zip(other.kinds) {
+            mine.merge(theirs);
+        }
+    }
+}
+
+impl Kind {
+    #[inline]
+    fn add(&mut self, choice: &Choice, near: &mut [Near; 3], call: Call, offset: Option<u64>, ink: u8) {
+        let Call { start_ns, end_ns, bytes } = call;
+        let [at_start, at_end, at_piece] = near;
+        let first = choice.span.bin(start_ns, at_start) as usize;
+        let last = choice.span.bin(end_ns, at_end) as usize;
+        let bins = &mut self.bins;
+        choice.span.cut_near(at_piece, start_ns, end_ns, bytes, |piece| {
+            if let Some(bin) = bins.get_mut(piece.bin as usize) {
+                bin.bytes = bin.bytes.saturating_add(piece.bytes);
+                bin.busy_ns = bin.busy_ns.saturating_add(piece.busy_ns);
+            }
+        });
+        if let Some(bin) = bins.get_mut(first) {
+            bin.calls += 1;
+            bin.sizes = (bin.sizes.0.min(bytes), bin.sizes.1.max(bytes));
+            bin.fastest = bin.fastest.max(rate(bytes, end_ns - start_ns));
+            if let Some(offset) = offset {
+                bin.offsets = (bin.offsets.0.min(offset), bin.offsets.1.max(offset.saturating_add(bytes)));
+            }
+        }
+        if let Some(count) = self.sizes.get_mut(size_row(bytes) * BINS as usize + first) {
+            *count += 1;
+        }
+        match offset {
+            Some(offset) => self.mark(choice, (first, last.max(first)), (offset, bytes), ink),
+            None => self.nowhere += 1,
+        }
+        match &mut self.calls {
+            Some(calls) if calls.len() < BARS => calls.push(call),
+            calls => *calls = None,
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, choice: &Choice, (first, last): (usize, usize), (offset, bytes): (u64, u64), ink: u8) {
+        let row = |offset: u64| (offset >> choice.row_shift).min(u64::from(choice.rows.saturating_sub(1))) as usize;
+        for row in row(offset)..=row(offset.saturating_add(bytes.saturating_sub(1))) {
+            let at = row * BINS as usize;
+            let cells = self.places.get_mut(at + first..=at + last).unwrap_or_default();
+            cells.iter_mut().for_each(|cell| *cell |= ink);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.places.iter_mut().zip(other.places).for_each(|(mine, theirs)| *mine |= theirs);
+        self.sizes.iter_mut().zip(other.sizes).for_each(|(mine, theirs)| *mine += theirs);
+        self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.nowhere += other.nowhere;
+        let both = self.calls.take().zip(other.calls);
+        self.calls = both.map(|(mut mine, theirs)| {
+            mine.extend(theirs);
+            mine
+        });
+        self.calls = self.calls.take().filter(|calls| calls.len() <= BARS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_sizes_are_half_powers_of_two() {
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 8].map(size_row), [0, 1, 3, 4, 5, 5, 6, 6, 7]);
+        assert_eq!(size_row(u64::MAX), SIZES - 1);
+    }
+}

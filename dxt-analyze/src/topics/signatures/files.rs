@@ -1,0 +1,60 @@
+//! What is written to files of their own.
+
+use super::args::{Files, Options};
+use super::pass::Signed;
+use super::uses::proto;
+use crate::model::Run;
+use crate::render::svg;
+use crate::text::units;
+use crate::written::{Ours, Target};
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+
+/// Names of the figures, and so of their files.
+const FIGURES: [&str; 3] = ["offsets", "sizes", "bandwidth"];
+
+fn place(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name).with_extension("svg")
+}
+
+impl Files {
+    /// Fails, before anything is read, if what is there must stay.
+    pub(super) fn check(&self) -> Result<()> {
+        if let Some(folder) = &self.svg {
+            let is_folder = std::fs::metadata(folder).map_or(true, |about| about.is_dir());
+            ensure!(is_folder, "failed to write {}: it is no directory", folder.display());
+            for name in FIGURES {
+                Target::new(&place(folder, name), Ours::Never, self.force).check()?;
+            }
+        }
+        self.protobuf.as_ref().map_or(Ok(()), |path| Target::new(path, Ours::Never, self.force).check_early())
+    }
+
+    /// Writes what is asked for.
+    pub(super) fn write(&self, run: &Run, signed: &[Signed], options: &Options) -> Result<()> {
+        if let Some(folder) = &self.svg {
+            self.draw(run, folder)?;
+        }
+        let Some(path) = &self.protobuf else { return Ok(()) };
+        let bytes = proto::encode(&super::protobuf::messages(run, signed, options))?;
+        Target::new(path, Ours::Never, self.force).stream(|out| Ok(out.write_all(&bytes)?))?;
+        eprintln!("wrote {} ({})", path.display(), units::bytes(bytes.len() as u64));
+        Ok(())
+    }
+
+    fn draw(&self, run: &Run, folder: &Path) -> Result<()> {
+        let figures = super::figures::figures(run);
+        if figures.is_empty() {
+            eprintln!("no figures: nothing was read or written of which single calls are on record");
+            return Ok(());
+        }
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("failed to make the directory {}", folder.display()))?;
+        for figure in &figures {
+            let (path, text) = (place(folder, figure.name), svg::file(figure));
+            Target::new(&path, Ours::Never, self.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
+            eprintln!("wrote {} ({})", path.display(), units::bytes(text.len() as u64));
+        }
+        Ok(())
+    }
+}
