@@ -239,6 +239,7 @@ fn what_cannot_be_played_is_one_clear_error() {
     let name = name.as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     std::fs::write(at("used").clone() + "/" + &name, "mine").unwrap();
     refused(&["-o", &out, "--directory", &used, &trace], 1, "a replay would change it");
+    refused(&["-o", &out, "--directory", "../used", &trace], 1, "a replay would change it");
     assert!(!Path::new(&out).exists());
     stdout(&["export", "--to", "fio", "-o", &used, "--force", &trace], 0);
     assert_eq!(std::fs::read(at("used/mine")).unwrap(), b"mine");

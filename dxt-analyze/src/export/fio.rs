@@ -41,7 +41,8 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
         Some(named) => named.to_str().map(str::to_owned).unwrap_or_default(),
     };
     let files = Files::new(&directory).map_err(|error| UsageError(format!("--directory: {error}")))?;
-    check_directory(job.run, &job.args.directory.clone().unwrap_or_else(|| place.join(FILES)))?;
+    // fio runs in the place of the jobs.
+    check_directory(job.run, &place.join(&directory))?;
     let made = std::fs::symlink_metadata(place).is_err();
     std::fs::create_dir_all(place).with_context(failed)?;
     let filled = job.args.force || std::fs::read_dir(place).with_context(failed)?.next().is_none();
@@ -65,7 +66,7 @@ fn fill(job: &Job<'_>, files: Files) -> Result<Lost> {
         "no reads or writes that reach the system and whose offsets are known are among these segments"
     );
     if job.args.directory.is_some() {
-        check_names(&player.files, job.args.force)?;
+        check_names(place, &player.files, job.args.force)?;
     }
     let mut names: Vec<&str> = player.iologs.iter().map(|iolog| iolog.file.as_str()).collect();
     let text = job_file(player.iologs.iter().map(|iolog| (iolog.name.as_str(), iolog.file.as_str())))?;
@@ -126,8 +127,9 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// Fails if a replay would write to files that are there already.
-fn check_names(files: &Files, force: bool) -> Result<()> {
-    let there = files.played().iter().find(|file| !force && std::fs::symlink_metadata(&file.path).is_ok());
+fn check_names(place: &Path, files: &Files, force: bool) -> Result<()> {
+    let exists = |path: &str| std::fs::symlink_metadata(place.join(path)).is_ok();
+    let there = files.played().iter().find(|file| !force && exists(&file.path));
     match there {
         Some(file) => bail!("{} exists, and a replay would change it; name an empty directory, or --force", file.path),
         None => Ok(()),
