@@ -37,7 +37,7 @@ pub enum Verb {
     Dump(tools::dump::Args),
     /// Makes a trace of a Darshan log; every other verb reads the log itself as well
     Convert(tools::convert::Args),
-    /// A trace for other programs: Darshan's log, Parquet for SQL and data frames, Perfetto for a timeline, CSV, JSON lines
+    /// A trace for other programs: Darshan's log, Parquet for SQL and data frames, Perfetto for a timeline, jobs of fio, CSV, JSON lines
     Export(export::Args),
     /// What to type as files: hints, parameters, commands, which `dxt-run --hints` uses; and what each saves
     Advise(tools::advise::Args),

@@ -6,6 +6,7 @@ mod args;
 mod calls;
 pub mod darshan;
 mod dxt_text;
+mod fio;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
 mod perfetto;
@@ -38,6 +39,7 @@ struct Job<'a> {
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the place cannot be written.
 pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
+    args.check()?;
     let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
     let run = crate::session::open(&args.inputs)?;
     let layouts = crate::layouts::certain(crate::session::layouts(&run, chosen.stripes)?);
@@ -47,6 +49,7 @@ pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
             darshan::write(&run, &job.layouts, DxtVersion::Plain, file)
         }),
         ExportFormat::DxtParser => dxt_text::write(&job, &chosen, out),
+        ExportFormat::Fio => fio::write(&job),
         ExportFormat::Parquet => parquet::write(&job),
         ExportFormat::Csv => rows::write(&job, rows::Form::Csv, out),
         ExportFormat::Json => rows::write(&job, rows::Form::Json, out),
