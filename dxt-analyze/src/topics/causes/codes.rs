@@ -7,7 +7,7 @@ codes! {
         "For a while the calls of most ranks are slower than at other times.",
         "The run is divided into slots, and at the ends of phases. In a slot each rank counts by the mean logarithm of its calls' times over that of their \
          like (same operation, size and file); the slot by the median of its ranks; slots are compared by a modified z-score, false_discovery_rate \
-         shared out over them, at least min_slowdown times slower.",
+         shared out over them, at least min_slowdown times slower. Where none is odd: all slots from one on, 1.5 times slower than those before.",
         "Something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program.",
         "ours";
     STALL = "DXT-V002",
