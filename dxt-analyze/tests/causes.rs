@@ -130,6 +130,26 @@ fn a_shell_that_starts_ranks_is_no_worker() {
 }
 
 #[test]
+fn a_shell_around_each_rank_is_no_worker_either() {
+    // It has the rank's number in its environment, and ends by exit.
+    let shell = |rank: i32| {
+        let mut one = process(rank, "n");
+        (one.process.info.pid, one.process.info.ended_by) = (2000 + rank as u32, "exit".into());
+        one
+    };
+    let rank = |rank: i32| {
+        let mut one = process(rank, "n");
+        for call in 0..100_u64 {
+            one.write(&format!("/scratch/of{rank}"), (call << 16) as i64, 1 << 16, call * 5 * MS, (call * 5 + 2) * MS);
+        }
+        one
+    };
+    let found = report_of((0..4).flat_map(|k| [(shell(k), 600), (rank(k), 600)]).collect(), 4);
+    assert!(sentence(&found).starts_with("Nothing stands out"), "{}", sentence(&found));
+    assert_eq!(found["verdict"]["ledger"]["no_io_ns"], 4 * 400 * MS, "of the ranks alone");
+}
+
+#[test]
 fn syncs_of_mapped_files_are_named() {
     let mut one = process(0, "n");
     for call in 0..200_u64 {

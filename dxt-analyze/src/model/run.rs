@@ -8,6 +8,7 @@ use crate::model::content::Content;
 use crate::model::converted::Converted;
 use crate::model::details::{DataSet, DatatypeSum, Hint};
 use crate::thresholds::Thresholds;
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::PathBuf;
 use trace_format::counters::Counters;
@@ -362,15 +363,28 @@ impl Run {
     }
 
     /// Those that do the job's work: ranks where there are ranks, and records of them all. Shells that start them, and what ranks start, wait or
-    /// help.
+    /// help; they may have the rank's number in their environment, but only the rank itself is in MPI.
     pub fn workers(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(self.is_worker())
     }
 
     /// Whether a process is one of [`Self::workers`].
-    pub fn is_worker(&self) -> impl Fn(&&Process) -> bool + Copy {
+    pub fn is_worker(&self) -> impl Fn(&&Process) -> bool {
         let ranks = self.ranks() > 0;
-        move |process| !ranks || process.rank >= 0 || !process.reduction.is_none()
+        let in_mpi = || self.processes.iter().filter(|of| self.in_mpi(of));
+        let known: FxHashSet<i32> = in_mpi().map(|of| of.rank).collect();
+        // What one does behind MPI_Finalize has a record of its own.
+        let same: FxHashSet<(u32, u32)> = in_mpi().map(|of| (of.node, of.pid)).collect();
+        move |process| {
+            let is_in = same.contains(&(process.node, process.pid)) || !known.contains(&process.rank);
+            !ranks || process.rank >= 0 && is_in || !process.reduction.is_none()
+        }
+    }
+
+    /// Whether a process is known to have used MPI.
+    fn in_mpi(&self, process: &Process) -> bool {
+        let of_mpi = |stream: &Stream| stream.meets || self.op(stream).layer == Some(Layer::Mpiio);
+        process.rank >= 0 && (process.ended_by == "MPI_Finalize" || process.streams.iter().any(of_mpi))
     }
 
     /// Number of [`Self::workers`], with those that a reduced record stands for.
