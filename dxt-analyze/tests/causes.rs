@@ -150,6 +150,22 @@ fn a_shell_around_each_rank_is_no_worker_either() {
 }
 
 #[test]
+fn a_few_log_lines_of_each_rank_that_take_most_of_the_writing_are_named() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..5_u64 {
+            let (at, from) = ((step << 20) as i64, step * 100);
+            one.write(&format!("/scratch/data{rank}"), at, 1 << 20, from * MS, (from + 10) * MS);
+            one.write(&format!("/scratch/log{rank}"), (step * 17) as i64, 17, (from + 10) * MS, (from + 60) * MS);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 500);
+    assert!(sentence(&found).starts_with("100.0 % of small writes take 1.00 ms or more"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-C031"), Some(249));
+}
+
+#[test]
 fn syncs_of_mapped_files_are_named() {
     let mut one = process(0, "n");
     for call in 0..200_u64 {

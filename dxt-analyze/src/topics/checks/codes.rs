@@ -155,7 +155,7 @@ codes! {
         "ours";
     SLOW_SMALL_WRITES = "DXT-C031",
         "Small writes take as long as storage does.",
-        "Writes below small_request_bytes that take at least slow_small_ns: at least slow_small_share of the small ones and sync_min. Cost: their time.",
+        "Writes below small_request_bytes that take at least slow_small_ns: at least slow_small_share of the small ones and sync_min, or 10 that take five times as long and half of the time in writes. Cost: their time.",
         "Look for O_SYNC, O_DSYNC, O_DIRECT, contended locks, a full page cache.",
         "ours";
     SYNC_PER_WRITE = "DXT-C032",

@@ -216,6 +216,11 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     out.add(check, code, Amount::Count(all.saved), least, looked, said);
 }
 
+/// Slow small writes that are enough if they are very slow and take most of the time in writes; how slow that is, and what is most.
+const A_FEW: u64 = 10;
+const VERY: u64 = 5;
+const MOST_OF_IT: f64 = 0.5;
+
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("small writes at storage's pace", Code::SLOW_SMALL_WRITES, m.least.slow_small_share);
     if let Some(why) = m.no_segments() {
@@ -226,7 +231,11 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no small writes");
     }
     let part = share(all.slow_small.count, all.small.count);
-    let said = (part >= least && all.slow_small.count >= m.least.sync_min).then(|| Said {
+    // A few are enough where they are what the writes take.
+    let each = all.slow_small.time_ns / all.slow_small.count.max(1);
+    let very_slow = each >= m.least.slow_small_ns.saturating_mul(VERY) && all.slow_small.count >= A_FEW;
+    let dominate = very_slow && share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT;
+    let said = (part >= least && (all.slow_small.count >= m.least.sync_min || dominate)).then(|| Said {
         severity: m.severity(all.slow_small.time_ns),
         title: format!(
             "{} of small writes take {} or more: they wait for storage as with O_SYNC or O_DIRECT",
