@@ -238,3 +238,24 @@ fn storage_that_is_slow_from_a_moment_on_is_named() {
     let found = writers(|_, step| if step / 5 % 2 == 1 { 6 } else { 2 });
     assert!(!sentence(&found).contains("other times"), "{}", sentence(&found));
 }
+
+#[test]
+fn what_is_said_of_the_files_of_all_ranks_is_one_finding() {
+    // Every other write begins off a block and takes three times as long.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mut at = 0;
+        for call in 0..80_u64 {
+            let (offset, takes) = if call % 2 == 0 { (call << 20, 2 * MS) } else { ((call << 20) + 100, 6 * MS) };
+            let jitter = (rank * 7 + call * 13) % 10 * MS / 100;
+            one.write(&format!("/scratch/of{rank}"), offset as i64, 1 << 20, at, at + takes + jitter);
+            at += 10 * MS;
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 800);
+    let text = sentence(&found);
+    assert!(text.contains("begin or end inside a block (and 3 other files alike)"), "{text}");
+    let saves = saves_ms(&found, "DXT-S001").unwrap_or(0);
+    assert!((150..=170).contains(&saves), "{saves}");
+}

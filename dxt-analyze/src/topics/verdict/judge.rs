@@ -1,6 +1,7 @@
 //! The verdict of a run, of all that was found.
 
 use super::claims::Mending;
+use super::joined::joined;
 use super::remedy::facts::Facts;
 use super::remedy::of_card;
 use super::result::{JobLine, Rest, SHOWN, Verdict, Weighed};
@@ -57,17 +58,18 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
     claims.extend(super::outside::claim(whole, &claims));
-    let mut others: Vec<Finding> = Vec::new();
+    let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
     for finding in whole.findings() {
         if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code)
         {
             continue;
         }
         match mending.claim(&finding) {
-            Some(claim) => claims.push(claim),
+            Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
     }
+    claims.extend(joined(grid, &phases, patterns));
     let (mut cards, left) = weigh(grid, claims, least);
     let most = cards.iter().map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);

@@ -1,12 +1,14 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about that.
 //!
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
+//! * [`joined`]: the same said of several files, as one.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`judge`]: the verdict, as in [`result`]; [`sentence`]: its words.
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
 pub(crate) mod claims;
+pub(crate) mod joined;
 pub(crate) mod judge;
 pub(crate) mod outside;
 pub(crate) mod remedy;

@@ -1,0 +1,55 @@
+//! The same said of several files: where each is another rank's, mending one saves nothing, since all wait for the others; mending all does.
+
+use crate::findings::{Code, Evidence};
+use crate::limits::NAMED_EXAMPLES;
+use crate::text::units;
+use crate::topics::causes::claim::Claim;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::replay::{Shortened, Work};
+use std::collections::BTreeMap;
+
+/// Times more that they save together than one by one, from which they are one finding.
+const MORE_TOGETHER: f64 = 1.2;
+
+/// Claims of one code as one where they save more together.
+pub(crate) fn joined(grid: &Grid<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
+    let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
+    for claim in claims {
+        by.entry(claim.finding.code).or_default().push(claim);
+    }
+    by.into_values().flat_map(|alike| of_code(grid, phases, alike)).collect()
+}
+
+fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> {
+    alike.retain(|claim| !claim.shortened.is_empty() || claim.waiting_ns > 0.0);
+    let each: f64 = alike.iter().map(|claim| phases.saved(grid, &claim.shortened)).sum();
+    let all = longest(alike.iter().flat_map(|claim| &claim.shortened));
+    let waits = alike.iter().any(|claim| claim.waiting_ns > 0.0);
+    if alike.len() < 2 || waits || phases.saved(grid, &all) <= each * MORE_TOGETHER {
+        return alike;
+    }
+    let time = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>();
+    alike.sort_by(|a, b| time(b).total_cmp(&time(a)).then_with(|| a.finding.title.cmp(&b.finding.title)));
+    let others = alike.split_off(1);
+    let Some(mut first) = alike.pop() else { return others };
+    let more = others.len() as u64;
+    first.finding.title = format!("{} (and {} alike)", first.finding.title, units::counted(more, "other file"));
+    first.finding.cost_ns = others
+        .iter()
+        .map(|claim| claim.finding.cost_ns)
+        .fold(first.finding.cost_ns, |sum, cost| Some(sum?.saturating_add(cost?)));
+    let examples = others.iter().take(NAMED_EXAMPLES);
+    first.finding.evidence.extend(examples.map(|claim| Evidence::from(claim.finding.title.clone())));
+    first.shortened = all;
+    vec![first]
+}
+
+/// Each call by the most that any says.
+fn longest<'a>(all: impl Iterator<Item = &'a (u32, f64)>) -> Shortened {
+    let mut by: BTreeMap<u32, f64> = BTreeMap::new();
+    for (index, ns) in all {
+        let most = by.entry(*index).or_default();
+        *most = most.max(*ns);
+    }
+    by.into_iter().collect()
+}
