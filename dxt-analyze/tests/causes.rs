@@ -259,3 +259,18 @@ fn what_is_said_of_the_files_of_all_ranks_is_one_finding() {
     let saves = saves_ms(&found, "DXT-S001").unwrap_or(0);
     assert!((150..=170).contains(&saves), "{saves}");
 }
+
+#[test]
+fn long_calls_of_one_rank_at_times_are_that_ranks() {
+    let found = writers(|rank, step| if rank == 4 && step % 12 == 5 { 9 } else { 1 });
+    let text = sentence(&found);
+    assert!(
+        text.starts_with("Rank 4 is slow at times: 8 of its 100 writes take far longer than their like"),
+        "{text} {}",
+        found["findings"]
+    );
+    assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 4);
+    // Another rank each time: nobody's.
+    let found = writers(|rank, step| if step % 3 == 1 && rank == step % 8 { 9 } else { 1 });
+    assert!(sentence(&found).contains("on no particular rank or target"), "{}", found["findings"]);
+}

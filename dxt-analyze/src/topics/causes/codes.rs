@@ -12,7 +12,7 @@ codes! {
         "ours";
     STALL = "DXT-V002",
         "One call, or two or three, took so long that the job waited.",
-        "A call is far from its like from 8 times their median and from 4.5 spreads of the fast half of them on. Up to three calls that make half of what \
+        "A call is far from its like from 8 times their median and from 4.5 spreads of the fast half of them on; from 4 times on where calls are so regular that 12 spreads are less. Up to three calls that make half of what \
          such calls cost are told one by one.",
         "One stalled call is an event, not a property of its rank: see whether it comes again. A failover or an eviction of a storage server takes tens of seconds.",
         "ours";

@@ -231,6 +231,9 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     let entry = |index: u32| grid.entries.get(index as usize);
     if tail.stalls.is_empty() {
         let Some(longest) = entry(tail.longest) else { return Vec::new() };
+        if let Some(of) = tail.of {
+            return vec![at_times(grid, tail, of)];
+        }
         let title = format!(
             "{} of {} {} take far longer than their like, on no particular rank or target: {} more than usual, the longest {}",
             show::count(tail.far),
@@ -262,6 +265,30 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         Some(Claim::new(finding(Code::STALL, title, vec![call(grid, entry)], hint), vec![(index, less)]))
     };
     tail.stalls.iter().filter_map(|index| stall(*index)).collect()
+}
+
+/// Long calls that are all but all one process's.
+fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (u32, u64, u64)) -> Claim {
+    let (name, _, about) = named(grid.run, &grid.slots, Unit::Process(process));
+    let title = format!(
+        "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
+        show::count(far),
+        show::count(calls),
+        tail.class.plural(),
+        show::duration(tail.extra_ns as u64)
+    );
+    let hint = "what else runs on its host at these times, or what it does differently then (offsets, files): swap hosts, and see whether rank or host stays slow";
+    let about = About { calls: Some(far), time_ns: Some(tail.extra_ns as u64), ..about };
+    let words = format!(
+        "{} of all {} {} that take so long are {name}'s",
+        show::count(far),
+        show::count(tail.far),
+        tail.class.plural()
+    );
+    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
+    let evidence =
+        std::iter::once(Evidence::of(words, about)).chain(longest).chain(files(grid, &tail.shortened)).collect();
+    Claim::new(finding(Code::SLOW_RANK, title, evidence, hint), tail.shortened.clone())
 }
 
 /// The longest call of an entry.

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 /// Up to so many calls that make most of what is lost to long ones are told one by one.
 const FEW: usize = 3;
-/// Share of it that they make.
+/// Calls from which on they tell of who made them.
+const SEVERAL: u64 = 4;
+/// Share of it that they make, or that one process does.
 const MOST: f64 = 0.8;
 /// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
 const EXPLAINED: f64 = 0.3;
@@ -27,6 +29,8 @@ pub struct Tail {
     pub stalls: Vec<u32>,
     /// Entry with the longest.
     pub longest: u32,
+    /// The process that nearly all of them are of, if it is one of several: how many are, and its calls.
+    pub of: Option<(u32, u64, u64)>,
     /// What they would save if they took what their like take.
     pub shortened: Shortened,
 }
@@ -93,14 +97,18 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
     let mut shortened = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
+    let mut by: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
         calls = calls.saturating_add(entry.cell.calls);
+        let mine = by.entry(entry.process).or_default();
+        mine.1 = mine.1.saturating_add(entry.cell.calls);
         let unexplained = entry.left_ns >= entry.cell.time_ns as f64 * (1.0 - EXPLAINED);
         if entry.cell.far_calls == 0 || !unexplained {
             continue;
         }
         let more = entry.beyond_ns(1.0);
         far = far.saturating_add(entry.cell.far_calls);
+        mine.0 = mine.0.saturating_add(entry.cell.far_calls);
         extra += more;
         shortened.push((index, more));
         longest.push((entry.cell.longest_ns, index));
@@ -110,5 +118,9 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let few = longest.iter().take(FEW);
     let in_few: f64 = few.clone().map(|(ns, _)| *ns as f64).sum();
     let stalls = if in_few >= extra * MOST { few.map(|(_, index)| *index).collect() } else { Vec::new() };
-    Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, shortened })
+    let most = by.iter().max_by_key(|(process, of)| (of.0, std::cmp::Reverse(**process)));
+    let several = by.len() >= super::odd::FEWEST && far >= SEVERAL;
+    let of =
+        most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
+    Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, shortened })
 }

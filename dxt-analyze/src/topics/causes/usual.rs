@@ -68,6 +68,9 @@ pub struct Usual {
 pub const FAR: f64 = 8.0;
 /// Spreads beyond the median for that.
 const SPREADS: f64 = 4.5;
+/// Where calls are so regular that these spreads are less than [`FAR`], they and so many times the usual are far enough.
+const REGULAR: f64 = 12.0;
+const LEAST_FAR: f64 = 4.0;
 
 /// The analysis.
 #[derive(Clone, Copy, Debug)]
@@ -101,9 +104,26 @@ fn usual(counts: &[u64]) -> Usual {
     let median_ns = at(0.5);
     // Half a class, as far as two quartiles in one class can be apart.
     let spread = ((median_ns / at(0.25)).ln() / QUARTILE).max(0.1);
-    let far = median_ns * FAR.max((SPREADS * spread).exp());
+    // Classes are too wide to tell how regular calls are, unless one looks inside.
+    let inside = (within(counts, 0.5) / within(counts, 0.25)).ln() / QUARTILE;
+    let regular = FAR.min((REGULAR * inside.max(0.1)).exp()).max(LEAST_FAR);
+    let far = if regular < FAR { median_ns * regular } else { median_ns * FAR.max((SPREADS * spread).exp()) };
     let leans = (median_ns / at(0.05)).ln() - (at(0.95) / median_ns).ln();
     Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans }
+}
+
+/// Quantile, as if the durations of a class lay evenly in it, ns.
+fn within(counts: &[u64], share: f64) -> f64 {
+    let wanted = counts.iter().sum::<u64>() as f64 * share;
+    let mut before = 0.0;
+    for (class, count) in counts.iter().map(|count| *count as f64).enumerate() {
+        if count > 0.0 && before + count >= wanted {
+            let octave = f64::from(u32::try_from(class / 4).unwrap_or(u32::MAX)).exp2();
+            return octave * (1.0 + 0.25 * ((class % 4) as f64 + (wanted - before) / count));
+        }
+        before += count;
+    }
+    1.0
 }
 
 impl Analysis for Durations {
@@ -154,7 +174,11 @@ mod tests {
         let mut even = [0; CLASSES];
         even[class(1000)] = 100;
         let narrow = usual(&even);
-        assert!((7_000..9_500).contains(&narrow.far_ns), "{narrow:?}");
+        assert!((3_500..4_800).contains(&narrow.far_ns), "{narrow:?}");
+        let mut less = [0; CLASSES];
+        less[class(700)] = 40;
+        less[class(1000)] = 60;
+        assert!((7_000..9_500).contains(&usual(&less).far_ns), "{:?}", usual(&less));
         let mut wide = [0; CLASSES];
         (40..80).for_each(|class| wide[class] = 10);
         assert!(usual(&wide).far_ns > 100 * usual(&wide).median_ns as u64);
