@@ -37,7 +37,7 @@ fn ahead_of(row: &AheadRow) -> Finding {
     );
     let words = format!(
         "reads of {} on {} take {} each, and come {} after the last; reading {} ahead avoids {:.0} % of the waits and uses {:.0} % of what it fetches",
-        units::counted(row.processes, "stream of calls"),
+        units::counted(row.processes, "thread"),
         row.file,
         units::duration(row.latency_ns),
         units::duration(row.interval_ns),
