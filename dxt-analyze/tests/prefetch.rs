@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
 mod common;
+mod fuse;
 
 #[path = "../../tracer/tests/programs/harness/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
@@ -12,10 +13,9 @@ mod harness;
 
 use common::{json, stdout, text};
 use dxt_analyze::topics::signatures::uses::prefetch::{Cache, Policy, Read, calls_ahead, simulate};
-use harness::{Launch, Scratch, have, python, skip, skip_here, workload, workload_source};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use fuse::Mount;
+use harness::{Launch, Scratch, workload};
+use std::path::Path;
 
 const READS: u64 = 200;
 const LENGTH: u64 = 4096;
@@ -23,75 +23,13 @@ const LENGTH: u64 = 4096;
 const LATENCY_NS: u64 = 2_000_000;
 const FILE_BYTES: u64 = 100 * 32_768;
 
-/// The mount; gone when dropped.
-struct Mount {
-    daemon: Child,
-    at: PathBuf,
-    log: PathBuf,
-}
-
-impl Mount {
-    /// `None`, said, if that is not possible here.
-    fn new(scratch: &Scratch) -> Option<Self> {
-        let python = python()?;
-        if !Path::new("/dev/fuse").exists() {
-            skip_here("there is no /dev/fuse");
-            return None;
-        }
-        let has_module = Command::new(&python).args(["-c", "import fusepy"]).stderr(Stdio::null()).status();
-        if !have("fusermount3") || !has_module.is_ok_and(|status| status.success()) {
-            skip("fuse3 or python3-fusepy is not installed");
-            return None;
-        }
-        let (log, at) = (scratch.root().join("requests"), scratch.root().join("slow"));
-        std::fs::create_dir_all(&at).unwrap();
-        let mut command = Command::new(python);
-        command.arg(workload_source("slowfs.py")).arg(&log).arg(FILE_BYTES.to_string()).arg(&at);
-        let daemon = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut mount = Self { daemon, at, log };
-        let begin = Instant::now();
-        while !mount.is_there() {
-            let ended = mount.daemon.try_wait().unwrap();
-            if ended.is_some() || begin.elapsed() > Duration::from_secs(20) {
-                let mut why = String::new();
-                if let (true, Some(mut text)) = (ended.is_some(), mount.daemon.stderr.take()) {
-                    let _ = std::io::Read::read_to_string(&mut text, &mut why);
-                }
-                skip_here(&format!("mounting by FUSE failed: {}", why.lines().last().unwrap_or("no answer")));
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Some(mount)
-    }
-
-    fn is_there(&self) -> bool {
-        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        mounts.lines().any(|line| line.split(' ').nth(1).is_some_and(|at| Path::new(at) == self.at))
-    }
-
-    /// Offset and length of each request for a file, sorted: they come in any order.
-    fn requests(&self, name: &str) -> Vec<(u64, u64)> {
-        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let lines = log.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.split_once(' '));
-        let mut out: Vec<_> =
-            lines.map(|(offset, length)| (offset.parse().unwrap(), length.parse().unwrap())).collect();
-        out.sort();
-        out
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        if self.is_there() {
-            let by_fuse = Command::new("fusermount3").arg("-u").arg(&self.at).stderr(Stdio::null()).status();
-            if !by_fuse.is_ok_and(|status| status.success()) {
-                let _ = Command::new("umount").arg("-l").arg(&self.at).status();
-            }
-        }
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-    }
+/// Offset and length of each request for a file, sorted: they come in any order.
+fn requests(log: &Path, name: &str) -> Vec<(u64, u64)> {
+    let log = std::fs::read_to_string(log).unwrap_or_default();
+    let lines = log.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.split_once(' '));
+    let mut out: Vec<_> = lines.map(|(offset, length)| (offset.parse().unwrap(), length.parse().unwrap())).collect();
+    out.sort();
+    out
 }
 
 /// Runs the program with advice so many calls ahead; how many reads did not find their bytes, and what the trace has of them.
@@ -124,7 +62,8 @@ fn run(mount: &Mount, name: &str, ahead: u64) -> (u64, Vec<Read>) {
 #[test]
 fn advice_hides_as_many_waits_as_foreseen() {
     let scratch = Scratch::new();
-    let Some(mount) = Mount::new(&scratch) else { return };
+    let (log, size) = (scratch.root().join("requests"), FILE_BYTES.to_string());
+    let Some(mount) = Mount::new(&scratch, "slow", "slowfs.py", &[&log, Path::new(&size)]) else { return };
     let (waited, reads) = run(&mount, "plain", 0);
     assert_eq!((waited, reads.len() as u64), (READS, READS), "every read waits for storage");
     // The shortest, not the mean: a machine that is busy makes some long, and whether all reads are in time must not depend on it.
@@ -146,5 +85,5 @@ fn advice_hides_as_many_waits_as_foreseen() {
     assert!(bounds.contains(&waits), "{waits} reads waited; foreseen: {foreseen:?}");
     // Nothing is read that is not used, and nothing twice, with or without.
     let wanted: Vec<(u64, u64)> = pattern().collect();
-    assert_eq!((mount.requests("plain"), mount.requests("advised")), (wanted.clone(), wanted));
+    assert_eq!((requests(&log, "plain"), requests(&log, "advised")), (wanted.clone(), wanted));
 }

@@ -187,29 +187,18 @@ impl Encoder {
         info: &mut ProcessInfo,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        if let Some(head) = self.block_with_head(region, thread, segments, scale, out)? {
+        if let Some(head) = self.block(region, thread, segments, scale, out)? {
             count(info, &head);
         }
         Ok(())
     }
 
-    /// Appends one segment frame to `out`, unless there is no filled segment; returns how many there were. At most
+    /// Appends one segment frame to `out`, unless there is no filled segment; returns its head. At most
     /// [`limits::BLOCK_SEGMENTS`] slots are taken.
     ///
     /// # Errors
     /// [`Error::Io`] if zstd cannot get its memory.
     pub fn block(
-        &mut self,
-        region: u32,
-        thread: u32,
-        segments: &[Segment],
-        scale: &TickScale,
-        out: &mut Vec<u8>,
-    ) -> Result<u32> {
-        Ok(self.block_with_head(region, thread, segments, scale, out)?.map_or(0, |head| head.segments))
-    }
-
-    fn block_with_head(
         &mut self,
         region: u32,
         thread: u32,

@@ -2,13 +2,10 @@
 //! What `stripes` says of each storage target must be what counting byte by byte over the programs' own log gives.
 
 use crate::analyze;
-use crate::harness::{
-    Compiler, Launch, Op, Scratch, Traces, python, read_log, skip, skip_here, workload_source, workload_with,
-};
+use crate::fuse::Mount;
+use crate::harness::{Compiler, Launch, Op, Scratch, Traces, read_log, workload_with};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 use trace_format::meta::{LayoutMoment, LayoutSource};
 
 const INIT: u32 = 0x10;
@@ -208,70 +205,6 @@ fn expected(case: &Case, log: &[Op], file: &Path) -> BTreeMap<u32, (u64, u64)> {
     out
 }
 
-/// The mount; gone when dropped.
-struct Mount {
-    daemon: Child,
-    at: std::path::PathBuf,
-}
-
-impl Mount {
-    /// Mounts `lus` in the scratch directory; `None`, said, if that is not possible here.
-    fn new(scratch: &Scratch) -> Option<Self> {
-        let python = python()?;
-        if !Path::new("/dev/fuse").exists() {
-            skip_here("there is no /dev/fuse");
-            return None;
-        }
-        let has_module = Command::new(&python).args(["-c", "import fusepy"]).stderr(Stdio::null()).status();
-        if !has_module.is_ok_and(|status| status.success()) {
-            skip("python3-fusepy is not installed");
-            return None;
-        }
-        let (layouts, at) = (scratch.root().join("layouts"), scratch.root().join("lus"));
-        std::fs::create_dir_all(&at).expect("failed to make a mount point");
-        let daemon = Command::new(python)
-            .arg(workload_source("layoutfs.py"))
-            .args([&scratch.data(), &layouts, &at])
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("failed to start the file system");
-        let mut mount = Self { daemon, at };
-        let begin = Instant::now();
-        while !mount.is_there() {
-            let ended = mount.daemon.try_wait().expect("failed to wait for the file system");
-            if ended.is_some() || begin.elapsed() > Duration::from_secs(20) {
-                let mut why = String::new();
-                if let (true, Some(mut text)) = (ended.is_some(), mount.daemon.stderr.take()) {
-                    let _ = std::io::Read::read_to_string(&mut text, &mut why);
-                }
-                skip_here(&format!("mounting by FUSE failed: {}", why.lines().next().unwrap_or("no answer")));
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Some(mount)
-    }
-
-    fn is_there(&self) -> bool {
-        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        mounts.lines().any(|line| line.split(' ').nth(1).is_some_and(|at| Path::new(at) == self.at))
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        if self.is_there() {
-            let by_fuse = Command::new("fusermount3").arg("-u").arg(&self.at).stderr(Stdio::null()).status();
-            if !by_fuse.is_ok_and(|status| status.success()) {
-                let _ = Command::new("umount").arg("-l").arg(&self.at).status();
-            }
-        }
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-    }
-}
-
 fn serve(scratch: &Scratch, cases: &[Case]) -> Option<Mount> {
     let folder = scratch.root().join("layouts");
     std::fs::create_dir_all(&folder).expect("failed to make a directory");
@@ -282,7 +215,7 @@ fn serve(scratch: &Scratch, cases: &[Case]) -> Option<Mount> {
         case.stages.iter().for_each(|(size, bytes)| put(case.name, *size, bytes));
     }
     put("foreign", 0, &foreign());
-    Mount::new(scratch)
+    Mount::new(scratch, "lus", "layoutfs.py", &[&scratch.data(), &folder])
 }
 
 /// Compares the report with the log, file by file.

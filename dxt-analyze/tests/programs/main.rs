@@ -5,6 +5,9 @@
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
 mod harness;
 
+#[path = "../fuse/mod.rs"]
+mod fuse;
+
 mod advice;
 mod checks;
 mod counters;

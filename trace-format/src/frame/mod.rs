@@ -148,8 +148,7 @@ pub fn corrected(time: u64, rate: i32) -> u64 {
 /// The rate that turns nanoseconds of `old` nanoseconds per tick into those of `new`; both in the same unit. Where they are
 /// more than 488 ppm apart (the clock was set meanwhile, adjtimex(2)), the nearest that can be told: times that are a little
 /// off are better than calls that are lost.
-#[must_use]
-pub fn rate_between(old: u64, new: u64) -> i32 {
+fn rate_between(old: u64, new: u64) -> i32 {
     let difference = i128::from(new) - i128::from(old);
     let rate = (difference << RATE_SHIFT) / i128::from(old.max(1));
     rate.clamp(i128::from(i32::MIN), i128::from(i32::MAX)) as i32

@@ -2,7 +2,7 @@
 
 use crate::buffer::Block;
 use trace_format::columns::TickScale;
-use trace_format::frame::{BlockHead, FRAME_HEADER_BYTES, FrameHeader, rate_between};
+use trace_format::frame::{BlockHead, FRAME_HEADER_BYTES, FrameHeader};
 use trace_format::read::{BlockRef, Decoder};
 use trace_format::write::Encoder;
 use trace_format::{Segment, StreamId};
@@ -30,7 +30,7 @@ impl<'a> Unpacker<'a> {
     pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
         let frame = FrameHeader::decode(block.frame, 0).ok()?;
         let head = BlockHead::decode(block.frame.get(FRAME_HEADER_BYTES..)?, 0).ok()?;
-        let head = BlockHead { rate: rate_between(block.mult, self.scale.mult), ..head };
+        let head = head.at_rate(block.mult, self.scale.mult);
         let columns = self.decoder.block(&block.frame, &BlockRef { offset: 0, frame, head }).ok()?;
         let segment = |i: usize| {
             let (offset, length) = (*columns.offset.get(i)?, *columns.length.get(i)?);

@@ -6,7 +6,7 @@ use crate::text::units;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::{Shortened, Work};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Times more that they save together than one by one, from which they are one finding.
 const MORE_TOGETHER: f64 = 1.2;
@@ -25,7 +25,8 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     let each: f64 = alike.iter().map(|claim| phases.saved(grid, &claim.shortened)).sum();
     let all = longest(alike.iter().flat_map(|claim| &claim.shortened));
     let waits = alike.iter().any(|claim| claim.waiting_ns > 0.0);
-    if alike.len() < 2 || waits || phases.saved(grid, &all) <= each * MORE_TOGETHER {
+    let files: BTreeSet<String> = alike.iter().filter_map(|claim| claim.finding.about().file).collect();
+    if alike.len() < 2 || files.len() < alike.len() || waits || phases.saved(grid, &all) <= each * MORE_TOGETHER {
         return alike;
     }
     let time = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>();
