@@ -1,6 +1,6 @@
 //! Packed blocks one after another, as they lie in a chunk, in the spill or in a landing place.
 
-use super::block::{BYTES, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
+use super::block::{BYTES, FIRST, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES};
 
@@ -15,6 +15,8 @@ pub struct Block<'a> {
     pub mark: u32,
     /// Nanoseconds per tick that it was encoded with.
     pub mult: u64,
+    /// Index of the slot that its first segment was in; the others were in those behind it.
+    pub first: u32,
     /// What it says of its segments.
     pub head: BlockHead,
     /// The segment frame.
@@ -42,7 +44,8 @@ fn first(bytes: &[u8]) -> Option<Block<'_>> {
     let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES)?;
     let head = BlockHead::decode(head, 0).ok()?;
     let (thread, sequence, mult) = (u32_at(bytes, THREAD), u32_at(bytes, SEQUENCE), u64_at(bytes, MULT));
-    Some(Block { thread, sequence, mark: u32_at(bytes, MARK), mult, head, frame })
+    let (mark, first) = (u32_at(bytes, MARK), u32_at(bytes, FIRST));
+    Some(Block { thread, sequence, mark, mult, first, head, frame })
 }
 
 #[cfg(all(test, feature = "write"))]

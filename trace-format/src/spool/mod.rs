@@ -18,7 +18,7 @@ pub use read::{Clock, Cut, ENDED_BY, Recovered, Spool};
 /// First bytes of a spool; stored last when one is made.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");
 /// Version of the layout; a reader takes no other.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 4096;
 /// Name of the file of packed blocks that belongs to the spool of this name, if that has a spool's name:
@@ -141,10 +141,10 @@ pub mod chunk {
     pub const HOLDS_BLOCKS: u32 = 4;
 }
 
-/// A packed block: a header of 24 bytes, then a segment frame, padded to eight bytes.
+/// A packed block: a header of 32 bytes, then a segment frame, padded to eight bytes.
 pub mod block {
     /// Size of the header.
-    pub const HEADER_BYTES: usize = 24;
+    pub const HEADER_BYTES: usize = 32;
     /// u32: bytes of the frame; stored last.
     pub const BYTES: usize = 0;
     /// u32: index of the thread.
@@ -155,6 +155,9 @@ pub mod block {
     pub const MARK: usize = 12;
     /// u64: nanoseconds per tick that it was encoded with, in the unit of `TickScale::mult`.
     pub const MULT: usize = 16;
+    /// u32: which of its chunk's slots the block's first segment was in; the others were in those behind it. 0 but where the slots before
+    /// had been written to a trace.
+    pub const FIRST: usize = 24;
 
     /// Values of [`MARK`](super::MARK), as [`TAKEN`](crate::segment::TAKEN) and [`WRITTEN`](crate::segment::WRITTEN) of segments.
     pub mod mark {

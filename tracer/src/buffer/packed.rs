@@ -12,7 +12,7 @@ use crate::config::{self, Overflow};
 use crate::registry;
 use crate::spool::spill;
 use std::sync::atomic::{AtomicU32, Ordering};
-use trace_format::{Segment, spool};
+use trace_format::spool;
 
 /// Stands before each block; the block is there once its length is.
 #[repr(C, align(8))]
@@ -27,6 +27,8 @@ struct BlockHeader {
     mark: AtomicU32,
     /// Nanoseconds per tick it was encoded with, as in `TickScale::mult`.
     mult: std::sync::atomic::AtomicU64,
+    /// Index of the slot that its first segment was in.
+    first: AtomicU32,
 }
 
 const BLOCK_HEADER_BYTES: usize = spool::block::HEADER_BYTES;
@@ -37,7 +39,9 @@ const _: () = {
         offset_of!(BlockHeader, thread) == spool::block::THREAD && offset_of!(BlockHeader, mult) == spool::block::MULT
     );
     assert!(offset_of!(BlockHeader, sequence) == spool::block::SEQUENCE);
-    assert!(offset_of!(BlockHeader, mark) == spool::block::MARK);
+    assert!(
+        offset_of!(BlockHeader, mark) == spool::block::MARK && offset_of!(BlockHeader, first) == spool::block::FIRST
+    );
 };
 
 /// A packed block.
@@ -68,15 +72,14 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
 
 /// Encodes the chunk's new segments behind a block header in `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
-    let slots = chunk.filled_slots();
-    let copy: Vec<Segment>;
-    // None is marked as taken: such a chunk is not claimed.
-    let slots = if slots.iter().all(is_new) {
-        slots
-    } else {
-        copy = slots.iter().filter(|slot| is_new(slot)).copied().collect();
-        &copy
-    };
+    // None is marked as taken: such a chunk is not claimed. Those that were written before come first, but for a call that was on its way
+    // for very long: then the chunk stays as it is, since readers know a segment by its place.
+    let all = chunk.filled_slots();
+    let first = all.iter().position(is_new).unwrap_or(all.len());
+    let slots = all.get(first..)?;
+    if !slots.iter().all(is_new) {
+        return None;
+    }
     out.clear();
     if slots.is_empty() {
         return Some(());
@@ -97,6 +100,7 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
     out.get_mut(4..8)?.copy_from_slice(&thread.to_le_bytes());
     out.get_mut(8..12)?.copy_from_slice(&sequence.to_le_bytes());
     out.get_mut(16..24)?.copy_from_slice(&scale.mult.to_le_bytes());
+    out.get_mut(24..28)?.copy_from_slice(&(first as u32).to_le_bytes());
     Some(())
 }
 
