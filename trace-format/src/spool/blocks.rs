@@ -3,6 +3,7 @@
 use super::block::{BYTES, FIRST, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES};
+use std::ops::Range;
 
 /// A packed block.
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +26,20 @@ pub struct Block<'a> {
 
 /// The blocks in `bytes`. A place that was taken and not filled yet, or never, hides no block behind it.
 pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = Block<'_>> {
-    let mut rest = bytes;
+    placed(bytes).map(|(_, block)| block)
+}
+
+/// The same, each with the bytes that it takes.
+pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<'_>)> {
+    let mut at = 0;
     std::iter::from_fn(move || {
-        while rest.len() >= HEADER_BYTES {
+        while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= HEADER_BYTES) {
+            let here = at;
             if let Some(block) = first(rest) {
-                rest = rest.get((HEADER_BYTES + block.frame.len()).next_multiple_of(8)..).unwrap_or_default();
-                return Some(block);
+                at += (HEADER_BYTES + block.frame.len()).next_multiple_of(8);
+                return Some((here..at, block));
             }
-            rest = &rest[8..];
+            at += 8;
         }
         None
     })

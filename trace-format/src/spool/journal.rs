@@ -137,6 +137,18 @@ pub(super) mod read {
         pub(super) room: usize,
     }
 
+    impl Records<'_> {
+        /// Bytes behind the latest record.
+        pub(in crate::spool) fn left(&self) -> usize {
+            self.rest.len()
+        }
+    }
+
+    /// Bytes that a record of this payload takes.
+    pub(in crate::spool) fn length(payload: &[u8]) -> usize {
+        record_bytes(payload.len())
+    }
+
     impl<'a> Iterator for Records<'a> {
         type Item = (u32, &'a [u8]);
 

@@ -3,17 +3,31 @@
 //! keep: a spool is read on the machine that wrote it, by the version that wrote it.
 //!
 //! Here are the places of things, which the tracer's memory is laid out by, the journal's records, and ([`read`],
-//! features `read` and `write`) how what was recorded is put together again.
+//! features `read` and `write`) how what was recorded is put together again, and how it is [followed](follow) while it grows.
 
 mod blocks;
+#[cfg(all(feature = "read", feature = "write"))]
+mod counters;
+#[cfg(all(feature = "read", feature = "write"))]
+pub mod follow;
+#[cfg(all(feature = "read", feature = "write"))]
+mod head;
 pub mod journal;
+#[cfg(all(feature = "read", feature = "write"))]
+mod names;
 mod parts;
+#[cfg(all(feature = "read", feature = "write"))]
+mod place;
 #[cfg(all(feature = "read", feature = "write"))]
 mod read;
 
 pub use blocks::{Block, blocks};
 #[cfg(all(feature = "read", feature = "write"))]
-pub use read::{Clock, Cut, ENDED_BY, Recovered, Spool};
+pub use head::{Clock, Cut, Head};
+#[cfg(all(feature = "read", feature = "write"))]
+pub use names::Names;
+#[cfg(all(feature = "read", feature = "write"))]
+pub use read::{ENDED_BY, Recovered, Spool};
 
 /// First bytes of a spool; stored last when one is made.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");
@@ -130,6 +144,8 @@ pub mod chunk {
     pub const SEQUENCE: usize = 20;
     /// u32: bytes taken by packed blocks.
     pub const PACKED: usize = 24;
+    /// u32: not 0 if the last slot, which is spare, may yet be written to.
+    pub const SPARE_AWAITED: usize = 28;
 
     /// Its thread is filling it.
     pub const ACTIVE: u32 = 1;

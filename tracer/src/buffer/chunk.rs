@@ -34,6 +34,7 @@ const _: () = {
     assert!(offset_of!(Header, state) == spool::chunk::STATE);
     assert!(offset_of!(Header, sequence) == spool::chunk::SEQUENCE);
     assert!(offset_of!(Header, packed) == spool::chunk::PACKED);
+    assert!(offset_of!(Header, spare_awaited) == spool::chunk::SPARE_AWAITED);
 };
 
 /// What a chunk is used for.

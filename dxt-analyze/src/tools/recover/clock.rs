@@ -8,7 +8,7 @@ const TRIES: usize = 9;
 
 /// Both clocks now, if this process can read the spool's counter.
 pub(crate) fn now(spool: &Spool) -> Option<Clock> {
-    if !spool.uses_counter() {
+    if !spool.head().uses_counter() {
         return None;
     }
     let counter = quanta::Clock::new();

@@ -187,19 +187,23 @@ fn read(path: &Path) -> Result<Option<Found>> {
     let Owned { file, owner } = Owned::open(path)?;
     let spool = Spool::read(&Bytes(file))?;
     let here = owner::is_of_this_boot(&spool);
-    let in_trace = spool.cut().is_some_and(|cut| written::is_there(&cut, owner));
+    let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
     let recovered = spool.recover(&spill(path, owner)?, clock::now(&spool).filter(|_| here), in_trace)?;
     let running = here && owner::is_running(&spool);
     if recovered.is_empty() {
         // A running process may record more at any moment.
-        return if running { bail!("its process {} runs and has recorded nothing", spool.pid()) } else { Ok(None) };
+        return if running {
+            bail!("its process {} runs and has recorded nothing", spool.head().pid())
+        } else {
+            Ok(None)
+        };
     }
     let info = &recovered.process.info;
     let about = FromSpool {
         spool: path.to_owned(),
         job: recovered.job.info.key.clone(),
         node: info.node.clone(),
-        pid: spool.pid(),
+        pid: spool.head().pid(),
         rank: info.rank,
         running,
         segments: 0,

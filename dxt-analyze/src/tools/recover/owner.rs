@@ -9,16 +9,16 @@ pub(crate) fn is_of_this_boot(spool: &Spool) -> bool {
     for (i, digit) in text.chars().filter_map(|c| c.to_digit(16)).take(32).enumerate() {
         id[i / 2] = id[i / 2] << 4 | digit as u8;
     }
-    id == spool.boot_id() && id != [0; 16]
+    id == spool.head().boot_id() && id != [0; 16]
 }
 
 /// Whether its process runs. The start time tells it from a later one of the same number (proc(5), stat, field 22).
 pub(crate) fn is_running(spool: &Spool) -> bool {
-    let Ok(text) = std::fs::read(format!("/proc/{}/stat", spool.pid())) else { return false };
+    let Ok(text) = std::fs::read(format!("/proc/{}/stat", spool.head().pid())) else { return false };
     let text = String::from_utf8_lossy(&text);
     // The command's name, in parentheses, may hold anything.
     let mut fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
     let state = fields.next();
     let started = fields.nth(18).and_then(|field| field.parse().ok());
-    started == Some(spool.started()) && !matches!(state, Some("Z" | "X" | "x"))
+    started == Some(spool.head().started()) && !matches!(state, Some("Z" | "X" | "x"))
 }

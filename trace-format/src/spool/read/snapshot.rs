@@ -3,11 +3,11 @@
 //! met twice is known by its thread and sequence number. What a thing means is in the journal before it is there, so that comes last.
 //! `chunks.rs` of the tracer's models is this for one chunk. Where the owner does not run, all copies are the same.
 
-use crate::error::{Error, Result};
-use crate::limits;
+use crate::error::Result;
 use crate::read::Source;
 use crate::segment::{MARKS, Segment};
 use crate::spool::parts::{u32_at, u64_at};
+use crate::spool::place::Place;
 use crate::spool::{HEADER_BYTES, PART_BYTES, PARTS, Part, chunk, header, landing, scratch};
 use std::ops::Range;
 
@@ -154,57 +154,7 @@ fn touched_since(before: &[u8], after: &[u8]) -> u64 {
     before.chunks_exact(scratch::BYTES).zip(after.chunks_exact(scratch::BYTES)).map(touched).sum()
 }
 
-/// The spool to read from.
-struct Place<'a, S: ?Sized>(&'a S);
-
 impl<S: Source + ?Sized> Place<'_, S> {
-    /// Where a part lies, and how much of it is in use by now.
-    fn part(&self, part: Part) -> Result<(u64, u64)> {
-        let mut entry = [0; PART_BYTES];
-        let at = (header::PARTS + part as usize * PART_BYTES) as u64;
-        self.read(at, &mut entry)?;
-        let (offset, capacity, used) = (u64_at(&entry, 0), u64_at(&entry, 8), u64_at(&entry, 16));
-        let size = self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
-        let length = used.min(capacity).min(size.saturating_sub(offset));
-        limits::check("bytes of a spool's part", length, limits::SPOOL_PART_BYTES, at)?;
-        Ok((offset, length))
-    }
-
-    /// Parts do not overlap, so together they are no longer than the file.
-    fn check(&self) -> Result<()> {
-        let mut unclaimed = self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
-        for part in [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Landing, Part::Meetings] {
-            unclaimed = unclaimed.checked_sub(self.part(part)?.1).ok_or_else(|| Error::Malformed {
-                what: "a spool",
-                offset: (header::PARTS + part as usize * PART_BYTES) as u64,
-                why: "its parts are longer than the file together".into(),
-            })?;
-        }
-        Ok(())
-    }
-
-    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let length = into.len() as u64;
-        self.0.read_exact_at(offset, into).map_err(|source| Error::Io { offset, length, source })
-    }
-
-    /// Bytes of a part from `at` on.
-    fn fill(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
-        self.read(self.part(part)?.0 + at as u64, into)
-    }
-
-    /// As much of a part as is in use by now.
-    fn copy(&self, part: Part) -> Result<Vec<u8>> {
-        let (offset, length) = self.part(part)?;
-        // A file with holes can be longer than memory.
-        let no_room = |_| Error::Io { offset, length, source: std::io::ErrorKind::OutOfMemory.into() };
-        let (mut bytes, wanted) = (Vec::new(), usize::try_from(length).unwrap_or(usize::MAX));
-        bytes.try_reserve_exact(wanted).map_err(no_room)?;
-        bytes.resize(wanted, 0);
-        self.read(offset, &mut bytes)?;
-        Ok(bytes)
-    }
-
     /// The same, of a part with slots. A slot is whole once its end is there: one that got it, or another one, while it was copied is left
     /// out. (The chunk may have been emptied and given to somebody else in between.)
     fn slots(&self, part: Part) -> Result<Vec<u8>> {

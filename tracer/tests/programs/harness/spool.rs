@@ -54,7 +54,7 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;
     for path in spools(scratch) {
         let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
-        let in_trace = spool.cut().is_some_and(|cut| is_there(&cut));
+        let in_trace = spool.head().cut().is_some_and(|cut| is_there(&cut));
         let mut recovered = spool.recover(&spill(&path), None, in_trace).expect("a spool can be put together");
         if !recovered.is_empty() {
             let mut encoder = Encoder::new().expect("an encoder");

@@ -1,0 +1,63 @@
+//! Counters of a spool's streams: how far they have come, and what of that is in a trace.
+
+use super::folded;
+use super::parts::{i64_at, u64_at};
+use crate::columns::TickScale;
+use crate::counters::{Counters, SIZE_BINS};
+use crate::meta::Missing;
+
+/// Which calls count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// All that were ever folded.
+    All,
+    /// Those that are in no trace; whether one is being written, whose extremes count then.
+    InNoTrace {
+        /// Whether one is.
+        under_way: bool,
+    },
+    /// Those that are in no trace nor in the one that was being written.
+    InNoTraceNorTaken,
+}
+
+/// What the entry of one stream says; `None` if it is empty.
+pub(super) fn of(bytes: &[u8], scale: &TickScale, counts: Counts) -> Option<Missing> {
+    let stream = u32::try_from(u64_at(bytes, folded::STREAM).checked_sub(1)?).ok()?;
+    // What is written was taken before, so where both are in a trace the larger one is what is.
+    let gone = |i: usize| {
+        let taken = if counts == Counts::InNoTraceNorTaken { u64_at(bytes, folded::TAKEN + i * 8) } else { 0 };
+        let written = if counts == Counts::All { 0 } else { u64_at(bytes, folded::WRITTEN + i * 8) };
+        written.max(taken)
+    };
+    let [segments, total, duration, consecutive, sequential] =
+        std::array::from_fn(|i| u64_at(bytes, folded::SUMS + i * 8).saturating_sub(gone(i)));
+    let sizes =
+        std::array::from_fn::<_, SIZE_BINS, _>(|i| u64_at(bytes, folded::SIZES + i * 8).saturating_sub(gone(5 + i)));
+    // The extremes of what was taken count if it does.
+    let taken = |i: usize| u64_at(bytes, folded::TAKEN_EXTREMES + i * 8);
+    let empty = Counters::default();
+    let [max_duration, first_start, last_end, min_offset, max_end_offset] = if counts
+        == (Counts::InNoTrace { under_way: true })
+    {
+        [taken(0), taken(1), taken(2), taken(3), taken(4)]
+    } else {
+        [empty.max_duration, empty.first_start, empty.last_end, empty.min_offset as u64, empty.max_end_offset as u64]
+    };
+    let passed = |ticks: u64| scale.nanoseconds(scale.base.saturating_add(ticks));
+    let first_start = u64_at(bytes, folded::FIRST_START).min(first_start);
+    let last_end = u64_at(bytes, folded::LAST_END).max(last_end);
+    let counters = Counters {
+        segments,
+        bytes: total,
+        duration: passed(duration),
+        max_duration: passed(u64_at(bytes, folded::MAX_DURATION).max(max_duration)),
+        first_start: scale.nanoseconds(first_start.min(last_end)),
+        last_end: scale.nanoseconds(last_end),
+        min_offset: i64_at(bytes, folded::MIN_OFFSET).min(min_offset as i64),
+        max_end_offset: i64_at(bytes, folded::MAX_END_OFFSET).max(max_end_offset as i64),
+        consecutive,
+        sequential,
+        sizes,
+    };
+    (segments > 0).then_some(Missing { stream, counters })
+}

@@ -1,0 +1,308 @@
+//! The chunks of an arena, looked at one after another. What a header says is looked at before the slots and behind them: a chunk that is
+//! somebody else's by then was packed, and its block comes.
+
+use super::{Follower, Looking, in_ns};
+use crate::error::Result;
+use crate::read::Source;
+use crate::segment::Segment;
+use crate::spool::parts::{i64_at, u32_at, u64_at};
+use crate::spool::place::Place;
+use crate::spool::{Part, chunk};
+
+/// Bytes of a slot.
+const SLOT: usize = size_of::<Segment>();
+/// Slots that are read at once where a thread is still filling them.
+const STEP: usize = 64;
+
+/// A chunk that was cut stays where it is.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    at: usize,
+    bytes: usize,
+    /// Bytes of packed blocks that need not be read again.
+    taken: usize,
+}
+
+/// The chunks of one arena.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    known: Vec<Known>,
+    /// Nothing comes from so many of the first ones, as long as no chunk is packed.
+    settled: usize,
+}
+
+/// A chunk's header.
+struct Header([u8; chunk::HEADER_BYTES]);
+
+impl Header {
+    fn state(&self) -> u32 {
+        u32_at(&self.0, chunk::STATE)
+    }
+
+    fn owner(&self) -> (u32, u32) {
+        (u32_at(&self.0, chunk::THREAD), u32_at(&self.0, chunk::SEQUENCE))
+    }
+
+    /// The chunk's length if it is one.
+    fn length(bytes: &[u8], most: usize) -> Option<usize> {
+        let length = u32_at(bytes, chunk::BYTES) as usize;
+        let whole = u64_at(bytes, chunk::MAGIC) == chunk::MAGIC_VALUE;
+        (whole && (chunk::HEADER_BYTES..=most).contains(&length)).then_some(length)
+    }
+}
+
+/// A part of the spool, with its place read once.
+struct Arena<'a, S: ?Sized> {
+    place: Place<'a, S>,
+    offset: u64,
+}
+
+impl<S: Source + ?Sized> Arena<'_, S> {
+    fn fill(&self, at: usize, into: &mut [u8]) -> Result<()> {
+        self.place.read(self.offset + at as u64, into)
+    }
+
+    fn header(&self, at: usize) -> Result<Header> {
+        let mut bytes = [0; chunk::HEADER_BYTES];
+        self.fill(at, &mut bytes)?;
+        Ok(Header(bytes))
+    }
+}
+
+impl Chunks {
+    /// Takes what is new in slots and blocks; not from chunks that are being packed.
+    pub(super) fn look<S: Source + ?Sized>(
+        &mut self,
+        part: Part,
+        follower: &mut Follower,
+        to: &mut Looking<'_, S>,
+    ) -> Result<()> {
+        let place = Place(to.spool);
+        let (offset, used) = place.part(part)?;
+        let arena = Arena { place, offset };
+        self.find(&arena, used as usize)?;
+        // A chunk is packed where there is no room for another one.
+        if arena.place.room(part)? < 2 * chunk::HEADER_BYTES as u64 || to.last {
+            self.settled = 0;
+        }
+        let mut in_order = true;
+        for index in self.settled..self.known.len() {
+            if to.is_full() {
+                return Ok(());
+            }
+            let known = self.known[index];
+            let header = arena.header(known.at)?;
+            let done = match header.state() {
+                chunk::HOLDS_BLOCKS => {
+                    self.known[index].taken = take_blocks(&arena, known, &header, follower, to)?;
+                    false
+                }
+                chunk::PACKING => false,
+                _ => take_slots(&arena, known, &header, follower, to)?,
+            };
+            in_order &= done;
+            self.settled += usize::from(in_order);
+        }
+        Ok(())
+    }
+
+    /// Slots of chunks that their process was packing when it was killed, and whose blocks are nowhere.
+    pub(super) fn look_at_packing<S: Source + ?Sized>(
+        &self,
+        part: Part,
+        follower: &mut Follower,
+        to: &mut Looking<'_, S>,
+    ) -> Result<()> {
+        let place = Place(to.spool);
+        let arena = Arena { offset: place.part(part)?.0, place };
+        for known in &self.known {
+            let header = arena.header(known.at)?;
+            if header.state() == chunk::PACKING {
+                take_slots(&arena, *known, &header, follower, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds chunks that were cut since: behind the last one, and where a thread had not come to write its header.
+    fn find<S: Source + ?Sized>(&mut self, arena: &Arena<'_, S>, used: usize) -> Result<()> {
+        let (mut found, mut at, mut next) = (Vec::new(), 0, 0);
+        while at + chunk::HEADER_BYTES <= used {
+            if let Some(known) = self.known.get(next).filter(|known| known.at == at) {
+                at += known.bytes;
+                next += 1;
+                continue;
+            }
+            let end = self.known.get(next).map_or(used, |known| known.at.min(used));
+            match first_in(arena, at, end)? {
+                Some(known) => {
+                    found.push(known);
+                    at = known.at + known.bytes;
+                    // What was taken for chunks inside of it was none.
+                    while self.known.get(next).is_some_and(|other| other.at < at) {
+                        self.known.remove(next);
+                    }
+                }
+                None => at = end.max(at + chunk::HEADER_BYTES),
+            }
+        }
+        if !found.is_empty() {
+            self.known.extend(found);
+            self.known.sort_by_key(|known| known.at);
+            self.settled = self.settled.min(self.known.len());
+        }
+        Ok(())
+    }
+}
+
+/// The first chunk that begins between `at` and `end`.
+fn first_in<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, end: usize) -> Result<Option<Known>> {
+    const PIECE: usize = 64 << 10;
+    let mut from = at;
+    while from + chunk::HEADER_BYTES <= end {
+        // Mostly one is right here.
+        let wanted = if from == at { chunk::HEADER_BYTES } else { PIECE.min(end - from) };
+        let mut bytes = vec![0; wanted];
+        arena.fill(from, &mut bytes)?;
+        for (i, header) in bytes.chunks_exact(chunk::HEADER_BYTES).enumerate() {
+            let here = from + i * chunk::HEADER_BYTES;
+            if let Some(bytes) = Header::length(header, end - here) {
+                return Ok(Some(Known { at: here, bytes, taken: 0 }));
+            }
+        }
+        from += wanted;
+    }
+    Ok(None)
+}
+
+/// Takes new blocks of a chunk; returns how many of its bytes need not be read again.
+fn take_blocks<S: Source + ?Sized>(
+    arena: &Arena<'_, S>,
+    known: Known,
+    header: &Header,
+    follower: &mut Follower,
+    to: &mut Looking<'_, S>,
+) -> Result<usize> {
+    let packed = (u32_at(&header.0, chunk::PACKED) as usize).min(known.bytes - chunk::HEADER_BYTES);
+    if packed <= known.taken {
+        return Ok(known.taken);
+    }
+    // A block is whole once its length is there; a copy may meet that before the rest, so the rest comes from a second one.
+    let mut lengths = vec![0; packed - known.taken];
+    let mut bytes = lengths.clone();
+    let at = known.at + chunk::HEADER_BYTES + known.taken;
+    arena.fill(at, &mut lengths)?;
+    arena.fill(at, &mut bytes)?;
+    for (first, second) in lengths.chunks(8).zip(bytes.chunks_mut(8)) {
+        // Where nothing was there before, nothing is now.
+        if first.iter().all(|byte| *byte == 0) {
+            second.fill(0);
+        }
+    }
+    Ok(known.taken + follower.take_blocks(&bytes, to))
+}
+
+/// Takes new segments of a chunk; returns whether none will come from it any more.
+fn take_slots<S: Source + ?Sized>(
+    arena: &Arena<'_, S>,
+    known: Known,
+    header: &Header,
+    follower: &mut Follower,
+    to: &mut Looking<'_, S>,
+) -> Result<bool> {
+    let (thread, sequence) = header.owner();
+    if follower.shown.is_done(thread, sequence) {
+        return Ok(true);
+    }
+    let least = follower.names.least();
+    let count = (known.bytes - chunk::HEADER_BYTES) / SLOT;
+    // Segments may move forward where short ones are taken out.
+    let from = if least > 0 || to.last { 0 } else { follower.shown.first_unknown(thread, sequence) };
+    let grows = header.state() == chunk::ACTIVE && !to.last;
+    let mut slots: Vec<Segment> = Vec::new();
+    let mut at = from;
+    while at < count {
+        let here = if grows { STEP.min(count - at) } else { count - at };
+        let read = slots_twice(arena, known.at + chunk::HEADER_BYTES + at * SLOT, here)?;
+        let empty = read.iter().all(|slot| slot.end == 0);
+        slots.extend(read);
+        at += here;
+        if empty && grows {
+            break;
+        }
+    }
+    // Whose were they? Slots are erased once their block is there, the end not before the rest.
+    let now = arena.header(known.at)?;
+    let erased = now.state() == chunk::HOLDS_BLOCKS || now.state() == chunk::PACKING && !to.last;
+    if now.owner() != header.owner() || erased {
+        return Ok(false);
+    }
+    if least > 0 {
+        follower.read_journal(&arena.place)?;
+        take_long(&slots, (thread, sequence), least, follower, to);
+    } else {
+        for (slot, segment) in (from..).zip(&slots) {
+            if segment.end != 0 {
+                follower.give(thread, sequence, slot as u32, in_ns(segment, &to.scale), to);
+            } else if to.last && header.state() != chunk::PACKING && follower.shown.has(thread, sequence, slot as u32) {
+                follower.taken_back += 1;
+            }
+        }
+    }
+    let (awaited, full) = (u32_at(&header.0, chunk::SPARE_AWAITED) != 0, header.state() == chunk::FULL);
+    let filled = slots.iter().take_while(|slot| slot.end != 0).count() + from;
+    let done = to.last || full && now.state() == chunk::FULL && filled + usize::from(!awaited) >= count;
+    if done {
+        follower.shown.finish(thread, sequence);
+    }
+    Ok(done)
+}
+
+/// As above, with DXT_MIN_SIZE: a segment is known by how many that are long enough stand before it. They stay in order while
+/// short ones are taken out, and what stands twice then stands side by side.
+fn take_long<S: ?Sized>(
+    slots: &[Segment],
+    (thread, sequence): (u32, u32),
+    least: u64,
+    follower: &mut Follower,
+    to: &mut Looking<'_, S>,
+) {
+    let (mut kept, mut previous) = (0, None);
+    for slot in slots {
+        if slot.end == 0 {
+            if to.last { continue } else { break }
+        }
+        let moved = previous == Some(*slot);
+        previous = Some(*slot);
+        if moved || follower.is_short(least, slot) {
+            continue;
+        }
+        follower.give(thread, sequence, kept, in_ns(slot, &to.scale), to);
+        kept += 1;
+    }
+}
+
+/// `count` slots; those that are not the same in two readings one after the other count as empty: a copy may meet a slot's end before the
+/// rest of it.
+fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize) -> Result<Vec<Segment>> {
+    let mut bytes = vec![0; count * SLOT];
+    arena.fill(at, &mut bytes)?;
+    let first = slots(&bytes);
+    arena.fill(at, &mut bytes)?;
+    let mut second = slots(&bytes);
+    for (slot, before) in second.iter_mut().zip(first) {
+        if *slot != before {
+            *slot = Segment::default();
+        }
+    }
+    Ok(second)
+}
+
+/// The slots in `bytes`, without marks.
+pub(super) fn slots(bytes: &[u8]) -> Vec<Segment> {
+    let slot = |at: &[u8]| {
+        let (offset, word, start) = (i64_at(at, 0), u64_at(at, 8), u64_at(at, 16));
+        Segment { offset, word, start, end: u64_at(at, 24) }.unmarked()
+    };
+    bytes.chunks_exact(SLOT).map(slot).collect()
+}

@@ -1,0 +1,357 @@
+//! A spool that is looked at again and again while its owner runs: each segment is given once, with the place that it is known by.
+//!
+//! A segment is known by its thread, by which of the thread's chunks it was recorded into, and by its slot there; packing keeps all
+//! three, so whatever has become of a chunk since, what was given before is told from what is new, by a reader that was started anew
+//! too ([`Shown`]). Segments that were folded into counters have no place any more: they are in [`Follower::counted`] only. What is
+//! written into the spool while it is looked at comes with a later look; once its owner has ended, a last look gives the rest.
+
+mod chunks;
+mod shown;
+
+pub use shown::Shown;
+
+#[cfg(test)]
+mod tests;
+
+use super::counters::{self, Counts};
+use super::head::{Clock, Head};
+use super::names::Names;
+use super::parts::u32_at;
+use super::place::Place;
+use super::{Part, blocks, folded, landing, scratch};
+use crate::columns::{Columns, TickScale};
+use crate::counters::Counters;
+use crate::error::{Error, Result};
+use crate::frame::FrameHeader;
+use crate::meta::{Note, stream_flags};
+use crate::read::{BlockRef, Decoder, Source};
+use crate::segment::{MARKS, Segment, StreamId, pack};
+use chunks::Chunks;
+use std::collections::BTreeMap;
+
+/// Place of scratches in a thread's order, as in a recovered trace.
+const BEHIND_CHUNKS: u32 = 1 << 31;
+/// Looks after which a record of the journal that was begun and never finished is passed over.
+const MOST_WAITS: u32 = 100;
+
+/// A segment that was not given before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Index of the thread.
+    pub thread: u32,
+    /// Which of the thread's chunks.
+    pub sequence: u32,
+    /// Which slot of it. With `DXT_MIN_SIZE`, which of the segments that are long enough.
+    pub slot: u32,
+    /// The segment; times in ns since the process's epoch.
+    pub segment: Segment,
+    /// It is in [`Follower::counted`] too.
+    pub is_counted: bool,
+}
+
+/// What one look met.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// Segments that were not given before: in the order of one chunk, chunks in any order.
+    pub segments: Vec<Seen>,
+    /// There is more already than was asked for: look again.
+    pub more: bool,
+}
+
+/// Follows one spool.
+#[derive(Default)]
+pub struct Follower {
+    shown: Shown,
+    names: Names,
+    /// Bytes of the journal that need not be read again, and how often those behind them have been.
+    journal: (usize, u32),
+    arena: Chunks,
+    meetings: Chunks,
+    spill_read: u64,
+    counted: BTreeMap<u32, Counters>,
+    folded: u64,
+    decoder: Decoder,
+    taken_back: u64,
+    damaged: u64,
+}
+
+/// What a look is given.
+struct Looking<'a, S: ?Sized> {
+    spool: &'a S,
+    scale: TickScale,
+    last: bool,
+    most: usize,
+    out: Look,
+}
+
+impl<S: ?Sized> Looking<'_, S> {
+    fn is_full(&mut self) -> bool {
+        self.out.more |= self.out.segments.len() >= self.most;
+        self.out.more
+    }
+}
+
+impl Follower {
+    /// Follows a spool from its beginning, without what is `shown`.
+    #[must_use]
+    pub fn new(shown: Shown) -> Self {
+        Self { shown, ..Self::default() }
+    }
+
+    /// Looks for what is new: at most some more than `most` segments. `spill` is the file of packed blocks beside the spool, if there is
+    /// one; `now` are both clocks now, if this is the machine and the boot of the spool. `last`: the owner has ended, or what it recorded is in
+    /// its trace.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if it is no spool, [`Error::Io`]. What was not read is given by a later look.
+    pub fn look<S: Source + ?Sized>(
+        &mut self,
+        spool: &S,
+        spill: Option<&S>,
+        now: Option<Clock>,
+        last: bool,
+        most: usize,
+    ) -> Result<Look> {
+        let Some(head) = Head::read(spool)? else { return Ok(Look::default()) };
+        let place = Place(spool);
+        place.check()?;
+        self.read_journal(&place)?;
+        let mut looking = Looking { spool, scale: head.scale(now), last, most, out: Look::default() };
+        // Each is taken out, so that it can use the rest.
+        for part in [Part::Arena, Part::Meetings] {
+            let mut chunks = std::mem::take(self.chunks_of(part));
+            let done = chunks.look(part, self, &mut looking);
+            *self.chunks_of(part) = chunks;
+            done?;
+        }
+        if let Some(spill) = spill {
+            self.look_at_spill(spill, &mut looking)?;
+        }
+        if last && !looking.out.more {
+            self.look_at_landing(&place, &mut looking)?;
+            for part in [Part::Arena, Part::Meetings] {
+                let chunks = std::mem::take(self.chunks_of(part));
+                let done = chunks.look_at_packing(part, self, &mut looking);
+                *self.chunks_of(part) = chunks;
+                done?;
+            }
+        }
+        self.count(&place, &mut looking)?;
+        self.read_journal(&place)?;
+        Ok(looking.out)
+    }
+
+    /// What the ids mean. Everything that was given has its meaning here.
+    #[must_use]
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// What was given, to go on with another time.
+    #[must_use]
+    pub const fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// What calls have been folded into counters, or wait for it, by stream: sums that only grow, times in ns.
+    #[must_use]
+    pub const fn counted(&self) -> &BTreeMap<u32, Counters> {
+        &self.counted
+    }
+
+    /// Calls that have been folded: they are in no segment that was or will be given.
+    #[must_use]
+    pub const fn folded(&self) -> u64 {
+        self.folded
+    }
+
+    /// Segments that were given, and whose calls turned out to have come after the trace: they are in the next spool of the process.
+    #[must_use]
+    pub const fn taken_back(&self) -> u64 {
+        self.taken_back
+    }
+
+    /// Blocks that could not be decoded.
+    #[must_use]
+    pub const fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    /// What the process did not record, and how often, by the header as it is now.
+    #[must_use]
+    pub fn notes(&self, head: &Head) -> Vec<Note> {
+        head.notes(&self.names.notes)
+    }
+
+    fn chunks_of(&mut self, part: Part) -> &mut Chunks {
+        if part == Part::Meetings { &mut self.meetings } else { &mut self.arena }
+    }
+
+    fn read_journal<S: Source + ?Sized>(&mut self, place: &Place<'_, S>) -> Result<()> {
+        let used = place.part(Part::Journal)?.1 as usize;
+        let (at, waits) = &mut self.journal;
+        let Some(length) = used.checked_sub(*at).filter(|length| *length > 0) else { return Ok(()) };
+        let mut bytes = vec![0; length];
+        place.fill(Part::Journal, *at, &mut bytes)?;
+        let whole = self.names.add_all(&bytes)?;
+        *waits = if whole > 0 { 0 } else { *waits + 1 };
+        *at += if *waits > MOST_WAITS { length } else { whole };
+        Ok(())
+    }
+
+    /// Whether a segment is left out of the chunks as too short, and gets into the counters sooner or later.
+    fn is_short(&self, least: u64, segment: &Segment) -> bool {
+        let stream = self.names.streams.get(&segment.stream().0);
+        let succeeded = stream.filter(|stream| stream.flags & stream_flags::FAILED == 0);
+        let op = succeeded.and_then(|stream| self.names.op(stream.op));
+        segment.length() < least && op.is_some_and(|op| op.class.is_data())
+    }
+
+    /// Takes the segments of a block; false if it is not whole.
+    fn take_block<S: ?Sized>(&mut self, block: &blocks::Block<'_>, looking: &mut Looking<'_, S>) -> bool {
+        if self.shown.is_done(block.thread, block.sequence) {
+            return true;
+        }
+        let Ok(frame) = FrameHeader::decode(block.frame, 0) else { return false };
+        let head = block.head.at_rate(block.mult, looking.scale.mult);
+        let Ok(columns) = self.decoder.block(&block.frame, &BlockRef { offset: 0, frame, head }) else { return false };
+        let least = self.names.least();
+        let segments = rows(columns);
+        let (mut kept, first) = (0, if least > 0 { 0 } else { block.first });
+        for segment in segments {
+            if least > 0 && self.is_short(least, &segment) {
+                continue;
+            }
+            self.give(block.thread, block.sequence, first + kept, segment, looking);
+            kept += 1;
+        }
+        self.shown.finish(block.thread, block.sequence);
+        true
+    }
+
+    /// Gives a segment, times in ns, unless it was given before.
+    fn give<S: ?Sized>(&mut self, thread: u32, sequence: u32, slot: u32, segment: Segment, to: &mut Looking<'_, S>) {
+        if self.shown.mark(thread, sequence, slot) {
+            to.out.segments.push(Seen { thread, sequence, slot, segment, is_counted: false });
+        }
+    }
+
+    fn look_at_spill<S: Source + ?Sized>(&mut self, spill: &S, looking: &mut Looking<'_, S>) -> Result<()> {
+        const STEP: u64 = 4 << 20;
+        let size = spill.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
+        let mut wanted = STEP;
+        while self.spill_read < size && !looking.is_full() {
+            let length = wanted.min(size - self.spill_read);
+            let mut bytes = vec![0; length as usize];
+            spill.read_exact_at(self.spill_read, &mut bytes).map_err(|source| Error::Io {
+                offset: self.spill_read,
+                length,
+                source,
+            })?;
+            let whole = self.take_blocks(&bytes, looking);
+            self.spill_read += whole as u64;
+            // The block is longer than what was read, or is being written.
+            if whole == 0 && length < wanted {
+                break;
+            }
+            wanted = if whole == 0 { wanted * 2 } else { STEP };
+        }
+        Ok(())
+    }
+
+    /// Takes the blocks in `bytes`; returns how many of those need not be read again.
+    fn take_blocks<S: ?Sized>(&mut self, bytes: &[u8], looking: &mut Looking<'_, S>) -> usize {
+        let (mut whole, mut at) = (true, 0);
+        for (place, block) in blocks::placed(bytes) {
+            whole &= place.start == at;
+            let taken = self.take_block(&block, looking);
+            if !taken && looking.last {
+                self.damaged += 1;
+            }
+            whole &= taken || looking.last;
+            if whole {
+                at = place.end;
+            }
+            if looking.is_full() {
+                break;
+            }
+        }
+        at
+    }
+
+    /// Blocks of a process that was killed while it moved them. Those that are in their place by now were given.
+    fn look_at_landing<S: Source + ?Sized>(&mut self, place: &Place<'_, S>, to: &mut Looking<'_, S>) -> Result<()> {
+        for landed in place.copy(Part::Landing)?.chunks_exact(landing::BYTES) {
+            let length = u32_at(landed, landing::LENGTH) as usize;
+            let bytes = landed.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
+            self.take_blocks(bytes, to);
+        }
+        Ok(())
+    }
+
+    /// Reads the counters, and the scratches behind them: a fold in between is missed by this look, and no call counts twice.
+    fn count<S: Source + ?Sized>(&mut self, place: &Place<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
+        let folded = place.copy(Part::Folded)?;
+        let scratches = place.copy(Part::Scratch)?;
+        let mut now: BTreeMap<u32, Counters> = BTreeMap::new();
+        self.folded = 0;
+        for missing in folded.chunks_exact(folded::BYTES).filter_map(|b| counters::of(b, &looking.scale, Counts::All)) {
+            self.folded += missing.counters.segments;
+            now.entry(missing.stream).or_default().merge(&missing.counters);
+        }
+        // Looked at twice, as all slots are.
+        let again = place.copy(Part::Scratch)?;
+        for (number, (before, scratch)) in
+            scratches.chunks_exact(scratch::BYTES).zip(again.chunks_exact(scratch::BYTES)).enumerate()
+        {
+            let under_way = u32_at(scratch, scratch::FOLDED).max(u32_at(before, scratch::FOLDED));
+            if under_way != 0 && !looking.last {
+                continue;
+            }
+            let thread = u32_at(scratch, scratch::THREAD);
+            let done = (under_way as usize).saturating_sub(1).min(scratch::SLOTS);
+            let slots = |bytes: &[u8]| chunks::slots(bytes.get(scratch::FIRST..).unwrap_or_default());
+            for (slot, (before, segment)) in slots(before).into_iter().zip(slots(scratch)).enumerate().skip(done) {
+                if segment.end == 0 || before != segment {
+                    continue;
+                }
+                let segment = in_ns(&segment, &looking.scale);
+                let counters = now.entry(segment.stream().0).or_default();
+                counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
+                // They stay in the trace as segments.
+                let sequence = BEHIND_CHUNKS + number as u32;
+                if looking.last && self.shown.mark(thread, sequence, slot as u32) {
+                    looking.out.segments.push(Seen { thread, sequence, slot: slot as u32, segment, is_counted: true });
+                }
+            }
+        }
+        for (stream, counters) in now {
+            let known = self.counted.entry(stream).or_default();
+            if counters.segments >= known.segments {
+                *known = counters;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The segments of a block, times in ns since the epoch.
+fn rows(columns: &Columns) -> Vec<Segment> {
+    let sizes = columns.stream.iter().zip(&columns.length).map(|(stream, length)| pack(StreamId(*stream), *length));
+    let times = columns.start.iter().zip(&columns.end);
+    let all = columns.offset.iter().zip(sizes).zip(times);
+    all.map(|((offset, word), (start, end))| Segment { offset: *offset, word, start: *start, end: *end }).collect()
+}
+
+/// The segment with times in ns since the epoch.
+fn in_ns(segment: &Segment, scale: &TickScale) -> Segment {
+    // The highest bits of a start tell of its memory in counters mode, and are of no interest here.
+    let (start, end) = (scale.nanoseconds(segment.start & !MARKS), scale.nanoseconds(segment.ended()));
+    Segment { start, end, ..*segment }
+}
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Follower").field("shown", &self.shown).field("journal", &self.journal).finish_non_exhaustive()
+    }
+}

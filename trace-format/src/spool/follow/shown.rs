@@ -1,0 +1,93 @@
+//! Which segments of a spool were given.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which segments of a spool were given: by thread, chunk and slot. Small, since chunks end: what is kept by slot are those that threads
+/// are filling.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    threads: BTreeMap<u32, Thread>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Thread {
+    /// All chunks below this one are done.
+    below: u32,
+    /// Those above that are.
+    done: BTreeSet<u32>,
+    /// A bit for each slot of those that are not.
+    slots: BTreeMap<u32, Vec<u64>>,
+}
+
+impl Shown {
+    /// Whether all of a chunk was given.
+    pub(super) fn is_done(&self, thread: u32, sequence: u32) -> bool {
+        self.threads.get(&thread).is_some_and(|one| sequence < one.below || one.done.contains(&sequence))
+    }
+
+    /// Whether a segment was.
+    pub(super) fn has(&self, thread: u32, sequence: u32, slot: u32) -> bool {
+        let Some(one) = self.threads.get(&thread) else { return false };
+        let bits = one.slots.get(&sequence).and_then(|bits| bits.get(slot as usize / 64));
+        self.is_done(thread, sequence) || bits.is_some_and(|bits| bits >> (slot % 64) & 1 != 0)
+    }
+
+    /// Notes that a segment is given; false if it was before.
+    pub(super) fn mark(&mut self, thread: u32, sequence: u32, slot: u32) -> bool {
+        if self.has(thread, sequence, slot) {
+            return false;
+        }
+        let bits = self.threads.entry(thread).or_default().slots.entry(sequence).or_default();
+        let (word, bit) = (slot as usize / 64, slot % 64);
+        if bits.len() <= word {
+            bits.resize(word + 1, 0);
+        }
+        bits[word] |= 1 << bit;
+        true
+    }
+
+    /// Nothing will come from a chunk any more.
+    pub(super) fn finish(&mut self, thread: u32, sequence: u32) {
+        let one = self.threads.entry(thread).or_default();
+        one.slots.remove(&sequence);
+        if sequence >= one.below {
+            one.done.insert(sequence);
+        }
+        while one.done.remove(&one.below) {
+            one.below += 1;
+        }
+    }
+
+    /// The first slot behind which there may be some that were not given.
+    pub(super) fn first_unknown(&self, thread: u32, sequence: u32) -> usize {
+        let bits = self.threads.get(&thread).and_then(|one| one.slots.get(&sequence));
+        let Some(bits) = bits else { return 0 };
+        let whole = bits.iter().take_while(|word| **word == u64::MAX).count();
+        whole * 64 + bits.get(whole).map_or(0, |word| word.trailing_ones() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_given_once_and_what_is_done_takes_no_room() {
+        let mut shown = Shown::default();
+        for slot in (0..130).chain([140]) {
+            assert_eq!(shown.first_unknown(1, 0), slot.min(130) as usize);
+            assert!(shown.mark(1, 0, slot) && !shown.mark(1, 0, slot));
+        }
+        assert!(!shown.has(1, 0, 135) && shown.has(1, 0, 140) && !shown.has(2, 0, 140));
+        for sequence in [2, 0, 3] {
+            shown.finish(1, sequence);
+        }
+        assert!(shown.is_done(1, 0) && !shown.is_done(1, 1) && shown.is_done(1, 3) && !shown.mark(1, 2, 7));
+        shown.finish(1, 1);
+        let one = &shown.threads[&1];
+        assert_eq!((one.below, one.done.len(), one.slots.len()), (4, 0, 0));
+        let text = serde_json::to_string(&shown).unwrap();
+        assert_eq!(serde_json::from_str::<Shown>(&text).unwrap(), shown);
+    }
+}
