@@ -3,7 +3,7 @@
 //! Data flows one way: [`load`] opens traces, [`import`] makes traces of other tools' logs, and both fill a [`model`]; [`scan`] reads all
 //! segments once and serves the [`topics`], a folder each; these return plain results and [`findings`], and [`render`] turns results
 //! into text. [`session`] is what a verb begins with; [`page`] and [`serve`] show all topics in a browser; [`tools`] and [`export`] are
-//! about the file itself.
+//! about the file itself. [`live`] watches programs that still run.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -20,6 +20,7 @@ pub mod findings;
 pub mod import;
 pub mod layouts;
 pub mod limits;
+pub mod live;
 pub mod load;
 pub mod model;
 pub mod page;
@@ -31,6 +32,7 @@ pub mod scan;
 pub mod serve;
 pub mod session;
 pub mod shared;
+mod spools;
 pub mod text;
 pub mod thresholds;
 pub mod tools;

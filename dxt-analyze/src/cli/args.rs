@@ -1,7 +1,7 @@
 //! The command line: its verbs. The options of each lie beside what it does, in `args.rs`.
 
 use crate::render::ColorWhen;
-use crate::{export, page, serve, tools, topics};
+use crate::{export, live, page, serve, tools, topics};
 use clap::{Parser, Subcommand};
 
 /// Finds the rank, node, storage target, file or call that makes a parallel program's I/O slow.
@@ -33,6 +33,8 @@ pub enum Verb {
     Report(page::Args),
     /// The report page from a server on this machine, which shows single calls wherever the page is zoomed in
     Serve(serve::Args),
+    /// Programs that still run: rates, slowest ranks and files while they come; or each call, passed on
+    Live(live::Args),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(tools::dump::Args),
     /// Makes a trace of a Darshan log; every other verb reads the log itself as well

@@ -3,7 +3,7 @@
 use crate::cli::args::{Cli, Verb};
 use crate::exit::Exit;
 use crate::render::{self, Format, Style};
-use crate::{export, page, serve, tools, topics};
+use crate::{export, live, page, serve, tools, topics};
 use anyhow::{Context, Result};
 use std::io::{BufWriter, IsTerminal, Write};
 
@@ -26,6 +26,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         Verb::Topic(verb) => verb.run(&style(Format::Table, None, color), &mut out),
         Verb::Report(args) => page::report(args, &style(Format::Table, None, color), &mut out),
         Verb::Serve(args) => serve::serve(args),
+        Verb::Live(args) => {
+            // It writes by itself, while it runs.
+            drop(out);
+            return live::live(args);
+        }
         Verb::Convert(args) => tools::convert::convert(args),
         Verb::Dump(args) => tools::dump::dump(args, &mut out),
         Verb::Export(args) => export::export(args, &mut out),

@@ -101,6 +101,12 @@ impl Head {
         u64_at(&self.0, header::STARTED)
     }
 
+    /// Wall clock at its owner's time zero, in ns since 1970-01-01 UTC.
+    #[must_use]
+    pub fn epoch_unix_ns(&self) -> i64 {
+        i64_at(&self.0, header::EPOCH_UNIX)
+    }
+
     /// Boot id of the machine it was made on.
     #[must_use]
     pub fn boot_id(&self) -> [u8; 16] {

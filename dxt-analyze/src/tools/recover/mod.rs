@@ -1,22 +1,18 @@
 //! Recovery: from the spools that killed processes left behind to a trace. The bytes are `trace_format::spool`'s business;
 //! here is what concerns this machine: its clocks, whether the owner still runs, files.
 
-mod clock;
-mod files;
-mod owner;
 pub mod view;
 mod written;
 
 use crate::exit::UsageError;
+use crate::spools::files::{self, Bytes, Owned};
+use crate::spools::{clock, owner};
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result, bail};
-use files::Owned;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use trace_format::read::Source;
 use trace_format::spool::{Recovered, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
@@ -54,19 +50,6 @@ pub struct Recovery {
     pub written: Vec<PathBuf>,
     /// Spools that could not be read, and why.
     pub failed: Vec<String>,
-}
-
-/// A file that is read at offsets.
-struct Bytes(std::fs::File);
-
-impl Source for Bytes {
-    fn size(&self) -> std::io::Result<u64> {
-        self.0.metadata().map(|about| about.len())
-    }
-
-    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
-    }
 }
 
 /// One spool, put together.
@@ -186,10 +169,10 @@ fn spill_path(spool: &Path) -> Option<PathBuf> {
 fn read(path: &Path) -> Result<Option<Found>> {
     let Owned { file, owner } = Owned::open(path)?;
     let spool = Spool::read(&Bytes(file))?;
-    let here = owner::is_of_this_boot(&spool);
+    let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
-    let recovered = spool.recover(&spill(path, owner)?, clock::now(&spool).filter(|_| here), in_trace)?;
-    let running = here && owner::is_running(&spool);
+    let recovered = spool.recover(&spill(path, owner)?, clock::now(spool.head()).filter(|_| here), in_trace)?;
+    let running = here && owner::is_running(spool.head());
     if recovered.is_empty() {
         // A running process may record more at any moment.
         return if running {

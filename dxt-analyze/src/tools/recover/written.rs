@@ -1,7 +1,7 @@
 //! Whether the trace that a process was writing when it was killed is there: another rank may have finished it, or the process
 //! itself may have died before it could say so in its spool.
 
-use super::files::Owned;
+use crate::spools::files::{Bytes, Owned};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,6 @@ pub(crate) fn is_there(cut: &Cut, owner: u32) -> bool {
     let mut found = listed.flatten().map(|entry| entry.path()).filter(|path| is_named_so(path));
     found.any(|path| {
         let Ok(trace) = Owned::open(&path) else { return false };
-        trace.owner == owner && Trace::open(super::Bytes(trace.file)).is_ok_and(|trace| cut.is_in(&trace))
+        trace.owner == owner && Trace::open(Bytes(trace.file)).is_ok_and(|trace| cut.is_in(&trace))
     })
 }

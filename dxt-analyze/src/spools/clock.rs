@@ -1,14 +1,14 @@
 //! The clocks of this machine, to tell the rate of a spool's counter: the longer ago it was made, the better.
 
 use rustix::time::{ClockId, clock_gettime};
-use trace_format::spool::{Clock, Spool};
+use trace_format::spool::{Clock, Head};
 
 /// Tries to read both clocks close together.
 const TRIES: usize = 9;
 
 /// Both clocks now, if this process can read the spool's counter.
-pub(crate) fn now(spool: &Spool) -> Option<Clock> {
-    if !spool.head().uses_counter() {
+pub(crate) fn now(head: &Head) -> Option<Clock> {
+    if !head.uses_counter() {
         return None;
     }
     let counter = quanta::Clock::new();

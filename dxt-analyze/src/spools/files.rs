@@ -1,12 +1,13 @@
-//! Files that recovery reads. Spools lie where everybody may put files, so what is read has to be what it seems: a
+//! Files of spools. Spools lie where everybody may put files, so what is read has to be what it seems: a
 //! regular file, not a link to one, of the user who asks (root may read everybody's).
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use trace_format::read::Source;
 
 /// A file that may be trusted as far as its owner may.
 pub(crate) struct Owned {
@@ -36,6 +37,20 @@ impl Owned {
             bail!("it belongs to user {owner}: only that user, or root, can say whether it is to be trusted");
         }
         Ok(Self { file, owner })
+    }
+}
+
+/// A file that is read at offsets.
+#[derive(Debug)]
+pub(crate) struct Bytes(pub(crate) File);
+
+impl Source for Bytes {
+    fn size(&self) -> std::io::Result<u64> {
+        self.0.metadata().map(|about| about.len())
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
     }
 }
 

@@ -1,0 +1,112 @@
+//! Whose calls they are, and what they do: what the ids of a spool mean, looked up once for each process and stream.
+
+use super::mounts::Mounts;
+use std::path::Path;
+use std::sync::Arc;
+use trace_format::meta::stream_flags;
+use trace_format::op::{Layer, OpClass};
+use trace_format::spool::{Head, Names};
+
+/// A process that is watched, as far as it has told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Key of its job: processes with the same one belong together.
+    pub job: String,
+    /// Number that the scheduler gave the job; 0 without one.
+    pub job_id: u64,
+    /// Node.
+    pub node: String,
+    /// Rank, or -1.
+    pub rank: i32,
+    /// Process id.
+    pub pid: u32,
+    /// User id.
+    pub uid: u32,
+    /// Path of its program.
+    pub exe: String,
+    /// When it started, in clock ticks since boot: tells it from a later one of the same number.
+    pub started: u64,
+    /// Which spool of the process it is.
+    pub spool: u64,
+    /// Its time zero, wall clock, in ns since 1970-01-01 UTC.
+    pub epoch_unix_ns: i64,
+    /// When its job started, the same.
+    pub job_start_unix_ns: i64,
+}
+
+impl Process {
+    /// What a spool says of its owner; `name` is the spool's file.
+    #[must_use]
+    pub fn of(head: &Head, names: &Names, name: &Path) -> Self {
+        let (job, info) = (&names.job.info, &names.process.info);
+        let stem = name.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let number = stem.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
+        let exe = if info.exe.is_empty() { &job.exe } else { &info.exe };
+        let digits = job.scheduler.rsplit('=').next().unwrap_or_default();
+        let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
+        Self {
+            job: job.key.clone(),
+            job_id: digits.parse().unwrap_or(0),
+            node: info.node.clone(),
+            rank: info.rank,
+            pid: head.pid(),
+            uid: job.uid,
+            exe: String::from_utf8_lossy(exe).into_owned(),
+            started: head.started(),
+            spool: number.unwrap_or(0),
+            epoch_unix_ns: head.epoch_unix_ns(),
+            job_start_unix_ns: job.start_unix_ns,
+        }
+    }
+
+    /// Its name for people: `rank 3`, or `pid 77` outside of MPI.
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.rank >= 0 { format!("rank {}", self.rank) } else { format!("pid {}", self.pid) }
+    }
+}
+
+/// What a stream's calls do, and to which file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Interface.
+    pub layer: Layer,
+    /// Kind of work.
+    pub class: OpClass,
+    /// Operation.
+    pub op: String,
+    /// Path of the file; of MPI's collective calls, none.
+    pub file: Arc<str>,
+    /// Number of the file in its process.
+    pub file_number: u32,
+    /// Darshan's record id of the path, as `export --to darshan` makes it.
+    pub record_id: u64,
+    /// Mount point and type of its file system.
+    pub file_system: Arc<str>,
+    /// The error that the calls failed with; 0 for those that succeeded.
+    pub errno: u16,
+    /// Made inside a call of MPI-IO: what the program called is another segment.
+    pub nested: bool,
+}
+
+impl Target {
+    /// What the stream `id` stands for; `None` if the journal does not say.
+    #[must_use]
+    pub fn of(id: u32, names: &Names, mounts: &Mounts) -> Option<Self> {
+        let stream = names.streams.get(&id)?;
+        let op = names.op(stream.op)?;
+        let path = names.files.get(&stream.file).and_then(|file| file.path.as_deref()).unwrap_or_default();
+        let file: Arc<str> = String::from_utf8_lossy(path).into();
+        Some(Self {
+            layer: op.layer,
+            class: op.class,
+            op: op.name.clone(),
+            file_number: stream.file,
+            record_id: darshan_log::record_id(path),
+            file_system: mounts.of(&file),
+            file,
+            errno: if stream.flags & stream_flags::FAILED == 0 { 0 } else { stream.errno.max(1) },
+            nested: stream.flags & stream_flags::NESTED != 0,
+        })
+    }
+}

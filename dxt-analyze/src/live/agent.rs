@@ -1,0 +1,286 @@
+//! The agent: it finds spools, looks at them again and again, and passes on what is new.
+
+use super::board::Board;
+use super::event::Event;
+use super::held::{Held, Kept, Tally, Wanted};
+use super::interval::{Interval, NotSeen, Open};
+use super::mounts::Mounts;
+use super::sinks::Outlet;
+use super::state::State;
+use super::watch::{Found, Watch};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Files that are told apart.
+const MOST_FILES: usize = 10_000;
+
+/// What is watched, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Directories with spools.
+    pub directories: Vec<PathBuf>,
+    /// Only these processes; all if empty.
+    pub pids: Vec<u32>,
+    /// Only these jobs, by key or by the scheduler's number; all if empty.
+    pub jobs: Vec<String>,
+    /// Length of an interval.
+    pub interval: Duration,
+    /// One of so many calls is an event.
+    pub sample: u32,
+    /// Ranks of a group.
+    pub group_ranks: u32,
+    /// MPI's collective calls too.
+    pub with_mpi: bool,
+    /// Where it is kept what was shown.
+    pub state: Option<PathBuf>,
+}
+
+/// An agent.
+pub struct Agent {
+    settings: Settings,
+    watch: Watch,
+    held: Vec<Held>,
+    /// Spools that were found and are not looked at, since their processes had ended before.
+    left_behind: u64,
+    found: u64,
+    ended: u64,
+    open: Open,
+    mounts: Mounts,
+    files: BTreeMap<Arc<str>, Tally>,
+    events: Vec<Event>,
+    outlets: Vec<Outlet>,
+    /// What another agent had shown.
+    earlier: State,
+    board: Board,
+    /// Of spools that have ended.
+    gone: NotSeen,
+    next_interval: Instant,
+    said: Vec<String>,
+}
+
+/// Wall clock, in ns since 1970-01-01 UTC.
+fn unix_ns() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Agent {
+    /// One that has not looked yet.
+    ///
+    /// # Errors
+    /// If directories cannot be watched, or the state of an earlier agent makes no sense.
+    pub fn new(settings: Settings, mut outlets: Vec<Outlet>) -> Result<Self> {
+        let watch = Watch::new(settings.directories.clone())?;
+        let earlier = settings.state.as_deref().map(State::read).transpose()?.unwrap_or_default();
+        for outlet in &mut outlets {
+            outlet.begin(earlier.sinks.get(outlet.name()).copied())?;
+        }
+        let length_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
+        let next_interval = Instant::now() + settings.interval;
+        Ok(Self {
+            watch,
+            held: Vec::new(),
+            left_behind: 0,
+            found: 0,
+            ended: 0,
+            open: Open::new(length_ns),
+            mounts: Mounts::read(),
+            files: BTreeMap::new(),
+            events: Vec::new(),
+            outlets,
+            earlier,
+            board: Board { interval_ns: length_ns, ..Board::default() },
+            gone: NotSeen::default(),
+            next_interval,
+            said: Vec::new(),
+            settings,
+        })
+    }
+
+    /// Waits for something to happen, at most so long.
+    pub fn wait(&self, most: Duration) {
+        self.watch.wait(most.min(self.next_interval.saturating_duration_since(Instant::now())));
+    }
+
+    /// Looks once at everything; true if an interval was over.
+    pub fn look(&mut self) -> bool {
+        for found in self.watch.new_spools() {
+            self.begin(found);
+        }
+        self.said.extend(self.watch.failed());
+        let mut more = true;
+        while more {
+            more = false;
+            for index in 0..self.held.len() {
+                more |= self.look_at(index);
+                // A spool of which much is new must not fill the memory.
+                if self.events.len() >= 1 << 16 {
+                    self.send_events();
+                }
+            }
+        }
+        self.send_events();
+        let (ended, held) = std::mem::take(&mut self.held).into_iter().partition(Held::has_ended);
+        self.held = held;
+        self.end(ended);
+        let over = Instant::now() >= self.next_interval;
+        if over {
+            self.next_interval = Instant::now() + self.settings.interval;
+            self.interval(unix_ns().saturating_sub_unsigned(self.board.interval_ns));
+        }
+        over
+    }
+
+    /// The last words: all intervals, whether over or not.
+    pub fn finish(&mut self) {
+        self.interval(i64::MAX);
+    }
+
+    /// Whether processes were found, and all have ended.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.found > 0 && self.held.is_empty()
+    }
+
+    /// What people are shown.
+    #[must_use]
+    pub const fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Spools of processes that had ended before: `recover` is for those.
+    #[must_use]
+    pub const fn left_behind(&self) -> u64 {
+        self.left_behind
+    }
+
+    /// What is to be said on standard error.
+    pub fn messages(&mut self) -> Vec<String> {
+        let mut said = std::mem::take(&mut self.said);
+        said.extend(self.outlets.iter_mut().flat_map(Outlet::messages));
+        said
+    }
+
+    fn begin(&mut self, found: Found) {
+        let held = Held::new(found, Kept::default());
+        let kept = self.earlier.take(held.identity());
+        // What was begun is ended, also if its process did so meanwhile.
+        if kept.is_none() && held.is_left_behind() {
+            self.left_behind += 1;
+            return;
+        }
+        self.found += 1;
+        self.held.push(match kept {
+            Some(kept) => held.with(kept),
+            None => held,
+        });
+    }
+
+    /// Looks at one spool; returns whether there is more.
+    fn look_at(&mut self, index: usize) -> bool {
+        let Some(held) = self.held.get_mut(index) else { return false };
+        let wants_events = self.outlets.iter().any(Outlet::wants_events);
+        let mut wanted = Wanted {
+            open: &mut self.open,
+            events: wants_events.then_some(&mut self.events),
+            sample: self.settings.sample,
+            group_ranks: self.settings.group_ranks,
+            with_mpi: self.settings.with_mpi,
+            mounts: &self.mounts,
+            now_unix_ns: unix_ns(),
+            files: &mut self.files,
+            only: (&self.settings.pids, &self.settings.jobs),
+        };
+        match held.look(&mut wanted) {
+            Ok(more) => more,
+            Err(error) => {
+                self.said.push(format!("{}: {error:#}", held.path().display()));
+                held.give_up();
+                false
+            }
+        }
+    }
+
+    fn send_events(&mut self) {
+        if !self.events.is_empty() {
+            self.outlets.iter_mut().for_each(|outlet| outlet.events(&self.events));
+            self.events.clear();
+        }
+    }
+
+    fn end(&mut self, ended: Vec<Held>) {
+        for held in &ended {
+            self.ended += 1;
+            self.watch.forget(held.path());
+            add(&mut self.gone, held);
+        }
+    }
+
+    /// What was not seen so far.
+    fn not_seen(&self) -> NotSeen {
+        let mut all = self.gone;
+        self.held.iter().for_each(|held| add(&mut all, held));
+        // Those that an earlier agent was looking at, and whose processes ended before this one came.
+        all.spools = self.watch.missed() + self.earlier.missed + self.earlier.left();
+        for outlet in &self.outlets {
+            all.dropped += outlet.dropped();
+            all.other_operations += outlet.other_operations();
+        }
+        all
+    }
+
+    /// Passes on the intervals that ended before a moment, and notes what was shown.
+    fn interval(&mut self, until_unix_ns: i64) {
+        let mut intervals = self.open.ended(until_unix_ns);
+        let not_seen = self.not_seen();
+        intervals.iter_mut().for_each(|interval| interval.not_seen = not_seen);
+        for interval in &intervals {
+            self.outlets.iter_mut().for_each(|outlet| outlet.interval(interval));
+        }
+        self.board.add(&intervals);
+        self.board.rank(&mut self.held, &self.files);
+        self.board.not_seen = not_seen;
+        (self.board.watched, self.board.ended) = (self.held.len() as u64, self.ended);
+        self.forget_small_files();
+        self.save(not_seen.spools);
+    }
+
+    /// What matters little is forgotten where there are very many files.
+    fn forget_small_files(&mut self) {
+        if self.files.len() > MOST_FILES {
+            let mut times: Vec<u64> = self.files.values().map(|tally| tally.time_ns).collect();
+            let middle = times.len() / 2;
+            let (_, least, _) = times.select_nth_unstable(middle);
+            let least = *least;
+            self.files.retain(|_, tally| tally.time_ns > least);
+        }
+    }
+
+    fn save(&mut self, missed: u64) {
+        let positions: Vec<_> =
+            self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle())).collect();
+        let Some(path) = self.settings.state.clone() else { return };
+        let sinks = positions.into_iter().filter_map(|(name, at)| Some((name, at?))).collect();
+        let spools = self.held.iter().map(|held| (held.identity(), held.kept()));
+        if let Err(error) = State::new(spools, sinks, missed).write(&path) {
+            self.said.push(format!("{error:#}"));
+        }
+    }
+
+    /// Sums of the intervals that are not over yet, for tests.
+    #[must_use]
+    pub fn open_intervals(&mut self) -> Vec<Interval> {
+        self.open.ended(i64::MAX)
+    }
+}
+
+fn add(all: &mut NotSeen, held: &Held) {
+    let follower = held.follower();
+    all.counted += follower.folded();
+    all.taken_back += follower.taken_back();
+    all.damaged += follower.damaged();
+    all.not_recorded += held.not_recorded;
+}

@@ -1,0 +1,59 @@
+//! The options of `live`.
+
+use super::sinks::To;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `live`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Directories with spools [default: DXT_SPOOL, TMPDIR, /tmp, /dev/shm, and in them those that dxt-run makes]
+    #[arg(value_name = "DIR")]
+    pub directories: Vec<PathBuf>,
+    /// Only this process; may be given again
+    #[arg(long, value_name = "PID")]
+    pub pid: Vec<u32>,
+    /// Only this job, by the scheduler's number or DXT_JOB_ID; may be given again
+    #[arg(long, value_name = "JOB")]
+    pub job: Vec<String>,
+    /// Where it goes: connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, with all that is known),
+    /// intervals (sums), each with `:FILE` or to standard output; may be given again. Without: a view for people
+    #[arg(long, value_name = "WHERE")]
+    pub to: Vec<To>,
+    /// Length of an interval
+    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
+    pub interval: Duration,
+    /// Pass on one of N calls, which says that it stands for N; sums stay exact
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample: u32,
+    /// Ranks that are summed together
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub group: u32,
+    /// MPI's collective calls too
+    #[arg(long)]
+    pub mpi: bool,
+    /// Remember in FILE what was passed on: an agent that is started anew with it goes on there
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// End when all processes that were seen have ended
+    #[arg(long)]
+    pub until_end: bool,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+}
+
+/// `500ms`, `2s`, `1m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let value: f64 = digits.parse().map_err(|_| format!("`{text}` is no time: 500ms, 2s, 1m"))?;
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("there is no unit `{other}`: ms, s, m, h")),
+    };
+    let seconds = value * unit;
+    if (0.01..=1e7).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err("10 ms at least".into()) }
+}

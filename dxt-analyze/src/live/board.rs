@@ -1,0 +1,153 @@
+//! What people are shown: the last minutes, the slowest ranks, the files that cost most, and how long calls take.
+
+use super::held::{Held, Tally};
+use super::interval::{BUCKETS, Interval, NotSeen, Sums};
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use trace_format::op::OpClass;
+
+/// Intervals that are kept.
+const MOST_POINTS: usize = 300;
+/// Rows of lists.
+const MOST_ROWS: usize = 20;
+
+/// Rates of one interface and kind of work in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rates {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in calls, in ns: over all processes.
+    pub time_ns: u64,
+    /// The longest call, in ns.
+    pub longest_ns: u64,
+}
+
+/// One interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Point {
+    /// When it began, in ns since 1970-01-01 UTC.
+    pub begin_unix_ns: i64,
+    /// By interface and operation, `POSIX write`.
+    pub rates: BTreeMap<String, Rates>,
+    /// Calls that move data, by duration in ns: bucket `b` from 2^(b-1) on.
+    pub durations: Vec<u64>,
+}
+
+/// A process in the ranking.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// `rank 3`, or a path.
+    pub name: String,
+    /// Node; empty for files.
+    pub node: String,
+    /// Job; empty for files.
+    pub job: String,
+    /// In the latest interval.
+    pub now: Tally,
+    /// Since the agent began.
+    pub all: Tally,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Board {
+    /// The latest intervals, oldest first.
+    pub points: VecDeque<Point>,
+    /// Length of an interval in ns.
+    pub interval_ns: u64,
+    /// Processes by time in I/O in the latest interval.
+    pub processes: Vec<Row>,
+    /// Files by time since the agent began.
+    pub files: Vec<Row>,
+    /// Processes that are watched, and those that have ended.
+    pub watched: u64,
+    /// See `watched`.
+    pub ended: u64,
+    /// What was not seen.
+    pub not_seen: NotSeen,
+}
+
+impl Board {
+    /// Adds intervals, which may be late.
+    pub fn add(&mut self, intervals: &[Interval]) {
+        for interval in intervals {
+            self.interval_ns = interval.length_ns;
+            let at = match self.points.binary_search_by_key(&interval.begin_unix_ns, |point| point.begin_unix_ns) {
+                Ok(at) => at,
+                Err(at) => {
+                    let point = Point { begin_unix_ns: interval.begin_unix_ns, ..Point::default() };
+                    self.points.insert(at, point);
+                    at
+                }
+            };
+            if let Some(point) = self.points.get_mut(at) {
+                point.add(interval);
+            }
+        }
+        while self.points.len() > MOST_POINTS {
+            self.points.pop_front();
+        }
+    }
+
+    /// An interval is over: who was slow in it.
+    pub fn rank(&mut self, held: &mut [Held], files: &BTreeMap<Arc<str>, Tally>) {
+        let mut processes: Vec<Row> = held
+            .iter_mut()
+            .map(|held| {
+                let [all, now] = held.tallies;
+                held.tallies[1] = Tally::default();
+                let process = held.process();
+                Row { name: process.label(), node: process.node.clone(), job: process.job.clone(), now, all }
+            })
+            .collect();
+        processes.sort_by_key(|row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns)));
+        processes.truncate(MOST_ROWS);
+        self.processes = processes;
+        let mut files: Vec<Row> = files
+            .iter()
+            .map(|(name, all)| Row {
+                name: name.to_string(),
+                node: String::new(),
+                job: String::new(),
+                now: Tally::default(),
+                all: *all,
+            })
+            .collect();
+        files.sort_by_key(|row| std::cmp::Reverse(row.all.time_ns));
+        files.truncate(MOST_ROWS);
+        self.files = files;
+    }
+}
+
+impl Point {
+    fn add(&mut self, interval: &Interval) {
+        self.durations.resize(BUCKETS, 0);
+        for (group, sums) in interval.sums.iter().filter(|(group, _)| group.is_io_of_program()) {
+            let Sums { calls, bytes, time_ns, longest_ns, durations, .. } = sums;
+            let rates = self.rates.entry(format!("{} {}", group.layer, kind(group.class, &group.op))).or_default();
+            rates.calls += calls;
+            rates.bytes = rates.bytes.saturating_add(*bytes);
+            rates.time_ns = rates.time_ns.saturating_add(*time_ns);
+            rates.longest_ns = rates.longest_ns.max(*longest_ns);
+            if group.class.is_data() {
+                self.durations.iter_mut().zip(durations).for_each(|(sum, more)| *sum += more);
+            }
+        }
+    }
+}
+
+/// Reads, writes, opens, ... of whatever form are one line.
+fn kind(class: OpClass, op: &str) -> &str {
+    match class {
+        OpClass::Read => "read",
+        OpClass::Write => "write",
+        OpClass::Open => "open",
+        OpClass::Close => "close",
+        OpClass::Sync => "sync",
+        OpClass::Metadata | OpClass::Seek => "metadata",
+        _ => op,
+    }
+}

@@ -1,0 +1,355 @@
+//! One spool that is watched: its file stays open, so that it can be read after its name is gone.
+
+use super::about::{Process, Target};
+use super::event::{Event, Key};
+use super::interval::{Group, Open};
+use super::mounts::Mounts;
+use super::records::Records;
+use super::watch::Found;
+use crate::spools::files::{Bytes, Owned};
+use crate::spools::{clock, owner};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trace_format::counters::Counters;
+use trace_format::op::Layer;
+use trace_format::spool::follow::{Follower, Seen, Shown};
+use trace_format::spool::{Head, spill_name};
+
+/// Most segments of one look.
+const MOST: usize = 1 << 16;
+
+/// What was shown of a spool, to go on with another time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// Which segments.
+    shown: Shown,
+    /// What counters had been added, by stream.
+    counted: BTreeMap<u32, Counters>,
+    /// What the process had done to its files.
+    records: Records,
+}
+
+/// How far a spool's process has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Runs,
+    /// It has ended, or its trace is written. Other threads may be about to take their last calls back.
+    Ending,
+    Ended,
+}
+
+/// Sums of one process, for rankings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in calls, in ns.
+    pub time_ns: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+}
+
+impl Tally {
+    fn add(&mut self, length: u64, duration_ns: u64) {
+        self.calls += 1;
+        self.bytes = self.bytes.saturating_add(length);
+        self.time_ns = self.time_ns.saturating_add(duration_ns);
+        self.longest_ns = self.longest_ns.max(duration_ns);
+    }
+
+    /// Adds other sums.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+/// What is known of a stream.
+struct Known {
+    target: Arc<Target>,
+    group: usize,
+    /// Whether its calls count as the program's I/O.
+    is_io: bool,
+}
+
+/// What a look is for.
+pub struct Wanted<'a> {
+    /// Sums of intervals to add to.
+    pub open: &'a mut Open,
+    /// Where events go, if anybody wants them.
+    pub events: Option<&'a mut Vec<Event>>,
+    /// One of so many calls is an event.
+    pub sample: u32,
+    /// Ranks of a group.
+    pub group_ranks: u32,
+    /// MPI's collective calls too.
+    pub with_mpi: bool,
+    /// File systems.
+    pub mounts: &'a Mounts,
+    /// Wall clock, in ns since 1970-01-01 UTC.
+    pub now_unix_ns: i64,
+    /// Sums by file.
+    pub files: &'a mut BTreeMap<Arc<str>, Tally>,
+    /// Process ids and jobs that are wanted; all where there is none.
+    pub only: (&'a [u32], &'a [String]),
+}
+
+/// A spool.
+pub struct Held {
+    path: PathBuf,
+    file: Bytes,
+    owner: u32,
+    spill: Option<Bytes>,
+    follower: Follower,
+    process: Arc<Process>,
+    streams: BTreeMap<u32, Known>,
+    counted: BTreeMap<u32, Counters>,
+    records: Records,
+    life: Life,
+    to_sample: u32,
+    seen: Vec<Seen>,
+    /// Since the agent began, and since the last interval.
+    pub tallies: [Tally; 2],
+    /// What its header says was not recorded.
+    pub not_recorded: u64,
+}
+
+/// By which a spool is known as long as its file is there.
+pub type Identity = (u64, u64);
+
+impl Held {
+    /// One that has just been found; `kept`: what another agent had shown of it.
+    #[must_use]
+    pub fn new(found: Found, kept: Kept) -> Self {
+        let Owned { file, owner } = found.file;
+        Self {
+            path: found.path,
+            file: Bytes(file),
+            owner,
+            spill: None,
+            follower: Follower::new(kept.shown),
+            process: Arc::default(),
+            streams: BTreeMap::new(),
+            counted: kept.counted,
+            records: kept.records,
+            life: Life::Runs,
+            to_sample: 0,
+            seen: Vec::new(),
+            tallies: [Tally::default(); 2],
+            not_recorded: 0,
+        }
+    }
+
+    /// The same, without what another agent had shown of it.
+    #[must_use]
+    pub fn with(self, kept: Kept) -> Self {
+        Self { follower: Follower::new(kept.shown), counted: kept.counted, records: kept.records, ..self }
+    }
+
+    /// It cannot be read: nothing will come from it.
+    pub fn give_up(&mut self) {
+        self.life = Life::Ended;
+    }
+
+    /// Device and inode of its file.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.file.0.metadata().map_or((0, 0), |about| (about.dev(), about.ino()))
+    }
+
+    /// Its path, when it was found.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose it is, as far as that is known.
+    #[must_use]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Whether nothing will come from it any more.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.life == Life::Ended
+    }
+
+    /// Whether its owner is gone, and left it: it was killed before anybody looked.
+    #[must_use]
+    pub fn is_left_behind(&self) -> bool {
+        let head = Head::read(&self.file);
+        // One that is being made has no owner yet.
+        matches!(&head, Ok(Some(head)) if !owner::is_of_this_boot(head) || !owner::is_running(head))
+    }
+
+    /// What was shown of it.
+    #[must_use]
+    pub fn kept(&self) -> Kept {
+        Kept { shown: self.follower.shown().clone(), counted: self.counted.clone(), records: self.records.clone() }
+    }
+
+    /// The follower, for what it could not give.
+    #[must_use]
+    pub const fn follower(&self) -> &Follower {
+        &self.follower
+    }
+
+    /// Looks for what is new; returns whether there is more.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no spool.
+    pub fn look(&mut self, wanted: &mut Wanted<'_>) -> Result<bool> {
+        let Some(head) = Head::read(&self.file)? else {
+            // Nobody tells who makes it: one that is empty for long is nobody's.
+            if self.file.0.metadata().is_ok_and(|about| about.nlink() == 0) {
+                self.life = Life::Ended;
+            }
+            return Ok(false);
+        };
+        self.open_spill();
+        let last = self.life == Life::Ending;
+        let here = owner::is_of_this_boot(&head);
+        let now = clock::now(&head).filter(|_| here);
+        let look = self.follower.look(&self.file, self.spill.as_ref(), now, last, MOST)?;
+        self.not_recorded = self.follower.notes(&head).iter().map(|note| note.count).sum();
+        self.describe(&head);
+        if !self.is_wanted(wanted.only) {
+            self.life = Life::Ended;
+            return Ok(false);
+        }
+        self.seen = look.segments;
+        // Threads and buffers take turns in the spool; what follows wants calls as they came.
+        self.seen.sort_by_key(|seen| seen.segment.end);
+        for seen in std::mem::take(&mut self.seen) {
+            self.take(&seen, wanted);
+        }
+        self.take_counted(wanted);
+        if look.more {
+            return Ok(true);
+        }
+        let unlinked = self.file.0.metadata().is_ok_and(|about| about.nlink() == 0);
+        self.life = match self.life {
+            Life::Runs if unlinked || !here || !owner::is_running(&head) => Life::Ending,
+            Life::Runs => Life::Runs,
+            Life::Ending | Life::Ended => Life::Ended,
+        };
+        Ok(false)
+    }
+
+    fn is_wanted(&self, (pids, jobs): (&[u32], &[String])) -> bool {
+        let of_job = |job: &String| *job == self.process.job || *job == self.process.job_id.to_string();
+        (pids.is_empty() || pids.contains(&self.process.pid)) && (jobs.is_empty() || jobs.iter().any(of_job))
+    }
+
+    /// The spill may appear at any moment.
+    fn open_spill(&mut self) {
+        if self.spill.is_some() {
+            return;
+        }
+        let name = self.path.file_name().and_then(|name| name.to_str()).and_then(spill_name);
+        let Some(path) = name.map(|name| self.path.with_file_name(name)) else { return };
+        if path.symlink_metadata().is_ok()
+            && let Ok(spill) = Owned::open(&path)
+            && spill.owner == self.owner
+        {
+            self.spill = Some(Bytes(spill.file));
+        }
+    }
+
+    /// The process may have told more of itself: its rank, most of all.
+    fn describe(&mut self, head: &Head) {
+        let process = Process::of(head, self.follower.names(), &self.path);
+        if *self.process != process {
+            self.process = Arc::new(process);
+            self.streams.clear();
+        }
+    }
+
+    /// What a stream's calls are; `None` if they are not wanted.
+    fn known(&mut self, stream: u32, wanted: &mut Wanted<'_>) -> Option<&Known> {
+        if !self.streams.contains_key(&stream) {
+            let target = Target::of(stream, self.follower.names(), wanted.mounts)?;
+            let group = wanted.open.number(Group::of(&self.process, &target, wanted.group_ranks));
+            let is_io = target.layer.is_io() && !target.nested;
+            self.streams.insert(stream, Known { target: Arc::new(target), group, is_io });
+        }
+        let known = self.streams.get(&stream)?;
+        (wanted.with_mpi || known.target.layer != Layer::Mpi).then_some(known)
+    }
+
+    fn take(&mut self, seen: &Seen, wanted: &mut Wanted<'_>) {
+        let segment = &seen.segment;
+        let Some(known) = self.known(segment.stream().0, wanted) else { return };
+        let (target, group, is_io) = (known.target.clone(), known.group, known.is_io);
+        let unix_ns = |ns: u64| self.process.epoch_unix_ns.saturating_add_unsigned(ns);
+        let (start_unix_ns, end_unix_ns) = (unix_ns(segment.start), unix_ns(segment.end));
+        if !seen.is_counted {
+            wanted.open.at(end_unix_ns, group).add(segment);
+            if is_io {
+                let duration = segment.end.saturating_sub(segment.start);
+                self.tallies.iter_mut().for_each(|tally| tally.add(segment.length(), duration));
+                if let Some(tally) = wanted.files.get_mut(&target.file) {
+                    tally.add(segment.length(), duration);
+                } else {
+                    wanted.files.entry(target.file.clone()).or_default().add(segment.length(), duration);
+                }
+            }
+        }
+        let Some(events) = wanted.events.as_deref_mut() else { return };
+        let so_far = self.records.add(&target, segment);
+        self.to_sample += 1;
+        if self.to_sample < wanted.sample {
+            return;
+        }
+        let stands_for = std::mem::take(&mut self.to_sample);
+        events.push(Event {
+            process: self.process.clone(),
+            target,
+            key: Key { thread: seen.thread, sequence: seen.sequence, slot: seen.slot },
+            offset: segment.offset,
+            length: segment.length(),
+            start_unix_ns,
+            end_unix_ns,
+            so_far,
+            stands_for,
+        });
+    }
+
+    /// Counters have no moments: what is new in them belongs to now.
+    fn take_counted(&mut self, wanted: &mut Wanted<'_>) {
+        let new: Vec<(u32, Counters)> = self
+            .follower
+            .counted()
+            .iter()
+            .filter(|(stream, now)| self.counted.get(stream).is_none_or(|before| before.segments < now.segments))
+            .map(|(stream, now)| (*stream, now.clone()))
+            .collect();
+        for (stream, now) in new {
+            let before = self.counted.remove(&stream).unwrap_or_default();
+            if let Some(known) = self.known(stream, wanted) {
+                let (group, is_io, file) = (known.group, known.is_io, known.target.file.clone());
+                wanted.open.at(wanted.now_unix_ns, group).add_counted(&before, &now);
+                if is_io {
+                    let more = Tally {
+                        calls: now.segments.saturating_sub(before.segments),
+                        bytes: now.bytes.saturating_sub(before.bytes),
+                        time_ns: now.duration.saturating_sub(before.duration),
+                        longest_ns: 0,
+                    };
+                    self.tallies.iter_mut().for_each(|tally| tally.merge(&more));
+                    wanted.files.entry(file).or_default().merge(&more);
+                }
+            }
+            self.counted.insert(stream, now);
+        }
+    }
+}

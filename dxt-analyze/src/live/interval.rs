@@ -1,0 +1,251 @@
+//! Sums over short intervals: operations, bytes, time, the longest, and how sizes and durations are spread, for each group of
+//! ranks, file system and operation.
+
+use super::about::{Process, Target};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use trace_format::Segment;
+use trace_format::counters::Counters;
+use trace_format::op::{Layer, OpClass};
+
+/// Number of buckets: by powers of two, the last one open.
+pub const BUCKETS: usize = 48;
+
+/// What sums are told apart by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Group {
+    /// Key of the job.
+    pub job: String,
+    /// Node.
+    pub node: String,
+    /// First and last rank, `0-31`; `-` outside of MPI.
+    pub ranks: String,
+    /// Mount point and type.
+    pub file_system: Arc<str>,
+    /// Interface.
+    pub layer: &'static str,
+    /// Operation.
+    pub op: String,
+    /// Kind of work.
+    #[serde(skip)]
+    pub class: OpClass,
+    /// Made inside a call of MPI-IO: in no sum of what the program called.
+    pub nested: bool,
+}
+
+impl Group {
+    /// The group of a process's calls.
+    #[must_use]
+    pub fn of(process: &Process, target: &Target, ranks: u32) -> Self {
+        let first = u32::try_from(process.rank).ok().map(|rank| rank / ranks.max(1) * ranks.max(1));
+        Self {
+            job: process.job.clone(),
+            node: process.node.clone(),
+            ranks: first.map_or("-".into(), |first| format!("{first}-{}", first + ranks.max(1) - 1)),
+            file_system: target.file_system.clone(),
+            layer: target.layer.name(),
+            op: target.op.clone(),
+            class: target.class,
+            nested: target.nested,
+        }
+    }
+
+    /// Whether a program called it that did I/O.
+    #[must_use]
+    pub fn is_io_of_program(&self) -> bool {
+        !self.nested && self.layer != Layer::Mpi.name()
+    }
+}
+
+/// The sums of one group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sums {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time in calls, in ns.
+    pub time_ns: u64,
+    /// The longest call, in ns, of those that are known one by one.
+    pub longest_ns: u64,
+    /// Calls that are known by their counters only: they are in no bucket, and in the interval in which they were read.
+    pub counted: u64,
+    /// Calls by size: number 0 for none, `b` for sizes from 2^(b-1) on.
+    pub sizes: [u64; BUCKETS],
+    /// Calls by duration in ns, the same.
+    pub durations: [u64; BUCKETS],
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self { calls: 0, bytes: 0, time_ns: 0, longest_ns: 0, counted: 0, sizes: [0; BUCKETS], durations: [0; BUCKETS] }
+    }
+}
+
+/// The bucket of a size or duration.
+#[must_use]
+pub fn bucket(value: u64) -> usize {
+    ((u64::BITS - value.leading_zeros()) as usize).min(BUCKETS - 1)
+}
+
+impl Sums {
+    /// Adds a call.
+    pub fn add(&mut self, segment: &Segment) {
+        let (length, duration) = (segment.length(), segment.end.saturating_sub(segment.start));
+        self.calls += 1;
+        self.bytes = self.bytes.saturating_add(length);
+        self.time_ns = self.time_ns.saturating_add(duration);
+        self.longest_ns = self.longest_ns.max(duration);
+        self.sizes[bucket(length)] += 1;
+        self.durations[bucket(duration)] += 1;
+    }
+
+    /// Adds what has been counted since `before`.
+    pub fn add_counted(&mut self, before: &Counters, now: &Counters) {
+        let calls = now.segments.saturating_sub(before.segments);
+        self.calls += calls;
+        self.counted += calls;
+        self.bytes = self.bytes.saturating_add(now.bytes.saturating_sub(before.bytes));
+        self.time_ns = self.time_ns.saturating_add(now.duration.saturating_sub(before.duration));
+    }
+
+    /// Adds other sums.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.counted += other.counted;
+        self.sizes.iter_mut().zip(other.sizes).for_each(|(mine, theirs)| *mine += theirs);
+        self.durations.iter_mut().zip(other.durations).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
+/// What a reader could not see, since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NotSeen {
+    /// Calls that were folded into counters: they are in the sums, and no event.
+    pub counted: u64,
+    /// Spools that came and went before they could be opened.
+    pub spools: u64,
+    /// Segments that were shown and belong to calls after the trace, which are shown once more.
+    pub taken_back: u64,
+    /// Blocks of segments that could not be read.
+    pub damaged: u64,
+    /// Calls that the tracer did not record, as it says itself.
+    pub not_recorded: u64,
+    /// Events that a destination did not take.
+    pub dropped: u64,
+    /// Events of operations that the connector's form has no name for, in destinations of that form.
+    pub other_operations: u64,
+}
+
+/// The sums of one interval. An interval may come more than once, if calls come late: then both are to be added.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// When it began, in ns since 1970-01-01 UTC.
+    pub begin_unix_ns: i64,
+    /// How long it is, in ns.
+    pub length_ns: u64,
+    /// Sums by group.
+    pub sums: BTreeMap<Arc<Group>, Sums>,
+    /// What was not seen until then.
+    pub not_seen: NotSeen,
+}
+
+/// Sums of intervals that are not over yet.
+#[derive(Debug)]
+pub struct Open {
+    length_ns: u64,
+    groups: Vec<Arc<Group>>,
+    numbers: HashMap<Group, usize>,
+    /// By number of the interval, then of the group.
+    sums: BTreeMap<i64, Vec<Option<Box<Sums>>>>,
+}
+
+impl Open {
+    /// For intervals of this length, in ns.
+    #[must_use]
+    pub fn new(length_ns: u64) -> Self {
+        Self { length_ns: length_ns.max(1), groups: Vec::new(), numbers: HashMap::new(), sums: BTreeMap::new() }
+    }
+
+    /// Number of a group, for the calls that follow.
+    pub fn number(&mut self, group: Group) -> usize {
+        if let Some(number) = self.numbers.get(&group) {
+            return *number;
+        }
+        self.groups.push(Arc::new(group.clone()));
+        self.numbers.insert(group, self.groups.len() - 1);
+        self.groups.len() - 1
+    }
+
+    /// The sums of a group at a moment, in ns since 1970-01-01 UTC.
+    pub fn at(&mut self, unix_ns: i64, group: usize) -> &mut Sums {
+        let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
+        let sums = self.sums.entry(unix_ns.div_euclid(length)).or_default();
+        if sums.len() <= group {
+            sums.resize(group + 1, None);
+        }
+        sums[group].get_or_insert_default()
+    }
+
+    /// Takes out the intervals that ended before a moment.
+    pub fn ended(&mut self, unix_ns: i64) -> Vec<Interval> {
+        let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
+        let later = self.sums.split_off(&unix_ns.div_euclid(length));
+        let ended = std::mem::replace(&mut self.sums, later);
+        let of = |(number, sums): (i64, Vec<Option<Box<Sums>>>)| {
+            let named = self.groups.iter().zip(sums).filter_map(|(group, sums)| Some((group.clone(), *sums?)));
+            Interval {
+                begin_unix_ns: number.saturating_mul(length),
+                length_ns: self.length_ns,
+                sums: named.collect(),
+                not_seen: NotSeen::default(),
+            }
+        };
+        ended.into_iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::segment::StreamId;
+
+    #[test]
+    fn calls_are_in_the_interval_in_which_they_returned() {
+        let mut open = Open::new(1_000);
+        for (group, end) in [(0, 999), (0, 1_000), (1, 1_999), (0, 2_000)] {
+            let segment = Segment::new(StreamId(0), 0, 5, end - 7, end);
+            open.at(end as i64, group).add(&segment);
+        }
+        assert!(open.ended(999).is_empty());
+        open.groups = vec![Arc::new(group("read")), Arc::new(group("write"))];
+        let ended = open.ended(2_500);
+        let calls = |at: usize| ended[at].sums.values().map(|sums| sums.calls).collect::<Vec<_>>();
+        assert_eq!((ended.len(), calls(0), calls(1)), (2, vec![1], vec![1, 1]));
+        assert_eq!(open.ended(9_000).len(), 1);
+    }
+
+    fn group(op: &str) -> Group {
+        Group {
+            job: "j".into(),
+            node: "n".into(),
+            ranks: "-".into(),
+            file_system: "/".into(),
+            layer: "POSIX",
+            op: op.into(),
+            class: OpClass::Read,
+            nested: false,
+        }
+    }
+
+    #[test]
+    fn buckets_are_powers_of_two() {
+        for (value, expected) in [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (4096, 13), (u64::MAX, BUCKETS - 1)] {
+            assert_eq!(bucket(value), expected, "{value}");
+        }
+    }
+}

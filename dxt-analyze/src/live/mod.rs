@@ -1,0 +1,100 @@
+//! Programs that still run: their calls and rates while they come, read from their spools. The programs notice nothing of it.
+//!
+//! [`watch`] finds spools, [`held`] is one of them, [`agent`] looks at all of them again and again and makes [`event::Event`]s and
+//! [`interval::Interval`]s of what is new; [`sinks`] is where these go, [`board`] what people are shown, [`screen`] how.
+
+pub mod about;
+pub mod agent;
+mod args;
+pub mod board;
+pub mod event;
+pub mod held;
+pub mod interval;
+pub mod mounts;
+pub mod records;
+pub mod screen;
+pub mod sinks;
+pub mod state;
+pub mod watch;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use agent::{Agent, Settings};
+use anyhow::{Context, Result};
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Watches until it is told to end.
+///
+/// # Errors
+/// If directories cannot be watched, or a destination cannot be used.
+pub fn live(args: &Args) -> Result<Exit> {
+    let directories = if args.directories.is_empty() { watch::usual_directories() } else { args.directories.clone() };
+    let settings = Settings {
+        directories,
+        pids: args.pid.clone(),
+        jobs: args.job.clone(),
+        interval: args.interval,
+        sample: args.sample,
+        group_ranks: args.group,
+        with_mpi: args.mpi,
+        state: args.state.clone(),
+    };
+    let outlets = args.to.iter().map(sinks::To::open).collect::<Result<Vec<_>>>()?;
+    let ending = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&ending)).context("failed to wait for signals")?;
+    }
+    let mut agent = Agent::new(settings, outlets)?;
+    let shows = !args.to.iter().any(sinks::To::is_standard_output) && args.to.is_empty();
+    let begun = Instant::now();
+    loop {
+        let over = agent.look();
+        messages(&mut agent);
+        if over && shows {
+            show(&agent)?;
+        }
+        let done = args.until_end && agent.is_done() || args.time.is_some_and(|time| begun.elapsed() >= time);
+        if done || ending.load(Ordering::Relaxed) {
+            break;
+        }
+        agent.wait(LOOK_EVERY);
+    }
+    agent.finish();
+    messages(&mut agent);
+    if shows {
+        show(&agent)?;
+    } else {
+        last_words(&agent);
+    }
+    Ok(Exit::Fine)
+}
+
+fn messages(agent: &mut Agent) {
+    for message in agent.messages() {
+        eprintln!("dxt-analyze: {message}");
+    }
+}
+
+/// What was not seen, once, at the end.
+fn last_words(agent: &Agent) {
+    for (count, what) in screen::words(&agent.board().not_seen) {
+        eprintln!("dxt-analyze: {count} {what}");
+    }
+    if agent.left_behind() > 0 {
+        let count = agent.left_behind();
+        eprintln!("dxt-analyze: {count} spools of processes that had ended before were left alone: see `recover`");
+    }
+}
+
+fn show(agent: &Agent) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let text = screen::draw(agent.board(), out.is_terminal());
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
+}

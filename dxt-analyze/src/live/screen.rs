@@ -1,0 +1,102 @@
+//! The view for people, drawn anew for each interval: rates, the slowest ranks, files.
+
+use super::board::{Board, Point, Rates, Row};
+use super::interval::NotSeen;
+use crate::text::{spark, units};
+use std::fmt::Write as _;
+
+/// Rows of a list.
+const ROWS: usize = 8;
+
+/// The view as text; `clear` puts it in the place of the one before.
+#[must_use]
+pub fn draw(board: &Board, clear: bool) -> String {
+    let mut out = String::new();
+    if clear {
+        out.push_str("\x1b[H\x1b[J");
+    }
+    let Some(now) = board.points.back() else {
+        let _ = writeln!(out, "{} watched; no calls yet", units::processes(board.watched));
+        return out;
+    };
+    let time = units::wall_clock(now.begin_unix_ns);
+    let _ = writeln!(out, "{time}  {} watched, {} ended", units::processes(board.watched), board.ended);
+    rates(board, now, &mut out);
+    list("Slowest in this interval", &board.processes, |row| &row.now, &mut out);
+    list("Files, since the beginning", &board.files, |row| &row.all, &mut out);
+    not_seen(&board.not_seen, &mut out);
+    out
+}
+
+fn rates(board: &Board, now: &Point, out: &mut String) {
+    let seconds = board.interval_ns as f64 / 1e9;
+    let _ =
+        writeln!(out, "\n{:<18}{:>12}{:>14}{:>12}{:>12}  the last minute", "", "calls/s", "bytes/s", "mean", "longest");
+    for (name, Rates { calls, bytes, time_ns, longest_ns }) in &now.rates {
+        let mean = time_ns.checked_div(*calls).unwrap_or(0);
+        let past = board.points.len().saturating_sub(60);
+        let of = |point: &Point| point.rates.get(name).map(|rates| rates.calls as f64);
+        let history: Vec<Option<f64>> = board.points.iter().skip(past).map(of).collect();
+        let _ = writeln!(
+            out,
+            "{name:<18}{:>12}{:>14}{:>12}{:>12}  {}",
+            units::count((*calls as f64 / seconds) as u64),
+            units::rate(*bytes as f64 / seconds),
+            units::duration(mean),
+            units::duration(*longest_ns),
+            spark::line(&history),
+        );
+    }
+}
+
+fn list(title: &str, rows: &[Row], of: impl Fn(&Row) -> &super::held::Tally, out: &mut String) {
+    let rows: Vec<&Row> = rows.iter().filter(|row| of(row).calls > 0).take(ROWS).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title:<40}{:>10}{:>12}{:>12}{:>12}", "calls", "bytes", "time", "longest");
+    for row in rows {
+        let tally = of(row);
+        let name = if row.node.is_empty() { row.name.clone() } else { format!("{} on {}", row.name, row.node) };
+        let _ = writeln!(
+            out,
+            "{:<40}{:>10}{:>12}{:>12}{:>12}",
+            tail(&name, 39),
+            units::count(tally.calls),
+            units::bytes(tally.bytes),
+            units::duration(tally.time_ns),
+            units::duration(tally.longest_ns),
+        );
+    }
+}
+
+/// What was not seen, if anything.
+fn not_seen(not_seen: &NotSeen, out: &mut String) {
+    for (count, what) in words(not_seen) {
+        let _ = writeln!(out, "{} {what}", units::count(count));
+    }
+}
+
+/// Each thing that was not seen, in words.
+#[must_use]
+pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
+    let all = [
+        (not_seen.counted, "calls are known by their counters only: no events of them"),
+        (not_seen.spools, "processes came and went unseen"),
+        (not_seen.taken_back, "calls were shown twice, since they came after their process's trace"),
+        (not_seen.damaged, "blocks of calls could not be read"),
+        (not_seen.not_recorded, "calls were not recorded, as the tracer says itself"),
+        (not_seen.dropped, "events were not taken by a destination"),
+        (not_seen.other_operations, "calls have no name in the connector's form"),
+    ];
+    all.into_iter().filter(|(count, _)| *count > 0).collect()
+}
+
+/// The end of a text that is too long.
+fn tail(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    std::iter::once('…').chain(text.chars().skip(length - most + 1)).collect()
+}

@@ -1,0 +1,156 @@
+//! The form of the LDMS-Darshan connector: what the published one sends for each call, field by field
+//! (darshan-runtime, darshan-ldms.c). Operations that it has no name for are left out, and counted.
+
+use crate::live::event::Event;
+use serde::Serialize;
+use trace_format::op::{Layer, OpClass};
+
+/// The connector's names of columns, in CSV.
+pub(crate) const COLUMNS: [&str; 25] = [
+    "uid",
+    "exe",
+    "job_id",
+    "rank",
+    "ProducerName",
+    "file",
+    "record_id",
+    "module",
+    "type",
+    "max_byte",
+    "switches",
+    "flushes",
+    "cnt",
+    "op",
+    "pt_sel",
+    "irreg_hslab",
+    "reg_hslab",
+    "ndims",
+    "npoints",
+    "off",
+    "len",
+    "start",
+    "dur",
+    "total",
+    "timestamp",
+];
+
+/// Stands where the connector says nothing.
+pub(crate) const NOTHING: &str = "N/A";
+
+/// A message.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Message<'a> {
+    pub(crate) schema: &'a str,
+    pub(crate) uid: u32,
+    pub(crate) exe: &'a str,
+    pub(crate) job_id: u64,
+    pub(crate) rank: i32,
+    #[serde(rename = "ProducerName")]
+    pub(crate) producer_name: &'a str,
+    pub(crate) file: &'a str,
+    pub(crate) record_id: u64,
+    pub(crate) module: &'a str,
+    #[serde(rename = "type")]
+    pub(crate) kind: &'a str,
+    pub(crate) max_byte: i64,
+    pub(crate) switches: i64,
+    pub(crate) flushes: i64,
+    pub(crate) cnt: u64,
+    pub(crate) op: &'a str,
+    pub(crate) seg: [Segment; 1],
+}
+
+/// Its segment.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Segment {
+    pub(crate) pt_sel: i64,
+    pub(crate) irreg_hslab: i64,
+    pub(crate) reg_hslab: i64,
+    pub(crate) ndims: i64,
+    pub(crate) npoints: i64,
+    pub(crate) off: i64,
+    pub(crate) len: i64,
+    pub(crate) start: Number,
+    pub(crate) dur: Number,
+    pub(crate) total: Number,
+    pub(crate) timestamp: Number,
+}
+
+/// Seconds with six digits.
+pub(crate) type Number = Box<serde_json::value::RawValue>;
+
+/// Seconds with six digits behind the point, cut as the connector does.
+pub(crate) fn seconds(ns: i128) -> String {
+    let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+    format!("{sign}{}.{:06}", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
+}
+
+fn number(ns: i128) -> Number {
+    serde_json::value::RawValue::from_string(seconds(ns)).unwrap_or_default()
+}
+
+/// The connector's name for an operation, and the module; `None` if it has none.
+pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
+    let target = &event.target;
+    let module = match target.layer {
+        Layer::Posix => "POSIX",
+        Layer::Mpiio => "MPIIO",
+        Layer::Stdio => "STDIO",
+        Layer::Hdf5 if target.op.starts_with("file") => "H5F",
+        Layer::Hdf5 => "H5D",
+        _ => return None,
+    };
+    let op = match target.class {
+        OpClass::Open => "open",
+        OpClass::Read => "read",
+        OpClass::Write => "write",
+        OpClass::Close => "close",
+        _ => return None,
+    };
+    (target.errno == 0).then_some((module, op))
+}
+
+/// What the connector would send.
+pub(crate) fn message(event: &Event) -> Option<Message<'_>> {
+    let (module, op) = names(event)?;
+    let (process, target, so_far) = (&event.process, &event.target, &event.so_far);
+    let opens = op == "open";
+    let moves = target.class.is_data();
+    let since_start = i128::from(event.start_unix_ns) - i128::from(process.job_start_unix_ns);
+    let described = |text| if opens { text } else { NOTHING };
+    let (off, len) = match (module, moves) {
+        (_, false) => (-1, -1),
+        ("H5D", true) => (-1, event.length.cast_signed()),
+        (_, true) => (event.offset, event.length.cast_signed()),
+    };
+    Some(Message {
+        schema: described("darshan_data"),
+        uid: process.uid,
+        exe: described(&process.exe),
+        job_id: process.job_id,
+        rank: process.rank,
+        producer_name: &process.node,
+        file: described(&target.file),
+        record_id: target.record_id,
+        module,
+        kind: if opens { "MET" } else { "MOD" },
+        max_byte: so_far.max_byte,
+        switches: so_far.switches,
+        flushes: so_far.flushes,
+        cnt: so_far.calls,
+        op,
+        seg: [Segment {
+            pt_sel: -1,
+            irreg_hslab: -1,
+            reg_hslab: -1,
+            ndims: -1,
+            npoints: -1,
+            off,
+            len,
+            start: number(since_start),
+            dur: number(event.duration_ns().into()),
+            total: number(so_far.time_ns.into()),
+            timestamp: number(event.end_unix_ns.into()),
+        }],
+    })
+}

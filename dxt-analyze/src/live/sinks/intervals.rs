@@ -1,0 +1,103 @@
+//! Intervals as lines of JSON: one for each group, and one that says what was not seen.
+
+use super::Sink;
+use crate::live::interval::{BUCKETS, Group, Interval, NotSeen};
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// A file, or standard output.
+pub(crate) struct Intervals {
+    path: Option<PathBuf>,
+    file: Option<File>,
+}
+
+/// The sums of a group.
+#[derive(Serialize)]
+struct Line<'a> {
+    begin_unix_ns: i64,
+    length_ns: u64,
+    #[serde(flatten)]
+    group: &'a Group,
+    calls: u64,
+    bytes: u64,
+    time_ns: u64,
+    longest_ns: u64,
+    counted: u64,
+    /// Smallest size of a bucket, and the calls in it.
+    sizes: Vec<(u64, u64)>,
+    durations_ns: Vec<(u64, u64)>,
+}
+
+#[derive(Serialize)]
+struct NotSeenLine {
+    begin_unix_ns: i64,
+    not_seen: NotSeen,
+}
+
+/// The buckets with something in them, by their smallest value.
+fn filled(buckets: &[u64; BUCKETS]) -> Vec<(u64, u64)> {
+    let all = buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+    all.map(|(bucket, count)| (if bucket == 0 { 0 } else { 1 << (bucket - 1) }, *count)).collect()
+}
+
+impl Intervals {
+    pub(crate) fn new(path: Option<PathBuf>) -> Self {
+        Self { path, file: None }
+    }
+}
+
+impl Sink for Intervals {
+    fn wants_events(&self) -> bool {
+        false
+    }
+
+    fn begin(&mut self, position: Option<u64>) -> Result<()> {
+        if let Some(path) = &self.path {
+            let mut options = OpenOptions::new();
+            let options = if position.is_some() {
+                options.append(true).create(true)
+            } else {
+                options.write(true).create_new(true)
+            };
+            self.file = Some(options.open(path).with_context(|| format!("failed to open {}", path.display()))?);
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Result<()> {
+        let mut text = Vec::new();
+        for (group, sums) in &interval.sums {
+            let line = Line {
+                begin_unix_ns: interval.begin_unix_ns,
+                length_ns: interval.length_ns,
+                group,
+                calls: sums.calls,
+                bytes: sums.bytes,
+                time_ns: sums.time_ns,
+                longest_ns: sums.longest_ns,
+                counted: sums.counted,
+                sizes: filled(&sums.sizes),
+                durations_ns: filled(&sums.durations),
+            };
+            serde_json::to_writer(&mut text, &line)?;
+            text.push(b'\n');
+        }
+        let line = NotSeenLine { begin_unix_ns: interval.begin_unix_ns, not_seen: interval.not_seen };
+        serde_json::to_writer(&mut text, &line)?;
+        text.push(b'\n');
+        match &mut self.file {
+            Some(file) => file.write_all(&text).context("failed to write"),
+            None => {
+                let mut out = std::io::stdout().lock();
+                out.write_all(&text).and_then(|()| out.flush()).context("failed to write to standard output")
+            }
+        }
+    }
+
+    fn settle(&mut self) -> Result<Option<u64>> {
+        Ok(self.file.is_some().then_some(0))
+    }
+}

@@ -1,0 +1,163 @@
+//! Where events and intervals go. Each destination takes what it can; what it does not take is counted, and nothing waits for it
+//! for long.
+
+mod connector;
+mod full;
+mod intervals;
+mod lines;
+mod place;
+
+pub use place::To;
+
+use super::event::Event;
+use super::interval::Interval;
+use anyhow::Result;
+
+/// A destination.
+pub trait Sink {
+    /// Whether it wants single calls.
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    /// Goes on where an earlier agent had come to, as [`Self::settle`] told it.
+    ///
+    /// # Errors
+    /// If the destination cannot be used.
+    fn begin(&mut self, _position: Option<u64>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes events, in the order of their processes.
+    ///
+    /// # Errors
+    /// If it does not take them: they are lost to it, unless it says otherwise with [`Self::dropped`].
+    fn events(&mut self, _events: &[Event]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes the sums of an interval.
+    ///
+    /// # Errors
+    /// If it does not take them.
+    fn interval(&mut self, _interval: &Interval) -> Result<()> {
+        Ok(())
+    }
+
+    /// Everything that was given is where it belongs; what an agent that goes on has to know.
+    ///
+    /// # Errors
+    /// If it is not.
+    fn settle(&mut self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// Events that it could not pass on, beside those that it returned an error for.
+    fn dropped(&self) -> u64 {
+        0
+    }
+
+    /// Events of operations that its form has no name for.
+    fn other_operations(&self) -> u64 {
+        0
+    }
+}
+
+/// A destination, and what became of what it was given.
+pub struct Outlet {
+    name: String,
+    sink: Box<dyn Sink>,
+    dropped: u64,
+    /// It failed the last time: said once.
+    failing: bool,
+    said: Vec<String>,
+}
+
+impl Outlet {
+    /// The destination `sink`, which the user calls `name`.
+    #[must_use]
+    pub fn new(name: String, sink: Box<dyn Sink>) -> Self {
+        Self { name, sink, dropped: 0, failing: false, said: Vec::new() }
+    }
+
+    /// What the user calls it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// See [`Sink::begin`].
+    ///
+    /// # Errors
+    /// If the destination cannot be used.
+    pub fn begin(&mut self, position: Option<u64>) -> Result<()> {
+        self.sink.begin(position)
+    }
+
+    /// See [`Sink::wants_events`].
+    #[must_use]
+    pub fn wants_events(&self) -> bool {
+        self.sink.wants_events()
+    }
+
+    /// Passes events on.
+    pub fn events(&mut self, events: &[Event]) {
+        if self.sink.wants_events() {
+            let result = self.sink.events(events);
+            if !self.went(result) {
+                self.dropped += events.len() as u64;
+            }
+        }
+    }
+
+    /// Passes an interval on.
+    pub fn interval(&mut self, interval: &Interval) {
+        let result = self.sink.interval(interval);
+        self.went(result);
+    }
+
+    /// See [`Sink::settle`].
+    pub fn settle(&mut self) -> Option<u64> {
+        match self.sink.settle() {
+            Ok(position) => position,
+            Err(error) => {
+                self.went(Err(error));
+                None
+            }
+        }
+    }
+
+    /// Events that were lost to it.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped + self.sink.dropped()
+    }
+
+    /// See [`Sink::other_operations`].
+    #[must_use]
+    pub fn other_operations(&self) -> u64 {
+        self.sink.other_operations()
+    }
+
+    /// What is to be said of it.
+    pub fn messages(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.said)
+    }
+
+    fn went(&mut self, result: Result<()>) -> bool {
+        match result {
+            Ok(()) => {
+                if std::mem::take(&mut self.failing) {
+                    self.said.push(format!("{}: it takes events again", self.name));
+                }
+                true
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.failing, true) {
+                    self.said.push(format!("{}: {error:#}; what it does not take is counted as dropped", self.name));
+                }
+                false
+            }
+        }
+    }
+}

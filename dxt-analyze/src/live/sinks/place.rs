@@ -1,0 +1,68 @@
+//! `--to`: the destinations by their names on the command line.
+
+use super::intervals::Intervals;
+use super::lines::{Form, Lines};
+use super::{Outlet, Sink};
+use anyhow::Result;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum To {
+    /// JSON lines in the connector's form.
+    Connector(Option<PathBuf>),
+    /// CSV in the connector's columns.
+    Csv(Option<PathBuf>),
+    /// JSON lines with all that is known.
+    Events(Option<PathBuf>),
+    /// JSON lines of sums over intervals.
+    Intervals(Option<PathBuf>),
+}
+
+impl FromStr for To {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, "-"));
+        let path = (rest != "-" && !rest.is_empty()).then(|| PathBuf::from(rest));
+        match kind {
+            "connector" => Ok(Self::Connector(path)),
+            "csv" => Ok(Self::Csv(path)),
+            "events" => Ok(Self::Events(path)),
+            "intervals" => Ok(Self::Intervals(path)),
+            _ => Err(format!(
+                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone"
+            )),
+        }
+    }
+}
+
+impl To {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn open(&self) -> Result<Outlet> {
+        let (name, path) = match self {
+            Self::Connector(path) => ("connector", path),
+            Self::Csv(path) => ("csv", path),
+            Self::Events(path) => ("events", path),
+            Self::Intervals(path) => ("intervals", path),
+        };
+        let shown = path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+        let sink: Box<dyn Sink> = match self {
+            Self::Connector(path) => Box::new(Lines::new(Form::Json, path.clone())),
+            Self::Csv(path) => Box::new(Lines::new(Form::Csv, path.clone())),
+            Self::Events(path) => Box::new(Lines::new(Form::Full, path.clone())),
+            Self::Intervals(path) => Box::new(Intervals::new(path.clone())),
+        };
+        Ok(Outlet::new(format!("{name}:{shown}"), sink))
+    }
+
+    /// Whether it is standard output.
+    #[must_use]
+    pub const fn is_standard_output(&self) -> bool {
+        matches!(self, Self::Connector(None) | Self::Csv(None) | Self::Events(None) | Self::Intervals(None))
+    }
+}

@@ -1,0 +1,82 @@
+//! What an agent had shown when it was last heard of, in a file: one that is started anew goes on there.
+
+use super::held::{Identity, Kept};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What is kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    /// Of this version.
+    version: u32,
+    /// Boot of the machine: spools of another one are gone.
+    boot: String,
+    /// By device and inode, as text.
+    spools: BTreeMap<String, Kept>,
+    /// How far each destination had come, by its name.
+    pub sinks: BTreeMap<String, u64>,
+    /// Spools that came and went while nobody looked.
+    pub missed: u64,
+}
+
+const VERSION: u32 = 1;
+
+fn key(identity: Identity) -> String {
+    format!("{}:{}", identity.0, identity.1)
+}
+
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+impl State {
+    /// Reads it; empty if there is none yet, or it is of another boot.
+    ///
+    /// # Errors
+    /// If the file is no state.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(error).with_context(|| format!("failed to read the state {}", path.display())),
+        };
+        let state: Self = serde_json::from_slice(&text).with_context(|| {
+            format!("{} is no state of a live agent: name another file, or remove it", path.display())
+        })?;
+        let known = state.version == VERSION && state.boot == boot();
+        Ok(if known { state } else { Self { sinks: state.sinks, ..Self::default() } })
+    }
+
+    /// What was shown of a spool; it is not asked for again.
+    pub fn take(&mut self, identity: Identity) -> Option<Kept> {
+        self.spools.remove(&key(identity))
+    }
+
+    /// How many of the spools are not there any more.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.spools.len() as u64
+    }
+
+    /// A new one.
+    #[must_use]
+    pub fn new(spools: impl Iterator<Item = (Identity, Kept)>, sinks: BTreeMap<String, u64>, missed: u64) -> Self {
+        let spools = spools.map(|(identity, kept)| (key(identity), kept)).collect();
+        Self { version: VERSION, boot: boot(), spools, sinks, missed }
+    }
+
+    /// Writes it: whole, or not at all.
+    ///
+    /// # Errors
+    /// If that cannot be.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let failed = || format!("failed to write the state {}", path.display());
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
+        serde_json::to_writer(&mut file, self).with_context(failed)?;
+        file.persist(path).with_context(failed)?;
+        Ok(())
+    }
+}
