@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// Files that are told apart.
 const MOST_FILES: usize = 10_000;
 
+/// Spills that wait for their spool.
+const MOST_SPILLS: usize = 100;
+
 /// What is watched, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -43,6 +46,8 @@ pub struct Agent {
     settings: Settings,
     watch: Watch,
     held: Vec<Held>,
+    /// Files of packed blocks whose spool has not been found.
+    spills: Vec<Found>,
     /// Spools that were found and are not looked at, since their processes had ended before.
     left_behind: u64,
     found: u64,
@@ -83,6 +88,7 @@ impl Agent {
         Ok(Self {
             watch,
             held: Vec::new(),
+            spills: Vec::new(),
             left_behind: 0,
             found: 0,
             ended: 0,
@@ -101,19 +107,20 @@ impl Agent {
     }
 
     /// Waits for something to happen, at most so long.
-    pub fn wait(&self, most: Duration) {
-        self.watch.wait(most.min(self.next_interval.saturating_duration_since(Instant::now())));
+    pub fn wait(&mut self, most: Duration) {
+        let most = most.min(self.next_interval.saturating_duration_since(Instant::now()));
+        if let Some(found) = self.watch.wait(most) {
+            self.begin(found);
+        }
     }
 
     /// Looks once at everything; true if an interval was over.
     pub fn look(&mut self) -> bool {
-        for found in self.watch.new_spools() {
-            self.begin(found);
-        }
         self.said.extend(self.watch.failed());
         let mut more = true;
         while more {
             more = false;
+            self.take_found();
             for index in 0..self.held.len() {
                 more |= self.look_at(index);
                 // A spool of which much is new must not fill the memory.
@@ -164,8 +171,25 @@ impl Agent {
         said
     }
 
+    fn take_found(&mut self) {
+        let found: Vec<Found> = self.watch.found().collect();
+        found.into_iter().for_each(|found| self.begin(found));
+        // A spill comes behind its spool, which may have ended since.
+        let spills = std::mem::take(&mut self.spills);
+        self.spills = spills.into_iter().filter_map(|spill| offer(&mut self.held, spill)).collect();
+        let excess = self.spills.len().saturating_sub(MOST_SPILLS);
+        self.spills.drain(..excess);
+    }
+
     fn begin(&mut self, found: Found) {
+        if found.is_spill() {
+            return self.spills.push(found);
+        }
         let held = Held::new(found, Kept::default());
+        // A name may be told twice.
+        if self.held.iter().any(|other| other.identity() == held.identity()) {
+            return;
+        }
         let kept = self.earlier.take(held.identity());
         // What was begun is ended, also if its process did so meanwhile.
         if kept.is_none() && held.is_left_behind() {
@@ -214,7 +238,6 @@ impl Agent {
     fn end(&mut self, ended: Vec<Held>) {
         for held in &ended {
             self.ended += 1;
-            self.watch.forget(held.path());
             add(&mut self.gone, held);
         }
     }
@@ -275,6 +298,11 @@ impl Agent {
     pub fn open_intervals(&mut self) -> Vec<Interval> {
         self.open.ended(i64::MAX)
     }
+}
+
+/// Offers a spill to all; gives it back if nobody takes it.
+fn offer(held: &mut [Held], spill: Found) -> Option<Found> {
+    held.iter_mut().try_fold(spill, |spill, held| held.offer(spill).err())
 }
 
 fn add(all: &mut NotSeen, held: &Held) {

@@ -215,7 +215,6 @@ impl Held {
             }
             return Ok(false);
         };
-        self.open_spill();
         let last = self.life == Life::Ending;
         let here = owner::is_of_this_boot(&head);
         let now = clock::now(&head).filter(|_| here);
@@ -250,19 +249,18 @@ impl Held {
         (pids.is_empty() || pids.contains(&self.process.pid)) && (jobs.is_empty() || jobs.iter().any(of_job))
     }
 
-    /// The spill may appear at any moment.
-    fn open_spill(&mut self) {
-        if self.spill.is_some() {
-            return;
-        }
+    /// Takes the file of packed blocks that lies beside it, if that is what this is.
+    ///
+    /// # Errors
+    /// Gives it back if it is another spool's.
+    pub fn offer(&mut self, spill: Found) -> Result<(), Found> {
         let name = self.path.file_name().and_then(|name| name.to_str()).and_then(spill_name);
-        let Some(path) = name.map(|name| self.path.with_file_name(name)) else { return };
-        if path.symlink_metadata().is_ok()
-            && let Ok(spill) = Owned::open(&path)
-            && spill.owner == self.owner
-        {
-            self.spill = Some(Bytes(spill.file));
+        let is_its = name.is_some_and(|name| self.path.with_file_name(name) == spill.path);
+        if !is_its || spill.file.owner != self.owner || self.spill.is_some() {
+            return Err(spill);
         }
+        self.spill = Some(Bytes(spill.file.file));
+        Ok(())
     }
 
     /// The process may have told more of itself: its rank, most of all.
