@@ -3,7 +3,7 @@
 use super::board::Board;
 use super::event::Event;
 use super::held::{Held, Kept, Tally, Wanted};
-use super::interval::{Interval, NotSeen, Open};
+use super::interval::{NotSeen, Open};
 use super::mounts::Mounts;
 use super::sinks::Outlet;
 use super::state::State;
@@ -85,7 +85,7 @@ impl Agent {
         }
         let length_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
         let next_interval = Instant::now() + settings.interval;
-        Ok(Self {
+        let mut agent = Self {
             watch,
             held: Vec::new(),
             spills: Vec::new(),
@@ -103,7 +103,11 @@ impl Agent {
             next_interval,
             said: Vec::new(),
             settings,
-        })
+        };
+        // Before anything is passed on: what a file holds is told by the state.
+        let positions = agent.positions();
+        agent.write(&agent.earlier.with_sinks(positions));
+        Ok(agent)
     }
 
     /// Waits for something to happen, at most so long.
@@ -136,7 +140,9 @@ impl Agent {
         let over = Instant::now() >= self.next_interval;
         if over {
             self.next_interval = Instant::now() + self.settings.interval;
-            self.interval(unix_ns().saturating_sub_unsigned(self.board.interval_ns));
+            let until = unix_ns().saturating_sub_unsigned(self.board.interval_ns);
+            // An agent that goes on knows nothing of intervals that were not over: their sums come in parts.
+            self.interval(if self.settings.state.is_some() { i64::MAX } else { until });
         }
         over
     }
@@ -282,21 +288,22 @@ impl Agent {
         }
     }
 
-    fn save(&mut self, missed: u64) {
-        let positions: Vec<_> =
-            self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle())).collect();
-        let Some(path) = self.settings.state.clone() else { return };
-        let sinks = positions.into_iter().filter_map(|(name, at)| Some((name, at?))).collect();
-        let spools = self.held.iter().map(|held| (held.identity(), held.kept()));
-        if let Err(error) = State::new(spools, sinks, missed).write(&path) {
-            self.said.push(format!("{error:#}"));
-        }
+    /// How far the destinations have come.
+    fn positions(&mut self) -> BTreeMap<String, u64> {
+        let settled = self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle()));
+        settled.filter_map(|(name, at)| Some((name, at?))).collect()
     }
 
-    /// Sums of the intervals that are not over yet, for tests.
-    #[must_use]
-    pub fn open_intervals(&mut self) -> Vec<Interval> {
-        self.open.ended(i64::MAX)
+    fn save(&mut self, missed: u64) {
+        let sinks = self.positions();
+        let spools = self.held.iter().map(|held| (held.identity(), held.kept()));
+        self.write(&State::new(spools, sinks, missed));
+    }
+
+    fn write(&mut self, state: &State) {
+        if let Some(Err(error)) = self.settings.state.as_deref().map(|path| state.write(path)) {
+            self.said.push(format!("{error:#}"));
+        }
     }
 }
 

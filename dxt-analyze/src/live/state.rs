@@ -60,6 +60,12 @@ impl State {
         self.spools.len() as u64
     }
 
+    /// The same with other destinations: nothing has been looked at since.
+    #[must_use]
+    pub fn with_sinks(&self, sinks: BTreeMap<String, u64>) -> Self {
+        Self { version: VERSION, boot: boot(), spools: self.spools.clone(), sinks, missed: self.missed }
+    }
+
     /// A new one.
     #[must_use]
     pub fn new(spools: impl Iterator<Item = (Identity, Kept)>, sinks: BTreeMap<String, u64>, missed: u64) -> Self {

@@ -1,18 +1,14 @@
 //! Intervals as lines of JSON: one for each group, and one that says what was not seen.
 
 use super::Sink;
+use super::file::Output;
 use crate::live::interval::{BUCKETS, Group, Interval, NotSeen};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::PathBuf;
 
-/// A file, or standard output.
-pub(crate) struct Intervals {
-    path: Option<PathBuf>,
-    file: Option<File>,
-}
+/// Lines.
+pub(crate) struct Intervals(Output);
 
 /// The sums of a group.
 #[derive(Serialize)]
@@ -45,7 +41,7 @@ fn filled(buckets: &[u64; BUCKETS]) -> Vec<(u64, u64)> {
 
 impl Intervals {
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
-        Self { path, file: None }
+        Self(Output::new(path))
     }
 }
 
@@ -55,16 +51,7 @@ impl Sink for Intervals {
     }
 
     fn begin(&mut self, position: Option<u64>) -> Result<()> {
-        if let Some(path) = &self.path {
-            let mut options = OpenOptions::new();
-            let options = if position.is_some() {
-                options.append(true).create(true)
-            } else {
-                options.write(true).create_new(true)
-            };
-            self.file = Some(options.open(path).with_context(|| format!("failed to open {}", path.display()))?);
-        }
-        Ok(())
+        self.0.begin(position)
     }
 
     fn interval(&mut self, interval: &Interval) -> Result<()> {
@@ -88,16 +75,10 @@ impl Sink for Intervals {
         let line = NotSeenLine { begin_unix_ns: interval.begin_unix_ns, not_seen: interval.not_seen };
         serde_json::to_writer(&mut text, &line)?;
         text.push(b'\n');
-        match &mut self.file {
-            Some(file) => file.write_all(&text).context("failed to write"),
-            None => {
-                let mut out = std::io::stdout().lock();
-                out.write_all(&text).and_then(|()| out.flush()).context("failed to write to standard output")
-            }
-        }
+        self.0.write(&text)
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
-        Ok(self.file.is_some().then_some(0))
+        self.0.settle()
     }
 }

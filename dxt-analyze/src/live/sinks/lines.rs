@@ -1,11 +1,10 @@
 //! Events as lines of a file, in the connector's form: JSON objects, or CSV. An agent that goes on cuts the file to where the
 //! one before it had come, so that no line is there twice.
 
+use super::file::Output;
 use super::{Sink, connector};
 use crate::live::event::Event;
-use anyhow::{Context, Result};
-use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use anyhow::Result;
 use std::path::PathBuf;
 
 /// How lines look.
@@ -19,66 +18,32 @@ pub(crate) enum Form {
     Full,
 }
 
-/// A file, or standard output.
+/// Lines.
 pub(crate) struct Lines {
     form: Form,
-    path: Option<PathBuf>,
-    file: Option<File>,
-    /// Bytes of whole lines in it.
-    length: u64,
+    output: Output,
+    has_head: bool,
     others: u64,
     text: Vec<u8>,
 }
 
 impl Lines {
     pub(crate) fn new(form: Form, path: Option<PathBuf>) -> Self {
-        Self { form, path, file: None, length: 0, others: 0, text: Vec::new() }
-    }
-
-    fn write(&mut self) -> Result<()> {
-        let Some(file) = &mut self.file else {
-            let mut out = std::io::stdout().lock();
-            return out.write_all(&self.text).and_then(|()| out.flush()).context("failed to write to standard output");
-        };
-        let written = file.write_all(&self.text).context("failed to write");
-        if written.is_ok() {
-            self.length += self.text.len() as u64;
-        } else {
-            // No part of a line stays.
-            let _ = file.set_len(self.length);
-            let _ = file.seek(SeekFrom::Start(self.length));
-        }
-        written
+        Self { form, output: Output::new(path), has_head: false, others: 0, text: Vec::new() }
     }
 }
 
 impl Sink for Lines {
     fn begin(&mut self, position: Option<u64>) -> Result<()> {
-        if let Some(path) = &self.path {
-            let failed = || format!("failed to open {}", path.display());
-            let mut options = OpenOptions::new();
-            options.write(true);
-            // Nothing that was there is written over but what an agent of the same state had put there.
-            let mut file = match position {
-                Some(_) => options.create(true).truncate(false),
-                None => options.create_new(true),
-            }
-            .open(path)
-            .with_context(failed)?;
-            self.length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
-            file.set_len(self.length).with_context(failed)?;
-            file.seek(SeekFrom::Start(self.length)).with_context(failed)?;
-            self.file = Some(file);
-        }
-        if self.form == Form::Csv && self.length == 0 {
-            self.text = (connector::COLUMNS.join(",") + "\n").into_bytes();
-            self.write()?;
-        }
-        Ok(())
+        self.output.begin(position)
     }
 
     fn events(&mut self, events: &[Event]) -> Result<()> {
         self.text.clear();
+        if self.form == Form::Csv && !std::mem::replace(&mut self.has_head, true) && self.output.is_empty() {
+            self.text.extend_from_slice(connector::COLUMNS.join(",").as_bytes());
+            self.text.push(b'\n');
+        }
         for event in events {
             match self.form {
                 Form::Full => super::full::line(event, &mut self.text)?,
@@ -95,14 +60,11 @@ impl Sink for Lines {
                 },
             }
         }
-        self.write()
+        self.output.write(&self.text)
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
-        if let Some(file) = &self.file {
-            file.sync_data().context("failed to make it durable")?;
-        }
-        Ok(self.file.is_some().then_some(self.length))
+        self.output.settle()
     }
 
     fn other_operations(&self) -> u64 {

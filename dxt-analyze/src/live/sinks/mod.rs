@@ -2,6 +2,7 @@
 //! for long.
 
 mod connector;
+mod file;
 mod full;
 mod intervals;
 mod lines;
