@@ -2,13 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use clap::Parser;
-use dxt_analyze::cli::args::Cli;
+use clap::FromArgMatches;
+use dxt_analyze::cli::args::{Cli, command};
 use dxt_analyze::exit::{Exit, UsageError, is_closed_pipe};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let exit = match dxt_analyze::cli::run::run(&cli) {
         Ok(exit) => exit,
         Err(error) if is_closed_pipe(&error) => Exit::Fine,

@@ -2,7 +2,7 @@
 
 use crate::render::ColorWhen;
 use crate::{export, live, page, serve, tools, topics};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Finds the rank, node, storage target, file or call that makes a parallel program's I/O slow.
 #[derive(Debug, Parser)]
@@ -17,6 +17,13 @@ pub struct Cli {
     /// What to do
     #[command(subcommand)]
     pub verb: Verb,
+}
+
+/// The command line as it is parsed: `serve --live` needs no trace.
+#[must_use]
+pub fn command() -> clap::Command {
+    let optional = |arg: clap::Arg| arg.required(false).required_unless_present("live");
+    Cli::command().mut_subcommand("serve", |serve| serve.mut_arg("traces", optional))
 }
 
 const EXIT_CODES: &str = "\

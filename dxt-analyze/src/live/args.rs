@@ -20,6 +20,9 @@ pub struct Args {
     /// intervals (sums), each with `:FILE` or to standard output; may be given again. Without: a view for people
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
+    /// A page on 127.0.0.1 as well, which shows the same in a browser; the port, or any that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
+    pub serve: Option<u16>,
     /// Length of an interval
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     pub interval: Duration,
@@ -41,6 +44,25 @@ pub struct Args {
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
+}
+
+impl Default for Args {
+    fn default() -> Self {
+        Self {
+            directories: Vec::new(),
+            pid: Vec::new(),
+            job: Vec::new(),
+            to: Vec::new(),
+            serve: None,
+            interval: Duration::from_secs(1),
+            sample: 1,
+            group: 32,
+            mpi: false,
+            state: None,
+            until_end: false,
+            time: None,
+        }
+    }
 }
 
 /// `500ms`, `2s`, `1m`.

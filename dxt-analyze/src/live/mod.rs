@@ -11,6 +11,8 @@ pub mod event;
 pub mod held;
 pub mod interval;
 pub mod mounts;
+#[cfg(feature = "serve")]
+mod page;
 pub mod records;
 pub mod screen;
 pub mod sinks;
@@ -52,11 +54,15 @@ pub fn live(args: &Args) -> Result<Exit> {
         signal_hook::flag::register(signal, Arc::clone(&ending)).context("failed to wait for signals")?;
     }
     let mut agent = Agent::new(settings, outlets)?;
-    let shows = !args.to.iter().any(sinks::To::is_standard_output) && args.to.is_empty();
+    let shows = args.to.is_empty() && args.serve.is_none();
+    let page = Page::begin(args, &agent)?;
     let begun = Instant::now();
     loop {
         let over = agent.look();
         messages(&mut agent);
+        if over {
+            page.show(&agent);
+        }
         if over && shows {
             show(&agent)?;
         }
@@ -97,4 +103,39 @@ fn show(agent: &Agent) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let text = screen::draw(agent.board(), out.is_terminal());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
+}
+
+/// The page, if one is wanted.
+#[cfg(feature = "serve")]
+struct Page(Option<page::Shown>);
+
+#[cfg(feature = "serve")]
+impl Page {
+    fn begin(args: &Args, agent: &Agent) -> Result<Self> {
+        let Some(port) = args.serve else { return Ok(Self(None)) };
+        let shown = page::Shown::default();
+        shown.set(agent);
+        shown.serve(port)?;
+        Ok(Self(Some(shown)))
+    }
+
+    fn show(&self, agent: &Agent) {
+        if let Some(shown) = &self.0 {
+            shown.set(agent);
+        }
+    }
+}
+
+/// The page, which this build is made without.
+#[cfg(not(feature = "serve"))]
+struct Page;
+
+#[cfg(not(feature = "serve"))]
+impl Page {
+    fn begin(args: &Args, _agent: &Agent) -> Result<Self> {
+        let why = "this dxt-analyze was built without `serve`: leave --serve away, or build it with --features serve";
+        if args.serve.is_some() { Err(crate::exit::UsageError(why.into()).into()) } else { Ok(Self) }
+    }
+
+    fn show(&self, _agent: &Agent) {}
 }

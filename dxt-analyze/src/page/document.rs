@@ -1,15 +1,13 @@
 //! The page as one file: the files of `assets/report/` and the plotting library are built in. Nothing is fetched, which its content
 //! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
 
+use super::built_in::{self, ECHARTS, STYLE, fill, json};
 use super::{OF_THE_TRACE, Parts, first, html};
 use crate::findings::{Code, Finding};
 use crate::text::units;
 use crate::topics::report::Section;
 use anyhow::Result;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use maud::html;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
 /// The section that is not folded.
@@ -19,10 +17,7 @@ const FINDINGS: &str = "findings";
 /// Title of the last section.
 const MISSING: &str = "What this trace does not have";
 
-/// The plotting library, unchanged: see its README.
-const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
 const PAGE: &str = include_str!("../../assets/report/page.html");
-const STYLE: &str = include_str!("../../assets/report/style.css");
 /// Our scripts, in the order in which they run; each is a function that adds to one object.
 const SCRIPTS: [&str; 15] = [
     include_str!("../../assets/report/units.js"),
@@ -45,11 +40,7 @@ const SCRIPTS: [&str; 15] = [
 /// Puts the page together.
 pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", SCRIPTS.concat());
-    let policy = format!(
-        "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'",
-        hash(ECHARTS),
-        hash(&scripts)
-    );
+    let policy = built_in::policy(&scripts);
     let program = parts.exe.rsplit('/').next().unwrap_or_default().to_owned();
     let name = if program.is_empty() { "a job".to_owned() } else { program };
     let (open, others): (Vec<&Section>, Vec<&Section>) = parts.sections.iter().partition(|section| section.id == OPEN);
@@ -97,54 +88,15 @@ fn codes(parts: &Parts<'_>) -> BTreeSet<Code> {
 }
 
 /// As a content security policy names a script.
-fn hash(script: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
-}
-
-/// JSON that nothing in it can end: a `<` is only ever inside a string, where it can be escaped.
-pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
-    Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
-}
-
-/// Puts `parts` where `{{name}}` stands. What is put in is not looked at again.
-fn fill(template: &str, parts: &[(&str, String)]) -> String {
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        out.push_str(before);
-        let Some((name, behind)) = after.split_once("}}") else { break };
-        out.push_str(parts.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text));
-        rest = behind;
-    }
-    out.push_str(rest);
-    out
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_plotting_library_is_the_one_that_its_readme_names() {
-        let readme = include_str!("../../assets/vendor/echarts/README.md");
-        let digest = Sha256::digest(ECHARTS.as_bytes());
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert!(readme.contains(&hex), "{hex}");
-    }
-
-    #[test]
-    fn what_is_put_in_is_not_filled_again_and_every_place_has_a_part() {
-        assert_eq!(fill("a{{x}}b{{y}}", &[("x", "{{y}}".into()), ("y", "1".into())]), "a{{y}}b1");
-        for script in SCRIPTS.iter().chain([&ECHARTS]) {
+    fn no_script_ends_itself() {
+        for script in SCRIPTS {
             assert!(!script.contains("</script"), "it would end itself");
         }
-        assert!(!STYLE.contains("</style"));
-    }
-
-    #[test]
-    fn data_cannot_end_its_element() {
-        let text = json(&"</script><img onerror=alert(1)>").unwrap();
-        assert!(!text.contains('<'), "{text}");
-        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), "</script><img onerror=alert(1)>");
     }
 }

@@ -4,6 +4,7 @@
 //! * `html`: sections of the page, made of views; `document`: all that as one file; `open`: the page in a browser.
 
 mod args;
+pub(crate) mod built_in;
 mod document;
 mod first;
 mod html;

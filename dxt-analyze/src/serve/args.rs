@@ -1,5 +1,6 @@
 //! The options of `serve`.
 
+use crate::live;
 use crate::session::Inputs;
 use std::path::PathBuf;
 
@@ -15,7 +16,21 @@ pub struct Args {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
+    /// Programs that still run instead of traces: the page of `live`. TRACE names directories with spools then, or nothing
+    #[arg(long)]
+    pub live: bool,
     /// Rows of lists, those that matter most
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
+}
+
+impl Args {
+    /// The options of `live`, if that is wanted.
+    #[must_use]
+    pub fn live(&self) -> Option<live::Args> {
+        let args =
+            live::Args { directories: self.inputs.traces.clone(), serve: Some(self.port), ..live::Args::default() };
+        let job = self.inputs.job.iter().cloned().collect();
+        self.live.then_some(live::Args { job, ..args })
+    }
 }

@@ -38,13 +38,30 @@ struct Served {
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the port is taken.
 pub fn serve(args: &Args) -> Result<Exit> {
+    if let Some(live) = args.live() {
+        return crate::live::live(&live);
+    }
     let run = crate::session::open(&args.inputs)?;
     let served = Arc::new(served(run, args)?);
+    let routes = move |word: &str| {
+        Router::new()
+            .route(&format!("/{word}/"), get(page))
+            .route(&format!("/{word}/tile"), get(tile))
+            .with_state(served)
+    };
+    host(args.port, routes).map(|()| Exit::Fine)
+}
+
+/// Serves on 127.0.0.1 until it is interrupted, under paths that begin with a random word, and prints the address on standard output.
+///
+/// # Errors
+/// If the port is taken.
+pub(crate) fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
-    let result = runtime.block_on(listen(served, args.port));
+    let result = runtime.block_on(listen(port, routes));
     // A scan that nobody waits for any more is left to end with the process.
     runtime.shutdown_background();
-    result.map(|()| Exit::Fine)
+    result
 }
 
 fn served(run: Run, args: &Args) -> Result<Served> {
@@ -53,7 +70,7 @@ fn served(run: Run, args: &Args) -> Result<Served> {
     Ok(Served { page, tiler: Tiler::new(run, layouts), scanning: Mutex::new(()) })
 }
 
-async fn listen(served: Arc<Served>, port: u16) -> Result<()> {
+async fn listen(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     let word = random_word()?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
@@ -65,11 +82,7 @@ async fn listen(served: Arc<Served>, port: u16) -> Result<()> {
         .and_then(|()| out.flush())
         .context("failed to print the address")?;
     eprintln!("Ctrl-C ends it");
-    let app = Router::new()
-        .route(&format!("/{word}/"), get(page))
-        .route(&format!("/{word}/tile"), get(tile))
-        .with_state(served)
-        .layer(middleware::from_fn(move |request, next| guarded(port, request, next)));
+    let app = routes(&word).layer(middleware::from_fn(move |request, next| guarded(port, request, next)));
     tokio::select! {
         ended = axum::serve(listener, app) => ended.context("failed to serve"),
         _ = interrupts.recv() => Ok(()),

@@ -1,0 +1,102 @@
+//! `serve --live`: what people are shown, as a page that asks for it each interval.
+
+use super::agent::Agent;
+use super::board::Board;
+use super::screen::words;
+use crate::page::built_in::{self, ECHARTS, STYLE, fill};
+use crate::serve::host;
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use serde::Serialize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const PAGE: &str = include_str!("../../assets/live/page.html");
+/// In the order in which they run.
+const SCRIPTS: [&str; 3] = [
+    include_str!("../../assets/report/units.js"),
+    include_str!("../../assets/report/theme.js"),
+    include_str!("../../assets/live/live.js"),
+];
+
+/// What is asked for, as text.
+#[derive(Clone, Default)]
+pub(super) struct Shown(Arc<Mutex<String>>);
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    board: &'a Board,
+    /// What was not seen, in words.
+    words: Vec<(u64, &'static str)>,
+}
+
+impl Shown {
+    /// From now on this is shown.
+    pub(super) fn set(&self, agent: &Agent) {
+        let answer = Answer { board: agent.board(), words: words(&agent.board().not_seen) };
+        // A board has nothing that cannot be written.
+        let text = serde_json::to_string(&answer).unwrap_or_default();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// Begins to serve on 127.0.0.1, by a thread of its own, and prints the address on standard output.
+    ///
+    /// # Errors
+    /// If the thread cannot be made.
+    pub(super) fn serve(&self, port: u16) -> Result<()> {
+        let shown = self.clone();
+        let serve = move || {
+            let routes = move |word: &str| {
+                Router::new()
+                    .route(&format!("/{word}/"), get(page))
+                    .route(&format!("/{word}/board"), get(board))
+                    .with_state(shown)
+            };
+            if let Err(error) = host(port, routes) {
+                eprintln!("dxt-analyze: {error:#}");
+                std::process::exit(1);
+            }
+        };
+        std::thread::Builder::new().name("page".into()).spawn(serve).context("failed to begin serving")?;
+        Ok(())
+    }
+}
+
+async fn page() -> Html<String> {
+    Html(html())
+}
+
+async fn board(State(shown): State<Shown>) -> Response {
+    let text = shown.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// The page.
+fn html() -> String {
+    let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", SCRIPTS.concat());
+    fill(
+        PAGE,
+        &[
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("policy", built_in::policy(&scripts)),
+            ("style", STYLE.to_owned()),
+            ("echarts", ECHARTS.to_owned()),
+            ("scripts", scripts),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_has_a_part_and_no_script_ends_itself() {
+        assert!(SCRIPTS.iter().all(|script| !script.contains("</script")));
+        assert!(!html().contains("{{"));
+    }
+}

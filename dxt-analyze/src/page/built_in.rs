@@ -1,0 +1,72 @@
+//! What every page has built in: the plotting library, the look, and a policy that only these scripts run. Nothing is fetched from elsewhere.
+
+use anyhow::Result;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+/// The plotting library, unchanged: see its README.
+pub(crate) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
+/// The look of all pages.
+pub(crate) const STYLE: &str = include_str!("../../assets/report/style.css");
+
+/// The content security policy of a page with these scripts beside the plotting library.
+pub(crate) fn policy(scripts: &str) -> String {
+    format!(
+        "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'",
+        hash(ECHARTS),
+        hash(scripts)
+    )
+}
+
+fn hash(script: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
+}
+
+/// JSON that nothing in it can end: a `<` is only ever inside a string, where it can be escaped.
+pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
+    Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
+}
+
+/// Puts `parts` where `{{name}}` stands. What is put in is not looked at again.
+pub(crate) fn fill(template: &str, parts: &[(&str, String)]) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        let Some((name, behind)) = after.split_once("}}") else { break };
+        out.push_str(parts.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text));
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plotting_library_is_the_one_that_its_readme_names() {
+        let readme = include_str!("../../assets/vendor/echarts/README.md");
+        let digest = Sha256::digest(ECHARTS.as_bytes());
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(readme.contains(&hex), "{hex}");
+    }
+
+    #[test]
+    fn what_is_put_in_is_not_filled_again_and_every_place_has_a_part() {
+        assert_eq!(fill("a{{x}}b{{y}}", &[("x", "{{y}}".into()), ("y", "1".into())]), "a{{y}}b1");
+        for script in [ECHARTS] {
+            assert!(!script.contains("</script"), "it would end itself");
+        }
+        assert!(!STYLE.contains("</style"));
+    }
+
+    #[test]
+    fn data_cannot_end_its_element() {
+        let text = json(&"</script><img onerror=alert(1)>").unwrap();
+        assert!(!text.contains('<'), "{text}");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), "</script><img onerror=alert(1)>");
+    }
+}
