@@ -25,11 +25,14 @@ pub fn run(cli: &Cli) -> Result<Exit> {
     let exit = match &cli.verb {
         Verb::Topic(verb) => verb.run(&style(Format::Table, None, color), &mut out),
         Verb::Report(args) => page::report(args, &style(Format::Table, None, color), &mut out),
-        Verb::Serve(args) => serve::serve(args),
+        // These two write by themselves, while they run, and from other threads.
         Verb::Live(args) => {
-            // It writes by itself, while it runs.
             drop(out);
             return live::live(args);
+        }
+        Verb::Serve(args) => {
+            drop(out);
+            return serve::serve(args);
         }
         Verb::Convert(args) => tools::convert::convert(args),
         Verb::Dump(args) => tools::dump::dump(args, &mut out),
