@@ -147,7 +147,9 @@ fn touched_since(before: &[u8], after: &[u8]) -> u64 {
         slots.chunks_exact(size_of::<Segment>()).map(|slot| u64_at(slot, END.start) & !MARKS).collect()
     };
     let touched = |(before, after): (&[u8], &[u8])| {
-        let folding = u32_at(after, scratch::FOLDED) != 0 && u32_at(before, scratch::FOLDED) == 0;
+        // A fold that had begun before may have come further, too.
+        let folding = u32_at(after, scratch::FOLDED) != 0
+            && after[scratch::FOLDED..scratch::FIRST] != before[scratch::FOLDED..scratch::FIRST];
         let is_touched = |(before, after): &(u64, u64)| *before != 0 && (folding || before != after);
         ends(before).into_iter().zip(ends(after)).filter(is_touched).count() as u64
     };
