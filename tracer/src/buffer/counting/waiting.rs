@@ -5,7 +5,7 @@
 
 use super::SLOTS;
 use crate::memory::{Record, Table};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::spool::scratch;
 use trace_format::{Segment, StreamId};
 
@@ -117,6 +117,8 @@ impl Waiting {
         for (_, slot) in self.those(members) {
             slot.end.store(0, Ordering::Release);
         }
+        // Whoever sees any of the next segment in a slot sees that slot emptied before (`copies.rs` of the models).
+        fence(Ordering::Release);
         self.folded.store(0, Ordering::Release);
     }
 }
