@@ -10,6 +10,8 @@ pub mod journal;
 mod parts;
 #[cfg(all(feature = "read", feature = "write"))]
 mod read;
+#[cfg(all(feature = "read", feature = "write"))]
+mod scratches;
 
 pub use blocks::{Block, blocks};
 #[cfg(all(feature = "read", feature = "write"))]

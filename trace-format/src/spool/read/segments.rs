@@ -6,6 +6,7 @@ use crate::read::{BlockRef, Decoder};
 use crate::segment::{MARKS, Segment, WRITTEN};
 use crate::spool::block::mark;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
+use crate::spool::scratches::{Fold, fold};
 use crate::spool::{blocks, chunk, landing, scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,32 +164,17 @@ const BEHIND_CHUNKS: u32 = 1 << 31;
 pub(super) fn of_scratches(bytes: &[u8], gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
     for (number, scratch) in bytes.chunks_exact(scratch::BYTES).enumerate() {
-        let folding = u32_at(scratch, scratch::FOLDED) as usize;
-        let counting = if folding > 0 { u64_at(scratch, scratch::COUNTING) } else { 0 };
-        let slots = if counting == 0 {
-            // Runs of one stream are counted one after another; the one that was being counted is uncertain.
-            let done = folding.saturating_sub(1).min(scratch::SLOTS);
-            let body = scratch.get(scratch::FIRST + done * size_of::<Segment>()..).unwrap_or_default();
-            let slots = slots(body, gone);
-            if folding > 0
-                && let Some(first) = slots.first()
-            {
-                uncertain += slots.iter().take_while(|slot| slot.stream() == first.stream()).count() as u64;
-            }
-            slots
-        } else {
-            // Streams are, wherever their slots are; those of the one that was being counted are uncertain.
-            let counted = u64_at(scratch, scratch::COUNTED);
-            let body = scratch.get(scratch::FIRST..).unwrap_or_default();
-            let those = |of: u64| {
-                let bytes = body.chunks_exact(size_of::<Segment>()).enumerate();
-                slots(
-                    &bytes.filter(|(at, _)| of >> at & 1 != 0).flat_map(|(_, slot)| slot).copied().collect::<Vec<_>>(),
-                    gone,
-                )
-            };
-            uncertain += those(counting & !counted).len() as u64;
-            those(!counted)
+        let body = scratch.get(scratch::FIRST..).unwrap_or_default();
+        let those = |of: u64| {
+            let slots = body.chunks_exact(size_of::<Segment>()).enumerate().filter(|(at, _)| of >> at & 1 != 0);
+            self::slots(&slots.flat_map(|(_, slot)| slot).copied().collect::<Vec<u8>>(), gone)
+        };
+        let fold = fold(scratch);
+        let slots = those(fold.map_or(u64::MAX, |fold| !fold.counted));
+        uncertain += match (fold, slots.first()) {
+            (Some(Fold { counting: Some(counting), .. }), _) => those(counting).len() as u64,
+            (Some(_), Some(first)) => slots.iter().take_while(|slot| slot.stream() == first.stream()).count() as u64,
+            _ => 0,
         };
         if !slots.is_empty() {
             let pieces = threads.entry(u32_at(scratch, scratch::THREAD)).or_default();
