@@ -78,8 +78,17 @@ impl Batch {
         let filled = waiting.filled();
         alike.empty();
         profiles.empty();
+        // A run of one stream is looked up once.
+        let mut run = (StreamId(0), 0);
         for (bit, id) in waiting.streams(filled) {
-            alike.add(u64::from(id.0), bit, 0);
+            if id != run.0 && run.1 != 0 {
+                alike.add(u64::from(run.0.0), run.1, 0);
+                run.1 = 0;
+            }
+            run = (id, run.1 | bit);
+        }
+        if run.1 != 0 {
+            alike.add(u64::from(run.0.0), run.1, 0);
         }
         let mut counted = 0;
         for &Same { key: id, members, .. } in alike.all() {

@@ -116,10 +116,8 @@ fn next_in_chunk(lane: &Lane) -> Option<usize> {
     let own = unsafe { (lane.scratch.get() as *const Chunk).as_ref() };
     // A call that a signal handler has interrupted, or left, may yet have to write into its slot: others must not get it. The
     // chunk is folded once more at the end.
-    let free = own.filter(|chunk| {
-        let before_spare = (1 << SPARE) - 1;
-        lane.limit.get() == 0 || chunk.waiting().is_some_and(|slots| slots.filled() & before_spare == before_spare)
-    });
+    let free =
+        own.filter(|chunk| lane.limit.get() == 0 || chunk.waiting().is_some_and(|waiting| waiting.has_filled(SPARE)));
     let Some(chunk) = free.or_else(take) else {
         lane.limit.set(0);
         lane.cursor.set(0);
