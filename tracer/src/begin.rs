@@ -2,7 +2,7 @@
 
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, MEETINGS, THREADS};
-use crate::spool::{self, journal};
+use crate::spool::{self, Sizes, journal};
 use crate::{buffer, clock, describe, late, memory, mpi, registry};
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ThreadDef};
@@ -20,14 +20,34 @@ pub(crate) fn meetings_bytes() -> usize {
 /// Least bytes for calls that come after the trace, where nothing is packed or folded; nothing is taken before it is used.
 const LATE_BYTES: usize = 4 << 20;
 
+/// Streams that have counters in trace mode: few segments are folded.
+const COUNTERS: usize = 1 << 18;
+
+/// What the spool has room for.
+fn sizes() -> Sizes {
+    let scale = memory::scale();
+    let (late, counting) = (late::has_begun(), buffer::counting::is_on());
+    let arena = match (late, counting) {
+        (true, _) => arena_bytes().max(LATE_BYTES / scale),
+        (false, true) => 0,
+        (false, false) => arena_bytes(),
+    };
+    let meetings = if counting { 0 } else { meetings_bytes() };
+    let counters = if counting && !late { registry::counted_streams() } else { COUNTERS / scale };
+    Sizes { arena, meetings, counters, scale }
+}
+
 /// Makes the spool if there shall be one and there is none yet; false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
-    let bytes = if late::has_begun() { arena_bytes().max(LATE_BYTES / memory::scale()) } else { arena_bytes() };
-    spool::make([bytes, meetings_bytes()], memory::scale(), |parts| {
+    spool::make(sizes(), |parts| {
         if late::has_begun() {
             late::lend(parts.arena);
         } else {
-            buffer::lend(&ARENA, &MEETINGS, parts);
+            if buffer::counting::is_on() {
+                buffer::counting::lend(parts.scratch);
+            } else {
+                buffer::lend(&ARENA, &MEETINGS, parts);
+            }
             registry::lend_counters(parts.folded);
         }
         say_who();

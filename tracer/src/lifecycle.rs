@@ -2,7 +2,7 @@
 //! anything is recorded at all, and when the trace is written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3)")]
 
-use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode, Spool};
+use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode};
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
@@ -59,8 +59,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
     config.filters.paths.follow_links(handles::real_path);
     let scale = memory::scale();
-    // Counters are few, and are written when the process ends; what it has counted so far does not outlive a kill.
-    let spooled = config.spool != Spool::Off && config.mode == Mode::Trace;
+    let spooled = config.is_spooled();
     let (mode, counters_files, verbose) = (config.mode, config.counters_files, config.verbose);
     config::adopt(config);
     if mode == Mode::Counters {

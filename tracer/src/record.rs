@@ -370,11 +370,16 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late::switch(thread);
     let is_late = lane.late.get() != 0;
+    let has_memory = || BEFORE_MEMORY.get().is_none_or(|before_memory| before_memory());
     if buffer::counting::is_on() && !is_late {
+        if lane.scratch.get() == 0 && !has_memory() {
+            return 0;
+        }
+        spool::note_clock();
         return buffer::counting::next(lane);
     }
     if lane.index.get() == 0 {
-        if BEFORE_MEMORY.get().is_some_and(|before_memory| !before_memory()) {
+        if !has_memory() {
             return 0;
         }
         // SAFETY: gettid has no preconditions.

@@ -20,6 +20,8 @@ mod parts;
 mod place;
 #[cfg(all(feature = "read", feature = "write"))]
 mod read;
+#[cfg(all(feature = "read", feature = "write"))]
+mod scratches;
 
 pub use blocks::{Block, blocks};
 #[cfg(all(feature = "read", feature = "write"))]
@@ -194,8 +196,12 @@ pub mod scratch {
     pub const BYTES: usize = 32 + SLOTS * 32;
     /// u32: index of the owning thread.
     pub const THREAD: usize = 0;
-    /// u32: 0, or one more than the slots that are in the counters already: a fold is under way.
+    /// u32: 0, or a fold is under way: one more than the slots that are in the counters already, or 1 where [`COUNTED`] says which.
     pub const FOLDED: usize = 4;
+    /// u64: in counters mode, where a fold takes stream after stream: while it is under way, a bit for each slot that is in the counters.
+    pub const COUNTED: usize = 8;
+    /// u64: a bit for each slot of the stream that was last begun to be added to the counters; 0 where a fold goes slot by slot.
+    pub const COUNTING: usize = 16;
     /// Where the slots begin.
     pub const FIRST: usize = 32;
 }

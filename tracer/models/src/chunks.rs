@@ -8,7 +8,7 @@
 //! before the block: a Release fence stands before it, and one of Acquire behind the reader's slots. (Who reads the spool of a process that
 //! was killed needs none, since that one's stores are all there.)
 //!
-//! A block is its length and the two segments of its chunk; of slots there are ends only, since `append_and_cut` has the rest.
+//! A block is its length and the two segments of its chunk; of slots there are ends only, since `append_and_cut` and `copies` have the rest.
 
 use crate::explore;
 use loom::sync::Arc;

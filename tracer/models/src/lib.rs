@@ -12,6 +12,8 @@ mod append_and_cut;
 #[cfg(test)]
 mod chunks;
 #[cfg(test)]
+mod copies;
+#[cfg(test)]
 mod gate;
 #[cfg(test)]
 mod rings;

@@ -193,6 +193,8 @@ impl Chunk {
         fence(Ordering::Release);
         // SAFETY: the chunk's own bytes; the caller holds it alone (state Packing).
         unsafe { std::ptr::write_bytes(self.first() as *mut u8, 0, bytes) };
+        // And whoever sees any of the next segment in a slot sees that slot erased before (`copies.rs` of the models).
+        fence(Ordering::Release);
     }
 
     /// Makes it a chunk of packed blocks; the caller holds it alone.

@@ -31,6 +31,9 @@ pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crat
 
 /// Has room made for what is recorded when none can be made any more: the whole arena, and places to fold in.
 pub(crate) fn back_ahead(arena: &Arena) {
+    if counting::is_on() {
+        return counting::back_ahead();
+    }
     arena.back_ahead();
     SCRATCHES.back_ahead(256 << 10);
 }

@@ -13,7 +13,7 @@ use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::tls::{self, Lane, Thread};
 use crate::{filters, registry};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::spool::scratch;
@@ -194,6 +194,8 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) {
         scratch.folded.store(done, Ordering::Release);
     }
     slots.fill(Segment::default());
+    // Whoever sees any of the next segment in a slot sees that slot emptied before.
+    fence(Ordering::Release);
     scratch.folded.store(0, Ordering::Release);
 }
 

@@ -7,7 +7,7 @@ use super::marks::{is_filled, is_taken};
 use super::policy::{SCRATCH_SLOTS, Scratch, fold_scratch};
 use crate::tls::Thread;
 use crate::{filters, registry};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use trace_format::{Segment, StreamId};
 
 /// Shortest length in bytes of which the stream's segments are kept, by DXT_MIN_SIZE.
@@ -83,6 +83,8 @@ fn put(slot: *mut Segment, segment: Segment) {
 /// Empties a slot; its end goes first.
 fn clear(slot: *mut Segment) {
     set_end(slot, 0);
+    // Whoever sees any of what comes next sees that.
+    fence(Ordering::Release);
     // SAFETY: as in `put`.
     unsafe { slot.write(Segment::default()) };
 }

@@ -67,6 +67,8 @@ pub(crate) struct Config {
     pub(crate) overflow: Overflow,
     /// What survives the process.
     pub(crate) spool: Spool,
+    /// Others may want to see what the process does while it runs: what is only counted is kept in a spool, too.
+    pub(crate) live: bool,
     /// How to flush.
     pub(crate) flush: FlushMode,
     /// 0 quiet, 1 says what was written, 2 says more.
@@ -88,6 +90,11 @@ impl Overflow {
 }
 
 impl Config {
+    /// Whether what is recorded lies in a spool, where one can be made.
+    pub(crate) fn is_spooled(&self) -> bool {
+        self.spool != Spool::Off && (self.mode == Mode::Trace || self.live)
+    }
+
     /// The settings that shape a trace, as (variable, value).
     pub(crate) fn describe(&self) -> Vec<(String, String)> {
         let mut all = match self.mode {
@@ -102,6 +109,9 @@ impl Config {
                 ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
             ],
         };
+        if self.live {
+            all.push(("DXT_LIVE".to_owned(), "1".to_owned()));
+        }
         if !self.file.is_empty() {
             all.push(("DXT_CONFIG".to_owned(), String::from_utf8_lossy(&self.file).into_owned()));
         }
@@ -167,6 +177,11 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(b"off") => Spool::Off,
         Some(directory) => Spool::In(directory.to_vec()),
     };
+    let live = match environment.get(c"DXT_LIVE") {
+        None | Some(b"" | b"0") => false,
+        Some(b"1") => true,
+        Some(value) => return Err(bad("DXT_LIVE", value, "1 or 0")),
+    };
     let flush = match environment.get(c"DXT_FLUSH") {
         None | Some(b"" | b"auto") => FlushMode::Auto,
         Some(b"collective") => FlushMode::Collective,
@@ -196,6 +211,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         mpi_buffer_max,
         overflow,
         spool,
+        live,
         flush,
         verbose,
         file,
@@ -290,6 +306,24 @@ mod tests {
         for value in wrong.into_iter().chain(["77777777777777777777600"]) {
             assert_eq!(mode(value).unwrap_err().variable, "DXT_TRACE_MODE", "{value}");
         }
+    }
+
+    #[test]
+    fn what_is_counted_has_a_spool_if_it_is_to_be_seen() {
+        let spooled = |mode, spool, live| {
+            let settings = settings(&[(c"DXT_ENABLE", mode), (c"DXT_SPOOL", spool), (c"DXT_LIVE", live)]);
+            settings.map(|config| config.map(|config| (config.is_spooled(), config.describe())).unwrap())
+        };
+        let told = |live: &str| vec![("DXT_LIVE".to_owned(), live.to_owned())];
+        for (mode, live, expected) in
+            [("trace", "", true), ("trace", "1", true), ("counters", "0", false), ("counters", "1", true)]
+        {
+            let (is_spooled, settings) = spooled(mode, "auto", live).unwrap();
+            assert_eq!(is_spooled, expected, "{mode} {live}");
+            assert_eq!(settings.ends_with(&told("1")), live == "1");
+            assert!(!spooled(mode, "off", live).unwrap().0);
+        }
+        assert_eq!(spooled("counters", "auto", "yes").unwrap_err().variable, "DXT_LIVE");
     }
 
     #[test]

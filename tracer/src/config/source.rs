@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 22] = [
+pub(super) const VARIABLES: [&CStr; 23] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
@@ -13,6 +13,7 @@ pub(super) const VARIABLES: [&CStr; 22] = [
     c"DXT_MPI_BUFFER_MAX",
     c"DXT_OVERFLOW",
     c"DXT_SPOOL",
+    c"DXT_LIVE",
     c"DXT_FLUSH",
     c"DXT_VERBOSE",
     c"DXT_JOB_ID",

@@ -172,6 +172,11 @@ impl Area {
         self.start.load(Ordering::Relaxed)
     }
 
+    /// Bytes that there may be.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity.load(Ordering::Acquire)
+    }
+
     /// Bytes handed out so far.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)

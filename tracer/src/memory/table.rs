@@ -68,6 +68,11 @@ impl<T: Record> Table<T> {
         unsafe { self.area.forget() };
     }
 
+    /// Records that there may be.
+    pub(crate) fn capacity(&self) -> usize {
+        self.area.capacity() / Self::STRIDE
+    }
+
     /// Records made so far.
     pub(crate) fn len(&self) -> usize {
         self.area.used() / Self::STRIDE

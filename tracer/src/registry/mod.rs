@@ -47,6 +47,11 @@ pub(crate) fn prepare_counters(files: usize) {
     mpi_details::prepare(files);
 }
 
+/// Streams that may have counters in counters mode: all.
+pub(crate) fn counted_streams() -> usize {
+    stream::capacity()
+}
+
 /// Forgets all counts and profiles: for a forked child, which has one thread.
 pub(crate) fn start_empty() {
     forget_counters();

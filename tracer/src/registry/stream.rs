@@ -76,6 +76,11 @@ pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     LIMIT.store(all - condensed, Ordering::Relaxed);
 }
 
+/// Streams that there may be.
+pub(super) fn capacity() -> usize {
+    STREAMS.capacity()
+}
+
 /// All streams, by id.
 pub(crate) fn streams() -> impl Iterator<Item = (u32, &'static Stream)> {
     STREAMS.numbered().map(|(id, stream)| (id as u32, stream))

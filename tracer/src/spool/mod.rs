@@ -13,7 +13,7 @@ pub(crate) mod spill;
 pub(crate) use header::{cut_begins, cut_ends_at, cut_goes_to, cut_is_done, cut_is_over, note_clock, set_sync};
 
 use crate::clock;
-use crate::config::{self, Mode, Spool};
+use crate::config::{self, Spool};
 use crate::memory::Lent;
 use crate::notes;
 use crate::stack;
@@ -50,6 +50,19 @@ pub(crate) struct Parts {
     pub(crate) landing: Lent,
 }
 
+/// What the parts may become.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Bytes of the arena; 0: nothing will lie there.
+    pub(crate) arena: usize,
+    /// Bytes of the arena of collective calls.
+    pub(crate) meetings: usize,
+    /// Streams that have counters.
+    pub(crate) counters: usize,
+    /// Address space is that much scarcer than usual ([`crate::memory::scale`]).
+    pub(crate) scale: usize,
+}
+
 /// Says that the process shall have a spool.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
@@ -83,7 +96,7 @@ pub(crate) fn is_there() -> bool {
 /// Called before a thread gets its first memory for segments: makes the spool if it is wanted and not there yet. `use_parts`
 /// puts things into it; it runs once, on one thread, while no other is recording yet. False if another thread has been at it
 /// for very long: then there is no memory yet.
-pub(crate) fn make(arenas: [usize; 2], scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
+pub(crate) fn make(sizes: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let (wanted, making) = (Stage::Wanted as u8, Stage::Making as u8);
     while let Err(stage) = STAGE.compare_exchange(wanted, making, Ordering::AcqRel, Ordering::Acquire) {
         if stage != making {
@@ -94,7 +107,7 @@ pub(crate) fn make(arenas: [usize; 2], scale: usize, use_parts: impl FnOnce(&Par
         }
     }
     // Where memory ran out, what is in it already stays there, and nobody finds it.
-    let made = stack::in_hook(|| try_making(arenas, scale, use_parts)).unwrap_or_else(|| {
+    let made = stack::in_hook(|| try_making(sizes, use_parts)).unwrap_or_else(|| {
         file::remove();
         false
     });
@@ -124,15 +137,15 @@ const FIRST_BYTES: usize = 64 << 10;
 /// Most bytes of each part: address space and an upper bound of the file's size; nothing is taken before it is used.
 const JOURNAL_BYTES: usize = 256 << 20;
 const SCRATCHES: usize = 1 << 15;
-const COUNTERS: usize = 1 << 18;
 
-fn try_making([arena_bytes, meetings_bytes]: [usize; 2], scale: usize, use_parts: impl FnOnce(&Parts)) -> bool {
+fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
+    let Sizes { arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
     let mut sizes = [0; PARTS];
     sizes[Part::Journal as usize] = page(JOURNAL_BYTES / scale);
     sizes[Part::Arena as usize] = page(arena_bytes);
     sizes[Part::Scratch as usize] = page(SCRATCHES / scale * scratch::BYTES);
-    sizes[Part::Folded as usize] = page(COUNTERS / scale * folded::BYTES);
+    sizes[Part::Folded as usize] = page(counters * folded::BYTES);
     sizes[Part::Landing as usize] = page(landing::PLACES * landing::BYTES);
     sizes[Part::Meetings as usize] = page(meetings_bytes);
     let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
@@ -140,7 +153,7 @@ fn try_making([arena_bytes, meetings_bytes]: [usize; 2], scale: usize, use_parts
     let [mut journal, mut arena, mut scratch, mut folded, landing, meetings] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
     // Where not even this has room, memory of our own does better.
-    for part in [&mut journal, &mut arena, &mut scratch, &mut folded] {
+    for part in [&mut journal, &mut arena, &mut scratch, &mut folded].into_iter().filter(|part| part.capacity > 0) {
         if !file::back(part.start, FIRST_BYTES) {
             file::abandon();
             return false;
@@ -193,12 +206,11 @@ pub(crate) fn in_child() {
         notes::keep_in(std::ptr::null_mut());
         file::forget();
     }
-    // In counters mode only late calls have one. Where none could be made before, none is tried again.
+    // In counters mode it may be that only late calls have one. Where none could be made before, none is tried again.
     if STAGE.load(Ordering::Relaxed) == Stage::None as u8 && !crate::late::has_begun() {
         return;
     }
-    let wanted = MAY_BE.load(Ordering::Relaxed)
-        && config::current().is_some_and(|config| config.spool != Spool::Off && config.mode == Mode::Trace);
+    let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(config::Config::is_spooled);
     let stage = if wanted { Stage::Wanted } else { Stage::None };
     STAGE.store(stage as u8, Ordering::Relaxed);
 }

@@ -32,6 +32,19 @@ fn all_is_in_the_spool_whatever_a_filter_does() {
 }
 
 #[test]
+fn what_is_counted_goes_on_in_the_spool() {
+    for (way, before, after) in
+        [("kill", 3000, 3000), ("strict", 3000, 3000), ("first", 0, 3000), ("threads", 6000, 3000)]
+    {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg(way).arg("3000");
+        told_once(&launch.env("DXT_ENABLE", "counters").env("DXT_LIVE", "1").run());
+        assert_eq!(recover(&scratch), 0, "{way}");
+        assert_eq!(writes(&scratch), (before, after), "{way}");
+    }
+}
+
+#[test]
 fn the_first_call_of_all_comes_behind_the_filter() {
     let scratch = Scratch::new();
     told_once(&run(&scratch, "first", "3000"));

@@ -15,7 +15,7 @@ const SLOTS: usize = 256;
 /// What the processes are.
 const KINDS: [&str; 6] = ["threads", "vforks", "forks", "exec", "ranks mpich", "ranks openmpi"];
 /// What becomes of segments.
-const MODES: [&str; 4] = ["compact", "spill", "fold", "counters"];
+const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "live"];
 /// How they end; those of ranks only, and those of others only, stand last.
 const WAYS: [&str; 10] =
     ["exit", "_exit", "quick_exit", "sigterm", "sigkill", "abort", "exec", "failed_exec", "join", "finalize"];
@@ -71,7 +71,8 @@ impl Case {
             "compact" => &[("DXT_BUFFER_MAX", "256K")],
             "spill" => &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")],
             "fold" => &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")],
-            _ => &[("DXT_ENABLE", "counters")],
+            "counters" => &[("DXT_ENABLE", "counters")],
+            _ => &[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")],
         }
     }
 
@@ -201,7 +202,7 @@ fn seed() -> u64 {
 
 #[test]
 fn threads_that_write_while_the_process_ends() {
-    some(&["threads"], 108);
+    some(&["threads"], 135);
 }
 
 /// What is asked of the kernel and may be refused, by old kernels and in containers: the same holds without it.
@@ -223,7 +224,13 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
     ];
     let mut seed = seed();
     for refused in refused {
-        for (mode, way) in [("compact", "exit"), ("fold", "_exit"), ("counters", "sigterm"), ("spill", "failed_exec")] {
+        for (mode, way) in [
+            ("compact", "exit"),
+            ("fold", "_exit"),
+            ("counters", "sigterm"),
+            ("spill", "failed_exec"),
+            ("live", "_exit"),
+        ] {
             seed += 1;
             let ran = Case { kind: "threads", mode, way }.run_without(seed, Some(refused));
             assert_eq!(ran, Ok(()), "without {refused:?}: {mode} {way} {seed}");
@@ -234,22 +241,22 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
 /// Children of vfork(2) run in memory of a process whose threads wait for its end.
 #[test]
 fn children_of_vfork_that_write_while_the_process_ends() {
-    some(&["vforks"], 36);
+    some(&["vforks"], 45);
 }
 
 #[test]
 fn forked_children_that_end_while_threads_write() {
-    some(&["forks"], 36);
+    some(&["forks"], 45);
 }
 
 #[test]
 fn programs_that_become_others_while_threads_write() {
-    some(&["exec"], 72);
+    some(&["exec"], 90);
 }
 
 #[test]
 fn ranks_that_end_while_threads_write() {
-    some(&["ranks mpich", "ranks openmpi"], 80);
+    some(&["ranks mpich", "ranks openmpi"], 100);
 }
 
 /// For scripts/soak.sh: as many as the time allows, and a table.

@@ -19,6 +19,7 @@ mod hostile;
 mod instructions;
 mod jumps;
 mod launcher;
+mod live;
 mod mpi;
 mod mpi_details;
 mod mpi_forms;

@@ -114,6 +114,13 @@ fn killed_while_segments_are_folded() {
     kills(40, 3, 2, 20_000, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")]);
 }
 
+#[test]
+fn killed_while_calls_are_counted() {
+    let live = [("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")];
+    kills(60, 5, 1, 20_000, &live);
+    kills(40, 6, 3, 20_000, &live);
+}
+
 /// Reads the spool of a process that runs, again and again: each time all is there that it had told of, once and in order.
 fn watched(threads: u32, settings: &[(&str, &str)]) {
     let scratch = Scratch::new();
@@ -170,6 +177,11 @@ fn a_reader_finds_all_while_segments_are_packed() {
 #[test]
 fn a_reader_finds_all_while_segments_are_folded() {
     watched(2, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")]);
+}
+
+#[test]
+fn a_reader_finds_all_while_calls_are_counted() {
+    watched(2, &[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")]);
 }
 
 /// Its trace has its name, and nothing in the spool says so yet: the process is held behind rename(2), and killed.

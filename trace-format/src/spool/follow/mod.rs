@@ -18,7 +18,7 @@ use super::head::{Clock, Head};
 use super::names::Names;
 use super::parts::u32_at;
 use super::place::Place;
-use super::{Part, blocks, folded, landing, scratch};
+use super::{Part, blocks, folded, landing, scratch, scratches};
 use crate::columns::{Columns, TickScale};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
@@ -304,15 +304,15 @@ impl Follower {
         for (number, (before, scratch)) in
             scratches.chunks_exact(scratch::BYTES).zip(again.chunks_exact(scratch::BYTES)).enumerate()
         {
-            let under_way = u32_at(scratch, scratch::FOLDED).max(u32_at(before, scratch::FOLDED));
-            if under_way != 0 && !looking.last {
+            let under_way = scratches::fold(before).or(scratches::fold(scratch));
+            if under_way.is_some() && !looking.last {
                 continue;
             }
             let thread = u32_at(scratch, scratch::THREAD);
-            let done = (under_way as usize).saturating_sub(1).min(scratch::SLOTS);
+            let done = |slot: usize| under_way.is_some_and(|fold| fold.counted >> slot & 1 != 0);
             let slots = |bytes: &[u8]| chunks::slots(bytes.get(scratch::FIRST..).unwrap_or_default());
-            for (slot, (before, segment)) in slots(before).into_iter().zip(slots(scratch)).enumerate().skip(done) {
-                if segment.end == 0 || before != segment {
+            for (slot, (before, segment)) in slots(before).into_iter().zip(slots(scratch)).enumerate() {
+                if segment.end == 0 || before != segment || done(slot) {
                     continue;
                 }
                 let segment = in_ns(&segment, &looking.scale);

@@ -6,6 +6,7 @@ use crate::read::{BlockRef, Decoder};
 use crate::segment::{MARKS, Segment, WRITTEN};
 use crate::spool::block::mark;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
+use crate::spool::scratches::{Fold, fold};
 use crate::spool::{blocks, chunk, landing, scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,16 +164,18 @@ const BEHIND_CHUNKS: u32 = 1 << 31;
 pub(super) fn of_scratches(bytes: &[u8], gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
     for (number, scratch) in bytes.chunks_exact(scratch::BYTES).enumerate() {
-        // Runs of one stream are counted one after another; the one that was being counted is uncertain.
-        let folding = u32_at(scratch, scratch::FOLDED) as usize;
-        let done = folding.saturating_sub(1).min(scratch::SLOTS);
-        let body = scratch.get(scratch::FIRST + done * size_of::<Segment>()..).unwrap_or_default();
-        let slots = slots(body, gone);
-        if folding > 0
-            && let Some(first) = slots.first()
-        {
-            uncertain += slots.iter().take_while(|slot| slot.stream() == first.stream()).count() as u64;
-        }
+        let body = scratch.get(scratch::FIRST..).unwrap_or_default();
+        let those = |of: u64| {
+            let slots = body.chunks_exact(size_of::<Segment>()).enumerate().filter(|(at, _)| of >> at & 1 != 0);
+            self::slots(&slots.flat_map(|(_, slot)| slot).copied().collect::<Vec<u8>>(), gone)
+        };
+        let fold = fold(scratch);
+        let slots = those(fold.map_or(u64::MAX, |fold| !fold.counted));
+        uncertain += match (fold, slots.first()) {
+            (Some(Fold { counting: Some(counting), .. }), _) => those(counting).len() as u64,
+            (Some(_), Some(first)) => slots.iter().take_while(|slot| slot.stream() == first.stream()).count() as u64,
+            _ => 0,
+        };
         if !slots.is_empty() {
             let pieces = threads.entry(u32_at(scratch, scratch::THREAD)).or_default();
             pieces.0.insert(BEHIND_CHUNKS + number as u32, Piece::Slots(slots));
@@ -269,6 +272,23 @@ mod tests {
             let kept = Pieces::of_chunks(&[&Arena::at_rest(&arena)], &[], &[], gone);
             let Piece::Slots(slots) = &kept[&0].0[&0] else { panic!("slots are slots") };
             assert_eq!(slots.iter().map(|slot| slot.end).collect::<Vec<_>>(), ends);
+        }
+    }
+
+    #[test]
+    fn a_fold_by_streams_is_uncertain_where_it_counts() {
+        let mut scratch = vec![0; scratch::FIRST];
+        (1..=10).for_each(|end| scratch.extend(segment(end)));
+        scratch.resize(scratch::BYTES, 0);
+        for (folding, counted, counting, kept, uncertain) in
+            [(1, 0, 0b10101, 10, 3), (1, 0b10101, 0b10101, 7, 0), (1, 0b10101, 0xffea, 7, 7), (0, 0b111, 0b111, 10, 0)]
+        {
+            put(&mut scratch, scratch::FOLDED, folding);
+            put(&mut scratch, scratch::COUNTED, counted);
+            put(&mut scratch, scratch::COUNTING, counting);
+            let mut threads = Threads::new();
+            assert_eq!(of_scratches(&scratch, Gone::Written, &mut threads), uncertain);
+            assert!(matches!(&threads[&0].0[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == kept));
         }
     }
 

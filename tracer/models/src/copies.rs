@@ -1,0 +1,120 @@
+//! Stands for a slot that is emptied and used again (`buffer/chunk.rs` `erase`, `buffer/policy.rs` `fold_scratch`,
+//! `buffer/counting/waiting.rs` `empty`; then `record.rs` `append`) while a reader outside copies it, as `trace-format/SPOOL.md` says
+//! (`trace-format/src/spool/read/snapshot.rs` `slots`). A copy takes a slot's words in whatever order, so it may meet the end of one
+//! segment and the rest of another. So the reader copies twice, with an Acquire fence between, and takes what is the same in both and has
+//! an end: that is a whole segment.
+//!
+//! Why: whatever of the next segment the first copy meets was stored behind a Release fence that stands after the emptying, so the second
+//! copy does not meet the end of the segment before any more.
+//!
+//! A slot is its end and one word for the rest.
+
+use crate::explore;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use loom::thread;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    /// The reader copies once.
+    OneCopy,
+    /// It copies twice and compares ends only.
+    EndsOnly,
+    /// It has no fence between its copies.
+    NoReadersFence,
+    /// The owner has none between the emptying and the next segment.
+    NoOwnersFence,
+}
+
+struct Slot {
+    word: AtomicU64,
+    end: AtomicU64,
+}
+
+impl Slot {
+    fn append(&self, id: u64) {
+        self.word.store(id, Ordering::Relaxed);
+        self.end.store(id, Ordering::Release);
+    }
+
+    fn empty(&self, fault: Fault) {
+        self.end.store(0, Ordering::Relaxed);
+        if fault != Fault::NoOwnersFence {
+            fence(Ordering::Release);
+        }
+    }
+
+    /// The word and the end.
+    fn copy(&self, end_first: bool) -> [u64; 2] {
+        let first = if end_first { &self.end } else { &self.word }.load(Ordering::Relaxed);
+        let second = if end_first { &self.word } else { &self.end }.load(Ordering::Relaxed);
+        if end_first { [second, first] } else { [first, second] }
+    }
+
+    fn read(&self, fault: Fault, end_first: bool) -> Option<[u64; 2]> {
+        let before = self.copy(end_first);
+        if fault == Fault::OneCopy {
+            return Some(before).filter(|[_, end]| *end != 0);
+        }
+        if fault != Fault::NoReadersFence {
+            fence(Ordering::Acquire);
+        }
+        let after = self.copy(end_first);
+        let is_same = if fault == Fault::EndsOnly { before[1] == after[1] } else { before == after };
+        Some(after).filter(|[_, end]| is_same && *end != 0)
+    }
+}
+
+/// A slot that has a segment, or none yet, gets another one while it is copied.
+fn used_again(fault: Fault, is_filled: bool, end_first: bool) {
+    let first = u64::from(is_filled);
+    let slot = Arc::new(Slot { word: AtomicU64::new(first), end: AtomicU64::new(first) });
+    let reader = Arc::clone(&slot);
+    let owner = thread::spawn(move || {
+        if is_filled {
+            slot.empty(fault);
+        }
+        slot.append(2);
+    });
+    let reader = thread::spawn(move || reader.read(fault, end_first));
+    owner.join().expect("it ends");
+    if let Some([word, end]) = reader.join().expect("it ends") {
+        assert_eq!(word, end, "parts of two segments");
+    }
+}
+
+fn all(fault: Fault) {
+    for (is_filled, end_first) in [(true, true), (true, false), (false, true), (false, false)] {
+        explore(3, move || used_again(fault, is_filled, end_first));
+    }
+}
+
+#[test]
+fn what_is_the_same_twice_is_a_whole_segment() {
+    all(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "parts of two segments")]
+fn a_slot_is_copied_twice() {
+    all(Fault::OneCopy);
+}
+
+#[test]
+#[should_panic(expected = "parts of two segments")]
+fn all_of_a_slot_is_compared() {
+    all(Fault::EndsOnly);
+}
+
+#[test]
+#[should_panic(expected = "parts of two segments")]
+fn the_second_copy_comes_behind_the_first() {
+    all(Fault::NoReadersFence);
+}
+
+#[test]
+#[should_panic(expected = "parts of two segments")]
+fn the_next_segment_comes_behind_the_emptying() {
+    all(Fault::NoOwnersFence);
+}

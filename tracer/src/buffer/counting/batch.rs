@@ -1,0 +1,190 @@
+//! A thread's waiting segments on their way into counters and profiles: stream by stream and profile by profile, however they
+//! alternate.
+
+use super::waiting::Waiting;
+use super::{MEMORY_KNOWN, MEMORY_UNALIGNED, SLOTS};
+use crate::notes::Note;
+use crate::registry::{self, Role, Stream};
+use trace_format::counters::Counters;
+use trace_format::profile::Access;
+use trace_format::{Segment, StreamId};
+
+/// What a fold has to remember: its segments by stream, and by file and layer, and a stream of each of the latter. A thread's stack
+/// may have no room for it. Valid when all zero.
+pub(super) struct Batch {
+    alike: Alike,
+    profiles: Alike,
+    kinds: [Option<&'static Stream>; SLOTS],
+}
+
+/// Which segments of a batch have something in common.
+#[derive(Clone, Copy)]
+struct Same {
+    key: u64,
+    members: u64,
+    /// Which of them write.
+    writes: u64,
+}
+
+/// The segments of a batch by what they have in common, in the order in which that is first met. A batch may have as many
+/// streams as segments, so they are found by a table of hashes.
+struct Alike {
+    list: [Same; SLOTS],
+    used: usize,
+    /// Position in the list plus one, or 0.
+    places: [u8; 2 * SLOTS],
+}
+
+impl Alike {
+    fn empty(&mut self) {
+        self.used = 0;
+        self.places.fill(0);
+    }
+
+    fn all(&self) -> &[Same] {
+        self.list.get(..self.used).unwrap_or_default()
+    }
+
+    /// Adds members, at most as many times as a batch has segments; returns their position in the list.
+    fn add(&mut self, key: u64, members: u64, writes: u64) -> usize {
+        let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
+        loop {
+            // Half of the places are free, so the search ends.
+            let Some(number) = self.places.get_mut(place % (2 * SLOTS)) else { return SLOTS };
+            if *number == 0 {
+                *number = self.used as u8 + 1;
+                if let Some(new) = self.list.get_mut(self.used) {
+                    *new = Same { key, members, writes };
+                    self.used += 1;
+                }
+                return self.used - 1;
+            }
+            let at = usize::from(*number) - 1;
+            if let Some(same) = self.list.get_mut(at).filter(|same| same.key == key) {
+                same.members |= members;
+                same.writes |= writes;
+                return at;
+            }
+            place += 1;
+        }
+    }
+}
+
+impl Batch {
+    /// Folds what is filled stream by stream, then profile by profile, each in the order of the segments: the atomics and the lock
+    /// are taken once for each and batch, however they alternate. Only then slots are emptied: a call is always somewhere.
+    pub(super) fn fold(&mut self, waiting: &Waiting) {
+        let Self { alike, profiles, kinds } = self;
+        let filled = waiting.filled();
+        alike.empty();
+        profiles.empty();
+        // A run of one stream is looked up once.
+        let mut run = (StreamId(0), 0);
+        for (bit, id) in waiting.streams(filled) {
+            if id != run.0 && run.1 != 0 {
+                alike.add(u64::from(run.0.0), run.1, 0);
+                run.1 = 0;
+            }
+            run = (id, run.1 | bit);
+        }
+        if run.1 != 0 {
+            alike.add(u64::from(run.0.0), run.1, 0);
+        }
+        let mut counted = 0;
+        for &Same { key: id, members, .. } in alike.all() {
+            let Some(stream) = registry::stream_by_id(StreamId(id as u32)) else { continue };
+            waiting.adding(members, counted);
+            count(waiting, stream, members);
+            counted |= members;
+            if stream.role != Role::None {
+                let key = std::ptr::from_ref(stream.file).addr() as u64 | stream.layer as u64;
+                let writes = if stream.role == Role::Writes { members } else { 0 };
+                if let Some(kind) = kinds.get_mut(profiles.add(key, members, writes)) {
+                    *kind = Some(stream);
+                }
+            }
+        }
+        for (same, stream) in profiles.all().iter().zip(kinds) {
+            if let Some(stream) = stream {
+                profile(waiting, stream, same.members, same.writes);
+            }
+        }
+        waiting.empty(filled);
+    }
+}
+
+/// Folds the `members` into the counters of their stream.
+fn count(waiting: &Waiting, stream: &'static Stream, members: u64) {
+    let (mut counters, mut previous) = (Counters::default(), stream.previous());
+    let ordered = stream.has_order();
+    for (_, segment) in waiting.segments(members) {
+        if ordered {
+            counters.fold(&mut previous, segment.offset, segment.length(), start(&segment), segment.end);
+        } else {
+            counters.fold_alone(segment.offset, segment.length(), start(&segment), segment.end);
+        }
+    }
+    if !stream.add(&counters, previous) {
+        Note::TablesFull.count_many(counters.segments);
+    }
+}
+
+/// Folds the `members`, of which some are `writes`, into the profile of the file and layer of `stream`.
+fn profile(waiting: &Waiting, stream: &'static Stream, members: u64, writes: u64) {
+    let alignment = stream.file.alignment();
+    let ordered = stream.has_order();
+    let done = stream.file.with_profile(stream.layer, |profile, last| {
+        for (bit, segment) in waiting.segments(members) {
+            let access = access(&segment, writes & bit != 0);
+            if ordered {
+                profile.fold(last, access, alignment);
+            } else {
+                profile.fold_alone(access, alignment);
+            }
+        }
+    });
+    if done.is_none() {
+        Note::NotProfiled.count_many(u64::from(members.count_ones()));
+    }
+}
+
+/// When the call was made.
+const fn start(segment: &Segment) -> u64 {
+    segment.start & !(MEMORY_KNOWN | MEMORY_UNALIGNED)
+}
+
+fn access(segment: &Segment, writes: bool) -> Access {
+    Access {
+        writes,
+        offset: segment.offset,
+        length: segment.length(),
+        start: start(segment),
+        end: segment.end,
+        memory_unaligned: (segment.start & MEMORY_KNOWN != 0).then_some(segment.start & MEMORY_UNALIGNED != 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_alike_is_found_however_many_kinds_there_are() {
+        for kinds in [1, 2, 3, 63, 64_u64] {
+            let mut alike =
+                Alike { list: [Same { key: 0, members: 0, writes: 0 }; SLOTS], used: 7, places: [1; 2 * SLOTS] };
+            alike.empty();
+            for at in 0..SLOTS as u64 {
+                // Keys that are apart by what hashes like.
+                let position = alike.add((at % kinds) << 40, 1 << at, (at % 2) << at);
+                assert_eq!(position as u64, at % kinds);
+            }
+            assert_eq!(alike.all().len() as u64, kinds);
+            for (number, same) in (0..).zip(alike.all()) {
+                let members = (0..64).filter(|at| at % kinds == number).fold(0, |all, at| all | 1_u64 << at);
+                assert_eq!((same.key, same.members), (number << 40, members));
+                assert_eq!(same.writes, members & 0xaaaa_aaaa_aaaa_aaaa);
+            }
+        }
+    }
+}

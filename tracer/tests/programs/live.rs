@@ -1,0 +1,163 @@
+//! DXT_LIVE: what is only counted is kept in a spool too, so that others can see how far a process has come, and what it did outlives it
+//! if it is killed. (Kills and readers at any moment are in `spool.rs`, ends of all kinds in `ends.rs`.)
+
+use crate::harness::{Launch, MissingOps, Scratch, Traces, library, look, recover, spools, workload};
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use trace_format::counters::Counters;
+
+/// What tells streams apart, but for the process, and what does not depend on the run.
+type Counted = BTreeMap<(String, String, String, bool, String, u16), Counters>;
+
+/// The counters of all processes, by path in the scratch directory.
+fn counted(scratch: &Scratch, traces: &Traces) -> Counted {
+    let mut all = Counted::new();
+    let root = scratch.root().display().to_string();
+    for MissingOps { op, nested, counters } in traces.processes.iter().flat_map(|process| &process.missing) {
+        let path = op.path.strip_prefix(&root).unwrap_or(&op.path).to_owned();
+        let key = (op.layer.clone(), op.name.clone(), op.mode.clone(), *nested, path, op.errno);
+        let timeless = Counters { duration: 0, max_duration: 0, first_start: 0, last_end: 0, ..counters.clone() };
+        all.entry(key).or_default().merge(&timeless);
+    }
+    all
+}
+
+/// Without what depends on the order of calls of several threads or processes.
+fn unordered(counted: Counted) -> Counted {
+    let known = |of: Counters| Counters { segments: of.segments, bytes: of.bytes, ..Counters::default() };
+    counted.into_iter().map(|(key, counters)| (key, known(counters))).collect()
+}
+
+/// Runs a program in counters mode; its traces.
+fn counting(scratch: &Scratch, program: &'static str, arguments: &[&str], live: &str) -> Traces {
+    let launch = Launch::new(scratch, workload(program)).arg(scratch.data()).env("DXT_ENABLE", "counters");
+    let launch = arguments.iter().fold(launch.env("DXT_LIVE", live), Launch::arg);
+    let outcome = launch.run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{program}");
+    Traces::read(&scratch.traces())
+}
+
+#[test]
+fn a_normal_end_has_the_same_counters_and_leaves_no_spool() {
+    let programs: [(&'static str, &[&str]); 6] = [
+        ("counters", &["pattern"]),
+        ("counters", &["many", "3000"]),
+        ("counters", &["threads", "200"]),
+        ("counters", &["alive", "50"]),
+        ("posix_all", &[]),
+        ("stdio", &[]),
+    ];
+    for (program, arguments) in programs {
+        let (without, with) = (Scratch::new(), Scratch::new());
+        let expected = counting(&without, program, arguments, "0");
+        assert!(!without.spools().exists(), "{program}: without DXT_LIVE there is no spool");
+        let got = counting(&with, program, arguments, "1");
+        // It was made, and is gone.
+        assert!(with.spools().exists() && spools(&with).is_empty(), "{program} {arguments:?}");
+        let (expected_sums, sums) = (counted(&without, &expected), counted(&with, &got));
+        assert!(sums.len() > 1, "{program}: {sums:?}");
+        // Which thread comes first, nobody knows.
+        let alike = |sums: Counted| match arguments {
+            ["alive", ..] => unordered(sums),
+            _ => sums,
+        };
+        let (sums, expected_sums) = (alike(sums), alike(expected_sums));
+        let differ: Vec<_> = sums.iter().filter(|(key, sum)| expected_sums.get(*key) != Some(sum)).collect();
+        assert!(differ.is_empty() && sums.len() == expected_sums.len(), "{program} {arguments:?}: {differ:?}");
+        let profiles = |traces: &Traces| -> u64 {
+            traces.processes.iter().flat_map(|process| process.profiles.values()).map(|profile| profile.accesses).sum()
+        };
+        assert_eq!(profiles(&got), profiles(&expected));
+        assert!(got.segments.is_empty() && got.jobs[0].settings.contains(&("DXT_LIVE".into(), "1".into())));
+    }
+}
+
+#[test]
+fn forked_children_and_programs_they_become_have_their_own() {
+    let (without, with) = (Scratch::new(), Scratch::new());
+    let (expected, got) = (counting(&without, "fork", &[], "0"), counting(&with, "fork", &[], "1"));
+    assert_eq!((expected.processes.len(), got.processes.len()), (8, 8));
+    assert_eq!(spools(&with), Vec::<std::path::PathBuf>::new());
+    // Offsets of processes that append beside each other differ from run to run.
+    assert_eq!(unordered(counted(&with, &got)), unordered(counted(&without, &expected)));
+}
+
+/// Runs a program that tells of each call until nobody listens, and then waits; looks at it, kills it, and looks at what it left.
+fn waits(threads: u64) {
+    let scratch = Scratch::new();
+    let mut command = Command::new(workload("progress"));
+    command.arg(scratch.data()).arg(threads.to_string()).arg("1000000").stdout(Stdio::piped());
+    command.env("LD_PRELOAD", library()).env("DXT_ENABLE", "counters").env("DXT_LIVE", "1");
+    command.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools());
+    let mut child = command.spawn().expect("failed to run the program");
+    // A pipe holds 64 KiB (pipe(7)), eight bytes for each call; then each thread has made one more and waits.
+    let made = (64 << 10) / 8 + threads;
+    let seen = |traces: &Traces| {
+        let counted: u64 =
+            traces.processes.iter().flat_map(|process| &process.missing).map(|m| m.counters.segments).sum();
+        (traces.segments.len() as u64, counted)
+    };
+    let place = scratch.root().join("look");
+    std::fs::create_dir(&place).expect("a directory");
+    let mut last = (0, 0, 1);
+    for _ in 0..2_000 {
+        std::thread::sleep(Duration::from_millis(10));
+        if spools(&scratch).is_empty() {
+            continue;
+        }
+        let (bytes, uncertain) = look(&scratch);
+        std::fs::write(place.join("x.dxt"), bytes).expect("a file");
+        let (waiting, counted) = seen(&Traces::read(&place));
+        last = (waiting, counted, uncertain);
+        if waiting + counted == made && uncertain == 0 {
+            break;
+        }
+    }
+    assert_eq!((last.0 + last.1, last.2), (made, 0), "{last:?}");
+    assert!(last.0 <= threads * 64 && last.1 > made / 2, "{last:?}");
+    child.kill().expect("failed to kill the program");
+    child.wait().expect("failed to wait for the program");
+    assert_eq!(recover(&scratch), 0);
+    let traces = Traces::read(&scratch.traces());
+    assert_eq!(seen(&traces), (last.0, last.1), "what it left is what was seen");
+    // Each thread says whose calls wait in its chunk.
+    let process = &traces.processes[0].block;
+    assert!(process.threads.iter().all(|thread| thread.tid != 0));
+    assert!(process.threads.iter().any(|thread| thread.tid == child.id()), "{:?}", process.threads);
+}
+
+#[test]
+fn what_a_waiting_process_has_done_is_seen_exactly() {
+    waits(1);
+}
+
+#[test]
+fn what_waiting_threads_have_done_is_seen_exactly() {
+    waits(5);
+}
+
+#[test]
+fn where_no_spool_is_wanted_there_is_none() {
+    for way in ["return", "kill"] {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("300");
+        let launch = launch.env("DXT_ENABLE", "counters").env("DXT_LIVE", "1").env("DXT_SPOOL", "off");
+        let outcome = launch.run();
+        assert_eq!(outcome.code, if way == "kill" { 128 + 9 } else { 7 });
+        assert!(!scratch.spools().exists());
+        let written = Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0;
+        assert_eq!(written, if way == "kill" { 0 } else { 300 });
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_left() {
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("300");
+    let launch = launch.env("DXT_ENABLE", "counters").env("DXT_LIVE", "1");
+    let outcome = launch.env("DXT_OUTPUT_DIR", "/proc/no/such/place").run();
+    assert!(outcome.code == 7 && outcome.stderr.contains("recover"), "{outcome:?}");
+    assert_eq!(recover(&scratch), 0);
+    assert_eq!(Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0, 300);
+}
