@@ -55,7 +55,9 @@
     const labels = [];
     for (let bucket = low; bucket <= high; bucket++) labels.push(units.duration(bucket === 0 ? 0 : 2 ** (bucket - 1)));
     const data = all.flatMap((point, at) => point.durations.map((count, bucket) => [at, bucket - low, count])).filter(([, , count]) => count > 0);
-    const most = Math.max(1, ...data.map(([, , count]) => count));
+    // A few slow calls matter as much as thousands of quick ones: colours go by the number of digits.
+    data.forEach((one) => one.push(Math.log10(one[2]) + 0.2));
+    const most = Math.max(1, ...data.map(([, , , shade]) => shade));
     const base = axes();
     charts.get("durations").setOption(
       {
@@ -64,8 +66,8 @@
         tooltip: { ...base.tooltip, trigger: "item", formatter: ({ value: [at, bucket, count] }) => `${units.count(count)} calls from ${labels[bucket]} on\n${new Date(time(all[at])).toLocaleTimeString()}` },
         xAxis: { type: "category", data: all.map((point) => new Date(time(point)).toLocaleTimeString()), axisLabel: { color: theme.color("soft"), hideOverlap: true } },
         yAxis: { type: "category", data: labels, axisLabel: { color: theme.color("soft") } },
-        visualMap: { min: 0, max: most, show: false, inRange: { color: ["#fde725", "#35b779", "#31688e", "#440154"] } },
-        series: [{ type: "heatmap", data, progressive: 0 }],
+        visualMap: { min: 0, max: most, dimension: 3, show: false, inRange: { color: ["#fde725", "#35b779", "#31688e", "#440154"] } },
+        series: [{ type: "heatmap", data, encode: { x: 0, y: 1, value: 3 }, progressive: 0 }],
       },
       true,
     );
@@ -104,14 +106,17 @@
     durations();
     find("processes").replaceChildren(...board.processes.map((one) => row([cell(one.name), cell(one.node), cell(one.job), ...tally(one.now), cell(units.duration(one.all.time_ns), true)])));
     find("named").replaceChildren(...board.files.map((one) => row([cell(one.name), ...tally(one.all)])));
-    find("missing").replaceChildren(
-      ...board.words.map(([count, what]) => {
+    const items = (all) =>
+      all.map(([count, what]) => {
         const item = document.createElement("li");
         item.textContent = `${units.count(count)} ${what}`;
         return item;
-      }),
-    );
+      });
+    const out = Object.entries(board.left_out).map(([what, count]) => [count, what]);
+    find("missing").replaceChildren(...items(board.words));
+    find("left").replaceChildren(...items(out));
     find("unseen").hidden = board.words.length === 0;
+    find("out").hidden = out.length === 0;
     const last = board.points.at(-1);
     find("status").textContent = last ? `latest interval: ${new Date(time(last)).toLocaleTimeString()}, ${units.duration(board.interval_ns)} long${paused ? "; paused" : ""}` : "no calls yet";
   };

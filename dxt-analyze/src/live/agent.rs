@@ -3,7 +3,7 @@
 use super::board::Board;
 use super::event::Event;
 use super::held::{Held, Kept, Tally, Wanted};
-use super::interval::{NotSeen, Open};
+use super::interval::{LeftOut, NotSeen, Open};
 use super::mounts::Mounts;
 use super::sinks::Outlet;
 use super::state::State;
@@ -62,6 +62,7 @@ pub struct Agent {
     board: Board,
     /// Of spools that have ended.
     gone: NotSeen,
+    gone_left_out: LeftOut,
     next_interval: Instant,
     said: Vec<String>,
 }
@@ -100,6 +101,7 @@ impl Agent {
             earlier,
             board: Board { interval_ns: length_ns, ..Board::default() },
             gone: NotSeen::default(),
+            gone_left_out: LeftOut::new(),
             next_interval,
             said: Vec::new(),
             settings,
@@ -245,7 +247,15 @@ impl Agent {
         for held in &ended {
             self.ended += 1;
             add(&mut self.gone, held);
+            note(&mut self.gone_left_out, held);
         }
+    }
+
+    /// What tracers left out so far.
+    fn left_out(&self) -> LeftOut {
+        let mut all = self.gone_left_out.clone();
+        self.held.iter().for_each(|held| note(&mut all, held));
+        all
     }
 
     /// What was not seen so far.
@@ -264,14 +274,18 @@ impl Agent {
     /// Passes on the intervals that ended before a moment, and notes what was shown.
     fn interval(&mut self, until_unix_ns: i64) {
         let mut intervals = self.open.ended(until_unix_ns);
-        let not_seen = self.not_seen();
-        intervals.iter_mut().for_each(|interval| interval.not_seen = not_seen);
+        let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
+        for interval in &mut intervals {
+            interval.not_seen = not_seen;
+            interval.left_out = left_out.clone();
+        }
         for interval in &intervals {
             self.outlets.iter_mut().for_each(|outlet| outlet.interval(interval));
         }
         self.board.add(&intervals);
         self.board.rank(&mut self.held, &self.files);
         self.board.not_seen = not_seen;
+        self.board.left_out = left_out;
         (self.board.watched, self.board.ended) = (self.held.len() as u64, self.ended);
         self.forget_small_files();
         self.save(not_seen.spools);
@@ -312,10 +326,15 @@ fn offer(held: &mut [Held], spill: Found) -> Option<Found> {
     held.iter_mut().try_fold(spill, |spill, held| held.offer(spill).err())
 }
 
+fn note(all: &mut LeftOut, held: &Held) {
+    for left_out in &held.left_out {
+        *all.entry(left_out.what.clone()).or_default() += left_out.count;
+    }
+}
+
 fn add(all: &mut NotSeen, held: &Held) {
     let follower = held.follower();
     all.counted += follower.folded();
     all.taken_back += follower.taken_back();
     all.damaged += follower.damaged();
-    all.not_recorded += held.not_recorded;
 }

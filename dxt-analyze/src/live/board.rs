@@ -1,7 +1,7 @@
 //! What people are shown: the last minutes, the slowest ranks, the files that cost most, and how long calls take.
 
 use super::held::{Held, Tally};
-use super::interval::{BUCKETS, Interval, NotSeen, Sums};
+use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, Sums};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -68,6 +68,8 @@ pub struct Board {
     pub ended: u64,
     /// What was not seen.
     pub not_seen: NotSeen,
+    /// What tracers left out, in their words.
+    pub left_out: Arc<LeftOut>,
 }
 
 impl Board {

@@ -15,6 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::counters::Counters;
+use trace_format::meta::Note;
 use trace_format::op::Layer;
 use trace_format::spool::follow::{Follower, Seen, Shown};
 use trace_format::spool::{Head, spill_name};
@@ -118,8 +119,8 @@ pub struct Held {
     seen: Vec<Seen>,
     /// Since the agent began, and since the last interval.
     pub tallies: [Tally; 2],
-    /// What its header says was not recorded.
-    pub not_recorded: u64,
+    /// What its header says was left out.
+    pub left_out: Vec<Note>,
 }
 
 /// By which a spool is known as long as its file is there.
@@ -144,7 +145,7 @@ impl Held {
             to_sample: 0,
             seen: Vec::new(),
             tallies: [Tally::default(); 2],
-            not_recorded: 0,
+            left_out: Vec::new(),
         }
     }
 
@@ -219,7 +220,7 @@ impl Held {
         let here = owner::is_of_this_boot(&head);
         let now = clock::now(&head).filter(|_| here);
         let look = self.follower.look(&self.file, self.spill.as_ref(), now, last, MOST)?;
-        self.not_recorded = self.follower.notes(&head).iter().map(|note| note.count).sum();
+        self.left_out = self.follower.notes(&head);
         self.describe(&head);
         if !self.is_wanted(wanted.only) {
             self.life = Life::Ended;

@@ -133,8 +133,6 @@ pub struct NotSeen {
     pub taken_back: u64,
     /// Blocks of segments that could not be read.
     pub damaged: u64,
-    /// Calls that the tracer did not record, as it says itself.
-    pub not_recorded: u64,
     /// Events that a destination did not take.
     pub dropped: u64,
     /// Events of operations that the connector's form has no name for, in destinations of that form.
@@ -152,7 +150,12 @@ pub struct Interval {
     pub sums: BTreeMap<Arc<Group>, Sums>,
     /// What was not seen until then.
     pub not_seen: NotSeen,
+    /// What the tracers left out until then, in their words, and how often.
+    pub left_out: Arc<LeftOut>,
 }
+
+/// What the tracers left out, in their words, and how often.
+pub type LeftOut = BTreeMap<String, u64>;
 
 /// Sums of intervals that are not over yet.
 #[derive(Debug)]
@@ -203,6 +206,7 @@ impl Open {
                 length_ns: self.length_ns,
                 sums: named.collect(),
                 not_seen: NotSeen::default(),
+                left_out: Arc::default(),
             }
         };
         ended.into_iter().map(of).collect()

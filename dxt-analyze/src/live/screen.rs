@@ -85,7 +85,6 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
         (not_seen.spools, "processes came and went unseen"),
         (not_seen.taken_back, "calls were shown twice, since they came after their process's trace"),
         (not_seen.damaged, "blocks of calls could not be read"),
-        (not_seen.not_recorded, "calls were not recorded, as the tracer says itself"),
         (not_seen.dropped, "events were not taken by a destination"),
         (not_seen.other_operations, "calls have no name in the connector's form"),
     ];

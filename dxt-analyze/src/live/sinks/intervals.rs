@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::file::Output;
-use crate::live::interval::{BUCKETS, Group, Interval, NotSeen};
+use crate::live::interval::{BUCKETS, Group, Interval, LeftOut, NotSeen};
 use anyhow::Result;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -28,9 +28,10 @@ struct Line<'a> {
 }
 
 #[derive(Serialize)]
-struct NotSeenLine {
+struct NotSeenLine<'a> {
     begin_unix_ns: i64,
     not_seen: NotSeen,
+    left_out: &'a LeftOut,
 }
 
 /// The buckets with something in them, by their smallest value.
@@ -72,7 +73,11 @@ impl Sink for Intervals {
             serde_json::to_writer(&mut text, &line)?;
             text.push(b'\n');
         }
-        let line = NotSeenLine { begin_unix_ns: interval.begin_unix_ns, not_seen: interval.not_seen };
+        let line = NotSeenLine {
+            begin_unix_ns: interval.begin_unix_ns,
+            not_seen: interval.not_seen,
+            left_out: &interval.left_out,
+        };
         serde_json::to_writer(&mut text, &line)?;
         text.push(b'\n');
         self.0.write(&text)
