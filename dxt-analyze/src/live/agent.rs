@@ -3,7 +3,7 @@
 use super::board::Board;
 use super::event::Event;
 use super::held::{Held, Kept, Tally, Wanted};
-use super::interval::{LeftOut, NotSeen, Open};
+use super::interval::{Interval, LeftOut, NotSeen, Open};
 use super::mounts::Mounts;
 use super::sinks::Outlet;
 use super::state::State;
@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// Files that are told apart.
 const MOST_FILES: usize = 10_000;
+
+/// How long nothing has to run before all is over.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Spills that wait for their spool.
 const MOST_SPILLS: usize = 100;
@@ -64,6 +67,8 @@ pub struct Agent {
     gone: NotSeen,
     gone_left_out: LeftOut,
     next_interval: Instant,
+    /// When a process was found, or ended, the last time.
+    latest: Instant,
     said: Vec<String>,
 }
 
@@ -103,6 +108,7 @@ impl Agent {
             gone: NotSeen::default(),
             gone_left_out: LeftOut::new(),
             next_interval,
+            latest: Instant::now(),
             said: Vec::new(),
             settings,
         };
@@ -144,20 +150,25 @@ impl Agent {
             self.next_interval = Instant::now() + self.settings.interval;
             let until = unix_ns().saturating_sub_unsigned(self.board.interval_ns);
             // An agent that goes on knows nothing of intervals that were not over: their sums come in parts.
-            self.interval(if self.settings.state.is_some() { i64::MAX } else { until });
+            self.interval(if self.settings.state.is_some() { i64::MAX } else { until }, false);
         }
         over
     }
 
     /// The last words: all intervals, whether over or not.
     pub fn finish(&mut self) {
-        self.interval(i64::MAX);
+        self.interval(i64::MAX, true);
+        self.outlets.iter_mut().for_each(Outlet::finish);
+        if self.settings.state.is_some() {
+            self.save(self.board.not_seen.spools);
+        }
     }
 
-    /// Whether processes were found, and all have ended.
+    /// Whether there were processes, and all have ended a moment ago: the next one of a script may be about to begin.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.found > 0 && self.held.is_empty()
+        let any = self.found > 0 || self.watch.missed() > 0;
+        any && self.held.is_empty() && self.latest.elapsed() >= GRACE
     }
 
     /// What people are shown.
@@ -193,6 +204,7 @@ impl Agent {
         if found.is_spill() {
             return self.spills.push(found);
         }
+        let was_there = found.was_there;
         let held = Held::new(found, Kept::default());
         // A name may be told twice.
         if self.held.iter().any(|other| other.identity() == held.identity()) {
@@ -200,11 +212,12 @@ impl Agent {
         }
         let kept = self.earlier.take(held.identity());
         // What was begun is ended, also if its process did so meanwhile.
-        if kept.is_none() && held.is_left_behind() {
+        if kept.is_none() && was_there && held.is_left_behind() {
             self.left_behind += 1;
             return;
         }
         self.found += 1;
+        self.latest = Instant::now();
         self.held.push(match kept {
             Some(kept) => held.with(kept),
             None => held,
@@ -246,6 +259,7 @@ impl Agent {
     fn end(&mut self, ended: Vec<Held>) {
         for held in &ended {
             self.ended += 1;
+            self.latest = Instant::now();
             add(&mut self.gone, held);
             note(&mut self.gone_left_out, held);
         }
@@ -272,8 +286,12 @@ impl Agent {
     }
 
     /// Passes on the intervals that ended before a moment, and notes what was shown.
-    fn interval(&mut self, until_unix_ns: i64) {
+    fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         let mut intervals = self.open.ended(until_unix_ns);
+        // What was not seen is told at the end, whether calls have come since or not.
+        if is_last && intervals.is_empty() {
+            intervals.push(Interval::empty(unix_ns(), self.board.interval_ns));
+        }
         let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
         for interval in &mut intervals {
             interval.not_seen = not_seen;

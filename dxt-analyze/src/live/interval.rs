@@ -157,6 +157,21 @@ pub struct Interval {
 /// What the tracers left out, in their words, and how often.
 pub type LeftOut = BTreeMap<String, u64>;
 
+impl Interval {
+    /// The one that a moment is in, in ns since 1970-01-01 UTC, without calls.
+    #[must_use]
+    pub fn empty(unix_ns: i64, length_ns: u64) -> Self {
+        let length = i64::try_from(length_ns.max(1)).unwrap_or(i64::MAX);
+        Self {
+            begin_unix_ns: unix_ns.div_euclid(length).saturating_mul(length),
+            length_ns,
+            sums: BTreeMap::new(),
+            not_seen: NotSeen::default(),
+            left_out: Arc::default(),
+        }
+    }
+}
+
 /// Sums of intervals that are not over yet.
 #[derive(Debug)]
 pub struct Open {

@@ -22,6 +22,8 @@ pub struct Found {
     pub path: PathBuf,
     /// Its file.
     pub(crate) file: Owned,
+    /// It was there when the watch began: its owner may have ended long ago.
+    pub was_there: bool,
 }
 
 impl Found {
@@ -111,6 +113,8 @@ struct Looker {
     known: BTreeSet<PathBuf>,
     sender: Sender<Found>,
     shared: Arc<Shared>,
+    /// This is the first look.
+    begins: bool,
 }
 
 /// How often a directory is looked for that is not there yet.
@@ -120,7 +124,7 @@ impl Looker {
     fn new(wanted: Vec<PathBuf>, sender: Sender<Found>, shared: Arc<Shared>) -> Result<Self> {
         let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
         let inotify = inotify::init(flags).context("failed to watch directories")?;
-        Ok(Self { inotify, wanted, watched: BTreeMap::new(), known: BTreeSet::new(), sender, shared })
+        Ok(Self { inotify, wanted, watched: BTreeMap::new(), known: BTreeSet::new(), sender, shared, begins: true })
     }
 
     fn run(&mut self) {
@@ -144,6 +148,7 @@ impl Looker {
         for directory in self.wanted.clone() {
             self.begin(&directory);
         }
+        self.begins = false;
     }
 
     /// Begins to watch a directory, and looks at what is there.
@@ -153,7 +158,11 @@ impl Looker {
         }
         let comes = WatchFlags::CREATE | WatchFlags::MOVED_TO;
         let goes = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::DELETE_SELF;
+        // One that is not there yet is waited for where it will appear.
         let Ok(number) = inotify::add_watch(&self.inotify, directory, comes | goes | WatchFlags::ONLYDIR) else {
+            let above = directory.ancestors().skip(1).find(|above| above.is_dir());
+            let flags = comes | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
+            let _ = above.map(|above| inotify::add_watch(&self.inotify, above, flags));
             return;
         };
         self.watched.insert(number, directory.to_owned());
@@ -178,7 +187,7 @@ impl Looker {
         }
         match Owned::open(&path) {
             // Nobody listens any more: this ends.
-            Ok(file) => self.sender.send(Found { path, file }).unwrap_or_default(),
+            Ok(file) => self.sender.send(Found { path, file, was_there: self.begins }).unwrap_or_default(),
             Err(_) if path.symlink_metadata().is_err() => {
                 self.shared.missed.fetch_add(u64::from(is_spool), Ordering::Relaxed);
             }

@@ -18,6 +18,24 @@ impl Output {
         Self { path, file: None, length: 0 }
     }
 
+    /// Bytes of it.
+    pub(super) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Leaves so many bytes of it.
+    ///
+    /// # Errors
+    /// If the system does not.
+    pub(super) fn cut(&mut self, length: u64) -> Result<()> {
+        // Devices and pipes have no length.
+        if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {
+            file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length))).context("failed to cut it")?;
+        }
+        self.length = length;
+        Ok(())
+    }
+
     /// Whether nothing was written yet.
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
@@ -30,13 +48,11 @@ impl Output {
     /// If there is one with something in it, or it cannot be made.
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let mut file = open(path, position)?;
+        let file = open(path, position)?;
         let failed = || format!("failed to open {}", path.display());
-        self.length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
-        file.set_len(self.length).with_context(failed)?;
-        file.seek(SeekFrom::Start(self.length)).with_context(failed)?;
+        let length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
         self.file = Some(file);
-        Ok(())
+        self.cut(length)
     }
 
     /// Adds a piece.
@@ -64,7 +80,10 @@ impl Output {
     /// If the system says that it is not.
     pub(super) fn settle(&mut self) -> Result<Option<u64>> {
         if let Some(file) = &self.file {
-            file.sync_data().context("failed to make it durable")?;
+            match file.sync_data() {
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
+                done => done.context("failed to make it durable")?,
+            }
         }
         Ok(self.file.is_some().then_some(self.length))
     }

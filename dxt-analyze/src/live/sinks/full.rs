@@ -2,31 +2,34 @@
 
 use crate::live::event::Event;
 use anyhow::Result;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
-#[derive(Serialize)]
-struct Line<'a> {
-    id: String,
-    job: &'a str,
-    job_id: u64,
-    node: &'a str,
-    rank: i32,
-    pid: u32,
-    thread: u32,
-    uid: u32,
-    exe: &'a str,
-    file: &'a str,
-    file_system: &'a str,
-    record_id: u64,
-    layer: &'a str,
-    op: &'a str,
-    errno: u16,
-    nested: bool,
-    offset: i64,
-    length: u64,
-    start_unix_ns: i64,
-    end_unix_ns: i64,
-    stands_for: u32,
+/// What is in a line.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Line<'a> {
+    pub(super) id: String,
+    #[serde(borrow)]
+    pub(super) job: Cow<'a, str>,
+    pub(super) job_id: u64,
+    pub(super) node: Cow<'a, str>,
+    pub(super) rank: i32,
+    pub(super) pid: u32,
+    pub(super) thread: u32,
+    pub(super) uid: u32,
+    pub(super) exe: Cow<'a, str>,
+    pub(super) file: Cow<'a, str>,
+    pub(super) file_system: Cow<'a, str>,
+    pub(super) record_id: u64,
+    pub(super) layer: Cow<'a, str>,
+    pub(super) op: Cow<'a, str>,
+    pub(super) errno: u16,
+    pub(super) nested: bool,
+    pub(super) offset: i64,
+    pub(super) length: u64,
+    pub(super) start_unix_ns: i64,
+    pub(super) end_unix_ns: i64,
+    pub(super) stands_for: u32,
 }
 
 /// Adds a line.
@@ -34,19 +37,19 @@ pub(super) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     let (process, target) = (&event.process, &event.target);
     let line = Line {
         id: event.id(),
-        job: &process.job,
+        job: (&*process.job).into(),
         job_id: process.job_id,
-        node: &process.node,
+        node: (&*process.node).into(),
         rank: process.rank,
         pid: process.pid,
         thread: event.key.thread,
         uid: process.uid,
-        exe: &process.exe,
-        file: &target.file,
-        file_system: &target.file_system,
+        exe: (&*process.exe).into(),
+        file: (&*target.file).into(),
+        file_system: (&*target.file_system).into(),
         record_id: target.record_id,
-        layer: target.layer.name(),
-        op: &target.op,
+        layer: target.layer.name().into(),
+        op: (&*target.op).into(),
         errno: target.errno,
         nested: target.nested,
         offset: event.offset,

@@ -6,6 +6,8 @@ mod file;
 mod full;
 mod intervals;
 mod lines;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod place;
 
 pub use place::To;
@@ -51,6 +53,14 @@ pub trait Sink {
     /// If it is not.
     fn settle(&mut self) -> Result<Option<u64>> {
         Ok(None)
+    }
+
+    /// Nothing more comes.
+    ///
+    /// # Errors
+    /// If something could not be brought to its end.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
     }
 
     /// Events that it could not pass on, beside those that it returned an error for.
@@ -114,7 +124,10 @@ impl Outlet {
     /// Passes an interval on.
     pub fn interval(&mut self, interval: &Interval) {
         let result = self.sink.interval(interval);
-        self.went(result);
+        // What takes events is judged by those.
+        if result.is_err() || !self.sink.wants_events() {
+            self.went(result);
+        }
     }
 
     /// See [`Sink::settle`].
@@ -125,6 +138,13 @@ impl Outlet {
                 self.went(Err(error));
                 None
             }
+        }
+    }
+
+    /// See [`Sink::finish`].
+    pub fn finish(&mut self) {
+        if let Err(error) = self.sink.finish() {
+            self.went(Err(error));
         }
     }
 

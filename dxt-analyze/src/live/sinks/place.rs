@@ -18,6 +18,8 @@ pub enum To {
     Events(Option<PathBuf>),
     /// JSON lines of sums over intervals.
     Intervals(Option<PathBuf>),
+    /// Parquet files in a directory, with all that is known.
+    Parquet(PathBuf),
 }
 
 impl FromStr for To {
@@ -31,8 +33,11 @@ impl FromStr for To {
             "csv" => Ok(Self::Csv(path)),
             "events" => Ok(Self::Events(path)),
             "intervals" => Ok(Self::Intervals(path)),
+            "parquet" => {
+                path.map(Self::Parquet).ok_or_else(|| "parquet: it needs a directory, `parquet:DIR`".to_owned())
+            }
             _ => Err(format!(
-                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone"
+                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone, and parquet:DIR"
             )),
         }
     }
@@ -44,19 +49,15 @@ impl To {
     /// # Errors
     /// If it makes no sense.
     pub fn open(&self) -> Result<Outlet> {
-        let (name, path) = match self {
-            Self::Connector(path) => ("connector", path),
-            Self::Csv(path) => ("csv", path),
-            Self::Events(path) => ("events", path),
-            Self::Intervals(path) => ("intervals", path),
+        let lines = |form, path: &Option<PathBuf>| Box::new(Lines::new(form, path.clone()));
+        let (name, path, sink): (&str, Option<&PathBuf>, Box<dyn Sink>) = match self {
+            Self::Connector(path) => ("connector", path.as_ref(), lines(Form::Json, path)),
+            Self::Csv(path) => ("csv", path.as_ref(), lines(Form::Csv, path)),
+            Self::Events(path) => ("events", path.as_ref(), lines(Form::Full, path)),
+            Self::Intervals(path) => ("intervals", path.as_ref(), Box::new(Intervals::new(path.clone()))),
+            Self::Parquet(directory) => ("parquet", Some(directory), parquet(directory)?),
         };
-        let shown = path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-        let sink: Box<dyn Sink> = match self {
-            Self::Connector(path) => Box::new(Lines::new(Form::Json, path.clone())),
-            Self::Csv(path) => Box::new(Lines::new(Form::Csv, path.clone())),
-            Self::Events(path) => Box::new(Lines::new(Form::Full, path.clone())),
-            Self::Intervals(path) => Box::new(Intervals::new(path.clone())),
-        };
+        let shown = path.map_or_else(|| "-".to_owned(), |path| path.display().to_string());
         Ok(Outlet::new(format!("{name}:{shown}"), sink))
     }
 
@@ -65,4 +66,16 @@ impl To {
     pub const fn is_standard_output(&self) -> bool {
         matches!(self, Self::Connector(None) | Self::Csv(None) | Self::Events(None) | Self::Intervals(None))
     }
+}
+
+#[cfg(feature = "parquet")]
+#[expect(clippy::unnecessary_wraps, reason = "a build without it has nothing to give")]
+fn parquet(directory: &std::path::Path) -> Result<Box<dyn Sink>> {
+    Ok(Box::new(super::parquet::Parquet::new(directory.to_owned())))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_directory: &std::path::Path) -> Result<Box<dyn Sink>> {
+    let why = "this dxt-analyze was built without `parquet`: use events:FILE, or build it with --features parquet";
+    Err(crate::exit::UsageError(why.into()).into())
 }

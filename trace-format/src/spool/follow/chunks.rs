@@ -222,7 +222,8 @@ fn take_slots<S: Source + ?Sized>(
     let mut slots: Vec<Segment> = Vec::new();
     let mut at = from;
     while at < count {
-        let here = if grows { STEP.min(count - at) } else { count - at };
+        // Where segments may move, all are read at once: what has moved then is in no two places.
+        let here = if grows && least == 0 { STEP.min(count - at) } else { count - at };
         let read = slots_twice(arena, known.at + chunk::HEADER_BYTES + at * SLOT, here)?;
         let empty = read.iter().all(|slot| slot.end == 0);
         slots.extend(read);
@@ -274,7 +275,13 @@ fn take_long<S: ?Sized>(
         }
         let moved = previous == Some(*slot);
         previous = Some(*slot);
-        if moved || follower.is_short(least, slot) {
+        if moved {
+            continue;
+        }
+        if follower.is_short(least, slot) {
+            if to.last {
+                follower.count_short(&in_ns(slot, &to.scale));
+            }
             continue;
         }
         follower.give(thread, sequence, kept, in_ns(slot, &to.scale), to);

@@ -70,6 +70,8 @@ pub struct Follower {
     spill_read: u64,
     counted: BTreeMap<u32, Counters>,
     folded: u64,
+    /// Those that are too short to be given, and will not be folded any more while the process runs.
+    short: BTreeMap<u32, Counters>,
     decoder: Decoder,
     taken_back: u64,
     damaged: u64,
@@ -207,6 +209,12 @@ impl Follower {
         segment.length() < least && op.is_some_and(|op| op.class.is_data())
     }
 
+    /// Counts a segment that is too short to be given; times in ns.
+    fn count_short(&mut self, segment: &Segment) {
+        let counters = self.short.entry(segment.stream().0).or_default();
+        counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
+    }
+
     /// Takes the segments of a block; false if it is not whole.
     fn take_block<S: ?Sized>(&mut self, block: &blocks::Block<'_>, looking: &mut Looking<'_, S>) -> bool {
         if self.shown.is_done(block.thread, block.sequence) {
@@ -220,6 +228,7 @@ impl Follower {
         let (mut kept, first) = (0, if least > 0 { 0 } else { block.first });
         for segment in segments {
             if least > 0 && self.is_short(least, &segment) {
+                self.count_short(&segment);
                 continue;
             }
             self.give(block.thread, block.sequence, first + kept, segment, looking);
@@ -293,8 +302,9 @@ impl Follower {
     fn count<S: Source + ?Sized>(&mut self, place: &Place<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
         let folded = place.copy(Part::Folded)?;
         let scratches = place.copy(Part::Scratch)?;
-        let mut now: BTreeMap<u32, Counters> = BTreeMap::new();
-        self.folded = 0;
+        let mut now = self.short.clone();
+        let least = self.names.least();
+        self.folded = now.values().map(|counters| counters.segments).sum();
         for missing in folded.chunks_exact(folded::BYTES).filter_map(|b| counters::of(b, &looking.scale, Counts::All)) {
             self.folded += missing.counters.segments;
             now.entry(missing.stream).or_default().merge(&missing.counters);
@@ -318,6 +328,10 @@ impl Follower {
                 let segment = in_ns(&segment, &looking.scale);
                 let counters = now.entry(segment.stream().0).or_default();
                 counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
+                if least > 0 && self.is_short(least, &segment) {
+                    self.folded += u64::from(looking.last);
+                    continue;
+                }
                 // They stay in the trace as segments.
                 let sequence = BEHIND_CHUNKS + number as u32;
                 if looking.last && self.shown.mark(thread, sequence, slot as u32) {

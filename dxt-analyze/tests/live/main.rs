@@ -1,0 +1,97 @@
+//! `live` and `serve --live` beside programs that run.
+
+#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod exact;
+mod forms;
+#[path = "../../../tracer/tests/programs/harness/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
+mod harness;
+mod many;
+mod page;
+
+use harness::Scratch;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// An agent on the spools of `scratch`, with what it writes in its `data`.
+fn agent(scratch: &Scratch, args: &[&str]) -> Command {
+    std::fs::create_dir_all(scratch.spools()).unwrap();
+    let mut command = common::command(&["live"]);
+    command.arg(scratch.spools()).args(["--interval", "100ms"]).args(args).current_dir(scratch.data());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// An agent that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn new(mut command: Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+
+    /// Waits for its end; what it wrote on standard output and error.
+    fn end(mut self) -> (String, String) {
+        let read = |pipe: &mut dyn std::io::Read| {
+            let mut text = String::new();
+            pipe.read_to_string(&mut text).unwrap();
+            text
+        };
+        let out = read(self.0.stdout.as_mut().unwrap());
+        let said = read(self.0.stderr.as_mut().unwrap());
+        assert!(self.0.wait().unwrap().success(), "{said}");
+        (out, said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The objects in a file of the scratch's data, a line each.
+fn lines(scratch: &Scratch, name: &str) -> Vec<Value> {
+    let path = scratch.data().join(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The only trace in the scratch.
+fn trace(scratch: &Scratch) -> PathBuf {
+    let mut traces = std::fs::read_dir(scratch.traces()).unwrap().map(|entry| entry.unwrap().path());
+    traces.find(|path| path.extension().is_some_and(|end| end == "dxt")).unwrap()
+}
+
+/// Segments of the trace, and calls that are in its counters only.
+fn recorded(scratch: &Scratch) -> (u64, u64) {
+    let output = common::run(&["summary", "--format", "json", trace(scratch).to_str().unwrap()]);
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |name: &str| summary[name].as_u64().unwrap();
+    (number("segments"), number("missing_segments") + number("counted_operations"))
+}
+
+/// Calls in intervals, and how many of those were counted.
+fn in_intervals(lines: &[Value]) -> (u64, u64) {
+    let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_u64()).sum();
+    (sum("calls"), sum("counted"))
+}
+
+/// How many different events there are; none may be twice.
+fn events(lines: &[Value]) -> u64 {
+    let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), lines.len(), "an event came twice");
+    lines.len() as u64
+}
+
+/// What was not seen, by the last line that says so.
+fn not_seen(lines: &[Value], what: &str) -> u64 {
+    let said = lines.iter().rev().find_map(|line| line["not_seen"][what].as_u64());
+    said.unwrap_or(0)
+}
