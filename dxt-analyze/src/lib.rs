@@ -37,4 +37,6 @@ pub mod text;
 pub mod thresholds;
 pub mod tools;
 pub mod topics;
+#[cfg(feature = "serve")]
+mod web;
 mod written;

@@ -4,7 +4,7 @@ use super::agent::Agent;
 use super::board::Board;
 use super::screen::words;
 use crate::page::built_in::{self, ECHARTS, STYLE, fill};
-use crate::serve::host;
+use crate::web::host;
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::extract::State;
