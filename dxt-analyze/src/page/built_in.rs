@@ -19,6 +19,7 @@ pub(crate) fn policy(scripts: &str) -> String {
     )
 }
 
+/// As a content security policy names a script.
 fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
 }
@@ -57,9 +58,7 @@ mod tests {
     #[test]
     fn what_is_put_in_is_not_filled_again_and_every_place_has_a_part() {
         assert_eq!(fill("a{{x}}b{{y}}", &[("x", "{{y}}".into()), ("y", "1".into())]), "a{{y}}b1");
-        for script in [ECHARTS] {
-            assert!(!script.contains("</script"), "it would end itself");
-        }
+        assert!(!ECHARTS.contains("</script"), "it would end itself");
         assert!(!STYLE.contains("</style"));
     }
 

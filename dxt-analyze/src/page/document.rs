@@ -87,8 +87,6 @@ fn codes(parts: &Parts<'_>) -> BTreeSet<Code> {
     weighed.chain(parts.sections.iter().flat_map(|section| &section.findings)).map(|finding| finding.code).collect()
 }
 
-/// As a content security policy names a script.
-
 #[cfg(test)]
 mod tests {
     use super::*;

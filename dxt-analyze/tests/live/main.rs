@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
+mod browser;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../browser/driver.rs"]
+#[expect(dead_code, reason = "each test program uses a part of it")]
+mod driver;
 mod exact;
 mod forms;
 #[path = "../../../tracer/tests/programs/harness/mod.rs"]
