@@ -66,7 +66,8 @@ pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
         Layer::Posix => "POSIX",
         Layer::Mpiio => "MPIIO",
         Layer::Stdio => "STDIO",
-        Layer::Hdf5 if target.op.starts_with("file") => "H5F",
+        // Opens and closes are of files, or of data sets and say so.
+        Layer::Hdf5 if !target.class.is_data() && !target.op.ends_with("_dataset") => "H5F",
         Layer::Hdf5 => "H5D",
         _ => return None,
     };

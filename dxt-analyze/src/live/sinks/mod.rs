@@ -5,8 +5,10 @@ mod connector;
 mod file;
 mod full;
 mod intervals;
+mod ldms;
 mod lines;
 mod place;
+mod publisher;
 
 pub use place::To;
 

@@ -1,6 +1,7 @@
 //! `--to`: the destinations by their names on the command line.
 
 use super::intervals::Intervals;
+use super::ldms::{Address, Ldms};
 use super::lines::{Form, Lines};
 use super::{Outlet, Sink};
 use anyhow::Result;
@@ -18,12 +19,18 @@ pub enum To {
     Events(Option<PathBuf>),
     /// JSON lines of sums over intervals.
     Intervals(Option<PathBuf>),
+    /// LDMS's own program; what stands behind `ldms:`.
+    Ldms(String),
 }
 
 impl FromStr for To {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(address) = text.strip_prefix("ldms").filter(|rest| rest.is_empty() || rest.starts_with(':')) {
+            let address = address.trim_start_matches(':');
+            return Address::check(address).map(|()| Self::Ldms(address.to_owned()));
+        }
         let (kind, rest) = text.split_once(':').unwrap_or((text, "-"));
         let path = (rest != "-" && !rest.is_empty()).then(|| PathBuf::from(rest));
         match kind {
@@ -32,7 +39,8 @@ impl FromStr for To {
             "events" => Ok(Self::Events(path)),
             "intervals" => Ok(Self::Intervals(path)),
             _ => Err(format!(
-                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone"
+                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone, or \
+                 ldms[:XPRT,HOST,PORT,AUTH,STREAM]"
             )),
         }
     }
@@ -44,20 +52,21 @@ impl To {
     /// # Errors
     /// If it makes no sense.
     pub fn open(&self) -> Result<Outlet> {
-        let (name, path) = match self {
-            Self::Connector(path) => ("connector", path),
-            Self::Csv(path) => ("csv", path),
-            Self::Events(path) => ("events", path),
-            Self::Intervals(path) => ("intervals", path),
+        let named = |kind: &str, path: &Option<PathBuf>| {
+            let shown = path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+            format!("{kind}:{shown}")
         };
-        let shown = path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-        let sink: Box<dyn Sink> = match self {
-            Self::Connector(path) => Box::new(Lines::new(Form::Json, path.clone())),
-            Self::Csv(path) => Box::new(Lines::new(Form::Csv, path.clone())),
-            Self::Events(path) => Box::new(Lines::new(Form::Full, path.clone())),
-            Self::Intervals(path) => Box::new(Intervals::new(path.clone())),
+        let (name, sink): (String, Box<dyn Sink>) = match self {
+            Self::Connector(path) => (named("connector", path), Box::new(Lines::new(Form::Json, path.clone()))),
+            Self::Csv(path) => (named("csv", path), Box::new(Lines::new(Form::Csv, path.clone()))),
+            Self::Events(path) => (named("events", path), Box::new(Lines::new(Form::Full, path.clone()))),
+            Self::Intervals(path) => (named("intervals", path), Box::new(Intervals::new(path.clone()))),
+            Self::Ldms(address) => {
+                let address = Address::of(address, |name| std::env::var(name).ok());
+                (address.name(), Box::new(Ldms::new(address)))
+            }
         };
-        Ok(Outlet::new(format!("{name}:{shown}"), sink))
+        Ok(Outlet::new(name, sink))
     }
 
     /// Whether it is standard output.
