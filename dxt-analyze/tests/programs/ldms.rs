@@ -1,6 +1,6 @@
 //! `live --to ldms`: a program stands in for LDMS's own, and stores what it is given.
 
-use crate::harness::{Launch, Scratch, workload};
+use crate::harness::{Launch, Scratch};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -21,12 +21,15 @@ fn watch(scratch: &Scratch, path: &str, more: &[&str], set: &[(&str, &str)]) -> 
     for name in ["XPRT", "HOST", "PORT", "AUTH", "STREAM", "ENABLE_ALL", "ENABLE_POSIX", "ENABLE_STDIO", "VERBOSE"] {
         agent.env_remove(format!("DARSHAN_LDMS_{name}"));
     }
-    agent.arg("live").arg(scratch.spools()).args(["--until-end", "--for", "60s"]).args(more);
+    agent.arg("live").arg(scratch.spools()).args(["--until-end", "--for", "20s"]).args(more);
     agent.env("PATH", path).envs(set.iter().copied());
     agent.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let agent = agent.spawn().expect("the agent");
     std::thread::sleep(std::time::Duration::from_secs(1));
-    let outcome = Launch::new(scratch, workload("posix_all"))
+    // It stays long enough to be found.
+    let script = "sleep 0.7; for i in 1 2 3 4 5 6 7 8 9 10; do echo $i >$0/$i; done; sleep 0.7";
+    let outcome = Launch::new(scratch, "/bin/sh")
+        .args(["-c", script])
         .arg(scratch.data())
         .env("DXT_ENABLE", "trace")
         .env("DXT_SPOOL", scratch.spools())

@@ -1,6 +1,6 @@
 //! The rows of a file: CSV or JSON lines, whole or damaged.
 
-use super::columns::{MARK, Places};
+use super::columns::{COLUMNS, MARK, Places};
 use super::fields::Fields;
 use super::lines::{Line, Lines, MOST_BYTES};
 use super::row::Row;
@@ -168,7 +168,7 @@ impl Rows {
 
     fn next_json(&mut self) -> Result<Option<Result<(), String>>> {
         loop {
-            if self.given > 0 && self.fields.from_json(&self.line.text, self.given).unwrap_or(false) {
+            if self.given > 0 && self.fields.from_json(&self.line.text, self.given, &COLUMNS).unwrap_or(false) {
                 self.given += 1;
                 return Ok(Some(Ok(())));
             }
@@ -178,7 +178,7 @@ impl Rows {
             if self.line.text.trim_ascii().is_empty() {
                 continue;
             }
-            return Ok(Some(match self.fields.from_json(&self.line.text, 0) {
+            return Ok(Some(match self.fields.from_json(&self.line.text, 0, &COLUMNS) {
                 Ok(true) => {
                     self.given = 1;
                     Ok(())
