@@ -80,7 +80,7 @@ impl Fields {
     ///
     /// # Errors
     /// If it is no JSON of the connector's form.
-    pub(super) fn from_json(&mut self, line: &[u8], number: usize, columns: &[&str]) -> serde_json::Result<bool> {
+    pub(super) fn take_json(&mut self, line: &[u8], number: usize, columns: &[&str]) -> serde_json::Result<bool> {
         let object: Object<'_> = serde_json::from_slice(line)?;
         let segments: Vec<Object<'_>> = match object.get("seg") {
             Some(segments) => serde_json::from_str(segments.get())?,
@@ -129,14 +129,14 @@ mod tests {
         let mut fields = Fields::default();
         let columns = ["uid", "exe", "rank", "off", "dur"];
         let line = br#"{"uid":7,"exe":"a \"b\"","rank":null,"seg":[{"off":1,"dur":0.000001},{"off":2}]}"#;
-        assert!(fields.from_json(line, 0, &columns).unwrap());
+        assert!(fields.take_json(line, 0, &columns).unwrap());
         let values: Vec<&[u8]> = fields.iter().collect();
         assert_eq!(
             (values[0], values[1], values[2], values[3], values[4]),
             (&b"7"[..], &b"a \"b\""[..], &b""[..], &b"1"[..], &b"0.000001"[..])
         );
-        assert!(fields.from_json(line, 1, &columns).unwrap() && !fields.from_json(line, 2, &columns).unwrap());
-        assert!(fields.from_json(b"{\"uid\":N/A}", 0, &columns).is_err());
-        assert!(fields.from_json(b"{\"seg\":3}", 0, &columns).is_err());
+        assert!(fields.take_json(line, 1, &columns).unwrap() && !fields.take_json(line, 2, &columns).unwrap());
+        assert!(fields.take_json(b"{\"uid\":N/A}", 0, &columns).is_err());
+        assert!(fields.take_json(b"{\"seg\":3}", 0, &columns).is_err());
     }
 }

@@ -86,11 +86,14 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
     gathering.finish(path)
 }
 
+/// Processes by rank and node.
+type Processes = FxHashMap<(i32, Box<[u8]>), Gathered>;
+
 /// Calls while they come.
 struct Gathering<'a> {
     survey: &'a Survey,
-    /// By job; each process by rank and node.
-    processes: Vec<FxHashMap<(i32, Box<[u8]>), Gathered>>,
+    /// By job.
+    processes: Vec<Processes>,
     /// By job: calls on files without a name.
     unknown: Vec<u64>,
     /// Calls of all processes that are not packed.

@@ -47,11 +47,8 @@ impl Names {
     pub(super) fn see(&mut self, job: usize, row: &Row<'_>) {
         let (Some(id), Some(file)) = (row.record, row.file) else { return };
         match self.files.get_mut(&(job, id)) {
-            Some(known) => {
-                if known.as_deref().is_some_and(|known| known != file) {
-                    *known = None;
-                }
-            }
+            Some(known) if known.as_deref().is_some_and(|known| known != file) => *known = None,
+            Some(_) => {}
             None if self.room.take(ENTRY_BYTES + file.len() as u64) => {
                 self.files.insert((job, id), Some(file.into()));
             }

@@ -13,13 +13,11 @@ use std::path::Path;
 /// Further lines that a row may have: paths with ends of lines in them are rare.
 const MORE_LINES: usize = 8;
 
-/// How rows are written.
+/// How rows are written: as CSV with these columns, or as a JSON object a line, whose values are brought into the usual ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// CSV with these columns.
-    Csv(Places),
-    /// A JSON object a line.
-    Json,
+struct Form {
+    places: Places,
+    is_json: bool,
 }
 
 /// The form of a file that begins with `head`; `None` if it is not of the connector.
@@ -28,11 +26,11 @@ fn form(head: &[u8]) -> Option<Form> {
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     if first.starts_with(b"{") {
         let has = |name: &[u8]| first.windows(name.len()).any(|part| part == name);
-        return (has(b"\"record_id\"") && has(b"\"module\"")).then_some(Form::Json);
+        return (has(b"\"record_id\"") && has(b"\"module\"")).then(|| Form { places: Places::usual(), is_json: true });
     }
     let mut fields = Fields::default();
     fields.split(first.trim_ascii_end())?;
-    Places::of(&fields).map(Form::Csv)
+    Places::of(&fields).map(|places| Form { places, is_json: false })
 }
 
 /// Bytes of a file by which its form is known.
@@ -86,7 +84,7 @@ impl Rows {
                     .into(),
             );
         };
-        let places = if let Form::Csv(places) = form { places } else { Places::usual() };
+        let Form { places, is_json } = form;
         let missing = places.missing();
         if !missing.is_empty() {
             return wrong(format!("it has no column {}: write it again with all columns", missing.join(", ")));
@@ -94,7 +92,7 @@ impl Rows {
         let file = File::open(path).with_context(failed)?.take(length);
         let lines = Lines::new(BufReader::with_capacity(1 << 18, file));
         let (line, fields) = (Line::default(), Fields::default());
-        Ok(Self { lines, places, is_json: form == Form::Json, given: 0, line, fields, path: shown.to_string() })
+        Ok(Self { lines, places, is_json, given: 0, line, fields, path: shown.to_string() })
     }
 
     /// What the form is called.
@@ -168,7 +166,7 @@ impl Rows {
 
     fn next_json(&mut self) -> Result<Option<Result<(), String>>> {
         loop {
-            if self.given > 0 && self.fields.from_json(&self.line.text, self.given, &COLUMNS).unwrap_or(false) {
+            if self.given > 0 && self.fields.take_json(&self.line.text, self.given, &COLUMNS).unwrap_or(false) {
                 self.given += 1;
                 return Ok(Some(Ok(())));
             }
@@ -178,7 +176,7 @@ impl Rows {
             if self.line.text.trim_ascii().is_empty() {
                 continue;
             }
-            return Ok(Some(match self.fields.from_json(&self.line.text, 0, &COLUMNS) {
+            return Ok(Some(match self.fields.take_json(&self.line.text, 0, &COLUMNS) {
                 Ok(true) => {
                     self.given = 1;
                     Ok(())
