@@ -145,4 +145,5 @@
   addEventListener("resize", () => charts.forEach((chart) => chart.resize()));
   dxt.live = { board: () => board, charts };
   ask();
+  dxt.loadedMs = performance.now();
 })();

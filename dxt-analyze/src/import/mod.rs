@@ -1,3 +1,7 @@
 //! Other tools' logs as traces.
 
+mod budget;
+mod calls;
+pub mod connector;
 pub mod darshan;
+mod written;

@@ -17,7 +17,8 @@ pub struct Args {
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
     /// Where it goes: connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, with all that is known),
-    /// intervals (sums), each with `:FILE` or to standard output; parquet:DIR (each call, a file a minute); may be given again. Without: a view for people
+    /// intervals (sums), each with `:FILE` or to standard output; parquet:DIR (each call, a file a minute);
+    /// ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own program); may be given again. Without: a view for people
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
     /// A page on 127.0.0.1 as well, which shows the same in a browser; the port, or any that is free

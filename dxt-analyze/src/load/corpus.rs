@@ -1,7 +1,7 @@
 //! Many jobs: from what the user named, however deep in directories, to the files of each job. Here a file is opened to see whose
 //! it is, and closed again; nothing of it is kept.
 
-use super::is_darshan;
+use super::{is_darshan, is_rows};
 use crate::exit::UsageError;
 use crate::model::content::{Content, Pool};
 use anyhow::{Context, Result, ensure};
@@ -94,12 +94,12 @@ pub fn find(named: &[PathBuf]) -> Result<Found> {
     Ok(found)
 }
 
-/// `None` for a Darshan log, the job's key for a trace.
+/// `None` for a Darshan log or rows of the connector, which are a job by themselves, the job's key for a trace.
 fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<String>> {
     // Opening a pipe would wait for who writes to it.
     ensure!(std::fs::metadata(path)?.is_file(), "it is no regular file");
     let content = Content::file(path, pool)?;
-    if is_darshan(path, &content) {
+    if is_darshan(path, &content) || is_rows(path, &content) {
         return Ok(None);
     }
     let key = Trace::open(content)?.job.info.key;

@@ -8,7 +8,7 @@ pub mod layouts;
 mod merge;
 
 use crate::exit::UsageError;
-use crate::import::darshan;
+use crate::import::{connector, darshan};
 use crate::limits::of_log;
 use crate::model::content::{Content, Pool};
 use crate::model::converted::Converted;
@@ -59,6 +59,8 @@ pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
 pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
     let sources = paths.iter().cloned().map(Source::Path).collect();
     let (inputs, failures) = some(open_all_in(sources, pool, &one_room()))?;
+    // Rows of the connector may be of several.
+    let inputs = choose_job(inputs, None)?;
     Ok(merge::merge(inputs, problems(failures)))
 }
 
@@ -101,7 +103,7 @@ fn open_all_in(
     pool: &Arc<Pool>,
     room: &(impl Fn() -> Arc<Room> + Sync),
 ) -> (Vec<Input>, Vec<Failure>) {
-    let opened: Vec<std::result::Result<Input, Failure>> = sources
+    let opened: Vec<std::result::Result<Vec<Input>, Failure>> = sources
         .into_par_iter()
         .map(|source| {
             let (path, content) = match source {
@@ -111,40 +113,53 @@ fn open_all_in(
                 }
                 Source::Memory(path, bytes) => (path, Ok(Content::Memory(bytes))),
             };
-            open(&path, content, room())
-                .map(|(trace, converted)| Input { path: path.clone(), trace, converted })
-                .map_err(|error| (path, error))
+            open(&path, content, room()).map_err(|error| (path, error))
         })
         .collect();
     let (mut inputs, mut failures) = (Vec::new(), Vec::new());
     for result in opened {
         match result {
-            Ok(input) => inputs.push(input),
+            Ok(of_file) => inputs.extend(of_file),
             Err(failure) => failures.push(failure),
         }
     }
     (inputs, failures)
 }
 
-fn open(
-    path: &Path,
-    content: std::io::Result<Content>,
-    room: Arc<Room>,
-) -> Result<(Trace<Content>, Option<Converted>)> {
+/// The trace in a file, or those of the jobs in a file of another tool.
+fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Result<Vec<Input>> {
     let content = content.with_context(|| format!("failed to open {}", path.display()))?;
-    let (content, converted, room) = match content {
-        Content::File { .. } if is_darshan(path, &content) => {
-            // A log is a job by itself, and what a large one holds may be large.
-            let length = content.size().unwrap_or(0);
-            let large = of_log(TABLE_BYTES, length);
-            let (content, converted) = from_darshan(path)?;
-            let room = if large > TABLE_BYTES { Arc::new(Room::new(large)) } else { room };
-            (content, Some(converted), room)
-        }
-        other => (other, None, room),
+    // A log is a job by itself, and what a large one holds may be large.
+    let large = of_log(TABLE_BYTES, content.size().unwrap_or(0));
+    let large_room = || if large > TABLE_BYTES { Arc::new(Room::new(large)) } else { Arc::clone(&room) };
+    let input = |content, room, converted| -> Result<Input> {
+        let trace = Trace::open_within(content, room).with_context(|| format!("failed to read {}", path.display()))?;
+        Ok(Input { path: path.to_owned(), trace, converted })
     };
-    let trace = Trace::open_within(content, room).with_context(|| format!("failed to read {}", path.display()))?;
-    Ok((trace, converted))
+    match content {
+        Content::File { .. } if is_darshan(path, &content) => {
+            let (content, converted) = from_darshan(path)?;
+            Ok(vec![input(content, large_room(), Some(converted))?])
+        }
+        Content::File { .. } if is_rows(path, &content) => {
+            let made = connector::convert(path)?.into_iter().map(|made| {
+                let size = made.file.metadata()?.len();
+                input(Content::Unnamed { file: made.file, size }, large_room(), Some(made.converted))
+            });
+            made.collect()
+        }
+        other => Ok(vec![input(other, room, None)?]),
+    }
+}
+
+/// Whether a file is to be read as rows of the LDMS-Darshan connector.
+fn is_rows(path: &Path, content: &Content) -> bool {
+    let mut head = [0; connector::HEAD_BYTES];
+    let length = content.size().unwrap_or(0).min(connector::HEAD_BYTES as u64) as usize;
+    let Some(head) = head.get_mut(..length) else { return false };
+    content.read_exact_at(0, head).is_ok()
+        && !head.starts_with(&trace_format::frame::MAGIC)
+        && connector::is_rows(path, head)
 }
 
 /// Whether a file is to be read as a Darshan log: it begins as one, or is none of ours and named or packed as one, so that errors speak

@@ -1,17 +1,21 @@
-//! `convert`: a trace of a Darshan log.
+//! `convert`: a trace of a Darshan log, or of rows of the LDMS-Darshan connector.
 
-use crate::exit::Exit;
-use crate::import::darshan;
+use crate::exit::{Exit, UsageError};
+use crate::import::{connector, darshan};
 use crate::written::{Ours, Target};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::io::Seek;
 use std::path::PathBuf;
 
 /// `convert`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Darshan log
+    /// Darshan log, or rows of the LDMS-Darshan connector (CSV, JSON lines)
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
+    /// Of several jobs in LOG that with this key
+    #[arg(long, value_name = "KEY")]
+    pub job: Option<String>,
     /// Trace to write (*.dxt)
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -26,7 +30,16 @@ pub struct Args {
 /// If the log cannot be read or the trace cannot be written.
 pub fn convert(args: &Args) -> Result<Exit> {
     let target = Target::new(&args.output, Ours::Conversion, args.force);
-    let converted = target.file(|file| darshan::convert(&args.log, file))?;
+    let converted = if connector::is_file(&args.log) {
+        let mut made = chosen(connector::convert(&args.log)?, args)?;
+        target.file(|file| {
+            made.file.rewind()?;
+            std::io::copy(&mut made.file, file).context("failed to write the trace")?;
+            Ok(made.converted)
+        })?
+    } else {
+        target.file(|file| darshan::convert(&args.log, file))?
+    };
     for problem in &converted.problems {
         eprintln!("dxt-analyze: {} at byte {}: {}", problem.file, problem.offset, problem.what);
     }
@@ -35,4 +48,23 @@ pub fn convert(args: &Args) -> Result<Exit> {
     }
     eprintln!("wrote {}", args.output.display());
     Ok(if converted.problems.is_empty() { Exit::Fine } else { Exit::Incomplete })
+}
+
+/// The one job that there is, or that was asked for.
+fn chosen(mut made: Vec<connector::Made>, args: &Args) -> Result<connector::Made> {
+    let keys: Vec<String> = made.iter().map(|made| made.key.clone()).collect();
+    let found = match &args.job {
+        Some(wanted) => keys.iter().position(|key| key == wanted),
+        None => (keys.len() == 1).then_some(0),
+    };
+    let Some(at) = found else {
+        let why = format!(
+            "{} holds {} job(s): choose one with --job KEY: {}",
+            args.log.display(),
+            keys.len(),
+            keys.join(", ")
+        );
+        return Err(UsageError(why).into());
+    };
+    Ok(made.swap_remove(at))
 }

@@ -13,6 +13,7 @@ mod checks;
 mod counters;
 mod layers;
 mod layouts;
+mod ldms;
 mod papers;
 mod sums;
 mod timeline;

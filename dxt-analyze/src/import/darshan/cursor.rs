@@ -1,9 +1,9 @@
 //! The modules of a log side by side, rank by rank: a log has each module's records in the order of ranks.
 
 use super::Logs;
-use super::budget::Budget;
 use super::libraries::LIBRARIES;
 use super::sound::{Aside, Bounds};
+use crate::import::budget::Budget;
 use crate::limits::{LOG_PROCESSES, LOG_RANK, of_log};
 use darshan_log::counters::Counters;
 use darshan_log::dxt::Dxt;

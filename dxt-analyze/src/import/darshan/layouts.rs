@@ -1,6 +1,6 @@
 //! Stripe layouts of a log, as the bytes that Lustre itself would give: `struct lov_user_md` and `lov_comp_md_v1`.
 
-use super::budget::Budget;
+use crate::import::budget::Budget;
 use darshan_log::lustre::Component;
 use darshan_log::{Log, LustreRecord};
 use rustc_hash::FxHashMap;

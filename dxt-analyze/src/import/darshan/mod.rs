@@ -4,7 +4,6 @@
 //! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job, and has bounds whatever the
 //! log holds (`budget`).
 
-mod budget;
 mod counted;
 mod cursor;
 pub(crate) mod forms;
@@ -20,11 +19,12 @@ mod shared;
 pub(crate) mod sound;
 mod tables;
 
+use crate::import::budget::Budget;
+use crate::import::written::Written;
 use crate::limits::{LOG_LAYOUTS, LOG_SHARED, of_log};
 use crate::model::Problem;
 use crate::model::converted::{Converted, DATA_ONLY, SOURCE};
 use anyhow::{Context, Result, anyhow};
-use budget::Budget;
 use cursor::Cursors;
 use darshan_log::packed::{compression, refuse_packed};
 use darshan_log::{Log, Module};
@@ -37,7 +37,7 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use trace_format::meta::Note;
-use trace_format::write::{Encoder, Region, preamble, trailer};
+use trace_format::write::{Encoder, preamble};
 
 /// Ranks that may wait to be packed.
 const WAITING: usize = 1;
@@ -83,7 +83,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let mut of_shared = Budget::new("records of all ranks", of_log(LOG_SHARED, length));
     let mut shared = Shared::read(&mut log, &bounds, &mut aside, &mut of_shared);
     let mut notes: Vec<Note> = made_of::notes(&log);
-    let mut written = Written { index: Vec::new(), regions: 0, offset: head.len() as u64 };
+    let mut written = Written::behind(&head);
     // One thread unpacks the log, another packs the trace: each takes about as long.
     let (sender, receiver) = sync_channel::<Gathered>(WAITING);
     let (unpacked, packed) = std::thread::scope(|scope| {
@@ -118,13 +118,13 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
         offset: info.header.job.offset,
         what,
     }));
-    if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions, notes)? {
+    if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions(), notes)? {
         written.add(region, &mut out)?;
     }
     written.finish(&mut out)?;
     let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     file.seek(SeekFrom::Start(start))?;
-    file.write_all(&preamble(&mut encoder, &job, written.regions)?)?;
+    file.write_all(&preamble(&mut encoder, &job, written.regions())?)?;
     file.seek(SeekFrom::End(0))?;
 
     let of_log = log.problems().iter().chain(logs.problems());
@@ -152,29 +152,5 @@ impl Logs {
 
     fn problems(&self) -> impl Iterator<Item = &darshan_log::Problem> {
         self.0.iter().flat_map(|log| log.problems())
-    }
-}
-
-/// The regions that are written.
-struct Written {
-    index: Vec<u8>,
-    regions: u32,
-    offset: u64,
-}
-
-impl Written {
-    fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
-        region.entry.offset = self.offset;
-        self.index.extend_from_slice(&region.entry.encode());
-        out.write_all(&region.bytes)?;
-        self.offset += region.bytes.len() as u64;
-        self.regions += 1;
-        Ok(())
-    }
-
-    fn finish(&self, out: &mut impl Write) -> Result<()> {
-        out.write_all(&self.index)?;
-        out.write_all(&trailer(self.offset, self.regions))?;
-        Ok(out.flush()?)
     }
 }

@@ -13,6 +13,7 @@ use super::ops::code;
 use super::shared::Shared;
 use super::sound::Bounds;
 use super::tables::Tables;
+use crate::import::calls::Calls;
 use crate::limits::{LOG_CALLS, LOG_FRAMES, LOG_SEGMENTS, LOG_THREADS};
 use anyhow::Result;
 use darshan_log::{Api, DxtRecord, Info, Log, Module, Operation};
@@ -94,27 +95,6 @@ impl Thread {
         self.slots.rotate_left(self.outer);
         self.slots.sort_by_key(|slot| (slot.end, std::cmp::Reverse(slot.start)));
         self.outer = 0;
-    }
-}
-
-/// Calls of MPI-IO on a file by one rank: when they began, and when the last of all up to then ended.
-#[derive(Default)]
-struct Calls(Vec<(u64, u64)>);
-
-impl Calls {
-    fn settle(&mut self) {
-        self.0.sort_unstable();
-        let mut latest = 0;
-        for (_, end) in &mut self.0 {
-            latest = latest.max(*end);
-            *end = latest;
-        }
-    }
-
-    /// Whether one of them was under way from `start` to `end`.
-    fn hold(&self, start: u64, end: u64) -> bool {
-        let before = self.0.partition_point(|(begin, _)| *begin <= start);
-        before.checked_sub(1).and_then(|last| self.0.get(last)).is_some_and(|(_, latest)| *latest >= end)
     }
 }
 
@@ -334,19 +314,4 @@ impl Gather<'_> {
 fn span(segment: &darshan_log::Segment) -> (u64, u64) {
     let start = ns(segment.start);
     (start, ns(segment.end).max(start))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_is_nested_if_another_is_under_way_all_the_time() {
-        let mut calls = Calls(vec![(50, 60), (10, 40), (20, 30)]);
-        calls.settle();
-        let held = [(10, 40), (35, 40), (25, 28), (50, 55)];
-        let apart = [(9, 12), (35, 41), (45, 46), (55, 61), (70, 71)];
-        assert!(held.iter().all(|(start, end)| calls.hold(*start, *end)));
-        assert!(!apart.iter().any(|(start, end)| calls.hold(*start, *end)));
-    }
 }

@@ -1,7 +1,6 @@
 //! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened. What such a record of a
 //! job of one rank says, that rank did.
 
-use super::budget::Budget;
 use super::counted::{self, AllUsed};
 use super::cursor::{COUNTED, cost};
 use super::layouts::Layouts;
@@ -11,6 +10,7 @@ use super::named::Named;
 use super::nested::{Above, MpiFiles};
 use super::sound::{Aside, Bounds};
 use super::tables::Tables;
+use crate::import::budget::Budget;
 use anyhow::Result;
 use darshan_log::{CounterRecord, Log, Module};
 use rustc_hash::FxHashSet;

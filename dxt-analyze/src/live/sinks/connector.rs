@@ -1,41 +1,11 @@
 //! The form of the LDMS-Darshan connector: what the published one sends for each call, field by field
 //! (darshan-runtime, darshan-ldms.c). Operations that it has no name for are left out, and counted.
 
+pub(crate) use crate::import::connector::{COLUMNS, NOTHING};
+
 use crate::live::event::Event;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass};
-
-/// The connector's names of columns, in CSV.
-pub(crate) const COLUMNS: [&str; 25] = [
-    "uid",
-    "exe",
-    "job_id",
-    "rank",
-    "ProducerName",
-    "file",
-    "record_id",
-    "module",
-    "type",
-    "max_byte",
-    "switches",
-    "flushes",
-    "cnt",
-    "op",
-    "pt_sel",
-    "irreg_hslab",
-    "reg_hslab",
-    "ndims",
-    "npoints",
-    "off",
-    "len",
-    "start",
-    "dur",
-    "total",
-    "timestamp",
-];
-
-/// Stands where the connector says nothing.
-pub(crate) const NOTHING: &str = "N/A";
 
 /// A message.
 #[derive(Clone, Debug, Serialize)]
@@ -96,7 +66,8 @@ pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
         Layer::Posix => "POSIX",
         Layer::Mpiio => "MPIIO",
         Layer::Stdio => "STDIO",
-        Layer::Hdf5 if target.op.starts_with("file") => "H5F",
+        // Opens and closes are of files, or of data sets and say so.
+        Layer::Hdf5 if !target.class.is_data() && !target.op.ends_with("_dataset") => "H5F",
         Layer::Hdf5 => "H5D",
         _ => return None,
     };

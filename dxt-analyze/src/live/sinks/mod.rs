@@ -5,10 +5,12 @@ mod connector;
 mod file;
 mod full;
 mod intervals;
+mod ldms;
 mod lines;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod place;
+mod publisher;
 
 pub use place::To;
 

@@ -1,6 +1,7 @@
 //! `--to`: the destinations by their names on the command line.
 
 use super::intervals::Intervals;
+use super::ldms::{Address, Ldms};
 use super::lines::{Form, Lines};
 use super::{Outlet, Sink};
 use anyhow::Result;
@@ -20,12 +21,18 @@ pub enum To {
     Intervals(Option<PathBuf>),
     /// Parquet files in a directory, with all that is known.
     Parquet(PathBuf),
+    /// LDMS's own program; what stands behind `ldms:`.
+    Ldms(String),
 }
 
 impl FromStr for To {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(address) = text.strip_prefix("ldms").filter(|rest| rest.is_empty() || rest.starts_with(':')) {
+            let address = address.trim_start_matches(':');
+            return Address::check(address).map(|()| Self::Ldms(address.to_owned()));
+        }
         let (kind, rest) = text.split_once(':').unwrap_or((text, "-"));
         let path = (rest != "-" && !rest.is_empty()).then(|| PathBuf::from(rest));
         match kind {
@@ -37,7 +44,8 @@ impl FromStr for To {
                 path.map(Self::Parquet).ok_or_else(|| "parquet: it needs a directory, `parquet:DIR`".to_owned())
             }
             _ => Err(format!(
-                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone, and parquet:DIR"
+                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone, parquet:DIR, or \
+                 ldms[:XPRT,HOST,PORT,AUTH,STREAM]"
             )),
         }
     }
@@ -49,16 +57,22 @@ impl To {
     /// # Errors
     /// If it makes no sense.
     pub fn open(&self) -> Result<Outlet> {
-        let lines = |form, path: &Option<PathBuf>| Box::new(Lines::new(form, path.clone()));
-        let (name, path, sink): (&str, Option<&PathBuf>, Box<dyn Sink>) = match self {
-            Self::Connector(path) => ("connector", path.as_ref(), lines(Form::Json, path)),
-            Self::Csv(path) => ("csv", path.as_ref(), lines(Form::Csv, path)),
-            Self::Events(path) => ("events", path.as_ref(), lines(Form::Full, path)),
-            Self::Intervals(path) => ("intervals", path.as_ref(), Box::new(Intervals::new(path.clone()))),
-            Self::Parquet(directory) => ("parquet", Some(directory), parquet(directory)?),
+        let named = |kind: &str, path: &Option<PathBuf>| {
+            let shown = path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+            format!("{kind}:{shown}")
         };
-        let shown = path.map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-        Ok(Outlet::new(format!("{name}:{shown}"), sink))
+        let (name, sink): (String, Box<dyn Sink>) = match self {
+            Self::Connector(path) => (named("connector", path), Box::new(Lines::new(Form::Json, path.clone()))),
+            Self::Csv(path) => (named("csv", path), Box::new(Lines::new(Form::Csv, path.clone()))),
+            Self::Events(path) => (named("events", path), Box::new(Lines::new(Form::Full, path.clone()))),
+            Self::Intervals(path) => (named("intervals", path), Box::new(Intervals::new(path.clone()))),
+            Self::Parquet(directory) => (format!("parquet:{}", directory.display()), parquet(directory)?),
+            Self::Ldms(address) => {
+                let address = Address::of(address, |name| std::env::var(name).ok());
+                (address.name(), Box::new(Ldms::new(address)))
+            }
+        };
+        Ok(Outlet::new(name, sink))
     }
 
     /// Whether it is standard output.

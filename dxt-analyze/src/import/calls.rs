@@ -1,0 +1,38 @@
+//! Calls of MPI-IO by their times, to find out which calls of POSIX were made inside them.
+
+/// Calls of MPI-IO on a file by one rank: when they began, and when the last of all up to then ended.
+#[derive(Default)]
+pub(crate) struct Calls(pub(crate) Vec<(u64, u64)>);
+
+impl Calls {
+    /// All are there: they can be asked.
+    pub(crate) fn settle(&mut self) {
+        self.0.sort_unstable();
+        let mut latest = 0;
+        for (_, end) in &mut self.0 {
+            latest = latest.max(*end);
+            *end = latest;
+        }
+    }
+
+    /// Whether one of them was under way from `start` to `end`.
+    pub(crate) fn hold(&self, start: u64, end: u64) -> bool {
+        let before = self.0.partition_point(|(begin, _)| *begin <= start);
+        before.checked_sub(1).and_then(|last| self.0.get(last)).is_some_and(|(_, latest)| *latest >= end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_nested_if_another_is_under_way_all_the_time() {
+        let mut calls = Calls(vec![(50, 60), (10, 40), (20, 30)]);
+        calls.settle();
+        let held = [(10, 40), (35, 40), (25, 28), (50, 55)];
+        let apart = [(9, 12), (35, 41), (45, 46), (55, 61), (70, 71)];
+        assert!(held.iter().all(|(start, end)| calls.hold(*start, *end)));
+        assert!(!apart.iter().any(|(start, end)| calls.hold(*start, *end)));
+    }
+}

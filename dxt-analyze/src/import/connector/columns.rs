@@ -1,0 +1,130 @@
+//! The connector's columns, and where they are in a file: LDMS's stores write them behind a `#`, with others before or after them, those of
+//! the segment as `seg:off`, and spreadsheets put a mark in front of everything.
+
+use super::fields::Fields;
+
+/// The connector's names of columns, in CSV.
+pub(crate) const COLUMNS: [&str; 25] = [
+    "uid",
+    "exe",
+    "job_id",
+    "rank",
+    "ProducerName",
+    "file",
+    "record_id",
+    "module",
+    "type",
+    "max_byte",
+    "switches",
+    "flushes",
+    "cnt",
+    "op",
+    "pt_sel",
+    "irreg_hslab",
+    "reg_hslab",
+    "ndims",
+    "npoints",
+    "off",
+    "len",
+    "start",
+    "dur",
+    "total",
+    "timestamp",
+];
+
+/// Stands where the connector says nothing.
+pub(crate) const NOTHING: &str = "N/A";
+
+/// Columns without which a row says nothing of a call.
+const NEEDED: [&str; 6] = ["rank", "module", "op", "len", "dur", "timestamp"];
+
+/// So many of the connector's columns make a line the first one of its form.
+const ENOUGH: usize = 8;
+
+/// What spreadsheets begin a file with.
+pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Where the columns are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Places([Option<usize>; COLUMNS.len()]);
+
+impl Places {
+    /// Those of the first line, if it is one; or those of the connector, if it is a row already.
+    pub(super) fn of(first: &Fields) -> Option<Self> {
+        let mut places = [None; COLUMNS.len()];
+        for (at, name) in first.iter().enumerate() {
+            let name = name.trim_ascii();
+            let name = name.strip_prefix(b"#").unwrap_or(name).trim_ascii();
+            let name = name.rsplit(|byte| *byte == b':').next().unwrap_or(name);
+            let column = COLUMNS.iter().position(|column| column.as_bytes().eq_ignore_ascii_case(name));
+            if let Some(place) = column.and_then(|column| places.get_mut(column)).filter(|place| place.is_none()) {
+                *place = Some(at);
+            }
+        }
+        if places.iter().flatten().count() >= ENOUGH {
+            return Some(Self(places));
+        }
+        let is_row = Self::usual().get(first, "type").is_some_and(|kind| matches!(kind, b"MET" | b"MOD"));
+        (is_row && first.len() == COLUMNS.len()).then(Self::usual)
+    }
+
+    /// The connector's own order.
+    pub(super) fn usual() -> Self {
+        Self(std::array::from_fn(Some))
+    }
+
+    /// Columns that are needed and not there.
+    pub(super) fn missing(&self) -> Vec<&'static str> {
+        NEEDED.into_iter().filter(|name| self.place(name).is_none()).collect()
+    }
+
+    /// How many fields a row must have.
+    pub(super) fn width(&self) -> usize {
+        self.0.iter().flatten().max().map_or(0, |last| last + 1)
+    }
+
+    /// A row's value in a column; `None` if there is no such column, or nothing in it.
+    pub(super) fn get<'a>(&self, row: &'a Fields, column: &str) -> Option<&'a [u8]> {
+        let value = row.get(self.place(column)?)?.trim_ascii();
+        let is_nothing = value.is_empty() || value == NOTHING.as_bytes() || value.eq_ignore_ascii_case(b"nan");
+        (!is_nothing).then_some(value)
+    }
+
+    fn place(&self, column: &str) -> Option<usize> {
+        let at = COLUMNS.iter().position(|name| *name == column)?;
+        self.0.get(at).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(line: &str) -> Fields {
+        let mut fields = Fields::default();
+        fields.split(line.as_bytes()).unwrap();
+        fields
+    }
+
+    #[test]
+    fn a_head_is_known_in_all_its_forms() {
+        let usual = COLUMNS.join(",");
+        assert_eq!(Places::of(&fields(&usual)), Some(Places::usual()));
+        assert_eq!(Places::of(&fields(&format!("#{usual}"))), Some(Places::usual()));
+        let store = format!("#schema,{},store_recv_time", usual.replace(",off,len", ",seg:off,seg:len"));
+        let places = Places::of(&fields(&store)).unwrap();
+        assert_eq!((places.place("uid"), places.place("len"), places.width()), (Some(1), Some(21), 26));
+        assert!(places.missing().is_empty());
+        let short = Places::of(&fields("uid,exe,job_id,rank,ProducerName,file,record_id,module")).unwrap();
+        assert_eq!(short.missing(), ["op", "len", "dur", "timestamp"]);
+        assert_eq!(Places::of(&fields("name,age,rank,file,module,op,len")), None);
+    }
+
+    #[test]
+    fn what_is_not_there_is_nothing() {
+        let row = fields("0, N/A ,,nan,x");
+        let value = |column| Places::usual().get(&row, column);
+        assert_eq!((value("uid"), value("exe"), value("job_id"), value("rank")), (Some(&b"0"[..]), None, None, None));
+        assert_eq!((value("ProducerName"), value("off")), (Some(&b"x"[..]), None));
+    }
+}

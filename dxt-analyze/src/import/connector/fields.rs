@@ -1,0 +1,142 @@
+//! A line of CSV taken apart, or an object of JSON brought into the same form.
+
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Segments of an object: the connector sends one.
+const MOST_SEGMENTS: usize = 16;
+
+/// Values of a row; their room is used again.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    text: Vec<u8>,
+    /// Where each value ends.
+    ends: Vec<usize>,
+}
+
+/// An object of the connector, its segments as they stand.
+type Object<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
+
+impl Fields {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// One of them.
+    pub(super) fn get(&self, at: usize) -> Option<&[u8]> {
+        let start = at.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.text.get(start..*self.ends.get(at)?)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    fn end(&mut self) {
+        self.ends.push(self.text.len());
+    }
+
+    /// Takes a line of CSV apart; `None` if a quoted value does not end in it.
+    pub(super) fn split(&mut self, line: &[u8]) -> Option<()> {
+        self.clear();
+        let mut rest = line;
+        loop {
+            if let Some(mut quoted) = rest.strip_prefix(b"\"") {
+                loop {
+                    let at = quoted.iter().position(|byte| *byte == b'"')?;
+                    let (value, behind) = quoted.split_at(at);
+                    self.text.extend_from_slice(value);
+                    match behind.strip_prefix(b"\"\"") {
+                        Some(more) => {
+                            self.text.push(b'"');
+                            quoted = more;
+                        }
+                        None => {
+                            rest = behind.get(1..).unwrap_or_default();
+                            break;
+                        }
+                    }
+                }
+            }
+            let at = rest.iter().position(|byte| *byte == b',').unwrap_or(rest.len());
+            let (value, behind) = rest.split_at(at);
+            self.text.extend_from_slice(value);
+            self.end();
+            match behind.split_first() {
+                Some((_, more)) => rest = more,
+                None => return Some(()),
+            }
+        }
+    }
+
+    /// Brings the values of segment `number` of a JSON object into the order of `columns`; false if it has no such one.
+    ///
+    /// # Errors
+    /// If it is no JSON of the connector's form.
+    pub(super) fn take_json(&mut self, line: &[u8], number: usize, columns: &[&str]) -> serde_json::Result<bool> {
+        let object: Object<'_> = serde_json::from_slice(line)?;
+        let segments: Vec<Object<'_>> = match object.get("seg") {
+            Some(segments) => serde_json::from_str(segments.get())?,
+            None => vec![Object::new()],
+        };
+        if segments.len() > MOST_SEGMENTS {
+            return Err(serde::de::Error::custom(format!("{} segments are more than there can be", segments.len())));
+        }
+        let Some(segment) = segments.get(number) else { return Ok(false) };
+        self.clear();
+        for column in columns {
+            if let Some(value) = object.get(*column).or_else(|| segment.get(*column)).map(|value| value.get()) {
+                if value.starts_with('"') {
+                    self.text.extend_from_slice(serde_json::from_str::<String>(value)?.as_bytes());
+                } else if value != "null" {
+                    self.text.extend_from_slice(value.as_bytes());
+                }
+            }
+            self.end();
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(line: &str) -> Option<Vec<String>> {
+        let mut fields = Fields::default();
+        fields.split(line.as_bytes())?;
+        Some(fields.iter().map(|value| String::from_utf8_lossy(value).into_owned()).collect())
+    }
+
+    #[test]
+    fn quoted_values_hold_commas_quotes_and_lines() {
+        assert_eq!(split("a,,\"b,\"\"c\"\"\",d").unwrap(), ["a", "", "b,\"c\"", "d"]);
+        assert_eq!(split("\"a\nb\",").unwrap(), ["a\nb", ""]);
+        assert_eq!(split("").unwrap(), [""]);
+        assert_eq!(split("a,\"b"), None);
+        assert_eq!(split("\""), None);
+    }
+
+    #[test]
+    fn json_has_the_same_values() {
+        let mut fields = Fields::default();
+        let columns = ["uid", "exe", "rank", "off", "dur"];
+        let line = br#"{"uid":7,"exe":"a \"b\"","rank":null,"seg":[{"off":1,"dur":0.000001},{"off":2}]}"#;
+        assert!(fields.take_json(line, 0, &columns).unwrap());
+        let values: Vec<&[u8]> = fields.iter().collect();
+        assert_eq!(
+            (values[0], values[1], values[2], values[3], values[4]),
+            (&b"7"[..], &b"a \"b\""[..], &b""[..], &b"1"[..], &b"0.000001"[..])
+        );
+        assert!(fields.take_json(line, 1, &columns).unwrap() && !fields.take_json(line, 2, &columns).unwrap());
+        assert!(fields.take_json(b"{\"uid\":N/A}", 0, &columns).is_err());
+        assert!(fields.take_json(b"{\"seg\":3}", 0, &columns).is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! The first pass: which jobs the rows are of, when these began, and which files their records are of.
+
+use super::names::Names;
+use super::row::Row;
+use super::rows::{Damaged, Rows};
+use crate::limits::{LOG_SHARED, of_log};
+use anyhow::Result;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use trace_format::op::Layer;
+
+/// Jobs of a file that are told apart: each becomes a file without a name, which is open.
+pub(super) const MOST_JOBS: usize = 256;
+
+/// A job.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Job {
+    /// The scheduler's number, as it is written.
+    pub(super) id: String,
+    /// User id.
+    pub(super) uid: Option<u32>,
+    /// Path of its program; empty if no row has it.
+    pub(super) exe: Vec<u8>,
+    /// When it began, in ns since 1970: what the first row says, or the first call.
+    pub(super) start_unix_ns: i64,
+    /// Its highest rank, or -1.
+    pub(super) last_rank: i32,
+    /// Calls by rows.
+    pub(super) calls: u64,
+    /// Those whose times a spreadsheet rounded.
+    pub(super) rounded: u64,
+    /// Whether there are calls of POSIX, and of MPI-IO.
+    pub(super) layers: (bool, bool),
+    /// Whether there are calls without a rank.
+    pub(super) has_no_rank: bool,
+}
+
+impl Job {
+    fn see(&mut self, row: &Row<'_>) {
+        if self.calls == 0 {
+            self.last_rank = -1;
+            self.start_unix_ns = row.start_unix_ns.saturating_sub(row.since_start_ns.unwrap_or(0));
+        }
+        self.start_unix_ns = self.start_unix_ns.min(row.start_unix_ns);
+        self.last_rank = self.last_rank.max(row.rank);
+        self.has_no_rank |= row.rank < 0;
+        self.calls += 1;
+        self.rounded += u64::from(row.is_rounded);
+        self.layers.0 |= row.code.layer() == Layer::Posix;
+        self.layers.1 |= row.code.layer() == Layer::Mpiio;
+        self.uid = self.uid.or(row.uid);
+        if self.exe.is_empty() {
+            self.exe = row.exe.unwrap_or_default().to_vec();
+        }
+    }
+}
+
+/// What the first pass found.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// In the order of their first rows.
+    pub(super) jobs: Vec<Job>,
+    numbers: FxHashMap<Vec<u8>, usize>,
+    pub(super) names: Names,
+    /// The first damaged row, and how many there are.
+    pub(super) damaged: Option<(Damaged, u64)>,
+    /// Calls of jobs beyond [`MOST_JOBS`].
+    pub(super) left_out: u64,
+    /// Form of the rows.
+    pub(super) form: &'static str,
+}
+
+impl Survey {
+    /// Of the first `length` bytes of the file at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not of the connector.
+    pub(super) fn of(path: &Path, length: u64) -> Result<Self> {
+        let mut rows = Rows::open(path, length)?;
+        let mut out = Self {
+            jobs: Vec::new(),
+            numbers: FxHashMap::default(),
+            names: Names::new(of_log(LOG_SHARED, length)),
+            damaged: None,
+            left_out: 0,
+            form: rows.form(),
+        };
+        while let Some(row) = rows.next()? {
+            match row {
+                Ok(row) => out.see(&row),
+                Err(damaged) => match &mut out.damaged {
+                    Some((_, count)) => *count += 1,
+                    None => out.damaged = Some((damaged, 1)),
+                },
+            }
+        }
+        Ok(out)
+    }
+
+    fn see(&mut self, row: &Row<'_>) {
+        let number = match self.numbers.get(row.job) {
+            Some(number) => *number,
+            None if self.jobs.len() < MOST_JOBS => {
+                let id = String::from_utf8_lossy(row.job).into_owned();
+                self.jobs.push(Job { id, ..Job::default() });
+                self.numbers.insert(row.job.to_vec(), self.jobs.len() - 1);
+                self.jobs.len() - 1
+            }
+            None => {
+                self.left_out += 1;
+                return;
+            }
+        };
+        self.names.see(number, row);
+        if let Some(job) = self.jobs.get_mut(number) {
+            job.see(row);
+        }
+    }
+
+    /// Number of the job that a row is of.
+    pub(super) fn job(&self, row: &Row<'_>) -> Option<usize> {
+        self.numbers.get(row.job).copied()
+    }
+}

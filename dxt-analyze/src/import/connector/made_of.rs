@@ -1,0 +1,81 @@
+//! What the rows say of their job, and what a reader should know of a trace that was rows.
+
+use super::jobs::{Job, MOST_JOBS, Survey};
+use super::row::table;
+use crate::model::Problem;
+use crate::model::converted::SOURCE;
+use std::path::Path;
+use trace_format::meta::{self, JobInfo, Mpi};
+
+/// Key of a job.
+pub(super) fn key(job: &Job) -> String {
+    format!("ldms-{}", job.id)
+}
+
+/// The job block.
+pub(super) fn block(job: &Job, form: &str) -> meta::Job {
+    let tracer = format!("LDMS-Darshan connector, {form}");
+    let is_mpi = job.last_rank > 0 || job.layers.1;
+    let ranks = u32::try_from(job.last_rank).unwrap_or(0).saturating_add(1);
+    meta::Job {
+        info: JobInfo {
+            key: key(job),
+            scheduler: job.id.clone(),
+            uid: job.uid.unwrap_or(u32::MAX),
+            exe: job.exe.clone(),
+            args: if job.exe.is_empty() { Vec::new() } else { vec![job.exe.clone()] },
+            cwd: Vec::new(),
+            start_unix_ns: job.start_unix_ns,
+            mpi: is_mpi.then(|| Mpi { ranks, family: "MPI".into(), version: String::new() }),
+            tracer: tracer.clone(),
+        },
+        ops: table(),
+        settings: vec![(SOURCE.to_owned(), tracer)],
+        ..meta::Job::default()
+    }
+}
+
+/// What is different from a trace, in sentences; `unknown` calls are on files without a name.
+pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<String> {
+    let mut out = vec![format!(
+        "LDMS-Darshan connector, {form}: opens, reads, writes and closes that succeeded, with times to the microsecond."
+    )];
+    if unknown > 0 {
+        out.push(format!(
+            "{}: {unknown} of {} calls are on unknown files: no row of an open names a file for their record_id, or it was rounded.",
+            path.display(),
+            job.calls
+        ));
+    }
+    if job.rounded > 0 {
+        out.push(format!("{} of {} calls have times that were rounded.", job.rounded, job.calls));
+    }
+    if job.layers == (true, true) {
+        out.push(
+            "POSIX calls were taken to be inside an MPI-IO call of their rank if one on the same file was under way all the time.".into(),
+        );
+    }
+    if job.has_no_rank {
+        out.push("Processes without a rank are one process for each node.".into());
+    }
+    out
+}
+
+/// What of the file is left out, whatever job it is of.
+pub(super) fn problems(path: &Path, survey: &Survey) -> Vec<Problem> {
+    let problem = |offset, what| Problem { file: path.display().to_string(), offset, what };
+    let damaged = survey.damaged.iter().map(|(first, count)| {
+        let who = match count {
+            1 => format!("line {} is left out", first.line),
+            2 => format!("line {} and another one are left out", first.line),
+            count => format!("line {} and {} others are left out", first.line, count - 1),
+        };
+        problem(first.offset, format!("{who}: {}; correct or remove what is damaged", first.why))
+    });
+    let beyond = (survey.left_out > 0).then(|| {
+        let what =
+            format!("{} calls are left out: they are of more than {MOST_JOBS} jobs; split the file", survey.left_out);
+        problem(0, what)
+    });
+    damaged.chain(beyond).chain(survey.names.room().problem(path)).collect()
+}

@@ -1,0 +1,194 @@
+//! What LDMS stores of the LDMS-Darshan connector, and `live --to csv` and `--to connector` write, as traces: CSV or JSON lines, a call
+//! a row. Every verb reads them as it reads a trace, because they become one first, in a temporary file without a name for each job.
+//! `docs/interop.md` says what becomes of what.
+//!
+//! [`convert`] reads the file twice: first for the jobs and the names of their files, then for the calls. Memory has bounds whatever the
+//! file holds (`budget`).
+
+mod columns;
+mod fields;
+mod jobs;
+mod lines;
+mod made_of;
+mod names;
+mod numbers;
+mod process;
+mod row;
+mod rows;
+
+pub(crate) use columns::{COLUMNS, NOTHING};
+
+use crate::exit::UsageError;
+use crate::import::budget::Budget;
+use crate::import::written::Written;
+use crate::limits::{LOG_FRAMES, LOG_PROCESSES, LOG_SEGMENTS, of_log};
+use crate::model::converted::Converted;
+use anyhow::{Context, Result};
+use jobs::Survey;
+use names::Named;
+use process::Gathered;
+use rows::{Damaged, Rows};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+use trace_format::write::{Encoder, preamble};
+
+/// Bytes of a file by which it is known.
+pub const HEAD_BYTES: usize = rows::HEAD_BYTES;
+
+/// Whether the file at `path` that begins with `head` ([`HEAD_BYTES`] are enough) has rows of the connector, or is named as CSV.
+#[must_use]
+pub fn is_rows(path: &Path, head: &[u8]) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) || rows::is_known(head)
+}
+
+/// The same, of a file that is not open.
+#[must_use]
+pub fn is_file(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut head));
+    read.is_ok() && is_rows(path, &head)
+}
+
+/// A job as a trace.
+#[derive(Debug)]
+pub struct Made {
+    /// The trace, in a file without a name.
+    pub file: File,
+    /// Key of its job.
+    pub key: String,
+    /// What was found.
+    pub converted: Converted,
+}
+
+/// Makes a trace of each job in the file at `path`, in the order of their first rows.
+///
+/// # Errors
+/// If it cannot be read, has no row, or there is no room.
+pub fn convert(path: &Path) -> Result<Vec<Made>> {
+    let length = std::fs::metadata(path).with_context(|| format!("failed to read {}", path.display()))?.len();
+    let survey = Survey::of(path, length)?;
+    if survey.jobs.is_empty() {
+        let why = match &survey.damaged {
+            Some((Damaged { line, why, .. }, _)) => format!("no row can be read; of the first, in line {line}: {why}"),
+            None => "there is no row behind the names of the columns".into(),
+        };
+        return Err(UsageError(format!("failed to read {}: {why}", path.display())).into());
+    }
+    let mut gathering = Gathering::new(&survey, length)?;
+    let mut rows = Rows::open(path, length)?;
+    while let Some(row) = rows.next()? {
+        if let Ok(row) = row {
+            gathering.add(&row)?;
+        }
+    }
+    gathering.finish(path)
+}
+
+/// Processes by rank and node.
+type Processes = FxHashMap<(i32, Box<[u8]>), Gathered>;
+
+/// Calls while they come.
+struct Gathering<'a> {
+    survey: &'a Survey,
+    /// By job.
+    processes: Vec<Processes>,
+    /// By job: calls on files without a name.
+    unknown: Vec<u64>,
+    /// Calls of all processes that are not packed.
+    held: usize,
+    tables: Budget,
+    frames: Budget,
+    /// Calls for which there was no room.
+    lost: u64,
+    encoder: Encoder,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(survey: &'a Survey, length: u64) -> Result<Self> {
+        Ok(Self {
+            survey,
+            processes: survey.jobs.iter().map(|_| FxHashMap::default()).collect(),
+            unknown: vec![0; survey.jobs.len()],
+            held: 0,
+            tables: Budget::new("processes and their files", of_log(LOG_PROCESSES, length)),
+            frames: Budget::new("calls", of_log(LOG_FRAMES, length)),
+            lost: 0,
+            encoder: Encoder::new()?,
+        })
+    }
+
+    fn add(&mut self, row: &row::Row<'_>) -> Result<()> {
+        let Some(number) = self.survey.job(row) else { return Ok(()) };
+        let (Some(job), Some(processes)) = (self.survey.jobs.get(number), self.processes.get_mut(number)) else {
+            return Ok(());
+        };
+        let file = self.survey.names.of(number, row);
+        if let (Named::Unknown(_), Some(unknown)) = (&file, self.unknown.get_mut(number)) {
+            *unknown += 1;
+        }
+        if self.frames.is_spent() {
+            self.lost += 1;
+            return Ok(());
+        }
+        let who = (row.rank, row.node.into());
+        let process = match processes.entry(who) {
+            std::collections::hash_map::Entry::Occupied(known) => Some(known.into_mut()),
+            std::collections::hash_map::Entry::Vacant(new) => {
+                Gathered::new(job, row, &mut self.tables).map(|process| new.insert(process))
+            }
+        };
+        if !process.is_some_and(|process| process.add(row, &file, &mut self.tables)) {
+            self.lost += 1;
+            return Ok(());
+        }
+        self.held += 1;
+        if self.held >= LOG_SEGMENTS { self.pack() } else { Ok(()) }
+    }
+
+    /// Encodes what all processes hold, to make room.
+    fn pack(&mut self) -> Result<()> {
+        self.held = 0;
+        for process in self.processes.iter_mut().flat_map(FxHashMap::values_mut) {
+            let bytes = process.pack(&mut self.encoder, &mut self.tables)?;
+            self.frames.take(bytes);
+        }
+        Ok(())
+    }
+
+    /// Writes all jobs.
+    fn finish(mut self, path: &Path) -> Result<Vec<Made>> {
+        let failed =
+            || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), path.display());
+        self.pack()?;
+        let survey = self.survey;
+        let mut problems = made_of::problems(path, survey);
+        problems.extend([&self.tables, &self.frames].into_iter().filter_map(|budget| budget.problem(path)));
+        let mut out = Vec::with_capacity(survey.jobs.len());
+        for ((job, processes), unknown) in
+            survey.jobs.iter().zip(std::mem::take(&mut self.processes)).zip(&self.unknown)
+        {
+            let mut processes: Vec<Gathered> = processes.into_values().collect();
+            processes.sort_by(|a, b| a.place().cmp(&b.place()));
+            let file = tempfile::tempfile().with_context(failed)?;
+            let mut writer = BufWriter::with_capacity(1 << 18, &file);
+            let count = processes.len() as u32;
+            let head = preamble(&mut self.encoder, &made_of::block(job, survey.form), count)?;
+            writer.write_all(&head).with_context(failed)?;
+            let mut written = Written::behind(&head);
+            for (number, process) in processes.into_iter().enumerate() {
+                written.add(process.region(number as u32, &mut self.encoder)?, &mut writer).with_context(failed)?;
+            }
+            written.finish(&mut writer).with_context(failed)?;
+            drop(writer);
+            let remarks = made_of::remarks(path, job, survey.form, *unknown);
+            out.push(Made {
+                file,
+                key: made_of::key(job),
+                converted: Converted { problems: problems.clone(), remarks },
+            });
+        }
+        Ok(out)
+    }
+}

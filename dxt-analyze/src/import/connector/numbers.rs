@@ -1,0 +1,91 @@
+//! Numbers as they are written: whole ones, seconds with six digits, and what spreadsheets make of both.
+
+/// A whole number; spreadsheets and data frames write some as `42.0`.
+pub(super) fn whole(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.parse().ok().or_else(|| {
+        // Up to here each float stands for one number.
+        let float = text.parse::<f64>().ok().filter(|float| float.fract() == 0.0 && float.abs() <= 9e15)?;
+        Some(float as i64)
+    })
+}
+
+/// A moment or a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seconds {
+    /// In ns.
+    pub(super) ns: i64,
+    /// It is written as `1.7E+09`, with few digits.
+    pub(super) is_rounded: bool,
+}
+
+/// Seconds, of any number of digits; those below a ns are cut.
+pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
+    let text = std::str::from_utf8(text).ok()?;
+    if text.contains(['e', 'E']) {
+        let ns = text.parse::<f64>().ok()? * 1e9;
+        return (ns.abs() < 9e18).then_some(Seconds { ns: ns as i64, is_rounded: true });
+    }
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (seconds, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if seconds.len() + fraction.len() == 0 || !is_number(seconds) || !is_number(fraction) {
+        return None;
+    }
+    let fraction = fraction.get(..9).unwrap_or(fraction);
+    let seconds: i64 = if seconds.is_empty() { 0 } else { seconds.parse().ok()? };
+    let below: i64 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let below = below * 10_i64.pow(9 - fraction.len() as u32);
+    let ns = seconds.checked_mul(1_000_000_000)?.checked_add(below)?;
+    Some(Seconds { ns: sign * ns, is_rounded: false })
+}
+
+/// The number of a file's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum RecordId {
+    /// As the connector wrote it.
+    Exact(u64),
+    /// One of many that became this float (its bits), or the largest number that fits.
+    Rounded(u64),
+}
+
+impl RecordId {
+    /// By its text.
+    pub(super) fn of(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        let exact = text.parse::<u64>().ok().or_else(|| Some(text.parse::<i64>().ok()?.cast_unsigned()));
+        match exact {
+            Some(id) if id != i64::MAX.cast_unsigned() => Some(Self::Exact(id)),
+            _ => text.parse::<f64>().ok().filter(|id| id.is_finite()).map(|id| Self::Rounded(id.to_bits())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_exact_where_they_can_be() {
+        let ns = |text: &str| seconds(text.as_bytes()).map(|seconds| (seconds.ns, seconds.is_rounded));
+        assert_eq!(ns("1743618559.147298"), Some((1_743_618_559_147_298_000, false)));
+        assert_eq!(ns("-0.000001"), Some((-1000, false)));
+        assert_eq!(ns(".5"), Some((500_000_000, false)));
+        assert_eq!(ns("3"), Some((3_000_000_000, false)));
+        assert_eq!(ns("1.5E+09"), Some((1_500_000_000_000_000_000, true)));
+        assert_eq!(ns("0.1234567891"), Some((123_456_789, false)));
+        for text in ["", ".", "-", "1,5", "1.-5", "+1", "99999999999999999999", "1E99", "inf", "einf"] {
+            assert_eq!(ns(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn rounded_ids_are_told_from_exact_ones() {
+        assert_eq!(RecordId::of(b"4379126583041845751"), Some(RecordId::Exact(4_379_126_583_041_845_751)));
+        assert_eq!(RecordId::of(b"-1"), Some(RecordId::Exact(u64::MAX)));
+        assert_eq!(RecordId::of(b"9.22337E+18"), Some(RecordId::Rounded(9.22337e18_f64.to_bits())));
+        assert!(matches!(RecordId::of(b"9223372036854775807"), Some(RecordId::Rounded(_))));
+        assert_eq!(RecordId::of(b"abc"), None);
+        assert_eq!((whole(b"42.0"), whole(b"-1"), whole(b"1.5"), whole(b"x")), (Some(42), Some(-1), None, None));
+    }
+}

@@ -1,0 +1,161 @@
+//! A process while its rows come: its files and streams, and its calls, packed when there are many.
+
+use super::jobs::Job;
+use super::names::Named;
+use super::row::{Code, Row};
+use crate::import::budget::Budget;
+use crate::import::calls::Calls;
+use anyhow::Result;
+use rustc_hash::FxHashMap;
+use trace_format::columns::TickScale;
+use trace_format::meta::{ClockSource, FileDef, Process, ProcessInfo, StreamDef, ThreadDef, path_hash, stream_flags};
+use trace_format::op::Layer;
+use trace_format::segment::{Segment, StreamId};
+use trace_format::write::{Encoder, Piece, Region, TARGET_BLOCK_SEGMENTS, ThreadSegments};
+
+/// How a trace of the connector's rows names what ended a process.
+const ENDED_BY: &str = "LDMS-Darshan connector";
+/// Bytes that a file or a process takes beside its names, and a stream.
+const ENTRY_BYTES: u64 = 512;
+const STREAM_BYTES: u64 = 96;
+/// The connector cuts times to the microsecond: by so much, in ns, a call may seem to begin before the one that it is inside of.
+const CUT_NS: u64 = 1000;
+
+/// A process.
+pub(super) struct Gathered {
+    process: Process,
+    files: FxHashMap<Box<[u8]>, u32>,
+    streams: FxHashMap<(u32, Code, u8), u32>,
+    slots: Vec<Segment>,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Gathered {
+    /// The process of a row of `job`; `None` if there is no room.
+    pub(super) fn new(job: &Job, row: &Row<'_>, room: &mut Budget) -> Option<Self> {
+        let info = ProcessInfo {
+            rank: row.rank,
+            node: String::from_utf8_lossy(row.node).into_owned(),
+            exe: job.exe.clone(),
+            epoch_unix_ns: job.start_unix_ns,
+            clock: ClockSource::Monotonic,
+            clock_hz: 1_000_000_000,
+            ended_by: ENDED_BY.into(),
+            ..ProcessInfo::default()
+        };
+        let threads = vec![ThreadDef { index: 0, tid: 0 }];
+        let bytes = ENTRY_BYTES + (info.node.len() + info.exe.len()) as u64;
+        room.take(bytes).then(|| Self {
+            process: Process { info, threads, ..Process::default() },
+            files: FxHashMap::default(),
+            streams: FxHashMap::default(),
+            slots: Vec::new(),
+            frames: Vec::new(),
+        })
+    }
+
+    /// Adds a call; false if there is no room for what is new of its file.
+    pub(super) fn add(&mut self, row: &Row<'_>, file: &Named<'_>, room: &mut Budget) -> bool {
+        let Some(stream) = self.file(file.bytes(), room).and_then(|file| self.stream(file, row.code, 0, room)) else {
+            return false;
+        };
+        let since = |unix_ns: i64| unix_ns.saturating_sub(self.process.info.epoch_unix_ns).max(0).unsigned_abs();
+        // An end of 0 would be that of a place without a call.
+        let (start, end) = (since(row.start_unix_ns), since(row.end_unix_ns).max(1));
+        self.process.info.end_ns = self.process.info.end_ns.max(end);
+        self.slots.push(Segment::new(StreamId(stream), row.offset, row.length, start, end));
+        true
+    }
+
+    fn file(&mut self, path: &[u8], room: &mut Budget) -> Option<u32> {
+        if let Some(file) = self.files.get(path) {
+            return Some(*file);
+        }
+        let number = self.process.files.len() as u32;
+        room.take(ENTRY_BYTES + 2 * path.len() as u64).then(|| {
+            let path = path.to_vec();
+            self.files.insert(path.as_slice().into(), number);
+            self.process.files.push(FileDef { hash: path_hash(&path), path: Some(path), ..FileDef::default() });
+            number
+        })
+    }
+
+    fn stream(&mut self, file: u32, code: Code, flags: u8, room: &mut Budget) -> Option<u32> {
+        if let Some(stream) = self.streams.get(&(file, code, flags)) {
+            return Some(*stream);
+        }
+        let id = self.process.streams.len() as u32;
+        room.take(STREAM_BYTES).then(|| {
+            self.streams.insert((file, code, flags), id);
+            self.process.streams.push(StreamDef { id, file, op: code.0, flags, errno: 0 });
+            id
+        })
+    }
+
+    fn about(&self, slot: &Segment) -> Option<(u32, Code)> {
+        self.process.streams.get(slot.stream().0 as usize).map(|stream| (stream.file, Code(stream.op)))
+    }
+
+    /// Marks calls of POSIX that were made inside one of MPI-IO on the same file.
+    fn nest(&mut self, room: &mut Budget) {
+        let mut calls: FxHashMap<u32, Calls> = FxHashMap::default();
+        for slot in &self.slots {
+            if let Some((file, _)) = self.about(slot).filter(|(_, code)| code.layer() == Layer::Mpiio) {
+                calls.entry(file).or_default().0.push((slot.start, slot.end));
+            }
+        }
+        calls.values_mut().for_each(Calls::settle);
+        let mut slots = std::mem::take(&mut self.slots);
+        for slot in slots.iter_mut().filter(|_| !calls.is_empty()) {
+            let Some((file, code)) = self.about(slot).filter(|(_, code)| code.layer() == Layer::Posix) else {
+                continue;
+            };
+            let inside = calls.get(&file).is_some_and(|calls| calls.hold(slot.start.saturating_add(CUT_NS), slot.end));
+            if let Some(stream) = inside.then(|| self.stream(file, code, stream_flags::NESTED, room)).flatten() {
+                *slot = Segment::new(StreamId(stream), slot.offset, slot.length(), slot.start, slot.end);
+            }
+        }
+        self.slots = slots;
+    }
+
+    /// Encodes the calls that it holds, in the order in which they returned; how many bytes that are.
+    ///
+    /// # Errors
+    /// If the encoder has no memory.
+    pub(super) fn pack(&mut self, encoder: &mut Encoder, room: &mut Budget) -> Result<u64> {
+        self.nest(room);
+        let mut slots = std::mem::take(&mut self.slots);
+        // Of calls that look the same the inner one returned first.
+        let depth = |slot: &Segment| match self.about(slot).map(|(_, code)| code.layer()) {
+            Some(Layer::Mpiio) => 1_u8,
+            Some(Layer::Hdf5) => 2,
+            _ => 0,
+        };
+        slots.sort_by_key(|slot| (slot.end, std::cmp::Reverse(slot.start), depth(slot)));
+        let mut bytes = 0;
+        for slots in slots.chunks(TARGET_BLOCK_SEGMENTS) {
+            let mut frame = Vec::new();
+            encoder.block(0, 0, slots, &TickScale::IDENTITY, &mut frame)?;
+            frame.shrink_to_fit();
+            bytes += frame.len() as u64;
+            self.frames.push(frame);
+        }
+        Ok(bytes)
+    }
+
+    /// Its region, with this number.
+    ///
+    /// # Errors
+    /// If the encoder has no memory.
+    pub(super) fn region(mut self, number: u32, encoder: &mut Encoder) -> Result<Region> {
+        let scale = TickScale::IDENTITY;
+        let pieces = self.frames.iter().map(|frame| Piece::Frame(frame, scale.mult)).collect();
+        let segments = [ThreadSegments { thread: 0, pieces }];
+        Ok(encoder.region(number, &mut self.process, &segments, &scale)?)
+    }
+
+    /// By rank, then by node.
+    pub(super) fn place(&self) -> (i32, &str) {
+        (self.process.info.rank, &self.process.info.node)
+    }
+}

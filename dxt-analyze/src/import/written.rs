@@ -1,0 +1,47 @@
+//! The regions of a trace that is made of another tool's log, one after another, and the index behind them.
+
+use anyhow::Result;
+use std::io::Write;
+use trace_format::write::{Region, trailer};
+
+/// The regions that are written.
+pub(crate) struct Written {
+    index: Vec<u8>,
+    regions: u32,
+    offset: u64,
+}
+
+impl Written {
+    /// None yet, behind the `head` of the file.
+    pub(crate) fn behind(head: &[u8]) -> Self {
+        Self { index: Vec::new(), regions: 0, offset: head.len() as u64 }
+    }
+
+    /// How many there are.
+    pub(crate) const fn regions(&self) -> u32 {
+        self.regions
+    }
+
+    /// Writes one.
+    ///
+    /// # Errors
+    /// If `out` does not take it.
+    pub(crate) fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
+        region.entry.offset = self.offset;
+        self.index.extend_from_slice(&region.entry.encode());
+        out.write_all(&region.bytes)?;
+        self.offset += region.bytes.len() as u64;
+        self.regions += 1;
+        Ok(())
+    }
+
+    /// Writes the index, behind the last one.
+    ///
+    /// # Errors
+    /// If `out` does not take it.
+    pub(crate) fn finish(&self, out: &mut impl Write) -> Result<()> {
+        out.write_all(&self.index)?;
+        out.write_all(&trailer(self.offset, self.regions))?;
+        Ok(out.flush()?)
+    }
+}

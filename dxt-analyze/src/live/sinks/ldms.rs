@@ -1,0 +1,228 @@
+//! LDMS: each message of the connector's form goes to a daemon, by the program that LDMS itself has for that. What the published
+//! connector reads from the environment holds here too.
+
+use super::publisher::{Program, Publisher};
+use super::{Sink, connector};
+use crate::exit::UsageError;
+use crate::live::event::Event;
+use anyhow::{Result, anyhow};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+/// Where messages go, in the order of `--to ldms:`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Address([String; 5]);
+
+/// Its parts: the connector's variable for each, and what it is without.
+const PARTS: [(&str, &str); 5] = [
+    ("DARSHAN_LDMS_XPRT", "sock"),
+    ("DARSHAN_LDMS_HOST", "localhost"),
+    ("DARSHAN_LDMS_PORT", "412"),
+    ("DARSHAN_LDMS_AUTH", "munge"),
+    ("DARSHAN_LDMS_STREAM", "darshanConnector"),
+];
+
+/// The connector's variables that choose modules, and the beginnings of their names in messages.
+const MODULES: [(&str, &str); 4] = [
+    ("DARSHAN_LDMS_ENABLE_POSIX", "POSIX"),
+    ("DARSHAN_LDMS_ENABLE_MPIIO", "MPIIO"),
+    ("DARSHAN_LDMS_ENABLE_STDIO", "STDIO"),
+    ("DARSHAN_LDMS_ENABLE_HDF5", "H5"),
+];
+
+/// Programs that pass messages on, the newest first; how each is told the stream; bytes of a line that it takes whole.
+const PROGRAMS: [(&str, &str, usize); 2] =
+    [("ldms_msg_publish", "-m", usize::MAX), ("ldmsd_stream_publish", "-s", 4094)];
+
+impl Address {
+    /// By what stands behind `ldms:`; what is left away is as `environment` says.
+    pub(super) fn of(text: &str, environment: impl Fn(&str) -> Option<String>) -> Self {
+        let mut given = text.split(',');
+        Self(PARTS.map(|(variable, usual)| {
+            let given = given.next().filter(|part| !part.is_empty()).map(str::to_owned);
+            let set = || environment(variable).filter(|value| !value.is_empty());
+            given.or_else(set).unwrap_or_else(|| usual.to_owned())
+        }))
+    }
+
+    /// Whether what stands behind `ldms:` can be one.
+    pub(super) fn check(text: &str) -> Result<(), String> {
+        if text.split(',').count() <= PARTS.len() {
+            Ok(())
+        } else {
+            Err(format!("`{text}` has more parts than XPRT,HOST,PORT,AUTH,STREAM"))
+        }
+    }
+
+    /// As the user would write it.
+    pub(super) fn name(&self) -> String {
+        format!("ldms:{}", self.0.join(","))
+    }
+
+    /// The command that sends what comes on its standard input, line by line: both programs read lines of a file only.
+    fn program(&self, path: PathBuf, stream_option: &str) -> Program {
+        let [xprt, host, port, auth, stream] = &self.0;
+        let options = [("-x", xprt), ("-h", host), ("-p", port), ("-a", auth), (stream_option, stream)];
+        let mut args: Vec<String> =
+            options.iter().flat_map(|(name, value)| [(*name).into(), (*value).clone()]).collect();
+        args.extend(["-t", "json", "-f", "/dev/stdin", "-l"].map(String::from));
+        Program { path, args, daemon: format!("{host}:{port}") }
+    }
+}
+
+/// Modules whose calls are sent: those that variables name, or all.
+fn modules(environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
+    let chosen: Vec<&str> =
+        MODULES.into_iter().filter(|(name, _)| environment(name).is_some()).map(|(_, module)| module).collect();
+    if chosen.is_empty() || environment("DARSHAN_LDMS_ENABLE_ALL").is_some() {
+        return MODULES.map(|(_, module)| module).to_vec();
+    }
+    chosen
+}
+
+/// The first of [`PROGRAMS`] in the directories of `path`.
+fn installed(path: &str) -> Option<(PathBuf, &'static str, usize)> {
+    PROGRAMS.into_iter().find_map(|(name, option, most)| {
+        let found = std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| is_program(file))?;
+        Some((found, option, most))
+    })
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+/// Messages to LDMS.
+pub(super) struct Ldms {
+    address: Address,
+    modules: Vec<&'static str>,
+    /// Messages on standard error too.
+    verbose: bool,
+    publisher: Option<Publisher>,
+    /// Longest line, in bytes.
+    most_bytes: usize,
+    too_long: u64,
+    others: u64,
+    /// Dropped events that were told.
+    told: Cell<u64>,
+}
+
+impl Ldms {
+    pub(super) fn new(address: Address) -> Self {
+        let environment = |name: &str| std::env::var(name).ok();
+        Self {
+            address,
+            modules: modules(environment),
+            verbose: environment("DARSHAN_LDMS_VERBOSE").is_some(),
+            publisher: None,
+            most_bytes: usize::MAX,
+            too_long: 0,
+            others: 0,
+            told: Cell::new(0),
+        }
+    }
+
+    fn lost(&self) -> u64 {
+        self.too_long + self.publisher.as_ref().map_or(0, Publisher::dropped)
+    }
+}
+
+impl Sink for Ldms {
+    fn begin(&mut self, _position: Option<u64>) -> Result<()> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let Some((path, option, most_bytes)) = installed(&path) else {
+            let names = PROGRAMS.map(|(name, ..)| name).join(" or ");
+            return Err(UsageError(format!(
+                "--to ldms needs {names} of LDMS, and neither is in PATH: load LDMS's module, or use --to connector:FILE"
+            ))
+            .into());
+        };
+        self.most_bytes = most_bytes;
+        self.publisher = Some(Publisher::start(self.address.program(path, option))?);
+        Ok(())
+    }
+
+    fn events(&mut self, events: &[Event]) -> Result<()> {
+        let Some(publisher) = &self.publisher else { return Err(anyhow!("it was not begun")) };
+        if let Some(trouble) = publisher.trouble() {
+            return Err(anyhow!(trouble));
+        }
+        let mut lines = Vec::with_capacity(events.len());
+        for event in events {
+            let Some(message) = connector::message(event) else {
+                self.others += 1;
+                continue;
+            };
+            if !self.modules.iter().any(|module| message.module.starts_with(module)) {
+                continue;
+            }
+            let mut line = serde_json::to_vec(&message)?;
+            if self.verbose {
+                eprintln!("JSON Message: {}", String::from_utf8_lossy(&line));
+            }
+            line.push(b'\n');
+            if line.len() > self.most_bytes {
+                self.too_long += 1;
+            } else {
+                lines.push(line);
+            }
+        }
+        publisher.publish(lines);
+        Ok(())
+    }
+
+    fn dropped(&self) -> u64 {
+        self.told.set(self.lost());
+        self.lost()
+    }
+
+    fn other_operations(&self) -> u64 {
+        self.others
+    }
+}
+
+impl Drop for Ldms {
+    /// What was lost at the very end, when nobody asks any more.
+    fn drop(&mut self) {
+        if let Some(publisher) = &mut self.publisher {
+            publisher.end();
+        }
+        let late = self.lost().saturating_sub(self.told.get());
+        if late > 0 {
+            eprintln!("dxt-analyze: {}: {late} more events were dropped at the end", self.address.name());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_what_is_given_then_what_is_set_then_what_is_usual() {
+        let set = |name: &str| match name {
+            "DARSHAN_LDMS_HOST" => Some("n7".to_owned()),
+            "DARSHAN_LDMS_PORT" => Some("10444".to_owned()),
+            "DARSHAN_LDMS_AUTH" => Some(String::new()),
+            _ => None,
+        };
+        assert_eq!(Address::of("", set).name(), "ldms:sock,n7,10444,munge,darshanConnector");
+        assert_eq!(Address::of(",,411,none", set).name(), "ldms:sock,n7,411,none,darshanConnector");
+        assert_eq!(Address::of("rdma,h,1,ovis,s", |_| None).name(), "ldms:rdma,h,1,ovis,s");
+        assert!(Address::check("a,b,c,d,e").is_ok() && Address::check("a,b,c,d,e,f").is_err());
+        let program = Address::of("", |_| None).program("p".into(), "-m");
+        assert_eq!(
+            program.args.join(" "),
+            "-x sock -h localhost -p 412 -a munge -m darshanConnector -t json -f /dev/stdin -l"
+        );
+    }
+
+    #[test]
+    fn modules_are_those_that_are_named_or_all() {
+        let set = |names: &'static [&str]| modules(|name| names.contains(&name).then(String::new));
+        assert_eq!(set(&[]).len(), 4);
+        assert_eq!(set(&["DARSHAN_LDMS_ENABLE_STDIO", "DARSHAN_LDMS_ENABLE_HDF5"]), ["STDIO", "H5"]);
+        assert_eq!(set(&["DARSHAN_LDMS_ENABLE_STDIO", "DARSHAN_LDMS_ENABLE_ALL"]).len(), 4);
+    }
+}
