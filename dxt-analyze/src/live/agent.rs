@@ -67,7 +67,7 @@ pub struct Agent {
 }
 
 /// Wall clock, in ns since 1970-01-01 UTC.
-fn unix_ns() -> i64 {
+pub(super) fn unix_ns() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -144,6 +144,10 @@ impl Agent {
     /// The last words: all intervals, whether over or not.
     pub fn finish(&mut self) {
         self.interval(i64::MAX);
+        self.outlets.iter_mut().for_each(Outlet::end);
+        let not_seen = self.not_seen();
+        self.board.not_seen = not_seen;
+        self.save(not_seen.spools);
     }
 
     /// Whether processes were found, and all have ended.
@@ -285,6 +289,10 @@ impl Agent {
     fn save(&mut self, missed: u64) {
         let positions: Vec<_> =
             self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle())).collect();
+        // What has not arrived is passed on again by the agent that goes on: it finds the state from before.
+        if self.outlets.iter().any(Outlet::is_behind) {
+            return;
+        }
         let Some(path) = self.settings.state.clone() else { return };
         let sinks = positions.into_iter().filter_map(|(name, at)| Some((name, at?))).collect();
         let spools = self.held.iter().map(|held| (held.identity(), held.kept()));

@@ -2,10 +2,14 @@
 //! for long.
 
 mod connector;
+mod courier;
+mod exposition;
 mod full;
+mod influx;
 mod intervals;
 mod lines;
 mod place;
+mod prometheus;
 
 pub use place::To;
 
@@ -50,6 +54,19 @@ pub trait Sink {
     /// If it is not.
     fn settle(&mut self) -> Result<Option<u64>> {
         Ok(None)
+    }
+
+    /// Nothing more will be given: the last chance to pass on what waits, for a bounded time.
+    fn end(&mut self) {}
+
+    /// Whether something that was given has not arrived: an agent that goes on must be given it again.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
+    /// What is to be said of it, beside the errors that it returned.
+    fn messages(&mut self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Events that it could not pass on, beside those that it returned an error for.
@@ -127,6 +144,17 @@ impl Outlet {
         }
     }
 
+    /// See [`Sink::end`].
+    pub fn end(&mut self) {
+        self.sink.end();
+    }
+
+    /// See [`Sink::is_behind`].
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.sink.is_behind()
+    }
+
     /// Events that were lost to it.
     #[must_use]
     pub fn dropped(&self) -> u64 {
@@ -141,6 +169,8 @@ impl Outlet {
 
     /// What is to be said of it.
     pub fn messages(&mut self) -> Vec<String> {
+        let more = self.sink.messages();
+        self.said.extend(more.into_iter().map(|message| format!("{}: {message}", self.name)));
         std::mem::take(&mut self.said)
     }
 

@@ -2,7 +2,8 @@
 
 use super::intervals::Intervals;
 use super::lines::{Form, Lines};
-use super::{Outlet, Sink};
+use super::prometheus::Prometheus;
+use super::{Outlet, Sink, influx};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -18,6 +19,10 @@ pub enum To {
     Events(Option<PathBuf>),
     /// JSON lines of sums over intervals.
     Intervals(Option<PathBuf>),
+    /// Sums for Prometheus, by the address to listen at.
+    Prometheus(String),
+    /// Sums in InfluxDB's line protocol, by URL.
+    Influx(String),
 }
 
 impl FromStr for To {
@@ -31,8 +36,12 @@ impl FromStr for To {
             "csv" => Ok(Self::Csv(path)),
             "events" => Ok(Self::Events(path)),
             "intervals" => Ok(Self::Intervals(path)),
+            "prometheus" if path.is_some() => Ok(Self::Prometheus(rest.to_owned())),
+            "prometheus" => Err("prometheus needs an address to listen at: prometheus:127.0.0.1:9101".to_owned()),
+            "influx" => Ok(Self::Influx(rest.to_owned())),
             _ => Err(format!(
-                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone"
+                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone; \
+                 prometheus:ADDRESS:PORT, influx:URL"
             )),
         }
     }
@@ -44,25 +53,54 @@ impl To {
     /// # Errors
     /// If it makes no sense.
     pub fn open(&self) -> Result<Outlet> {
-        let (name, path) = match self {
-            Self::Connector(path) => ("connector", path),
-            Self::Csv(path) => ("csv", path),
-            Self::Events(path) => ("events", path),
-            Self::Intervals(path) => ("intervals", path),
+        let file =
+            |path: &Option<PathBuf>| path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+        let name = match self {
+            Self::Connector(path) => format!("connector:{}", file(path)),
+            Self::Csv(path) => format!("csv:{}", file(path)),
+            Self::Events(path) => format!("events:{}", file(path)),
+            Self::Intervals(path) => format!("intervals:{}", file(path)),
+            Self::Prometheus(address) => format!("prometheus:{address}"),
+            Self::Influx(url) => format!("influx:{}", without_password(url.split('?').next().unwrap_or(url))),
         };
-        let shown = path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
         let sink: Box<dyn Sink> = match self {
             Self::Connector(path) => Box::new(Lines::new(Form::Json, path.clone())),
             Self::Csv(path) => Box::new(Lines::new(Form::Csv, path.clone())),
             Self::Events(path) => Box::new(Lines::new(Form::Full, path.clone())),
             Self::Intervals(path) => Box::new(Intervals::new(path.clone())),
+            Self::Prometheus(address) => Box::new(Prometheus::new(address)),
+            Self::Influx(url) => influx::open(url)?,
         };
-        Ok(Outlet::new(format!("{name}:{shown}"), sink))
+        Ok(Outlet::new(name, sink))
     }
 
     /// Whether it is standard output.
     #[must_use]
     pub const fn is_standard_output(&self) -> bool {
         matches!(self, Self::Connector(None) | Self::Csv(None) | Self::Events(None) | Self::Intervals(None))
+    }
+}
+
+/// A URL as it may be shown: who may read messages need not know passwords.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((user, host)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}@{host}{path}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(without_password("nats://me:secret@host:4222/a.b"), "nats://me@host:4222/a.b");
+        assert_eq!(without_password("http://host/write?db=a@b"), "http://host/write?db=a@b");
     }
 }
