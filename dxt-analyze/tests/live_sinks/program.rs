@@ -1,6 +1,6 @@
 //! A real program under the library, watched by an agent that passes on what it does: dd(1), whose input the test gives.
 
-use crate::server::Server;
+use crate::server::{Server, until};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -11,6 +11,7 @@ pub(crate) const BLOCK: usize = 4096;
 /// Where it all is.
 pub(crate) struct Traced {
     folder: tempfile::TempDir,
+    to: Vec<String>,
     agent: Option<Child>,
     dd: Option<Child>,
 }
@@ -18,14 +19,29 @@ pub(crate) struct Traced {
 impl Traced {
     /// Begins to watch, with these destinations.
     pub(crate) fn watched(to: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let to = to.iter().map(|to| (*to).to_owned()).collect();
+        let mut traced = Self { folder: tempfile::tempdir().unwrap(), to, agent: None, dd: None };
+        traced.watch();
+        traced
+    }
+
+    /// Starts an agent, which goes on where the one before it had come.
+    pub(crate) fn watch(&mut self) {
         let mut agent = agent();
-        agent.arg(folder.path()).args(["--interval", "100ms", "--until-end"]);
-        for to in to {
+        agent
+            .arg(self.folder.path())
+            .args(["--interval", "100ms", "--until-end", "--state"])
+            .arg(self.folder.path().join("state"));
+        for to in &self.to {
             agent.args(["--to", to]);
         }
-        let agent = agent.spawn().expect("the agent starts");
-        Self { folder, agent: Some(agent), dd: None }
+        self.agent = Some(agent.spawn().expect("the agent starts"));
+    }
+
+    /// Kills the agent, as it may happen at any time.
+    #[cfg(any(feature = "postgres", feature = "nats"))]
+    pub(crate) fn kill_agent(&mut self) {
+        Server(self.agent.take().unwrap()).kill();
     }
 
     /// The file that is written.
@@ -57,6 +73,8 @@ impl Traced {
         let mut dd = self.dd.take().unwrap();
         drop(dd.stdin.take());
         assert!(dd.wait().unwrap().success());
+        // One that saw nothing of the program waits for it for ever.
+        until("the agent's end", || self.agent.as_mut().unwrap().try_wait().unwrap());
         let output = self.agent.take().unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");

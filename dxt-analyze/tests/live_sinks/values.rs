@@ -2,9 +2,15 @@
 
 use dxt_analyze::live::interval::{Group, Interval, NotSeen, Sums};
 use dxt_analyze::live::sinks::{Outlet, To};
+#[cfg(any(feature = "postgres", feature = "nats"))]
+use dxt_analyze::live::{
+    about::{Process, Target},
+    event::{Event, Key},
+    records::SoFar,
+};
 use std::sync::Arc;
 use trace_format::Segment;
-use trace_format::op::OpClass;
+use trace_format::op::{Layer, OpClass};
 use trace_format::segment::StreamId;
 
 /// Wall clock, in ns since 1970-01-01 UTC.
@@ -40,4 +46,52 @@ pub(crate) fn interval(begin_unix_ns: i64, calls: u64) -> Interval {
         sums: [(Arc::new(group), sums)].into(),
         not_seen: NotSeen::default(),
     }
+}
+
+/// Calls of jobs of 16 ranks, whose names make trouble where they are not escaped: one each 10 µs in each process from
+/// `begin_unix_ns` on, of 4096 bytes and 1 µs.
+#[cfg(any(feature = "postgres", feature = "nats"))]
+pub(crate) fn events(begin_unix_ns: i64, jobs: u32, calls: u32) -> Vec<Event> {
+    let target = Arc::new(Target {
+        layer: Layer::Posix,
+        class: OpClass::Write,
+        op: "pwrite".into(),
+        file: "/scratch/a\tb \\. \"c\" ü\n".into(),
+        file_number: 1,
+        record_id: u64::MAX,
+        file_system: "/scratch lustre".into(),
+        errno: 0,
+        nested: false,
+    });
+    let process = |job: u32, rank: u32| {
+        Arc::new(Process {
+            job: format!("job {job}"),
+            job_id: job.into(),
+            node: "node1".into(),
+            rank: rank as i32,
+            pid: 100 + job * 16 + rank,
+            uid: 1000,
+            exe: "/bin/app".into(),
+            started: 77,
+            spool: 0,
+            epoch_unix_ns: begin_unix_ns,
+            job_start_unix_ns: begin_unix_ns,
+        })
+    };
+    let processes: Vec<_> = (0..jobs).flat_map(|job| (0..16).map(move |rank| process(job, rank))).collect();
+    let call = |call: u32, process: &Arc<Process>| {
+        let start_unix_ns = begin_unix_ns + i64::from(call) * 10_000;
+        Event {
+            process: process.clone(),
+            target: target.clone(),
+            key: Key { thread: 0, sequence: call / 256, slot: call % 256 },
+            offset: i64::from(call) * 4096,
+            length: 4096,
+            start_unix_ns,
+            end_unix_ns: start_unix_ns + 1_000,
+            so_far: SoFar { calls: u64::from(call) + 1, ..SoFar::default() },
+            stands_for: 1,
+        }
+    };
+    (0..calls).flat_map(|number| processes.iter().map(move |process| call(number, process))).collect()
 }

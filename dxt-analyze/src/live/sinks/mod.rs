@@ -9,6 +9,8 @@ mod influx;
 mod intervals;
 mod lines;
 mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod prometheus;
 
 pub use place::To;

@@ -23,6 +23,8 @@ pub enum To {
     Prometheus(String),
     /// Sums in InfluxDB's line protocol, by URL.
     Influx(String),
+    /// Calls in PostgreSQL, by URL.
+    Postgres(String),
 }
 
 impl FromStr for To {
@@ -39,9 +41,10 @@ impl FromStr for To {
             "prometheus" if path.is_some() => Ok(Self::Prometheus(rest.to_owned())),
             "prometheus" => Err("prometheus needs an address to listen at: prometheus:127.0.0.1:9101".to_owned()),
             "influx" => Ok(Self::Influx(rest.to_owned())),
+            "postgres" => Ok(Self::Postgres(rest.to_owned())),
             _ => Err(format!(
                 "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone; \
-                 prometheus:ADDRESS:PORT, influx:URL"
+                 prometheus:ADDRESS:PORT, influx:URL, postgres:URL"
             )),
         }
     }
@@ -62,6 +65,7 @@ impl To {
             Self::Intervals(path) => format!("intervals:{}", file(path)),
             Self::Prometheus(address) => format!("prometheus:{address}"),
             Self::Influx(url) => format!("influx:{}", without_password(url.split('?').next().unwrap_or(url))),
+            Self::Postgres(url) => format!("postgres:{}", without_password(url)),
         };
         let sink: Box<dyn Sink> = match self {
             Self::Connector(path) => Box::new(Lines::new(Form::Json, path.clone())),
@@ -70,6 +74,10 @@ impl To {
             Self::Intervals(path) => Box::new(Intervals::new(path.clone())),
             Self::Prometheus(address) => Box::new(Prometheus::new(address)),
             Self::Influx(url) => influx::open(url)?,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => Box::new(super::postgres::Postgres::open(url)?),
+            #[cfg(not(feature = "postgres"))]
+            Self::Postgres(_) => return Err(without("PostgreSQL", "postgres")),
         };
         Ok(Outlet::new(name, sink))
     }
@@ -79,6 +87,13 @@ impl To {
     pub const fn is_standard_output(&self) -> bool {
         matches!(self, Self::Connector(None) | Self::Csv(None) | Self::Events(None) | Self::Intervals(None))
     }
+}
+
+/// What a build without a destination says.
+#[cfg(not(feature = "postgres"))]
+fn without(what: &str, feature: &str) -> anyhow::Error {
+    let text = format!("this dxt-analyze was built without {what}: build it with --features {feature}");
+    crate::exit::UsageError(text).into()
 }
 
 /// A URL as it may be shown: who may read messages need not know passwords.
