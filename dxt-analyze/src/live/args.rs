@@ -17,9 +17,14 @@ pub struct Args {
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
     /// Where it goes: connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, with all that is known),
-    /// intervals (sums), each with `:FILE` or to standard output; may be given again. Without: a view for people
+    /// intervals (sums), each with `:FILE` or to standard output; sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?...,
+    /// influx:udp://HOST:PORT; calls also to postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT; may be given again. Without: a
+    /// view for people
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
+    /// Show what agents elsewhere pass on with `--to nats:...`: nats://HOST:PORT/SUBJECT. From the beginning of what is there
+    #[arg(long, value_name = "URL")]
+    pub from: Option<String>,
     /// Length of an interval
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     pub interval: Duration,
@@ -35,7 +40,7 @@ pub struct Args {
     /// Remember in FILE what was passed on: an agent that is started anew with it goes on there
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// End when all processes that were seen have ended
+    /// End when all processes that were seen have ended; with --from, when everything was read that is there
     #[arg(long)]
     pub until_end: bool,
     /// End after this time

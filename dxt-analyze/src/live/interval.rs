@@ -106,13 +106,17 @@ pub fn bucket(value: u64) -> usize {
 impl Sums {
     /// Adds a call.
     pub fn add(&mut self, segment: &Segment) {
-        let (length, duration) = (segment.length(), segment.end.saturating_sub(segment.start));
-        self.calls += 1;
-        self.bytes = self.bytes.saturating_add(length);
-        self.time_ns = self.time_ns.saturating_add(duration);
-        self.longest_ns = self.longest_ns.max(duration);
-        self.sizes[bucket(length)] += 1;
-        self.durations[bucket(duration)] += 1;
+        self.add_calls(segment.length(), segment.end.saturating_sub(segment.start), 1);
+    }
+
+    /// Adds so many calls of this length in bytes and duration in ns.
+    pub fn add_calls(&mut self, length: u64, duration_ns: u64, calls: u64) {
+        self.calls += calls;
+        self.bytes = self.bytes.saturating_add(length.saturating_mul(calls));
+        self.time_ns = self.time_ns.saturating_add(duration_ns.saturating_mul(calls));
+        self.longest_ns = self.longest_ns.max(duration_ns);
+        self.sizes[bucket(length)] += calls;
+        self.durations[bucket(duration_ns)] += calls;
     }
 
     /// Adds what has been counted since `before`.

@@ -9,6 +9,8 @@ mod harness;
 
 #[cfg(feature = "live-http")]
 mod influx;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod program;

@@ -94,8 +94,7 @@ fn prometheus_reads_the_sums_of_a_real_program() {
     );
     let ask = |query: &str| {
         let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
-        let value = answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok();
-        value
+        answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
     };
     let mut traced = Traced::watched(&[&format!("prometheus:127.0.0.1:{port}")]);
     let group = r#"job="job, \"of\" test",layer="POSIX",op="write",nested="false",ranks="-""#;

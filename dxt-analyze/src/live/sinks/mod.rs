@@ -4,10 +4,12 @@
 mod connector;
 mod courier;
 mod exposition;
-mod full;
+pub(crate) mod full;
 mod influx;
 mod intervals;
 mod lines;
+#[cfg(feature = "nats")]
+mod nats;
 mod place;
 #[cfg(feature = "postgres")]
 mod postgres;

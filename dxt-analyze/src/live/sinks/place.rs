@@ -25,6 +25,8 @@ pub enum To {
     Influx(String),
     /// Calls in PostgreSQL, by URL.
     Postgres(String),
+    /// Calls in a stream of NATS JetStream, by URL.
+    Nats(String),
 }
 
 impl FromStr for To {
@@ -41,10 +43,11 @@ impl FromStr for To {
             "prometheus" if path.is_some() => Ok(Self::Prometheus(rest.to_owned())),
             "prometheus" => Err("prometheus needs an address to listen at: prometheus:127.0.0.1:9101".to_owned()),
             "influx" => Ok(Self::Influx(rest.to_owned())),
-            "postgres" => Ok(Self::Postgres(rest.to_owned())),
+            "postgres" => Ok(Self::Postgres(url(text, rest))),
+            "nats" => Ok(Self::Nats(url(text, rest))),
             _ => Err(format!(
                 "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone; \
-                 prometheus:ADDRESS:PORT, influx:URL, postgres:URL"
+                 prometheus:ADDRESS:PORT, influx:URL, postgres:URL, nats:URL"
             )),
         }
     }
@@ -66,6 +69,7 @@ impl To {
             Self::Prometheus(address) => format!("prometheus:{address}"),
             Self::Influx(url) => format!("influx:{}", without_password(url.split('?').next().unwrap_or(url))),
             Self::Postgres(url) => format!("postgres:{}", without_password(url)),
+            Self::Nats(url) => format!("nats:{}", without_password(url)),
         };
         let sink: Box<dyn Sink> = match self {
             Self::Connector(path) => Box::new(Lines::new(Form::Json, path.clone())),
@@ -78,6 +82,10 @@ impl To {
             Self::Postgres(url) => Box::new(super::postgres::Postgres::open(url)?),
             #[cfg(not(feature = "postgres"))]
             Self::Postgres(_) => return Err(without("PostgreSQL", "postgres")),
+            #[cfg(feature = "nats")]
+            Self::Nats(url) => Box::new(super::nats::Nats::open(url)?),
+            #[cfg(not(feature = "nats"))]
+            Self::Nats(_) => return Err(without("NATS", "nats")),
         };
         Ok(Outlet::new(name, sink))
     }
@@ -90,10 +98,15 @@ impl To {
 }
 
 /// What a build without a destination says.
-#[cfg(not(feature = "postgres"))]
+#[cfg(not(all(feature = "postgres", feature = "nats")))]
 fn without(what: &str, feature: &str) -> anyhow::Error {
     let text = format!("this dxt-analyze was built without {what}: build it with --features {feature}");
     crate::exit::UsageError(text).into()
+}
+
+/// The URL of a destination that is called as the scheme of its URLs: `nats://...` and `nats:nats://...` are the same.
+fn url(text: &str, rest: &str) -> String {
+    if rest.starts_with("//") { text.to_owned() } else { rest.to_owned() }
 }
 
 /// A URL as it may be shown: who may read messages need not know passwords.

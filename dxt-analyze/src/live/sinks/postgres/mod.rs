@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use table::Table;
 
 /// Calls that wait: each has some 150 bytes.
-const MOST_EVENTS: usize = 1 << 18;
+const MOST_EVENTS: usize = 1 << 17;
 
 /// Calls on their way to a table, with a thread of their own.
 pub(crate) struct Postgres {
