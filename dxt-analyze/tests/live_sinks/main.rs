@@ -17,3 +17,4 @@ mod program;
 mod prometheus;
 mod server;
 mod values;
+mod without;

@@ -20,6 +20,7 @@ impl Server {
     }
 
     /// Kills it, as a node does that fails.
+    #[cfg(any(feature = "live-http", feature = "postgres", feature = "nats"))]
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();

@@ -10,7 +10,9 @@ use dxt_analyze::live::{
 };
 use std::sync::Arc;
 use trace_format::Segment;
-use trace_format::op::{Layer, OpClass};
+#[cfg(any(feature = "postgres", feature = "nats"))]
+use trace_format::op::Layer;
+use trace_format::op::OpClass;
 use trace_format::segment::StreamId;
 
 /// Wall clock, in ns since 1970-01-01 UTC.

@@ -25,6 +25,10 @@ pub(crate) enum Refused {
     /// It may be taken another time.
     ForNow(anyhow::Error),
     /// It will never be taken.
+    #[cfg_attr(
+        not(any(test, feature = "live-http", feature = "postgres")),
+        expect(dead_code, reason = "NATS takes everything, sooner or later")
+    )]
     ForGood(anyhow::Error),
 }
 

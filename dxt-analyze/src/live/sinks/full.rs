@@ -1,12 +1,17 @@
 //! An event with everything that is known of it, as one JSON object: times are whole ns. It can be read again.
 
+#[cfg(any(test, feature = "nats"))]
 use crate::live::about::{Process, Target};
-use crate::live::event::{Event, Key};
+use crate::live::event::Event;
+#[cfg(any(test, feature = "nats"))]
+use crate::live::event::Key;
 use crate::live::records::SoFar;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use trace_format::op::{Layer, OpClass};
+#[cfg(any(test, feature = "nats"))]
+use trace_format::op::Layer;
+use trace_format::op::OpClass;
 
 /// A line.
 #[derive(Serialize, Deserialize)]
@@ -47,6 +52,7 @@ struct Line<'a> {
 }
 
 /// What a stream holds beside events: calls that an agent had to drop, since it began.
+#[cfg(feature = "nats")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dropped<'a> {
     pub(crate) dropped: u64,
@@ -95,6 +101,7 @@ pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// The layer of a name; [`Layer::Other`] for one that this version does not know.
+#[cfg(any(test, feature = "nats"))]
 fn layer(name: &str) -> Layer {
     let all = [Layer::Posix, Layer::Stdio, Layer::Mpiio, Layer::Hdf5, Layer::Pnetcdf, Layer::Mpi];
     all.into_iter().find(|layer| layer.name() == name).unwrap_or(Layer::Other)
@@ -104,7 +111,7 @@ fn layer(name: &str) -> Layer {
 ///
 /// # Errors
 /// If it is none.
-#[cfg_attr(not(any(test, feature = "nats")), expect(dead_code, reason = "nobody else reads them"))]
+#[cfg(any(test, feature = "nats"))]
 pub(crate) fn parse(text: &[u8]) -> Result<Event> {
     let line: Line<'_> = serde_json::from_slice(text)?;
     let process = Process {
