@@ -114,12 +114,20 @@ for_test() {
     need python3-zstandard "a reader of traces in Python" -- python_has zstandard
     need valgrind "to count instructions" -- have valgrind
     need protobuf-compiler "another reader of signatures" -- have protoc
+    need prometheus "a server that live answers" -- have prometheus
+    need victoria-metrics "a server that live writes to" -- have victoria-metrics
+    need postgresql "a server that live writes to" -- has_postgresql
+    need nats-server "a server that live writes to and reads from" -- has_nats
     need chromium "to test the report page" -- have chromium
     need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
     need util-linux "to change users" -- have setpriv
 }
+
+# Debian keeps these where users do not look.
+has_postgresql() { compgen -G "/usr/lib/postgresql/*/bin/initdb"; }
+has_nats() { have nats-server || test -x /usr/sbin/nats-server; }
 
 check_packages() {
     missing=() essential=() why=()

@@ -49,7 +49,8 @@ test_python=$(target_dir)/test-venv/bin/python3
 step "Python modules for tests" python_modules
 export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
-step "Tests" cargo test --workspace --no-fail-fast "$@"
+# With the destinations of `live` that a build for users may leave out.
+step "Tests" cargo test --workspace --no-fail-fast --features dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats "$@"
 if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; else skip "fuzz targets: c++ is not installed"; fi
 if cargo fmt --version >/dev/null 2>&1; then
     step "Format" cargo fmt --all --check
@@ -58,7 +59,8 @@ else
 fi
 step "Build without features" cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
 if cargo clippy --version >/dev/null 2>&1; then
-    step "Lints" cargo clippy --workspace --all-targets --quiet -- -D warnings
+    step "Lints" cargo clippy --workspace --all-targets --quiet \
+        --features dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats -- -D warnings
 else
     skip "lints: clippy is not installed"
 fi

@@ -73,7 +73,7 @@ pub struct Agent {
 }
 
 /// Wall clock, in ns since 1970-01-01 UTC.
-fn unix_ns() -> i64 {
+pub(super) fn unix_ns() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -158,10 +158,11 @@ impl Agent {
     /// The last words: all intervals, whether over or not.
     pub fn finish(&mut self) {
         self.interval(i64::MAX, true);
+        self.outlets.iter_mut().for_each(Outlet::end);
+        let not_seen = self.not_seen();
+        self.board.not_seen = not_seen;
         self.outlets.iter_mut().for_each(Outlet::finish);
-        if self.settings.state.is_some() {
-            self.save(self.board.not_seen.spools);
-        }
+        self.save(not_seen.spools);
     }
 
     /// Whether there were processes, and all have ended a moment ago: the next one of a script may be about to begin.
@@ -328,13 +329,18 @@ impl Agent {
 
     fn save(&mut self, missed: u64) {
         let sinks = self.positions();
+        // What has not arrived is passed on again by the agent that goes on: it finds the state from before.
+        if self.settings.state.is_some() && self.outlets.iter().any(Outlet::is_behind) {
+            return;
+        }
         let spools = self.held.iter().map(|held| (held.identity(), held.kept()));
         self.write(&State::new(spools, sinks, missed));
     }
 
     fn write(&mut self, state: &State) {
-        if let Some(Err(error)) = self.settings.state.as_deref().map(|path| state.write(path)) {
-            self.said.push(format!("{error:#}"));
+        match self.settings.state.as_deref().map(|path| state.write(path)) {
+            Some(Err(error)) => self.said.push(format!("{error:#}")),
+            Some(Ok(())) | None => self.outlets.iter_mut().for_each(Outlet::saved),
         }
     }
 }

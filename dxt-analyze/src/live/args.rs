@@ -18,12 +18,17 @@ pub struct Args {
     pub job: Vec<String>,
     /// Where it goes: connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, with all that is known),
     /// intervals (sums), each with `:FILE` or to standard output; parquet:DIR (each call, a file a minute);
-    /// ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own program); may be given again. Without: a view for people
+    /// sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT; calls also to
+    /// postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own
+    /// program); may be given again. Without: a view for people
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
     /// A page on 127.0.0.1 as well, which shows the same in a browser; the port, or any that is free
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub serve: Option<u16>,
+    /// Show what agents elsewhere pass on with `--to nats:...`: nats://HOST:PORT/SUBJECT. From the beginning of what is there
+    #[arg(long, value_name = "URL")]
+    pub from: Option<String>,
     /// Length of an interval
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     pub interval: Duration,
@@ -39,7 +44,7 @@ pub struct Args {
     /// Remember in FILE what was passed on: an agent that is started anew with it goes on there
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// End when all processes that were seen have ended
+    /// End when all processes that were seen have ended; with --from, when everything was read that is there
     #[arg(long)]
     pub until_end: bool,
     /// End after this time
@@ -55,6 +60,7 @@ impl Default for Args {
             job: Vec::new(),
             to: Vec::new(),
             serve: None,
+            from: None,
             interval: Duration::from_secs(1),
             sample: 1,
             group: 32,

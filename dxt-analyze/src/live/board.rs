@@ -37,7 +37,7 @@ pub struct Point {
 }
 
 /// A process in the ranking.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// `rank 3`, or a path.
     pub name: String,
@@ -96,7 +96,7 @@ impl Board {
 
     /// An interval is over: who was slow in it.
     pub fn rank(&mut self, held: &mut [Held], files: &BTreeMap<Arc<str>, Tally>) {
-        let mut processes: Vec<Row> = held
+        let processes: Vec<Row> = held
             .iter_mut()
             .map(|held| {
                 let [all, now] = held.tallies;
@@ -105,6 +105,11 @@ impl Board {
                 Row { name: process.label(), node: process.node.clone(), job: process.job.clone(), now, all }
             })
             .collect();
+        self.set_rows(processes, files);
+    }
+
+    /// Sets who is in the rankings.
+    pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &BTreeMap<Arc<str>, Tally>) {
         processes.sort_by_key(|row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns)));
         processes.truncate(MOST_ROWS);
         self.processes = processes;

@@ -71,6 +71,10 @@ pub struct Sums {
     pub longest_ns: u64,
     /// Calls that are known by their counters only: they are in no bucket, and in the interval in which they were read.
     pub counted: u64,
+    /// Bytes of those.
+    pub counted_bytes: u64,
+    /// Time in those, in ns.
+    pub counted_time_ns: u64,
     /// Calls by size: number 0 for none, `b` for sizes from 2^(b-1) on.
     pub sizes: [u64; BUCKETS],
     /// Calls by duration in ns, the same.
@@ -79,7 +83,17 @@ pub struct Sums {
 
 impl Default for Sums {
     fn default() -> Self {
-        Self { calls: 0, bytes: 0, time_ns: 0, longest_ns: 0, counted: 0, sizes: [0; BUCKETS], durations: [0; BUCKETS] }
+        Self {
+            calls: 0,
+            bytes: 0,
+            time_ns: 0,
+            longest_ns: 0,
+            counted: 0,
+            counted_bytes: 0,
+            counted_time_ns: 0,
+            sizes: [0; BUCKETS],
+            durations: [0; BUCKETS],
+        }
     }
 }
 
@@ -92,13 +106,17 @@ pub fn bucket(value: u64) -> usize {
 impl Sums {
     /// Adds a call.
     pub fn add(&mut self, segment: &Segment) {
-        let (length, duration) = (segment.length(), segment.end.saturating_sub(segment.start));
-        self.calls += 1;
-        self.bytes = self.bytes.saturating_add(length);
-        self.time_ns = self.time_ns.saturating_add(duration);
-        self.longest_ns = self.longest_ns.max(duration);
-        self.sizes[bucket(length)] += 1;
-        self.durations[bucket(duration)] += 1;
+        self.add_calls(segment.length(), segment.end.saturating_sub(segment.start), 1);
+    }
+
+    /// Adds so many calls of this length in bytes and duration in ns.
+    pub fn add_calls(&mut self, length: u64, duration_ns: u64, calls: u64) {
+        self.calls += calls;
+        self.bytes = self.bytes.saturating_add(length.saturating_mul(calls));
+        self.time_ns = self.time_ns.saturating_add(duration_ns.saturating_mul(calls));
+        self.longest_ns = self.longest_ns.max(duration_ns);
+        self.sizes[bucket(length)] += calls;
+        self.durations[bucket(duration_ns)] += calls;
     }
 
     /// Adds what has been counted since `before`.
@@ -106,8 +124,12 @@ impl Sums {
         let calls = now.segments.saturating_sub(before.segments);
         self.calls += calls;
         self.counted += calls;
-        self.bytes = self.bytes.saturating_add(now.bytes.saturating_sub(before.bytes));
-        self.time_ns = self.time_ns.saturating_add(now.duration.saturating_sub(before.duration));
+        let bytes = now.bytes.saturating_sub(before.bytes);
+        let time_ns = now.duration.saturating_sub(before.duration);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
+        self.counted_bytes = self.counted_bytes.saturating_add(bytes);
+        self.counted_time_ns = self.counted_time_ns.saturating_add(time_ns);
     }
 
     /// Adds other sums.
@@ -117,6 +139,8 @@ impl Sums {
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.longest_ns = self.longest_ns.max(other.longest_ns);
         self.counted += other.counted;
+        self.counted_bytes = self.counted_bytes.saturating_add(other.counted_bytes);
+        self.counted_time_ns = self.counted_time_ns.saturating_add(other.counted_time_ns);
         self.sizes.iter_mut().zip(other.sizes).for_each(|(mine, theirs)| *mine += theirs);
         self.durations.iter_mut().zip(other.durations).for_each(|(mine, theirs)| *mine += theirs);
     }

@@ -1,7 +1,8 @@
 //! Programs that still run: their calls and rates while they come, read from their spools. The programs notice nothing of it.
 //!
 //! [`watch`] finds spools, [`held`] is one of them, [`agent`] looks at all of them again and again and makes [`event::Event`]s and
-//! [`interval::Interval`]s of what is new; [`sinks`] is where these go, [`board`] what people are shown, [`screen`] how.
+//! [`interval::Interval`]s of what is new; [`sinks`] is where these go, [`board`] what people are shown, [`screen`] how. `remote` takes
+//! events from agents elsewhere.
 
 pub mod about;
 pub mod agent;
@@ -11,9 +12,16 @@ pub mod event;
 pub mod held;
 pub mod interval;
 pub mod mounts;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "serve")]
 mod page;
 pub mod records;
+#[cfg(feature = "nats")]
+mod remote;
+#[cfg(not(feature = "nats"))]
+#[path = "without_nats.rs"]
+mod remote;
 pub mod screen;
 pub mod sinks;
 pub mod state;
@@ -53,6 +61,9 @@ pub fn live(args: &Args) -> Result<Exit> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&ending)).context("failed to wait for signals")?;
     }
+    if let Some(url) = &args.from {
+        return from(url, args, outlets, &ending);
+    }
     let mut agent = Agent::new(settings, outlets)?;
     let shows = args.to.is_empty() && args.serve.is_none();
     let page = Page::begin(args, &agent)?;
@@ -64,7 +75,7 @@ pub fn live(args: &Args) -> Result<Exit> {
             page.show(&agent);
         }
         if over && shows {
-            show(&agent)?;
+            show(agent.board())?;
         }
         let done = args.until_end && agent.is_done() || args.time.is_some_and(|time| begun.elapsed() >= time);
         if done || ending.load(Ordering::Relaxed) {
@@ -75,9 +86,39 @@ pub fn live(args: &Args) -> Result<Exit> {
     agent.finish();
     messages(&mut agent);
     if shows {
-        show(&agent)?;
+        show(agent.board())?;
     } else {
         last_words(&agent);
+    }
+    Ok(Exit::Fine)
+}
+
+/// Shows and passes on what agents elsewhere have seen.
+fn from(url: &str, args: &Args, outlets: Vec<sinks::Outlet>, ending: &AtomicBool) -> Result<Exit> {
+    let mut remote = remote::Remote::new(url, args, outlets)?;
+    let begun = Instant::now();
+    let say = |remote: &mut remote::Remote| {
+        remote.messages().iter().for_each(|message| eprintln!("dxt-analyze: {message}"));
+    };
+    loop {
+        let over = remote.look(LOOK_EVERY);
+        say(&mut remote);
+        if over && args.to.is_empty() {
+            show(remote.board())?;
+        }
+        let done = args.until_end && remote.is_done() || args.time.is_some_and(|time| begun.elapsed() >= time);
+        if done || ending.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    remote.finish();
+    say(&mut remote);
+    if args.to.is_empty() {
+        show(remote.board())?;
+    } else {
+        for (count, what) in screen::words(&remote.board().not_seen) {
+            eprintln!("dxt-analyze: {count} {what}");
+        }
     }
     Ok(Exit::Fine)
 }
@@ -99,9 +140,9 @@ fn last_words(agent: &Agent) {
     }
 }
 
-fn show(agent: &Agent) -> Result<()> {
+fn show(board: &board::Board) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let text = screen::draw(agent.board(), out.is_terminal());
+    let text = screen::draw(board, out.is_terminal());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
 }
 

@@ -7,7 +7,7 @@ use trace_format::Segment;
 use trace_format::op::{Layer, OpClass};
 
 /// What a process had done to a file, through one interface, when a call returned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoFar {
     /// Calls of this kind.
     pub calls: u64,

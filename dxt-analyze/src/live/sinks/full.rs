@@ -1,64 +1,191 @@
-//! An event with everything that is known of it, as one JSON object: times are whole ns.
+//! An event with everything that is known of it, as one JSON object: times are whole ns. It can be read again.
 
+#[cfg(any(test, feature = "nats"))]
+use crate::live::about::{Process, Target};
 use crate::live::event::Event;
+#[cfg(any(test, feature = "nats"))]
+use crate::live::event::Key;
+use crate::live::records::SoFar;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(any(test, feature = "nats"))]
+use trace_format::op::Layer;
+use trace_format::op::OpClass;
 
 /// What is in a line.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Line<'a> {
-    pub(super) id: String,
-    #[serde(borrow)]
+    pub(super) id: Cow<'a, str>,
     pub(super) job: Cow<'a, str>,
     pub(super) job_id: u64,
+    pub(super) job_start_unix_ns: i64,
     pub(super) node: Cow<'a, str>,
     pub(super) rank: i32,
     pub(super) pid: u32,
+    /// When the process was started, in ticks since boot, which of its spools this is, and when it began.
+    pub(super) started: u64,
+    pub(super) spool: u64,
+    pub(super) epoch_unix_ns: i64,
+    /// Place in the spool, with `spool`.
     pub(super) thread: u32,
+    pub(super) sequence: u32,
+    pub(super) slot: u32,
     pub(super) uid: u32,
     pub(super) exe: Cow<'a, str>,
     pub(super) file: Cow<'a, str>,
+    pub(super) file_number: u32,
     pub(super) file_system: Cow<'a, str>,
     pub(super) record_id: u64,
     pub(super) layer: Cow<'a, str>,
     pub(super) op: Cow<'a, str>,
+    /// Kind of work: 0 read, 1 write, 2 open, ... as in the trace's format.
+    pub(super) class: OpClass,
     pub(super) errno: u16,
     pub(super) nested: bool,
     pub(super) offset: i64,
     pub(super) length: u64,
     pub(super) start_unix_ns: i64,
     pub(super) end_unix_ns: i64,
+    pub(super) so_far: SoFar,
     pub(super) stands_for: u32,
 }
 
+/// What a stream holds beside events: calls that an agent had to drop, since it began.
+#[cfg(feature = "nats")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Dropped<'a> {
+    pub(crate) dropped: u64,
+    /// Which agent.
+    pub(crate) agent: Cow<'a, str>,
+}
+
 /// Adds a line.
-pub(super) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
-    let (process, target) = (&event.process, &event.target);
+pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
+    let (process, target, key) = (&event.process, &event.target, &event.key);
     let line = Line {
-        id: event.id(),
-        job: (&*process.job).into(),
+        id: event.id().into(),
+        job: (&process.job).into(),
         job_id: process.job_id,
-        node: (&*process.node).into(),
+        job_start_unix_ns: process.job_start_unix_ns,
+        node: (&process.node).into(),
         rank: process.rank,
         pid: process.pid,
-        thread: event.key.thread,
+        started: process.started,
+        spool: process.spool,
+        epoch_unix_ns: process.epoch_unix_ns,
+        thread: key.thread,
+        sequence: key.sequence,
+        slot: key.slot,
         uid: process.uid,
-        exe: (&*process.exe).into(),
+        exe: (&process.exe).into(),
         file: (&*target.file).into(),
+        file_number: target.file_number,
         file_system: (&*target.file_system).into(),
         record_id: target.record_id,
         layer: target.layer.name().into(),
-        op: (&*target.op).into(),
+        op: (&target.op).into(),
+        class: target.class,
         errno: target.errno,
         nested: target.nested,
         offset: event.offset,
         length: event.length,
         start_unix_ns: event.start_unix_ns,
         end_unix_ns: event.end_unix_ns,
+        so_far: event.so_far,
         stands_for: event.stands_for,
     };
     serde_json::to_writer(&mut *out, &line)?;
     out.push(b'\n');
     Ok(())
+}
+
+/// The layer of a name; [`Layer::Other`] for one that this version does not know.
+#[cfg(any(test, feature = "nats"))]
+fn layer(name: &str) -> Layer {
+    let all = [Layer::Posix, Layer::Stdio, Layer::Mpiio, Layer::Hdf5, Layer::Pnetcdf, Layer::Mpi];
+    all.into_iter().find(|layer| layer.name() == name).unwrap_or(Layer::Other)
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// If it is none.
+#[cfg(any(test, feature = "nats"))]
+pub(crate) fn parse(text: &[u8]) -> Result<Event> {
+    let line: Line<'_> = serde_json::from_slice(text)?;
+    let process = Process {
+        job: line.job.into_owned(),
+        job_id: line.job_id,
+        node: line.node.into_owned(),
+        rank: line.rank,
+        pid: line.pid,
+        uid: line.uid,
+        exe: line.exe.into_owned(),
+        started: line.started,
+        spool: line.spool,
+        epoch_unix_ns: line.epoch_unix_ns,
+        job_start_unix_ns: line.job_start_unix_ns,
+    };
+    let target = Target {
+        layer: layer(&line.layer),
+        class: line.class,
+        op: line.op.into_owned(),
+        file: line.file.into(),
+        file_number: line.file_number,
+        record_id: line.record_id,
+        file_system: line.file_system.into(),
+        errno: line.errno,
+        nested: line.nested,
+    };
+    Ok(Event {
+        process: process.into(),
+        target: target.into(),
+        key: Key { thread: line.thread, sequence: line.sequence, slot: line.slot },
+        offset: line.offset,
+        length: line.length,
+        start_unix_ns: line.start_unix_ns,
+        end_unix_ns: line.end_unix_ns,
+        so_far: line.so_far,
+        stands_for: line.stands_for.max(1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let process =
+            Process { job: "a\"b".into(), node: "n".into(), rank: 3, pid: 7, started: 9, ..Process::default() };
+        let target = Target {
+            layer: Layer::Mpiio,
+            class: OpClass::Write,
+            op: "write_at".into(),
+            file: "/x\ny".into(),
+            file_number: 4,
+            record_id: u64::MAX,
+            file_system: "/ ext4".into(),
+            errno: 28,
+            nested: true,
+        };
+        let event = Event {
+            process: process.into(),
+            target: target.into(),
+            key: Key { thread: 1, sequence: 2, slot: 3 },
+            offset: -1,
+            length: 5,
+            start_unix_ns: 6,
+            end_unix_ns: 8,
+            so_far: SoFar { calls: 2, max_byte: -1, ..SoFar::default() },
+            stands_for: 10,
+        };
+        let mut text = Vec::new();
+        line(&event, &mut text).unwrap();
+        let read = parse(&text).unwrap();
+        assert_eq!((&*read.process, &*read.target, read.key), (&*event.process, &*event.target, event.key));
+        assert_eq!(format!("{read:?}"), format!("{event:?}"));
+        assert_eq!(read.id(), "n-7-9-0-1-2-3");
+    }
 }

@@ -2,14 +2,22 @@
 //! for long.
 
 mod connector;
+mod courier;
+mod exposition;
 mod file;
-mod full;
+pub(crate) mod full;
+mod influx;
 mod intervals;
 mod ldms;
 mod lines;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod prometheus;
 mod publisher;
 
 pub use place::To;
@@ -57,12 +65,28 @@ pub trait Sink {
         Ok(None)
     }
 
+    /// The state that a later agent goes on with has what the latest [`Self::settle`] told, or there is none.
+    fn saved(&mut self) {}
+
     /// Nothing more comes.
     ///
     /// # Errors
     /// If something could not be brought to its end.
     fn finish(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// Nothing more will be given: the last chance to pass on what waits, for a bounded time.
+    fn end(&mut self) {}
+
+    /// Whether something that was given has not arrived: an agent that goes on must be given it again.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
+    /// What is to be said of it, beside the errors that it returned.
+    fn messages(&mut self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Events that it could not pass on, beside those that it returned an error for.
@@ -150,6 +174,22 @@ impl Outlet {
         }
     }
 
+    /// See [`Sink::saved`].
+    pub fn saved(&mut self) {
+        self.sink.saved();
+    }
+
+    /// See [`Sink::end`].
+    pub fn end(&mut self) {
+        self.sink.end();
+    }
+
+    /// See [`Sink::is_behind`].
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.sink.is_behind()
+    }
+
     /// Events that were lost to it.
     #[must_use]
     pub fn dropped(&self) -> u64 {
@@ -164,6 +204,8 @@ impl Outlet {
 
     /// What is to be said of it.
     pub fn messages(&mut self) -> Vec<String> {
+        let more = self.sink.messages();
+        self.said.extend(more.into_iter().map(|message| format!("{}: {message}", self.name)));
         std::mem::take(&mut self.said)
     }
 

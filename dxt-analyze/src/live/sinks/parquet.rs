@@ -28,8 +28,8 @@ pub(crate) struct Parquet {
     directory: PathBuf,
     pending: Output,
     number: u64,
-    /// How much was pending at the latest settling; nothing has come since.
-    settled: Option<u64>,
+    /// The state knows of all that is pending.
+    is_known: bool,
     next: Instant,
     text: Vec<u8>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Parquet {
 impl Parquet {
     pub(crate) fn new(directory: PathBuf) -> Self {
         let pending = Output::new(Some(directory.join("pending.jsonl")));
-        Self { directory, pending, number: 0, settled: None, next: Instant::now() + EVERY, text: Vec::new() }
+        Self { directory, pending, number: 0, is_known: true, next: Instant::now() + EVERY, text: Vec::new() }
     }
 
     fn part(&self) -> PathBuf {
@@ -56,7 +56,6 @@ impl Parquet {
         convert(&from, &partial).with_context(failed)?;
         std::fs::rename(&partial, &to).with_context(failed)?;
         self.number += 1;
-        self.settled = None;
         self.pending.cut(0)
     }
 }
@@ -88,10 +87,10 @@ impl Sink for Parquet {
 
     fn events(&mut self, events: &[Event]) -> Result<()> {
         let is_due = Instant::now() >= self.next || self.pending.length() > MOST_PENDING;
-        if is_due && self.settled.is_some() {
+        if is_due && self.is_known {
             self.rotate()?;
         }
-        self.settled = None;
+        self.is_known = false;
         self.text.clear();
         for event in events {
             full::line(event, &mut self.text)?;
@@ -100,11 +99,18 @@ impl Sink for Parquet {
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
-        self.settled = self.pending.settle()?;
-        Ok(self.settled.map(|pending| self.number << PENDING_BITS | pending))
+        Ok(self.pending.settle()?.map(|pending| self.number << PENDING_BITS | pending))
+    }
+
+    fn saved(&mut self) {
+        self.is_known = true;
     }
 
     fn finish(&mut self) -> Result<()> {
+        // What the state does not know is given again, to an agent that goes on.
+        if !self.is_known {
+            return Ok(());
+        }
         self.rotate()?;
         let pending = self.directory.join("pending.jsonl");
         // A state, if there is one, knows that nothing is pending.

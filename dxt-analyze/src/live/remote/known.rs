@@ -1,0 +1,79 @@
+//! What was read before: calls by their names, so that one that a stream holds twice counts once, and what many calls share.
+
+use crate::live::about::{Process, Target};
+use crate::live::event::Event;
+use rustc_hash::FxHasher;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, BuildHasherDefault, RandomState};
+use std::sync::Arc;
+
+/// Names that are remembered: a call comes again soon, if at all. Some 10 MB.
+const MOST_NAMES: usize = 1 << 18;
+/// Processes and targets that are shared.
+const MOST_SHARED: usize = 1 << 14;
+
+/// See above.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Two names of the same number are taken for one: among so many, that happens once in some 10^8 times.
+    names: HashSet<u64, BuildHasherDefault<FxHasher>>,
+    order: VecDeque<u64>,
+    /// Nobody who can write to a stream knows it, so nobody can make numbers meet.
+    secret: RandomState,
+    processes: HashMap<u64, Arc<Process>>,
+    targets: HashMap<u64, Arc<Target>>,
+}
+
+impl Known {
+    /// Whether a call of this name was not there among the last ones.
+    pub(super) fn is_new(&mut self, name: &str) -> bool {
+        let number = self.secret.hash_one(name);
+        let is_new = self.names.insert(number);
+        if is_new {
+            self.order.push_back(number);
+            if self.order.len() > MOST_NAMES {
+                let _ = self.order.pop_front().map(|oldest| self.names.remove(&oldest));
+            }
+        }
+        is_new
+    }
+
+    /// The same event, whose process and target take no room of their own.
+    pub(super) fn shared(&mut self, event: Event) -> Event {
+        let (process, target) = (&event.process, &event.target);
+        let process_key =
+            self.secret.hash_one((process.pid, process.started, process.spool, process.rank, &process.node));
+        let target_key =
+            self.secret.hash_one((process_key, &target.file, target.layer, &target.op, target.errno, target.nested));
+        Event {
+            process: share(&mut self.processes, process_key, &event.process),
+            target: share(&mut self.targets, target_key, &event.target),
+            ..event
+        }
+    }
+}
+
+fn share<T: PartialEq>(all: &mut HashMap<u64, Arc<T>>, key: u64, one: &Arc<T>) -> Arc<T> {
+    if let Some(known) = all.get(&key).filter(|known| *known == one) {
+        return known.clone();
+    }
+    if all.len() >= MOST_SHARED {
+        all.clear();
+    }
+    all.insert(key, one.clone());
+    one.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_new_once() {
+        let mut known = Known::default();
+        assert!(known.is_new("a") && known.is_new("b") && !known.is_new("a"));
+        (0..MOST_NAMES).for_each(|name| assert!(known.is_new(&name.to_string())));
+        assert!(known.is_new("a"), "long ago");
+        assert_eq!((known.names.len(), known.order.len()), (MOST_NAMES, MOST_NAMES));
+    }
+}

@@ -1,0 +1,219 @@
+//! `--from`: calls of agents elsewhere, read from a stream, shown and passed on as if they were seen here. Each call counts once,
+//! though a stream may hold it twice.
+
+mod known;
+mod read;
+
+use super::args::Args;
+use super::board::{Board, Row};
+use super::event::Event;
+use super::held::Tally;
+use super::interval::{Group, NotSeen, Open};
+use super::nats::Address;
+use super::sinks::Outlet;
+use crate::exit::UsageError;
+use anyhow::Result;
+use known::Known;
+use read::{Came, Reader};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trace_format::op::Layer;
+
+/// Processes that are told apart.
+const MOST_PROCESSES: usize = 100_000;
+/// Files that are told apart.
+const MOST_FILES: usize = 10_000;
+/// Events that are taken before others have their turn.
+const MOST_AT_ONCE: usize = 1 << 14;
+
+/// Node, process id, start and spool of a process.
+type Named = (String, u32, u64, u64);
+
+/// Reads a stream.
+pub(super) struct Remote {
+    reader: Reader,
+    known: Known,
+    open: Open,
+    processes: BTreeMap<Named, (Row, [Tally; 2])>,
+    files: BTreeMap<Arc<str>, Tally>,
+    jobs: Vec<String>,
+    pids: Vec<u32>,
+    group_ranks: u32,
+    with_mpi: bool,
+    interval: Duration,
+    next_interval: Instant,
+    outlets: Vec<Outlet>,
+    board: Board,
+    /// Calls that agents dropped, by agent, and messages that the stream had let go before they were read.
+    dropped: BTreeMap<String, u64>,
+    gone: u64,
+    unknown: u64,
+    said: Vec<String>,
+    done: bool,
+}
+
+impl Remote {
+    /// # Errors
+    /// If there is no such stream, or a destination cannot be used.
+    pub(super) fn new(url: &str, args: &Args, mut outlets: Vec<Outlet>) -> Result<Self> {
+        if args.state.is_some() || !args.directories.is_empty() {
+            return Err(
+                UsageError("--from reads a stream from its beginning: no directories and no --state".into()).into()
+            );
+        }
+        for outlet in &mut outlets {
+            outlet.begin(None)?;
+        }
+        let length_ns = u64::try_from(args.interval.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Self {
+            reader: Reader::new(Address::new(url)?)?,
+            known: Known::default(),
+            open: Open::new(length_ns),
+            processes: BTreeMap::new(),
+            files: BTreeMap::new(),
+            jobs: args.job.clone(),
+            pids: args.pid.clone(),
+            group_ranks: args.group,
+            with_mpi: args.mpi,
+            interval: args.interval,
+            next_interval: Instant::now() + args.interval,
+            outlets,
+            board: Board { interval_ns: length_ns, ..Board::default() },
+            dropped: BTreeMap::new(),
+            gone: 0,
+            unknown: 0,
+            said: Vec::new(),
+            done: false,
+        })
+    }
+
+    /// Takes what comes for a while; true if an interval was over.
+    pub(super) fn look(&mut self, most: Duration) -> bool {
+        let until = Instant::now() + most.min(self.next_interval.saturating_duration_since(Instant::now()));
+        let mut events = Vec::new();
+        while let Some(came) = self.reader.next(until) {
+            match came {
+                Came::Event(event) => self.take(event, &mut events),
+                Came::Dropped { agent, count } => {
+                    let dropped = self.dropped.entry(agent).or_default();
+                    *dropped = count.max(*dropped);
+                }
+                Came::Gone(count) => self.gone += count,
+                Came::Unknown => self.unknown += 1,
+                Came::Failed(why) => self.said.push(why),
+                Came::End => self.done = true,
+            }
+            if events.len() >= MOST_AT_ONCE {
+                break;
+            }
+        }
+        if !events.is_empty() {
+            self.outlets.iter_mut().for_each(|outlet| outlet.events(&events));
+        }
+        let over = Instant::now() >= self.next_interval;
+        if over {
+            self.next_interval = Instant::now() + self.interval;
+            self.interval(super::agent::unix_ns().saturating_sub_unsigned(self.board.interval_ns));
+        }
+        over
+    }
+
+    /// The last words.
+    pub(super) fn finish(&mut self) {
+        self.interval(i64::MAX);
+        self.outlets.iter_mut().for_each(Outlet::end);
+        self.board.not_seen = self.not_seen();
+    }
+
+    /// Whether everything was read that was there.
+    pub(super) const fn is_done(&self) -> bool {
+        self.done
+    }
+
+    pub(super) const fn board(&self) -> &Board {
+        &self.board
+    }
+
+    pub(super) fn messages(&mut self) -> Vec<String> {
+        let mut said = std::mem::take(&mut self.said);
+        said.extend(self.outlets.iter_mut().flat_map(Outlet::messages));
+        said
+    }
+
+    fn take(&mut self, event: Event, events: &mut Vec<Event>) {
+        let of_job = |job: &String| *job == event.process.job || *job == event.process.job_id.to_string();
+        let is_wanted = (self.jobs.is_empty() || self.jobs.iter().any(of_job))
+            && (self.pids.is_empty() || self.pids.contains(&event.process.pid))
+            && (self.with_mpi || event.target.layer != Layer::Mpi);
+        if !is_wanted || !self.known.is_new(&event.id()) {
+            return;
+        }
+        let event = self.known.shared(event);
+        let group = self.open.number(Group::of(&event.process, &event.target, self.group_ranks));
+        let (length, duration_ns, calls) = (event.length, event.duration_ns(), u64::from(event.stands_for));
+        self.open.at(event.end_unix_ns, group).add_calls(length, duration_ns, calls);
+        if event.target.layer.is_io() && !event.target.nested {
+            let tally = Tally {
+                calls,
+                bytes: length.saturating_mul(calls),
+                time_ns: duration_ns.saturating_mul(calls),
+                longest_ns: duration_ns,
+            };
+            let process = &event.process;
+            let key = (process.node.clone(), process.pid, process.started, process.spool);
+            let (row, tallies) = self.processes.entry(key).or_default();
+            // It may have told its rank since.
+            *row =
+                Row { name: process.label(), node: process.node.clone(), job: process.job.clone(), ..Row::default() };
+            tallies.iter_mut().for_each(|mine| mine.merge(&tally));
+            self.files.entry(event.target.file.clone()).or_default().merge(&tally);
+        }
+        events.push(event);
+    }
+
+    fn not_seen(&self) -> NotSeen {
+        let mut all = NotSeen {
+            dropped: self.dropped.values().sum::<u64>() + self.gone,
+            damaged: self.unknown,
+            ..NotSeen::default()
+        };
+        for outlet in &self.outlets {
+            all.dropped += outlet.dropped();
+            all.other_operations += outlet.other_operations();
+        }
+        all
+    }
+
+    fn interval(&mut self, until_unix_ns: i64) {
+        let mut intervals = self.open.ended(until_unix_ns);
+        let not_seen = self.not_seen();
+        intervals.iter_mut().for_each(|interval| interval.not_seen = not_seen);
+        for interval in &intervals {
+            self.outlets.iter_mut().for_each(|outlet| outlet.interval(interval));
+        }
+        for outlet in &mut self.outlets {
+            outlet.settle();
+        }
+        self.board.add(&intervals);
+        self.board.not_seen = not_seen;
+        self.board.watched = self.processes.len() as u64;
+        let rows = self.processes.values_mut().map(|(row, [all, now])| Row {
+            now: std::mem::take(now),
+            all: *all,
+            ..row.clone()
+        });
+        self.board.set_rows(rows.collect(), &self.files);
+        if self.processes.len() > MOST_PROCESSES {
+            self.processes.clear();
+        }
+        if self.files.len() > MOST_FILES {
+            // Those that cost least are forgotten.
+            let mut times: Vec<u64> = self.files.values().map(|tally| tally.time_ns).collect();
+            let middle = times.len() / 2;
+            let (_, least, _) = times.select_nth_unstable(middle);
+            let least = *least;
+            self.files.retain(|_, tally| tally.time_ns > least);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! A destination that may be slow or gone for a while: a thread of its own passes things on, and the agent never waits for it.
+//!
+//! What waits is bounded. If it becomes too much, the oldest goes and is counted. What was refused is offered again after a pause that
+//! grows, so a carrier must be one that may be given the same thing twice.
+
+use anyhow::{Context, Result};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Most things that are passed on at once.
+const BATCH: usize = 4096;
+/// Pieces that a batch is cut into, at most, to find out which of it is refused for good.
+const MOST_PIECES: usize = 64;
+/// Pause before something is offered again, the first time and at most.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+/// How long an agent that goes on waits for what it gave to arrive.
+const SHORT: Duration = Duration::from_millis(200);
+/// How long one that ends waits while nothing arrives.
+const LONG: Duration = Duration::from_secs(10);
+
+/// Why something was not taken.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It may be taken another time.
+    ForNow(anyhow::Error),
+    /// It will never be taken.
+    #[cfg_attr(
+        not(any(test, feature = "live-http", feature = "postgres")),
+        expect(dead_code, reason = "NATS takes everything, sooner or later")
+    )]
+    ForGood(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Refused {
+    fn from(error: anyhow::Error) -> Self {
+        Self::ForNow(error)
+    }
+}
+
+/// Takes things to where they belong.
+pub(crate) trait Carrier: Send + 'static {
+    /// What it takes.
+    type Item: Send + 'static;
+
+    /// Passes on all of these, connecting first where that is needed; `lost` things before them were given up since the beginning.
+    ///
+    /// # Errors
+    /// If not all of them are where they belong.
+    fn carry(&mut self, items: &[Self::Item], lost: u64) -> Result<(), Refused>;
+}
+
+/// The agent's end.
+pub(crate) struct Courier<T> {
+    shared: Arc<Shared<T>>,
+}
+
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+    /// Most things that wait.
+    most: usize,
+}
+
+struct State<T> {
+    waiting: VecDeque<T>,
+    /// Things that the thread has taken and that are not there yet.
+    under_way: usize,
+    lost: u64,
+    /// Changes whenever something arrives.
+    arrived: u64,
+    failing: bool,
+    said: Vec<String>,
+    /// Nobody is there any more who would give something.
+    closed: bool,
+}
+
+impl<T: Send + 'static> Courier<T> {
+    /// One of which at most so many things wait.
+    ///
+    /// # Errors
+    /// If the system has no thread for it.
+    pub(crate) fn new(most: usize, carrier: impl Carrier<Item = T>) -> Result<Self> {
+        let state = State {
+            waiting: VecDeque::new(),
+            under_way: 0,
+            lost: 0,
+            arrived: 0,
+            failing: false,
+            said: Vec::new(),
+            closed: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), most });
+        let thread = Arc::clone(&shared);
+        let name = std::thread::Builder::new().name("courier".into());
+        name.spawn(move || thread.run(carrier)).context("failed to begin a thread")?;
+        Ok(Self { shared })
+    }
+
+    /// Gives it things to pass on; never waits.
+    pub(crate) fn give(&self, things: impl IntoIterator<Item = T>) {
+        let mut state = self.shared.lock();
+        for thing in things {
+            if state.waiting.len() == self.shared.most {
+                state.waiting.pop_front();
+                state.lost += 1;
+            }
+            state.waiting.push_back(thing);
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits a moment for what was given to arrive; not at all while the destination refuses.
+    pub(crate) fn settle(&self) {
+        let until = Instant::now() + SHORT;
+        let mut state = self.shared.lock();
+        while state.is_behind() && !state.failing {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.shared.wait(state, left);
+        }
+    }
+
+    /// Waits as long as things arrive, and some seconds more. What has not arrived then is lost.
+    pub(crate) fn end(&self) {
+        let mut state = self.shared.lock();
+        let (mut arrived, mut until) = (state.arrived, Instant::now() + LONG);
+        while state.is_behind() && Instant::now() < until {
+            state = self.shared.wait(state, until.saturating_duration_since(Instant::now()));
+            if state.arrived != arrived {
+                (arrived, until) = (state.arrived, Instant::now() + LONG);
+            }
+        }
+        state.closed = true;
+        state.lost += (state.waiting.len() + state.under_way) as u64;
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Whether something that was given has not arrived.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.shared.lock().is_behind()
+    }
+
+    /// Things that were given up.
+    pub(crate) fn lost(&self) -> u64 {
+        self.shared.lock().lost
+    }
+
+    /// What is to be said of it.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.lock().said)
+    }
+}
+
+impl<T> Drop for Courier<T> {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl<T> State<T> {
+    fn is_behind(&self) -> bool {
+        self.under_way > 0 || !self.waiting.is_empty()
+    }
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>, most: Duration) -> MutexGuard<'a, State<T>> {
+        self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// What the thread does.
+    fn run(&self, mut carrier: impl Carrier<Item = T>) {
+        while let Some((batch, lost)) = self.take() {
+            let least = batch.len().div_ceil(MOST_PIECES);
+            if !self.deliver(&mut carrier, &batch, lost, least) {
+                return;
+            }
+        }
+    }
+
+    /// Offers things until they are taken or refused for good; false if it is over. Of those that are refused, a part may be fine.
+    fn deliver(&self, carrier: &mut impl Carrier<Item = T>, things: &[T], lost: u64, least: usize) -> bool {
+        let mut pause = PAUSES[0];
+        loop {
+            let result = carrier.carry(things, lost);
+            if matches!(result, Err(Refused::ForGood(_))) && things.len() > least {
+                let (first, second) = things.split_at(things.len() / 2);
+                return self.deliver(carrier, first, lost, least) && self.deliver(carrier, second, lost, least);
+            }
+            if self.went(result, things.len()) {
+                return true;
+            }
+            if self.pause(pause) {
+                return false;
+            }
+            pause = (pause * 2).min(PAUSES[1]);
+        }
+    }
+
+    /// Waits for things; `None` when none will come.
+    fn take(&self) -> Option<(Vec<T>, u64)> {
+        let mut state = self.lock();
+        while state.waiting.is_empty() && !state.closed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            return None;
+        }
+        let count = state.waiting.len().min(BATCH);
+        let batch = state.waiting.drain(..count).collect();
+        state.under_way = count;
+        Some((batch, state.lost))
+    }
+
+    /// Notes what became of a batch; whether it is dealt with.
+    fn went(&self, result: Result<(), Refused>, count: usize) -> bool {
+        let mut state = self.lock();
+        let dealt_with = !matches!(result, Err(Refused::ForNow(_)));
+        match result {
+            Ok(()) => {
+                if std::mem::take(&mut state.failing) {
+                    let lost = state.lost;
+                    state.said.push(format!("it takes everything again; {lost} were lost to it so far"));
+                }
+            }
+            Err(Refused::ForNow(error)) => {
+                if !std::mem::replace(&mut state.failing, true) {
+                    state
+                        .said
+                        .push(format!("{error:#}; it is tried again, and what becomes too much is counted as dropped"));
+                }
+            }
+            Err(Refused::ForGood(error)) => {
+                state.lost += count as u64;
+                // Said once in a while, not for each batch.
+                if state.said.len() < 3 {
+                    state.said.push(format!("{error:#}; {count} were dropped"));
+                }
+            }
+        }
+        if dealt_with {
+            state.under_way = state.under_way.saturating_sub(count);
+            state.arrived += 1;
+        }
+        drop(state);
+        self.changed.notify_all();
+        dealt_with
+    }
+
+    /// Waits so long; whether it is over.
+    fn pause(&self, pause: Duration) -> bool {
+        let until = Instant::now() + pause;
+        let mut state = self.lock();
+        while !state.closed {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.wait(state, left);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    struct Door {
+        open: Arc<AtomicBool>,
+        came: Arc<Mutex<Vec<u32>>>,
+    }
+
+    impl Carrier for Door {
+        type Item = u32;
+
+        fn carry(&mut self, items: &[u32], _lost: u64) -> Result<(), Refused> {
+            if items.contains(&13) {
+                return Err(Refused::ForGood(anyhow::anyhow!("thirteen")));
+            }
+            if !self.open.load(Ordering::SeqCst) {
+                return Err(Refused::ForNow(anyhow::anyhow!("closed")));
+            }
+            self.came.lock().unwrap().extend(items);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_the_rest_arrives_in_order() {
+        let (open, came) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let courier = Courier::new(10, Door { open: open.clone(), came: came.clone() }).unwrap();
+        courier.give([1]);
+        while courier.messages().is_empty() {
+            std::thread::yield_now();
+        }
+        // The first is under way: ten more may wait.
+        courier.give(100..125);
+        courier.settle();
+        assert!(courier.is_behind());
+        assert_eq!(courier.lost(), 15);
+        open.store(true, Ordering::SeqCst);
+        courier.end();
+        assert_eq!(*came.lock().unwrap(), [&[1], &(115..125).collect::<Vec<_>>()[..]].concat());
+        assert_eq!((courier.is_behind(), courier.lost()), (false, 15));
+        assert!(courier.messages()[0].contains("15 were lost"));
+    }
+
+    #[test]
+    fn what_is_refused_for_good_holds_up_nothing() {
+        let (open, came) = (Arc::new(AtomicBool::new(true)), Arc::new(Mutex::new(Vec::new())));
+        let courier = Courier::new(10, Door { open, came: came.clone() }).unwrap();
+        courier.give([11, 12, 13, 14, 15]);
+        courier.end();
+        assert_eq!((came.lock().unwrap().clone(), courier.lost()), (vec![11, 12, 14, 15], 1));
+    }
+}

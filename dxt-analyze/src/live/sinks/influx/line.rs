@@ -1,0 +1,131 @@
+//! Lines of the protocol: a point for each group and interval, and one for what was not seen.
+//!
+//! A point of the same tags and time takes the place of the one before it. But an interval comes again if calls come late, and then
+//! both count. So no two points have the same time: to an interval's beginning, some ns are added that differ from agent to agent
+//! and from one coming to the next, less than 2 ms together.
+
+use crate::live::agent::unix_ns;
+use crate::live::interval::{Group, Interval};
+use crate::live::sinks::exposition::not_seen;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Intervals of which it is remembered how often they came.
+const MOST_INTERVALS: usize = 1000;
+
+/// What makes lines.
+pub(super) struct Lines {
+    node: String,
+    /// Of this agent, in ns.
+    offset_ns: i64,
+    came: BTreeMap<i64, i64>,
+}
+
+impl Lines {
+    pub(super) fn new() -> Self {
+        let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self { node: node.trim().to_owned(), offset_ns: unix_ns().rem_euclid(1_000_000), came: BTreeMap::new() }
+    }
+
+    /// The lines of an interval; `lost` lines before it were not taken.
+    pub(super) fn of(&mut self, interval: &Interval, lost: u64) -> Vec<String> {
+        let came = self.came.entry(interval.begin_unix_ns).or_default();
+        let time = interval.begin_unix_ns.saturating_add(self.offset_ns).saturating_add(*came);
+        *came += 1;
+        if self.came.len() > MOST_INTERVALS {
+            self.came.pop_first();
+        }
+        let mut lines: Vec<String> = Vec::with_capacity(interval.sums.len() + 1);
+        for (group, sums) in &interval.sums {
+            let fields = [
+                ("calls", sums.calls),
+                ("bytes", sums.bytes),
+                ("time_ns", sums.time_ns),
+                ("longest_ns", sums.longest_ns),
+                ("counted", sums.counted),
+            ];
+            lines.push(line("dxt", &tags(group), &fields, time));
+        }
+        let mut fields = not_seen(&interval.not_seen).to_vec();
+        fields.push(("lines", lost));
+        lines.push(line("dxt_not_seen", &tag("node", &self.node), &fields, time));
+        lines
+    }
+}
+
+fn line(name: &str, tags: &str, fields: &[(&str, u64)], time: i64) -> String {
+    let mut line = format!("{name}{tags} ");
+    for (at, (field, value)) in fields.iter().enumerate() {
+        // Integers are signed there.
+        let _ = write!(line, "{}{field}={}i", if at > 0 { "," } else { "" }, (*value).min(i64::MAX.cast_unsigned()));
+    }
+    let _ = writeln!(line, " {time}");
+    line
+}
+
+fn tags(group: &Group) -> String {
+    [
+        tag("job", &group.job),
+        tag("node", &group.node),
+        tag("ranks", &group.ranks),
+        tag("file_system", &group.file_system),
+        tag("layer", group.layer),
+        tag("op", &group.op),
+        tag("nested", if group.nested { "true" } else { "false" }),
+    ]
+    .concat()
+}
+
+/// A tag; none without a value, which the protocol forbids. It has no way to write a line feed, nor a backslash before a comma.
+fn tag(name: &str, value: &str) -> String {
+    if value.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(",{name}=");
+    for c in value.chars() {
+        match c {
+            ',' | '=' | ' ' => text.extend(['\\', c]),
+            '\\' => text.push('/'),
+            c if c.is_control() => text.push('?'),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::interval::{NotSeen, Sums};
+    use std::sync::Arc;
+    use trace_format::op::OpClass;
+
+    #[test]
+    fn a_late_interval_has_another_time() {
+        let group = Group {
+            job: "a b,c=d\\\n".into(),
+            node: "n".into(),
+            ranks: "-".into(),
+            file_system: "".into(),
+            layer: "POSIX",
+            op: "read".into(),
+            class: OpClass::Read,
+            nested: true,
+        };
+        let sums = Sums { calls: 2, bytes: u64::MAX, time_ns: 3, longest_ns: 2, ..Sums::default() };
+        let interval = Interval {
+            begin_unix_ns: 5_000_000_000,
+            length_ns: 1,
+            sums: [(Arc::new(group), sums)].into(),
+            not_seen: NotSeen { dropped: 1, ..NotSeen::default() },
+            left_out: Arc::default(),
+        };
+        let mut lines = Lines { node: "m".into(), offset_ns: 7, came: BTreeMap::new() };
+        let first = lines.of(&interval, 4);
+        let start = "dxt,job=a\\ b\\,c\\=d/?,node=n,ranks=-,layer=POSIX,op=read,nested=true calls=2i,bytes=9223372036854775807i,";
+        assert_eq!(first[0], format!("{start}time_ns=3i,longest_ns=2i,counted=0i 5000000007\n"));
+        assert!(first[1].starts_with("dxt_not_seen,node=m counted=0i,") && first[1].contains("dropped=1i,"));
+        assert!(first[1].ends_with(",lines=4i 5000000007\n"));
+        assert!(lines.of(&interval, 4)[0].ends_with(" 5000000008\n"));
+    }
+}

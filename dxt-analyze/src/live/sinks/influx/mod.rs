@@ -1,0 +1,109 @@
+//! Sums over intervals in InfluxDB's line protocol, which VictoriaMetrics, Telegraf and others take as well: by HTTP, or by UDP.
+
+#[cfg(feature = "live-http")]
+mod http;
+#[cfg(not(feature = "live-http"))]
+#[path = "without_http.rs"]
+mod http;
+mod line;
+
+use super::Sink;
+use super::courier::Courier;
+use crate::live::interval::Interval;
+use anyhow::{Context, Result};
+use line::Lines;
+use std::net::UdpSocket;
+
+/// Lines that wait: each has some 250 bytes.
+const MOST_LINES: usize = 50_000;
+/// Most bytes of a datagram, so that no network has to cut it.
+const DATAGRAM: usize = 1400;
+
+/// Sends by HTTP, with a thread of its own.
+pub(crate) struct Http {
+    courier: Courier<String>,
+    lines: Lines,
+}
+
+/// Sends by UDP: nobody says whether it arrives.
+pub(crate) struct Udp {
+    socket: UdpSocket,
+    lines: Lines,
+    lost: u64,
+}
+
+/// The destination of a URL: `http://...` is what lines are POSTed to, `udp://HOST:PORT` where datagrams go.
+///
+/// # Errors
+/// If it is none of both, or this build has no HTTP.
+pub(crate) fn open(url: &str) -> Result<Box<dyn Sink>> {
+    if let Some(address) = url.strip_prefix("udp://") {
+        let failed = || format!("failed to send to {address}");
+        let socket = UdpSocket::bind(if address.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" });
+        let socket = socket.with_context(failed)?;
+        socket.connect(address.trim_end_matches('/')).with_context(failed)?;
+        // What the system has no room for is lost, like everything that the network has no room for.
+        socket.set_nonblocking(true).with_context(failed)?;
+        return Ok(Box::new(Udp { socket, lines: Lines::new(), lost: 0 }));
+    }
+    let courier = Courier::new(MOST_LINES, http::Post::new(url)?)?;
+    Ok(Box::new(Http { courier, lines: Lines::new() }))
+}
+
+impl Sink for Http {
+    fn wants_events(&self) -> bool {
+        false
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Result<()> {
+        self.courier.give(self.lines.of(interval, self.courier.lost()));
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<Option<u64>> {
+        self.courier.settle();
+        Ok(None)
+    }
+
+    fn end(&mut self) {
+        self.courier.end();
+    }
+
+    fn is_behind(&self) -> bool {
+        self.courier.is_behind()
+    }
+
+    fn messages(&mut self) -> Vec<String> {
+        self.courier.messages()
+    }
+}
+
+impl Sink for Udp {
+    fn wants_events(&self) -> bool {
+        false
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Result<()> {
+        let lines = self.lines.of(interval, self.lost);
+        let mut result = Ok(());
+        for datagram in datagrams(&lines) {
+            if let Err(error) = self.socket.send(datagram.as_bytes()) {
+                self.lost += datagram.lines().count() as u64;
+                result = Err(error).context("failed to send");
+            }
+        }
+        result
+    }
+}
+
+/// As many whole lines in each as fit.
+fn datagrams(lines: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for line in lines {
+        match all.last_mut() {
+            Some(last) if last.len() + line.len() <= DATAGRAM => last.push_str(line),
+            _ => all.push(line.clone()),
+        }
+    }
+    all
+}

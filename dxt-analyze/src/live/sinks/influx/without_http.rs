@@ -1,0 +1,26 @@
+//! Lines by POST, in a build without the feature `live-http`.
+
+use crate::exit::UsageError;
+use crate::live::sinks::courier::{Carrier, Refused};
+use anyhow::Result;
+
+/// Never made.
+pub(super) enum Post {}
+
+impl Post {
+    /// Says that it is not here.
+    ///
+    /// # Errors
+    /// Always.
+    pub(super) fn new(_url: &str) -> Result<Self> {
+        Err(UsageError("this dxt-analyze was built without HTTP: build it with --features live-http, or use influx:udp://HOST:PORT".into()).into())
+    }
+}
+
+impl Carrier for Post {
+    type Item = String;
+
+    fn carry(&mut self, _lines: &[String], _lost: u64) -> Result<(), Refused> {
+        match *self {}
+    }
+}

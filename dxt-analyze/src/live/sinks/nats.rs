@@ -1,0 +1,132 @@
+//! Calls as messages of a stream of NATS JetStream: each the JSON line that `events` has, with the call's name as its id, so that the
+//! server takes one that is sent again once only. What had to be dropped is a message too.
+
+use super::Sink;
+use super::courier::{Carrier, Courier, Refused};
+use super::full;
+use crate::live::agent::unix_ns;
+use crate::live::event::Event;
+use crate::live::nats::{Address, Connection, PATIENCE, runtime};
+use anyhow::{Context, Result};
+use async_nats::jetstream::message::PublishMessage;
+use tokio::runtime::Runtime;
+
+/// Calls that wait: each has some 150 bytes.
+const MOST_EVENTS: usize = 1 << 17;
+/// How long a batch may take to be sent, in times of [`PATIENCE`].
+const TIMES: u32 = 4;
+
+/// Calls on their way to a stream, with threads of their own.
+pub(crate) struct Nats {
+    courier: Courier<Event>,
+}
+
+/// What sends.
+struct Publisher {
+    address: Address,
+    runtime: Runtime,
+    connection: Option<Connection>,
+    /// Dropped calls that the stream knows of.
+    told: u64,
+    /// Names this agent, for messages of its own.
+    agent: String,
+}
+
+impl Nats {
+    /// # Errors
+    /// If that is no address of a stream.
+    pub(crate) fn open(url: &str) -> Result<Self> {
+        let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let publisher = Publisher {
+            address: Address::new(url)?,
+            runtime: runtime()?,
+            connection: None,
+            told: 0,
+            agent: format!("{}-{}-{}", node.trim(), std::process::id(), unix_ns()),
+        };
+        Ok(Self { courier: Courier::new(MOST_EVENTS, publisher)? })
+    }
+}
+
+impl Sink for Nats {
+    fn events(&mut self, events: &[Event]) -> Result<()> {
+        self.courier.give(events.iter().cloned());
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<Option<u64>> {
+        self.courier.settle();
+        Ok(None)
+    }
+
+    fn end(&mut self) {
+        self.courier.end();
+    }
+
+    fn is_behind(&self) -> bool {
+        self.courier.is_behind()
+    }
+
+    fn messages(&mut self) -> Vec<String> {
+        self.courier.messages()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.courier.lost()
+    }
+}
+
+impl Publisher {
+    /// Sends messages, and waits until the stream has all of them.
+    async fn send(address: &Address, connection: &Connection, messages: Vec<(String, Vec<u8>)>) -> Result<()> {
+        let mut awaited = Vec::with_capacity(messages.len());
+        for (id, text) in messages {
+            let message = PublishMessage::build().message_id(id).payload(text.into());
+            let sent = connection.context.send_publish(address.subject.clone(), message).await;
+            awaited.push(sent.context("failed to send")?);
+        }
+        for acknowledged in awaited {
+            acknowledged.await.context("failed to store")?;
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, events: &[Event], lost: u64) -> Result<()> {
+        let mut messages = Vec::with_capacity(events.len() + 1);
+        if lost > self.told {
+            let message = full::Dropped { dropped: lost, agent: (&self.agent).into() };
+            messages.push((format!("dropped-{}-{lost}", self.agent), serde_json::to_vec(&message)?));
+        }
+        for event in events {
+            let mut text = Vec::with_capacity(1024);
+            full::line(event, &mut text)?;
+            text.pop();
+            messages.push((header(&event.id()), text));
+        }
+        // One that failed is made anew: it may be of a server that lost its streams.
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.runtime.block_on(self.address.connect())?,
+        };
+        let sends = Self::send(&self.address, &connection, messages);
+        self.runtime
+            .block_on(async { tokio::time::timeout(PATIENCE * TIMES, sends).await })
+            .context("the server takes too long")??;
+        self.connection = Some(connection);
+        self.told = lost;
+        Ok(())
+    }
+}
+
+/// A name as a header's value: a node may call itself anything, a header cannot.
+fn header(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect()
+}
+
+impl Carrier for Publisher {
+    type Item = Event;
+
+    fn carry(&mut self, events: &[Event], lost: u64) -> Result<(), Refused> {
+        Ok(self.pass(events, lost)?)
+    }
+}

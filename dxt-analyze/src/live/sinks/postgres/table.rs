@@ -1,0 +1,115 @@
+//! The connection: batches of calls by COPY, then those of them that are new into the table, in one transaction.
+
+use super::{row, schema};
+use crate::live::event::Event;
+use crate::live::sinks::courier::{Carrier, Refused};
+use anyhow::{Result, anyhow};
+use postgres::error::SqlState;
+use postgres::{Client, Config, NoTls};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::time::Duration;
+
+/// How long a server may take to answer a connection, and to say that it got something.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Of PostgreSQL's locks that have a number: whoever makes tables here holds it.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(7239482)";
+/// A day, in ns.
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// A table on a server, connected or not.
+pub(super) struct Table {
+    config: Config,
+    client: Option<Client>,
+    /// Days that have a partition, or cannot have one.
+    days: BTreeSet<i64>,
+    text: String,
+}
+
+impl Table {
+    /// # Errors
+    /// If that says nothing of a server.
+    pub(super) fn new(url: &str) -> Result<Self> {
+        let mut config: Config = url.parse()?;
+        if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
+            config.password(password);
+        }
+        config.application_name("dxt-analyze live");
+        config.connect_timeout(PATIENCE).tcp_user_timeout(PATIENCE);
+        Ok(Self { config, client: None, days: BTreeSet::new(), text: String::new() })
+    }
+
+    /// Connects, and makes what is not there.
+    fn connect(&mut self) -> Result<Client, postgres::Error> {
+        let mut client = self.config.connect(NoTls)?;
+        // Who may not make tables may use those that are there.
+        if client.query_one("SELECT to_regclass('dxt_events') IS NULL", &[])?.get(0) {
+            let mut transaction = client.transaction()?;
+            transaction.batch_execute(LOCK)?;
+            transaction.batch_execute(schema::TABLE)?;
+            transaction.commit()?;
+        }
+        client.batch_execute(schema::STAGING)?;
+        Ok(client)
+    }
+
+    fn pass(&mut self, events: &[Event]) -> Result<()> {
+        let mut client = match self.client.take() {
+            Some(client) => client,
+            None => self.connect()?,
+        };
+        for event in events {
+            let day = event.process.epoch_unix_ns.div_euclid(DAY_NS);
+            if self.days.insert(day) {
+                make_partition(&mut client, day).inspect_err(|_| {
+                    self.days.remove(&day);
+                })?;
+            }
+        }
+        self.text.clear();
+        events.iter().for_each(|event| row::add(event, &mut self.text));
+        let mut transaction = client.transaction()?;
+        let mut copy = transaction.copy_in("COPY dxt_new FROM STDIN")?;
+        copy.write_all(self.text.as_bytes())?;
+        copy.finish()?;
+        transaction.batch_execute(schema::INSERT)?;
+        transaction.commit()?;
+        self.client = Some(client);
+        Ok(())
+    }
+}
+
+/// The partition of a day. Where rows of that day are in the one for everything else already, they stay together there.
+fn make_partition(client: &mut Client, day: i64) -> Result<(), postgres::Error> {
+    let Some((name, sql)) = schema::partition(day) else { return Ok(()) };
+    if client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&name])?.get(0) {
+        return Ok(());
+    }
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute(LOCK)?;
+    match transaction.batch_execute(&sql) {
+        Ok(()) => transaction.commit(),
+        Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => transaction.rollback(),
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => transaction.rollback(),
+        Err(error) => Err(error),
+    }
+}
+
+impl Carrier for Table {
+    type Item = Event;
+
+    fn carry(&mut self, events: &[Event], _lost: u64) -> Result<(), Refused> {
+        let Err(error) = self.pass(events) else { return Ok(()) };
+        let Some(error) = error.chain().find_map(|error| error.downcast_ref::<postgres::Error>()) else {
+            return Err(Refused::ForNow(error.context("failed to insert")));
+        };
+        // 22 and 23: these rows are what it does not like.
+        let for_good = error.code().is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23")));
+        let why = match (error.as_db_error(), std::error::Error::source(error)) {
+            (Some(said), _) => anyhow!("failed to insert: PostgreSQL said: {}", said.message()),
+            (None, Some(why)) => anyhow!("failed to insert: {error}: {why}"),
+            (None, None) => anyhow!("failed to insert: {error}"),
+        };
+        Err(if for_good { Refused::ForGood(why) } else { Refused::ForNow(why) })
+    }
+}

@@ -1,0 +1,20 @@
+//! Where `live` sends calls and sums, against the real servers: each is started by the test on loopback, with its data in a folder of
+//! the test's. Without a destination's feature (`live-http`, `postgres`, `nats`) its tests are not there.
+
+#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
+
+#[path = "../../../tracer/tests/programs/harness/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
+mod harness;
+
+#[cfg(feature = "live-http")]
+mod influx;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod program;
+mod prometheus;
+mod server;
+mod values;
+mod without;

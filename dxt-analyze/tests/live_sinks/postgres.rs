@@ -1,0 +1,197 @@
+//! `--to postgres:...`: each call once, whatever is passed on twice and whoever dies meanwhile.
+
+use crate::harness::{is_root, skip};
+use crate::program::{BLOCK, Traced};
+use crate::server::{Server, free_port, open_to_all, until};
+use crate::values::{events, outlet};
+use postgres::{Client, NoTls};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Who runs the server where the test is root, whom it refuses: nobody.
+const NOBODY: u32 = 65534;
+
+/// A cluster of databases, and the port of its server.
+struct Cluster {
+    folder: tempfile::TempDir,
+    programs: PathBuf,
+    port: u16,
+}
+
+impl Cluster {
+    /// A new one; `None` if there is no PostgreSQL.
+    fn new() -> Option<Self> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let programs = versions.map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").is_file());
+        let Some(programs) = programs else {
+            skip("no PostgreSQL");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        open_to_all(folder.path());
+        let cluster = Self { folder, programs, port: free_port() };
+        let args = ["--auth=trust", "--username=dxt", "--no-sync", "--encoding=UTF8", "--locale=C"];
+        let output = cluster.command("initdb").args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(cluster)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.arg("-D").arg(self.folder.path().join("data")).current_dir(self.folder.path());
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    /// Starts the server, and waits for it. After one that was killed, it may take several.
+    fn start(&self) -> Server {
+        let start = || {
+            let sockets = format!("unix_socket_directories={}", self.folder.path().display());
+            let port = self.port.to_string();
+            let args = ["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", &sockets];
+            Server::start(self.command("postgres").args(args))
+        };
+        let mut server = start();
+        until("PostgreSQL", || {
+            if server.0.try_wait().unwrap().is_some() {
+                server = start();
+            }
+            self.client()
+        });
+        server
+    }
+
+    fn client(&self) -> Option<Client> {
+        Client::connect(&self.url(), NoTls).ok()
+    }
+
+    fn url(&self) -> String {
+        format!("postgres://dxt@127.0.0.1:{}/postgres", self.port)
+    }
+
+    fn to(&self) -> String {
+        format!("postgres:{}", self.url())
+    }
+
+    /// What a query gives, a number; `None` while there is no table yet.
+    fn number(&self, query: &str) -> Option<i64> {
+        self.client()?.query_one(query, &[]).ok().map(|row| row.get(0))
+    }
+}
+
+/// A moment in the evening of 2023-11-14, in ns since 1970-01-01 UTC.
+const BEGIN: i64 = 1_700_000_000_000_000_000;
+
+#[test]
+fn each_call_is_there_once_whatever_happens_to_the_server() {
+    let Some(cluster) = Cluster::new() else { return };
+    let mut server = Some(cluster.start());
+    let all = events(BEGIN, 8, 400);
+    let mut first = outlet(&cluster.to());
+    // Killed under way, gone for a while, and there again.
+    for (number, some) in all.chunks(4000).enumerate() {
+        first.events(some);
+        match number {
+            3 => {
+                until("the first rows", || cluster.number("SELECT count(*) FROM dxt_events").filter(|rows| *rows > 0));
+                server.take().unwrap().kill();
+            }
+            7 => server = Some(cluster.start()),
+            _ => {}
+        }
+    }
+    first.end();
+    let rows = "SELECT count(*) FROM dxt_events";
+    assert_eq!((cluster.number(rows), first.dropped(), first.is_behind()), (Some(all.len() as i64), 0, false));
+    assert!(first.messages().iter().any(|said| said.contains("takes everything again")));
+    // Another agent reads the same calls, and knows the clock a little better.
+    let mut again = all.clone();
+    again.iter_mut().for_each(|event| event.start_unix_ns += 3);
+    let mut second = outlet(&cluster.to());
+    second.events(&again);
+    second.events(&again[..5000]);
+    second.end();
+    assert_eq!((cluster.number(rows), second.dropped()), (Some(all.len() as i64), 0));
+    content(&cluster);
+    indexes(&cluster);
+}
+
+/// What is in the rows.
+fn content(cluster: &Cluster) {
+    let mut client = cluster.client().unwrap();
+    let query = "SELECT file, record_id::text, start_ns, time = timestamptz '2023-11-14 22:13:20.00001+00', tableoid::regclass::text
+        FROM dxt_events WHERE job = 'job 2' AND rank = 3 AND \"offset\" = 4096";
+    let row = client.query_one(query, &[]).unwrap();
+    assert_eq!(row.get::<_, String>(0), "/scratch/a\tb \\. \"c\" ü\n");
+    assert_eq!(row.get::<_, String>(1), u64::MAX.to_string());
+    assert_eq!((row.get::<_, i64>(2), row.get(3)), (BEGIN + 10_000, true));
+    assert_eq!(row.get::<_, String>(4), "dxt_events_20231114");
+    // By the connector's names.
+    let query = "SELECT count(*), sum(len)::bigint, max(cnt) FROM dxt_connector
+        WHERE job_id = 2 AND module = 'POSIX' AND op = 'write' AND type = 'MOD' AND \"ProducerName\" = 'node1' AND dur = 0.000001";
+    let row = client.query_one(query, &[]).unwrap();
+    assert_eq!((row.get(0), row.get(1), row.get(2)), (16 * 400_i64, 16 * 400 * 4096_i64, 400_i64));
+}
+
+/// Each index is what PostgreSQL takes for its question, by its own choice.
+fn indexes(cluster: &Cluster) {
+    let mut client = cluster.client().unwrap();
+    client.batch_execute("ANALYZE dxt_events").unwrap();
+    let some = "time >= '2023-11-14 22:13:20.002+00' AND time < '2023-11-14 22:13:20.0021+00'";
+    let more = "time >= '2023-11-14 22:13:20.002+00' AND time < '2023-11-14 22:13:20.003+00'";
+    for (index, query) in [
+        ("time_job_rank", format!("SELECT * FROM dxt_events WHERE {some}")),
+        ("job_rank_time", "SELECT * FROM dxt_events WHERE job = 'job 1' AND rank = 3 ORDER BY time".to_owned()),
+        ("job_time_rank", format!("SELECT * FROM dxt_events WHERE job = 'job 1' AND {more} ORDER BY time")),
+    ] {
+        let plan: Vec<String> =
+            client.query(&format!("EXPLAIN {query}"), &[]).unwrap().iter().map(|row| row.get(0)).collect();
+        let plan = plan.join("\n");
+        assert!(plan.contains(&format!("{index}_idx")), "{query}:\n{plan}");
+    }
+}
+
+#[test]
+fn a_real_programs_calls_are_there_once_also_when_the_agent_is_killed() {
+    let Some(cluster) = Cluster::new() else { return };
+    let _server = cluster.start();
+    let mut traced = Traced::watched(&[&cluster.to()]);
+    let writes = "SELECT count(*) FROM dxt_events WHERE op = 'write' AND file LIKE '%/output'";
+    traced.write(100);
+    until("the first writes", || cluster.number(writes).filter(|writes| *writes == 100));
+    traced.write(200);
+    traced.kill_agent();
+    traced.write(50);
+    traced.watch();
+    traced.write(50);
+    until("the last writes", || cluster.number(writes).filter(|writes| *writes >= 400));
+    let said = traced.end();
+    assert_eq!(cluster.number(writes), Some(400), "{said}");
+    let bytes = "SELECT sum(len)::bigint FROM dxt_connector WHERE op = 'write' AND file LIKE '%/output'";
+    assert_eq!(cluster.number(bytes), Some(400 * BLOCK as i64));
+    let offsets = "SELECT count(DISTINCT \"offset\") FROM dxt_events WHERE op = 'write' AND file LIKE '%/output'";
+    assert_eq!(cluster.number(offsets), Some(400));
+}
+
+#[test]
+fn without_a_server_the_agent_goes_on_and_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = format!("postgres:postgres://me:secret@127.0.0.1:{}/none", free_port());
+    let mut traced = Traced::watched(&[&to, &format!("events:{}", lines(folder.path()))]);
+    traced.write(100);
+    // What another destination was given is there, what this one was not is counted.
+    let text = || std::fs::read_to_string(lines(folder.path())).unwrap_or_default();
+    let is_write = |line: &&str| line.contains("\"op\":\"write\"") && line.contains("/output\"");
+    until("the writes", || (text().lines().filter(is_write).count() == 100).then_some(()));
+    let said = traced.end();
+    let text = text();
+    let events = text.lines().count();
+    assert!(said.contains(&format!("{events} events were not taken")) && !said.contains("secret"), "{said}");
+}
+
+fn lines(folder: &Path) -> String {
+    folder.join("lines").display().to_string()
+}

@@ -1,0 +1,112 @@
+//! `--to prometheus:...`.
+
+use crate::program::{BLOCK, Traced};
+use crate::server::{Server, free_port, get, get_json, program, quoted, until};
+use crate::values::{interval, now_unix_ns, outlet};
+use std::process::Command;
+
+/// Name, labels and value of a sample.
+type Sample = (String, Vec<(String, String)>, f64);
+
+/// A sample by the rules of the format: `name{label="value",...} number`.
+fn sample(line: &str) -> Sample {
+    let (name, rest) = line.split_at(line.find(['{', ' ']).unwrap());
+    assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{line}");
+    let mut labels = Vec::new();
+    let mut rest = rest.strip_prefix('{').unwrap_or(rest);
+    while let Some((label, behind)) = rest.split_once("=\"") {
+        let (mut value, mut chars) = (String::new(), behind.chars());
+        loop {
+            match chars.next().unwrap() {
+                '"' => break,
+                '\\' => value.push(match chars.next().unwrap() {
+                    'n' => '\n',
+                    c @ ('\\' | '"') => c,
+                    c => panic!("\\{c} in {line}"),
+                }),
+                c => value.push(c),
+            }
+        }
+        labels.push((label.trim_start_matches(',').to_owned(), value));
+        rest = chars.as_str();
+    }
+    (name.to_owned(), labels, rest.trim_start_matches('}').trim().parse().unwrap())
+}
+
+/// All samples; each must follow the type of its family.
+fn samples(text: &str) -> Vec<Sample> {
+    let mut families: Vec<(String, String)> = Vec::new();
+    let mut all = Vec::new();
+    for line in text.lines() {
+        if let Some(about) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = about.split_once(' ').unwrap();
+            assert!(!families.iter().any(|(other, _)| other == name), "{name} comes twice");
+            families.push((name.to_owned(), kind.to_owned()));
+        } else if !line.starts_with('#') {
+            let sample = sample(line);
+            let (name, kind) = families.last().unwrap();
+            let ends: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            assert!(ends.iter().any(|end| sample.0 == format!("{name}{end}")), "{line} below {name}");
+            all.push(sample);
+        }
+    }
+    all
+}
+
+#[test]
+fn the_text_follows_the_format() {
+    let port = free_port();
+    let mut outlet = outlet(&format!("prometheus:{port}"));
+    outlet.interval(&interval(now_unix_ns(), 7));
+    outlet.interval(&interval(now_unix_ns(), 5));
+    let samples = samples(&get(port, "/metrics").unwrap());
+    let value = |name: &str| samples.iter().find(|sample| sample.0 == name).unwrap().2;
+    assert_eq!((value("dxt_calls_total"), value("dxt_bytes_total")), (12.0, 12.0 * 4096.0));
+    assert_eq!((value("dxt_seconds_total"), value("dxt_longest_seconds")), (0.012, 0.001));
+    let labels = &samples.iter().find(|sample| sample.0 == "dxt_calls_total").unwrap().1;
+    assert_eq!(labels[0], ("job".to_owned(), "a job, \"of\" x=y".to_owned()));
+    // Buckets are cumulative, and the last is the count.
+    for name in ["dxt_call_bytes", "dxt_call_seconds"] {
+        let buckets: Vec<&Sample> = samples.iter().filter(|sample| sample.0 == format!("{name}_bucket")).collect();
+        assert!(buckets.is_sorted_by_key(|sample| sample.2));
+        let ends: Vec<f64> = buckets.iter().map(|sample| sample.1.last().unwrap().1.parse().unwrap()).collect();
+        assert!(ends.is_sorted() && ends.last().unwrap().is_infinite(), "{ends:?}");
+        assert_eq!((buckets.last().unwrap().2, value(&format!("{name}_count"))), (12.0, 12.0));
+    }
+    assert!(get(port, "/other").is_none());
+}
+
+#[test]
+fn prometheus_reads_the_sums_of_a_real_program() {
+    let Some(prometheus) = program("prometheus") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (port, here) = (free_port(), free_port());
+    let config = folder.path().join("prometheus.yml");
+    let jobs = format!(
+        "scrape_configs: [{{job_name: dxt, scrape_interval: 500ms, scrape_timeout: 500ms, honor_labels: true, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]"
+    );
+    std::fs::write(&config, jobs).unwrap();
+    let _server = Server::start(
+        Command::new(prometheus)
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{here}")),
+    );
+    let ask = |query: &str| {
+        let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
+        answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
+    };
+    let mut traced = Traced::watched(&[&format!("prometheus:127.0.0.1:{port}")]);
+    let group = r#"job="job, \"of\" test",layer="POSIX",op="write",nested="false",ranks="-""#;
+    for blocks in [100.0, 250.0] {
+        traced.write(if blocks == 100.0 { 100 } else { 150 });
+        until("the writes", || (ask(&format!("sum(dxt_calls_total{{{group}}})")) == Some(blocks)).then_some(()));
+    }
+    assert_eq!(ask(&format!("sum(dxt_bytes_total{{{group}}})")), Some(250.0 * BLOCK as f64));
+    // Between 4096 and 8191 bytes, as classic histograms have it.
+    let median = ask(&format!("histogram_quantile(0.5, sum by (le) (dxt_call_bytes_bucket{{{group}}}))")).unwrap();
+    assert!((4095.0..=8191.0).contains(&median), "{median}");
+    assert_eq!(ask(&format!("sum(dxt_call_seconds_count{{{group}}})")), Some(250.0));
+    assert_eq!(ask("up"), Some(1.0));
+    traced.end();
+}

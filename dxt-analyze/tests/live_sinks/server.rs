@@ -1,0 +1,92 @@
+//! Servers that the tests start, and what they say by HTTP.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long something may take that is waited for: far longer than it does.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A child that ends with the test.
+pub(crate) struct Server(pub(crate) Child);
+
+impl Server {
+    /// Starts a server.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self(child.unwrap_or_else(|error| panic!("failed to start {command:?}: {error}")))
+    }
+
+    /// Kills it, as a node does that fails.
+    #[cfg(any(feature = "live-http", feature = "postgres", feature = "nats"))]
+    pub(crate) fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program of Debian that scripts/setup.sh installs, in `PATH` or where only root looks.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
+    let found = all.map(|folder| folder.join(name)).find(|path| path.is_file());
+    if found.is_none() {
+        crate::harness::skip(&format!("no {name}"));
+    }
+    found
+}
+
+/// A port that nobody listens at.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Asks again and again until there is an answer.
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(begun.elapsed() < LONG, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What a server on loopback answers; `None` if it does not, or says that something failed.
+pub(crate) fn get(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    head.lines().next()?.contains(" 200 ").then(|| body.to_owned())
+}
+
+/// The same, of JSON.
+pub(crate) fn get_json(port: u16, path: &str) -> Option<serde_json::Value> {
+    serde_json::from_str(&get(port, path)?).ok()
+}
+
+/// Text for a URL's query.
+pub(crate) fn quoted(text: &str) -> String {
+    text.bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// Lets everybody into a folder: servers run as other users.
+#[cfg(feature = "postgres")]
+pub(crate) fn open_to_all(folder: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+}
