@@ -15,6 +15,7 @@ mod forms;
 mod harness;
 mod many;
 mod page;
+mod runs;
 
 use harness::Scratch;
 use serde_json::Value;

@@ -7,6 +7,7 @@
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
 mod harness;
 
+mod grafana;
 #[cfg(feature = "live-http")]
 mod influx;
 #[cfg(feature = "nats")]

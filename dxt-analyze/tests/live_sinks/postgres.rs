@@ -117,6 +117,18 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     assert_eq!((cluster.number(rows), second.dropped()), (Some(all.len() as i64), 0));
     content(&cluster);
     indexes(&cluster);
+    dashboards(&cluster);
+}
+
+/// Every question of the dashboards is answered; nothing was slower than usual here.
+fn dashboards(cluster: &Cluster) {
+    let mut client = cluster.client().unwrap();
+    let asked = crate::grafana::sql();
+    assert!(asked.len() >= 10);
+    for (title, query) in asked {
+        let rows = client.query(&query, &[]).unwrap_or_else(|error| panic!("{title}: {error}: {query}"));
+        assert_eq!(rows.is_empty(), title.starts_with("Slower than usual"), "{title}");
+    }
 }
 
 /// What is in the rows.

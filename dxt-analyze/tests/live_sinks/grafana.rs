@@ -1,0 +1,51 @@
+//! The dashboards for Grafana: every query of theirs is asked of a store that `live` has filled. Their pictures are not looked at.
+
+use serde_json::Value;
+use std::path::Path;
+
+/// A dashboard.
+fn dashboard(name: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/grafana/dashboards");
+    serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+}
+
+/// Title and text of each query of a dashboard, by the field that holds it.
+fn queries(name: &str, field: &str) -> Vec<(String, String)> {
+    let board = dashboard(name);
+    let panels = board["panels"].as_array().unwrap().iter();
+    let of = |panel: &Value| {
+        let title = panel["title"].as_str().unwrap().to_owned();
+        let targets = panel["targets"].as_array().cloned().unwrap_or_default();
+        let texts = targets.into_iter().filter_map(|target| Some(target[field].as_str()?.to_owned()));
+        texts.map(|text| (title.clone(), text)).collect::<Vec<_>>()
+    };
+    panels.flat_map(of).collect()
+}
+
+/// Those for PostgreSQL, and those of the variables, with all of the values in the place of variables.
+#[cfg(feature = "postgres")]
+pub(crate) fn sql() -> Vec<(String, String)> {
+    let board = dashboard("runs.json");
+    let variables = board["templating"]["list"].as_array().unwrap().iter();
+    let of_variables = variables.filter(|variable| variable["type"] == "query");
+    let of_variables =
+        of_variables.map(|one| (one["name"].as_str().unwrap().to_owned(), one["query"].as_str().unwrap().to_owned()));
+    let filled = |(title, text): (String, String)| {
+        let all = |column: &str| format!("SELECT DISTINCT {column} FROM dxt_events");
+        let text = text.replace("$__timeFilter(time)", "time > '-infinity'").replace("$bin", "1");
+        let text = text.replace("${job:sqlstring}", &all("job")).replace("${node:sqlstring}", &all("node"));
+        (title, text.replace("${op:sqlstring}", &all("op")))
+    };
+    queries("runs.json", "rawSql").into_iter().chain(of_variables).map(filled).collect()
+}
+
+/// Those for Prometheus that are about what `live` says.
+pub(crate) fn promql() -> Vec<(String, String)> {
+    let filled = |(title, text): (String, String)| {
+        let variables = ["$job", "$node", "$ranks", "$file_system", "$op"];
+        let text = variables.iter().fold(text, |text, variable| text.replace(&format!("\"{variable}\""), "\".*\""));
+        (title, text.replace("$__rate_interval", "1m"))
+    };
+    let all = queries("now.json", "expr").into_iter().map(filled);
+    all.filter(|(_, text)| text.contains("dxt_")).collect()
+}
