@@ -1,7 +1,7 @@
 //! Where spools appear: directories of this node, looked at once and watched from then on (inotify(7)). Spools that came and went
 //! before they could be opened are counted.
 
-use crate::spools::files::Owned;
+use crate::spools::files::{Owned, own_user};
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -191,6 +192,8 @@ impl Looker {
             Err(_) if path.symlink_metadata().is_err() => {
                 self.shared.missed.fetch_add(u64::from(is_spool), Ordering::Relaxed);
             }
+            // Other users' are theirs to watch.
+            Err(_) if path.symlink_metadata().is_ok_and(|about| about.uid() != own_user()) => {}
             Err(error) => {
                 let mut failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
                 failed.push(format!("{}: {error:#}", path.display()));
