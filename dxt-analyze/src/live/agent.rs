@@ -103,9 +103,9 @@ impl Agent {
             files: BTreeMap::new(),
             events: Vec::new(),
             outlets,
-            earlier,
             board: Board { interval_ns: length_ns, ..Board::default() },
-            gone: NotSeen::default(),
+            gone: earlier.gone,
+            earlier,
             gone_left_out: LeftOut::new(),
             next_interval,
             latest: Instant::now(),
@@ -162,7 +162,7 @@ impl Agent {
         let not_seen = self.not_seen();
         self.board.not_seen = not_seen;
         self.outlets.iter_mut().for_each(Outlet::finish);
-        self.save(not_seen.spools);
+        self.save();
     }
 
     /// Whether there were processes, and all have ended a moment ago: the next one of a script may be about to begin.
@@ -211,7 +211,7 @@ impl Agent {
         if self.held.iter().any(|other| other.identity() == held.identity()) {
             return;
         }
-        let kept = self.earlier.take(held.identity());
+        let kept = self.earlier.take(&held.key());
         // What was begun is ended, also if its process did so meanwhile.
         if kept.is_none() && was_there && held.is_left_behind() {
             self.left_behind += 1;
@@ -277,13 +277,24 @@ impl Agent {
     fn not_seen(&self) -> NotSeen {
         let mut all = self.gone;
         self.held.iter().for_each(|held| add(&mut all, held));
+        self.add_others(&mut all);
+        all
+    }
+
+    /// What was not seen, but for what is told by the spools that are held.
+    fn gone(&self) -> NotSeen {
+        let mut all = self.gone;
+        self.add_others(&mut all);
+        all
+    }
+
+    fn add_others(&self, all: &mut NotSeen) {
         // Those that an earlier agent was looking at, and whose processes ended before this one came.
-        all.spools = self.watch.missed() + self.earlier.missed + self.earlier.left();
+        all.spools += self.watch.missed() + self.earlier.left();
         for outlet in &self.outlets {
             all.dropped += outlet.dropped();
             all.other_operations += outlet.other_operations();
         }
-        all
     }
 
     /// Passes on the intervals that ended before a moment, and notes what was shown.
@@ -307,7 +318,7 @@ impl Agent {
         self.board.left_out = left_out;
         (self.board.watched, self.board.ended) = (self.held.len() as u64, self.ended);
         self.forget_small_files();
-        self.save(not_seen.spools);
+        self.save();
     }
 
     /// What matters little is forgotten where there are very many files.
@@ -327,14 +338,15 @@ impl Agent {
         settled.filter_map(|(name, at)| Some((name, at?))).collect()
     }
 
-    fn save(&mut self, missed: u64) {
+    fn save(&mut self) {
         let sinks = self.positions();
         // What has not arrived is passed on again by the agent that goes on: it finds the state from before.
         if self.settings.state.is_some() && self.outlets.iter().any(Outlet::is_behind) {
             return;
         }
-        let spools = self.held.iter().map(|held| (held.identity(), held.kept()));
-        self.write(&State::new(spools, sinks, missed));
+        let spools = self.held.iter().map(|held| (held.key(), held.kept())).collect();
+        let state = State::new(spools, sinks, self.gone());
+        self.write(&state);
     }
 
     fn write(&mut self, state: &State) {

@@ -166,6 +166,14 @@ impl Held {
         self.file.0.metadata().map_or((0, 0), |about| (about.dev(), about.ino()))
     }
 
+    /// By which it is known to an agent that goes on: its file, whose number may be used again, and its name, which is its process's.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let (device, inode) = self.identity();
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{device}:{inode}:{name}")
+    }
+
     /// Its path, when it was found.
     #[must_use]
     pub fn path(&self) -> &Path {

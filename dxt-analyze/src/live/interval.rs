@@ -2,7 +2,7 @@
 //! ranks, file system and operation.
 
 use super::about::{Process, Target};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use trace_format::Segment;
@@ -147,7 +147,7 @@ impl Sums {
 }
 
 /// What a reader could not see, since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
     /// Calls that were folded into counters: they are in the sums, and no event.
     pub counted: u64,

@@ -1,6 +1,7 @@
 //! What an agent had shown when it was last heard of, in a file: one that is started anew goes on there.
 
-use super::held::{Identity, Kept};
+use super::held::Kept;
+use super::interval::NotSeen;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,19 +14,15 @@ pub struct State {
     version: u32,
     /// Boot of the machine: spools of another one are gone.
     boot: String,
-    /// By device and inode, as text.
+    /// By [`super::held::Held::key`].
     spools: BTreeMap<String, Kept>,
     /// How far each destination had come, by its name.
     pub sinks: BTreeMap<String, u64>,
-    /// Spools that came and went while nobody looked.
-    pub missed: u64,
+    /// What was not seen, without what is in the spools above.
+    pub gone: NotSeen,
 }
 
-const VERSION: u32 = 1;
-
-fn key(identity: Identity) -> String {
-    format!("{}:{}", identity.0, identity.1)
-}
+const VERSION: u32 = 2;
 
 fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
@@ -50,8 +47,8 @@ impl State {
     }
 
     /// What was shown of a spool; it is not asked for again.
-    pub fn take(&mut self, identity: Identity) -> Option<Kept> {
-        self.spools.remove(&key(identity))
+    pub fn take(&mut self, key: &str) -> Option<Kept> {
+        self.spools.remove(key)
     }
 
     /// How many of the spools are not there any more.
@@ -63,14 +60,13 @@ impl State {
     /// The same with other destinations: nothing has been looked at since.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>) -> Self {
-        Self { version: VERSION, boot: boot(), spools: self.spools.clone(), sinks, missed: self.missed }
+        Self { version: VERSION, boot: boot(), spools: self.spools.clone(), sinks, gone: self.gone }
     }
 
     /// A new one.
     #[must_use]
-    pub fn new(spools: impl Iterator<Item = (Identity, Kept)>, sinks: BTreeMap<String, u64>, missed: u64) -> Self {
-        let spools = spools.map(|(identity, kept)| (key(identity), kept)).collect();
-        Self { version: VERSION, boot: boot(), spools, sinks, missed }
+    pub fn new(spools: BTreeMap<String, Kept>, sinks: BTreeMap<String, u64>, gone: NotSeen) -> Self {
+        Self { version: VERSION, boot: boot(), spools, sinks, gone }
     }
 
     /// Writes it: whole, or not at all.
