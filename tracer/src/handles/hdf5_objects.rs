@@ -99,11 +99,11 @@ pub(crate) fn forget_all() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{Identity, data_set, find_or_add, prepare};
+    use crate::registry::{Identity, data_set, find_or_add};
 
     #[test]
     fn identifiers_come_and_go_for_ever() {
-        prepare(1 << 12);
+        crate::registry::prepare_for_tests();
         let file = find_or_add(b"/data/objects.h5", Identity::default()).unwrap();
         let set = data_set(file, b"/x").unwrap();
         let of = |library, number: i64| Hdf5Id { library, id: 5 << 56 | number };

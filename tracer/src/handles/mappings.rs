@@ -195,11 +195,11 @@ fn join(found: &mut [Option<Mapping>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{Identity, find_or_add, prepare};
+    use crate::registry::{Identity, find_or_add};
 
     #[test]
     fn parts_are_taken_and_the_rest_stays() {
-        prepare(1024);
+        crate::registry::prepare_for_tests();
         let file = find_or_add(b"/data/mapped", Identity::default()).unwrap();
         assert!(add(0x10_0000, 0x8000, 0x2000, file));
         let told = |found: Option<Found>| {

@@ -134,11 +134,11 @@ pub(crate) fn remove(handle: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{Identity, find_or_add, prepare};
+    use crate::registry::{Identity, find_or_add};
 
     #[test]
     fn handles_come_and_go() {
-        prepare(1024);
+        crate::registry::prepare_for_tests();
         let file = find_or_add(b"/data/mpi", Identity::default()).unwrap();
         for handle in (0x1000..0x1000 + 16 * 100).step_by(16) {
             assert!(add(handle, file));

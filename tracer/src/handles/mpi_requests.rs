@@ -175,11 +175,11 @@ mod tests {
     use super::*;
     use crate::handles::{add_mpi_file, find_mpi_file};
     use crate::ops::MPIIO_IREAD;
-    use crate::registry::{Identity, find_or_add, prepare};
+    use crate::registry::{Identity, find_or_add};
 
     #[test]
     fn requests_come_and_go() {
-        prepare(1024);
+        crate::registry::prepare_for_tests();
         assert!(add_mpi_file(0x7000, find_or_add(b"/data/requests", Identity::default()).unwrap()));
         let file = find_mpi_file(0x7000).unwrap();
         let of = |start| Submitted { file, op: &MPIIO_IREAD, start, in_view: 0, in_file: 0, asked: 1 };

@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_data_set_has_streams_of_its_own_on_its_file() {
-        crate::registry::prepare(1 << 12);
+        crate::registry::prepare_for_tests();
         let file = file_at(b"/data/sets.h5", Identity::default()).unwrap();
         let set = find_or_add(file, b"/x").unwrap();
         assert!(std::ptr::eq(find_or_add(file, b"/x").unwrap(), set));

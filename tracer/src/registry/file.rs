@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn one_path_is_one_file_whoever_comes_first() {
-        super::super::prepare(1024);
+        crate::registry::prepare_for_tests();
         let all: Vec<&'static File> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
                 .map(|_| {

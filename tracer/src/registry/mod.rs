@@ -66,6 +66,13 @@ pub(crate) fn prepare(files: usize) {
     mpi_details::prepare(files / 64);
 }
 
+/// The same for tests, which run side by side: once.
+#[cfg(test)]
+pub(crate) fn prepare_for_tests() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| prepare(1 << 12));
+}
+
 /// Empties what is counted of files and data sets beside their streams: after a trace has been written.
 pub(crate) fn forget_counts() {
     file::forget_gone();

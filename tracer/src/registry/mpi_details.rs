@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn datatypes_are_counted_and_hints_are_kept_once() {
-        crate::registry::prepare(1 << 12);
+        crate::registry::prepare_for_tests();
         let file = find_or_add(b"/data/mpi-details", Identity::default()).unwrap();
         let details = mpi_details_of(file).unwrap();
         assert!(std::ptr::eq(mpi_details_of(file).unwrap(), details));
