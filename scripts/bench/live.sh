@@ -31,7 +31,7 @@ variables=(DXT_ENABLE=trace "DXT_SPOOL=$work/spools" "DXT_OUTPUT_DIR=$work/trace
 watched() {
     local agent sums=$work/sums
     rm -f "$sums"
-    "$analyze" live "$work/spools" --mpi --to "intervals:$sums" ${to:+--to "$to"} 2>"$work/said" &
+    "$analyze" live "$work/spools" --to "intervals:$sums" ${to:+--to "$to"} 2>"$work/said" &
     agent=$!
     # It looks from now on.
     until [ -e "$sums" ]; do sleep 0.01; done
