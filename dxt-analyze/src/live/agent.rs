@@ -2,20 +2,18 @@
 
 use super::board::Board;
 use super::event::Event;
-use super::held::{Held, Kept, Tally, Wanted};
+use super::held::{Held, Kept, Wanted};
 use super::interval::{Interval, LeftOut, NotSeen, Open};
 use super::mounts::Mounts;
 use super::sinks::Outlet;
 use super::state::State;
+use super::tally::Files;
 use super::watch::{Found, Watch};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Files that are told apart.
-const MOST_FILES: usize = 10_000;
 
 /// How long nothing has to run before all is over.
 const GRACE: Duration = Duration::from_millis(500);
@@ -57,7 +55,7 @@ pub struct Agent {
     ended: u64,
     open: Open,
     mounts: Mounts,
-    files: BTreeMap<Arc<str>, Tally>,
+    files: Files,
     events: Vec<Event>,
     outlets: Vec<Outlet>,
     /// What another agent had shown.
@@ -100,7 +98,7 @@ impl Agent {
             ended: 0,
             open: Open::new(length_ns),
             mounts: Mounts::read(),
-            files: BTreeMap::new(),
+            files: Files::default(),
             events: Vec::new(),
             outlets,
             board: Board { interval_ns: length_ns, ..Board::default() },
@@ -317,19 +315,8 @@ impl Agent {
         self.board.not_seen = not_seen;
         self.board.left_out = left_out;
         (self.board.watched, self.board.ended) = (self.held.len() as u64, self.ended);
-        self.forget_small_files();
+        self.files.bound();
         self.save();
-    }
-
-    /// What matters little is forgotten where there are very many files.
-    fn forget_small_files(&mut self) {
-        if self.files.len() > MOST_FILES {
-            let mut times: Vec<u64> = self.files.values().map(|tally| tally.time_ns).collect();
-            let middle = times.len() / 2;
-            let (_, least, _) = times.select_nth_unstable(middle);
-            let least = *least;
-            self.files.retain(|_, tally| tally.time_ns > least);
-        }
     }
 
     /// How far the destinations have come.

@@ -1,7 +1,8 @@
 //! What people are shown: the last minutes, the slowest ranks, the files that cost most, and how long calls take.
 
-use super::held::{Held, Tally};
+use super::held::Held;
 use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, Sums};
+use super::tally::{Files, Tally};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -95,7 +96,7 @@ impl Board {
     }
 
     /// An interval is over: who was slow in it.
-    pub fn rank(&mut self, held: &mut [Held], files: &BTreeMap<Arc<str>, Tally>) {
+    pub fn rank(&mut self, held: &mut [Held], files: &Files) {
         let processes: Vec<Row> = held
             .iter_mut()
             .map(|held| {
@@ -109,7 +110,7 @@ impl Board {
     }
 
     /// Sets who is in the rankings.
-    pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &BTreeMap<Arc<str>, Tally>) {
+    pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &Files) {
         processes.sort_by_key(|row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns)));
         processes.truncate(MOST_ROWS);
         self.processes = processes;

@@ -5,6 +5,7 @@ use super::event::{Event, Key};
 use super::interval::{Group, Open};
 use super::mounts::Mounts;
 use super::records::Records;
+use super::tally::{Files, Tally};
 use super::watch::Found;
 use crate::spools::files::{Bytes, Owned};
 use crate::spools::{clock, owner};
@@ -43,36 +44,6 @@ enum Life {
     Ended,
 }
 
-/// Sums of one process, for rankings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
-    /// Calls.
-    pub calls: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// Time in calls, in ns.
-    pub time_ns: u64,
-    /// The longest, in ns.
-    pub longest_ns: u64,
-}
-
-impl Tally {
-    fn add(&mut self, length: u64, duration_ns: u64) {
-        self.calls += 1;
-        self.bytes = self.bytes.saturating_add(length);
-        self.time_ns = self.time_ns.saturating_add(duration_ns);
-        self.longest_ns = self.longest_ns.max(duration_ns);
-    }
-
-    /// Adds other sums.
-    pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.time_ns = self.time_ns.saturating_add(other.time_ns);
-        self.longest_ns = self.longest_ns.max(other.longest_ns);
-    }
-}
-
 /// What is known of a stream.
 struct Known {
     target: Arc<Target>,
@@ -98,7 +69,7 @@ pub struct Wanted<'a> {
     /// Wall clock, in ns since 1970-01-01 UTC.
     pub now_unix_ns: i64,
     /// Sums by file.
-    pub files: &'a mut BTreeMap<Arc<str>, Tally>,
+    pub files: &'a mut Files,
     /// Process ids and jobs that are wanted; all where there is none.
     pub only: (&'a [u32], &'a [String]),
 }
@@ -302,13 +273,9 @@ impl Held {
         if !seen.is_counted {
             wanted.open.at(end_unix_ns, group).add(segment);
             if is_io {
-                let duration = segment.end.saturating_sub(segment.start);
-                self.tallies.iter_mut().for_each(|tally| tally.add(segment.length(), duration));
-                if let Some(tally) = wanted.files.get_mut(&target.file) {
-                    tally.add(segment.length(), duration);
-                } else {
-                    wanted.files.entry(target.file.clone()).or_default().add(segment.length(), duration);
-                }
+                let call = Tally::of(segment.length(), segment.end.saturating_sub(segment.start));
+                self.tallies.iter_mut().for_each(|tally| tally.merge(&call));
+                wanted.files.add(&target.file, &call);
             }
         }
         let Some(events) = wanted.events.as_deref_mut() else { return };
@@ -353,7 +320,7 @@ impl Held {
                         longest_ns: 0,
                     };
                     self.tallies.iter_mut().for_each(|tally| tally.merge(&more));
-                    wanted.files.entry(file).or_default().merge(&more);
+                    wanted.files.add(&file, &more);
                 }
             }
             self.counted.insert(stream, now);

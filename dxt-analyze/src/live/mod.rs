@@ -25,6 +25,7 @@ mod remote;
 pub mod screen;
 pub mod sinks;
 pub mod state;
+pub mod tally;
 pub mod watch;
 
 pub use args::Args;

@@ -49,7 +49,7 @@ fn rates(board: &Board, now: &Point, out: &mut String) {
     }
 }
 
-fn list(title: &str, rows: &[Row], of: impl Fn(&Row) -> &super::held::Tally, out: &mut String) {
+fn list(title: &str, rows: &[Row], of: impl Fn(&Row) -> &super::tally::Tally, out: &mut String) {
     let rows: Vec<&Row> = rows.iter().filter(|row| of(row).calls > 0).take(ROWS).collect();
     if rows.is_empty() {
         return;

@@ -7,23 +7,20 @@ mod read;
 use super::args::Args;
 use super::board::{Board, Row};
 use super::event::Event;
-use super::held::Tally;
 use super::interval::{Group, NotSeen, Open};
 use super::nats::Address;
 use super::sinks::Outlet;
+use super::tally::{Files, Tally};
 use crate::exit::UsageError;
 use anyhow::Result;
 use known::Known;
 use read::{Came, Reader};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_format::op::Layer;
 
 /// Processes that are told apart.
 const MOST_PROCESSES: usize = 100_000;
-/// Files that are told apart.
-const MOST_FILES: usize = 10_000;
 /// Events that are taken before others have their turn.
 const MOST_AT_ONCE: usize = 1 << 14;
 
@@ -36,7 +33,7 @@ pub(super) struct Remote {
     known: Known,
     open: Open,
     processes: BTreeMap<Named, (Row, [Tally; 2])>,
-    files: BTreeMap<Arc<str>, Tally>,
+    files: Files,
     jobs: Vec<String>,
     pids: Vec<u32>,
     group_ranks: u32,
@@ -71,7 +68,7 @@ impl Remote {
             known: Known::default(),
             open: Open::new(length_ns),
             processes: BTreeMap::new(),
-            files: BTreeMap::new(),
+            files: Files::default(),
             jobs: args.job.clone(),
             pids: args.pid.clone(),
             group_ranks: args.group,
@@ -167,7 +164,7 @@ impl Remote {
             *row =
                 Row { name: process.label(), node: process.node.clone(), job: process.job.clone(), ..Row::default() };
             tallies.iter_mut().for_each(|mine| mine.merge(&tally));
-            self.files.entry(event.target.file.clone()).or_default().merge(&tally);
+            self.files.add(&event.target.file, &tally);
         }
         events.push(event);
     }
@@ -207,13 +204,6 @@ impl Remote {
         if self.processes.len() > MOST_PROCESSES {
             self.processes.clear();
         }
-        if self.files.len() > MOST_FILES {
-            // Those that cost least are forgotten.
-            let mut times: Vec<u64> = self.files.values().map(|tally| tally.time_ns).collect();
-            let middle = times.len() / 2;
-            let (_, least, _) = times.select_nth_unstable(middle);
-            let least = *least;
-            self.files.retain(|_, tally| tally.time_ns > least);
-        }
+        self.files.bound();
     }
 }

@@ -19,6 +19,7 @@ mod place;
 mod postgres;
 mod prometheus;
 mod publisher;
+mod sent;
 
 pub use place::To;
 

@@ -1,9 +1,9 @@
 //! Calls as messages of a stream of NATS JetStream: each the JSON line that `events` has, with the call's name as its id, so that the
 //! server takes one that is sent again once only. What had to be dropped is a message too.
 
-use super::Sink;
 use super::courier::{Carrier, Courier, Refused};
 use super::full;
+use super::sent::{Calls, Sent};
 use crate::live::agent::unix_ns;
 use crate::live::event::Event;
 use crate::live::nats::{Address, Connection, PATIENCE, runtime};
@@ -16,11 +16,6 @@ const MOST_EVENTS: usize = 1 << 17;
 /// How long a batch may take to be sent, in times of [`PATIENCE`].
 const TIMES: u32 = 4;
 
-/// Calls on their way to a stream, with threads of their own.
-pub(crate) struct Nats {
-    courier: Courier<Event>,
-}
-
 /// What sends.
 struct Publisher {
     address: Address,
@@ -32,48 +27,20 @@ struct Publisher {
     agent: String,
 }
 
-impl Nats {
-    /// # Errors
-    /// If that is no address of a stream.
-    pub(crate) fn open(url: &str) -> Result<Self> {
-        let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let publisher = Publisher {
-            address: Address::new(url)?,
-            runtime: runtime()?,
-            connection: None,
-            told: 0,
-            agent: format!("{}-{}-{}", node.trim(), std::process::id(), unix_ns()),
-        };
-        Ok(Self { courier: Courier::new(MOST_EVENTS, publisher)? })
-    }
-}
-
-impl Sink for Nats {
-    fn events(&mut self, events: &[Event]) -> Result<()> {
-        self.courier.give(events.iter().cloned());
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Result<Option<u64>> {
-        self.courier.settle();
-        Ok(None)
-    }
-
-    fn end(&mut self) {
-        self.courier.end();
-    }
-
-    fn is_behind(&self) -> bool {
-        self.courier.is_behind()
-    }
-
-    fn messages(&mut self) -> Vec<String> {
-        self.courier.messages()
-    }
-
-    fn dropped(&self) -> u64 {
-        self.courier.lost()
-    }
+/// What brings calls to the stream of a URL.
+///
+/// # Errors
+/// If that is no address of a stream.
+pub(crate) fn open(url: &str) -> Result<Sent<Calls>> {
+    let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let publisher = Publisher {
+        address: Address::new(url)?,
+        runtime: runtime()?,
+        connection: None,
+        told: 0,
+        agent: format!("{}-{}-{}", node.trim(), std::process::id(), unix_ns()),
+    };
+    Ok(Sent::new(Courier::new(MOST_EVENTS, publisher)?, Calls))
 }
 
 impl Publisher {

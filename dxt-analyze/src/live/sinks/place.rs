@@ -95,12 +95,6 @@ impl To {
         };
         Ok(Outlet::new(name, sink))
     }
-
-    /// Whether it is standard output.
-    #[must_use]
-    pub const fn is_standard_output(&self) -> bool {
-        matches!(self, Self::Connector(None) | Self::Csv(None) | Self::Events(None) | Self::Intervals(None))
-    }
 }
 
 #[cfg(feature = "parquet")]
@@ -117,7 +111,7 @@ fn parquet(_directory: &std::path::Path) -> Result<Box<dyn Sink>> {
 
 #[cfg(feature = "postgres")]
 fn postgres(url: &str) -> Result<Box<dyn Sink>> {
-    Ok(Box::new(super::postgres::Postgres::open(url)?))
+    Ok(Box::new(super::postgres::open(url)?))
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -127,7 +121,7 @@ fn postgres(_url: &str) -> Result<Box<dyn Sink>> {
 
 #[cfg(feature = "nats")]
 fn nats(url: &str) -> Result<Box<dyn Sink>> {
-    Ok(Box::new(super::nats::Nats::open(url)?))
+    Ok(Box::new(super::nats::open(url)?))
 }
 
 #[cfg(not(feature = "nats"))]

@@ -9,6 +9,7 @@ mod line;
 
 use super::Sink;
 use super::courier::Courier;
+use super::sent::{Cargo, Sent};
 use crate::live::interval::Interval;
 use anyhow::{Context, Result};
 use line::Lines;
@@ -18,12 +19,6 @@ use std::net::UdpSocket;
 const MOST_LINES: usize = 50_000;
 /// Most bytes of a datagram, so that no network has to cut it.
 const DATAGRAM: usize = 1400;
-
-/// Sends by HTTP, with a thread of its own.
-pub(crate) struct Http {
-    courier: Courier<String>,
-    lines: Lines,
-}
 
 /// Sends by UDP: nobody says whether it arrives.
 pub(crate) struct Udp {
@@ -46,35 +41,15 @@ pub(crate) fn open(url: &str) -> Result<Box<dyn Sink>> {
         socket.set_nonblocking(true).with_context(failed)?;
         return Ok(Box::new(Udp { socket, lines: Lines::new(), lost: 0 }));
     }
-    let courier = Courier::new(MOST_LINES, http::Post::new(url)?)?;
-    Ok(Box::new(Http { courier, lines: Lines::new() }))
+    Ok(Box::new(Sent::new(Courier::new(MOST_LINES, http::Post::new(url)?)?, Lines::new())))
 }
 
-impl Sink for Http {
-    fn wants_events(&self) -> bool {
-        false
-    }
+impl Cargo for Lines {
+    type Item = String;
+    const OF_EVENTS: bool = false;
 
-    fn interval(&mut self, interval: &Interval) -> Result<()> {
-        self.courier.give(self.lines.of(interval, self.courier.lost()));
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Result<Option<u64>> {
-        self.courier.settle();
-        Ok(None)
-    }
-
-    fn end(&mut self) {
-        self.courier.end();
-    }
-
-    fn is_behind(&self) -> bool {
-        self.courier.is_behind()
-    }
-
-    fn messages(&mut self) -> Vec<String> {
-        self.courier.messages()
+    fn of_interval(&mut self, interval: &Interval, lost: u64) -> Vec<String> {
+        self.of(interval, lost)
     }
 }
 
