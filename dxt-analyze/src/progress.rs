@@ -1,4 +1,5 @@
-//! A progress bar on standard error, when that is a terminal and the work is long.
+//! What is said on standard error beside errors: a progress bar, when that is a terminal and the work is long, and remarks. Nothing
+//! with `--quiet`.
 
 use crate::scan::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,6 +11,30 @@ const LONG: u64 = 5_000_000;
 
 /// Whether a bar is being shown: there is room for one, and a scan inside a longer piece of work has none of its own.
 static SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// `--quiet`.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on only errors are said.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Says something on standard error, unless it is to be quiet; as `println!`.
+macro_rules! say {
+    ($($word:tt)*) => {
+        if !$crate::progress::is_quiet() {
+            eprintln!($($word)*);
+        }
+    };
+}
+pub(crate) use say;
+
+/// Whether only errors are said.
+#[must_use]
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
 
 /// A bar, or nothing.
 #[derive(Debug)]
@@ -35,7 +60,7 @@ impl Bar {
     }
 
     fn shown(steps: u64, what: &str, template: &str) -> Self {
-        if !std::io::stderr().is_terminal() || SHOWN.swap(true, Ordering::Relaxed) {
+        if is_quiet() || !std::io::stderr().is_terminal() || SHOWN.swap(true, Ordering::Relaxed) {
             return Self::hidden();
         }
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(8));

@@ -2,6 +2,7 @@
 //! so that no web page can read a trace by giving its own name this address (DNS rebinding). Its paths begin with a random word, so that
 //! other users of the machine cannot read a trace by trying ports.
 
+use crate::progress::say;
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::extract::Request;
@@ -36,7 +37,7 @@ async fn listen(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     writeln!(out, "http://127.0.0.1:{port}/{word}/")
         .and_then(|()| out.flush())
         .context("failed to print the address")?;
-    eprintln!("Ctrl-C ends it");
+    say!("Ctrl-C ends it");
     let app = routes(&word).layer(middleware::from_fn(move |request, next| guarded(port, request, next)));
     tokio::select! {
         ended = axum::serve(listener, app) => ended.context("failed to serve"),

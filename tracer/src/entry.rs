@@ -25,6 +25,10 @@ impl Environment for Variables {
     fn get(&self, name: &CStr) -> Option<&[u8]> {
         job::strings(self.0).find_map(|string| string.to_bytes().strip_prefix(name.to_bytes())?.strip_prefix(b"="))
     }
+
+    fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
+        job::strings(self.0).filter_map(|string| string.to_bytes().split(|&byte| byte == b'=').next()).for_each(see);
+    }
 }
 
 /// glibc passes what main gets to constructors (elf/dl-init.c).

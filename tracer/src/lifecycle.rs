@@ -48,9 +48,13 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         Err(bad) => return say_bad_file(&bad),
     };
     let environment = &Layered { environment, file: &file };
+    let is_check = config::check::is_wanted(environment);
+    if is_check {
+        say_unknown(environment);
+    }
     let mut config = match config::read(environment) {
-        Ok(Some(config)) => config,
-        Ok(None) => return,
+        Ok(Some(config)) if !is_check => config,
+        Ok(_) => return,
         Err(bad) => return say_bad_value(&bad, environment.place_of(bad.variable)),
     };
     let exe = job::executable();
@@ -100,6 +104,13 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     signals::stand_in(|by| ending(by, Next::Gone), survived);
     if verbose > 1 && chosen {
         say(&[b"recording ", &job::executable()]);
+    }
+}
+
+fn say_unknown(environment: &impl Environment) {
+    for (name, near) in config::check::unknown(environment) {
+        let meant = near.map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+        say(&[&name, b" is no variable of this tracer", meant.as_bytes()]);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line: its verbs. The options of each lie beside what it does, in `args.rs`.
 
+use super::examples;
 use crate::render::ColorWhen;
 use crate::{export, live, page, serve, tools, topics};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -11,6 +12,9 @@ pub struct Cli {
     /// When to colour the output; NO_COLOR is heeded
     #[arg(long, value_enum, default_value_t, global = true)]
     pub color: ColorWhen,
+    /// Say nothing on standard error but errors: no progress, no remarks
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
     /// Threads to use; 0: one per processor
     #[arg(long, default_value_t = 0, global = true, value_name = "N")]
     pub threads: usize,
@@ -19,11 +23,20 @@ pub struct Cli {
     pub verb: Verb,
 }
 
+/// Columns of help.
+const WIDTH: usize = 80;
+
 /// The command line as it is parsed: `serve --live` needs no trace.
 #[must_use]
 pub fn command() -> clap::Command {
     let optional = |arg: clap::Arg| arg.required(false).required_unless_present("live");
-    Cli::command().mut_subcommand("serve", |serve| serve.mut_arg("traces", optional))
+    let with_examples = |verb: clap::Command| match examples::of(verb.get_name()) {
+        Some(examples) => verb.after_help(examples),
+        None => verb,
+    };
+    let command = Cli::command().mut_subcommand("serve", |serve| serve.mut_arg("traces", optional));
+    // Where standard output is no terminal, the width would be another.
+    command.max_term_width(WIDTH).term_width(WIDTH).mut_subcommands(with_examples)
 }
 
 const EXIT_CODES: &str = "\
@@ -56,4 +69,6 @@ pub enum Verb {
     Explain(tools::explain::Args),
     /// Makes a trace from the spools of processes that were killed, or that still run
     Recover(tools::recover::view::Args),
+    /// Man pages and completions for bash, zsh and fish
+    Generate(tools::generate::Args),
 }

@@ -1,9 +1,9 @@
 //! What the command line says is done: a verb runs, its report is written, and what it found decides the exit code.
 
-use crate::cli::args::{Cli, Verb};
+use crate::cli::args::{Cli, Verb, command};
 use crate::exit::Exit;
 use crate::render::{self, Format, Style};
-use crate::{export, live, page, serve, tools, topics};
+use crate::{export, live, page, progress, serve, tools, topics};
 use anyhow::{Context, Result};
 use std::io::{BufWriter, IsTerminal, Write};
 
@@ -12,6 +12,9 @@ use std::io::{BufWriter, IsTerminal, Write};
 /// # Errors
 /// What went wrong, with a [`crate::exit::UsageError`] inside if the command line did.
 pub fn run(cli: &Cli) -> Result<Exit> {
+    if cli.quiet {
+        progress::be_quiet();
+    }
     // Fails only if the pool exists already, in a test: then that one is used.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(cli.threads).build_global();
     if let Verb::Topic(topics::Verb::Corpus(args)) = &cli.verb
@@ -35,6 +38,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             return serve::serve(args);
         }
         Verb::Convert(args) => tools::convert::convert(args),
+        Verb::Generate(args) => tools::generate::generate(args, command()),
         Verb::Dump(args) => tools::dump::dump(args, &mut out),
         Verb::Export(args) => export::export(args, &mut out),
         Verb::Explain(args) => {

@@ -9,6 +9,7 @@ use super::calls::times;
 use crate::exit::UsageError;
 use crate::model::{Process, Run, Stream};
 use crate::progress::Bar;
+use crate::progress::say;
 use crate::scan::{Lost, Progress, Reader, segments_of};
 use crate::text::units;
 use crate::topics::signatures::uses::fio::{Call, Counts, Files, Op, Timing, job_file};
@@ -250,13 +251,13 @@ impl<'a> Player<'a> {
             (units::counted(self.counts.calls, "call"), units::counted(self.iologs.len() as u64, "job"));
         let bytes = self.files.preparation_bytes();
         let prepare = if bytes > 0 { format!("fio {PREPARE} && ") } else { String::new() };
-        eprintln!("dxt-analyze: {calls} in {jobs}; to play them: cd {} && {prepare}fio {REPLAY}", place.display());
+        say!("dxt-analyze: {calls} in {jobs}; to play them: cd {} && {prepare}fio {REPLAY}", place.display());
         if bytes > 0 {
-            eprintln!("dxt-analyze: {PREPARE} makes files of {}", units::bytes(bytes));
+            say!("dxt-analyze: {PREPARE} makes files of {}", units::bytes(bytes));
         }
         let said = |count, what: &str| {
             if count > 0 {
-                eprintln!("dxt-analyze: {} {what}", units::counted(count, "call"));
+                say!("dxt-analyze: {} {what}", units::counted(count, "call"));
             }
         };
         said(self.no_offset, "without an offset on record left out");

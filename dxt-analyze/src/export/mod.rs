@@ -17,6 +17,7 @@ pub use args::{Args, ExportFormat};
 
 use crate::exit::Exit;
 use crate::model::{FileLayout, Run};
+use crate::progress::say;
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
 use anyhow::Result;
@@ -62,7 +63,7 @@ pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
 fn ending(run: &Run, lost: &Lost) -> Exit {
     let missing = Completeness::of(run, lost);
     for line in missing.scope_lines().into_iter().chain(missing.sentences()) {
-        eprintln!("dxt-analyze: {line}");
+        say!("dxt-analyze: {line}");
     }
     if missing.complete { Exit::Fine } else { Exit::Incomplete }
 }

@@ -31,6 +31,7 @@ pub mod watch;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::progress::say;
 use agent::{Agent, Settings};
 use anyhow::{Context, Result};
 use std::io::{IsTerminal, Write};
@@ -118,7 +119,7 @@ fn from(url: &str, args: &Args, outlets: Vec<sinks::Outlet>, ending: &AtomicBool
         show(remote.board())?;
     } else {
         for (count, what) in screen::words(&remote.board().not_seen) {
-            eprintln!("dxt-analyze: {count} {what}");
+            say!("dxt-analyze: {count} {what}");
         }
     }
     Ok(Exit::Fine)
@@ -133,11 +134,11 @@ fn messages(agent: &mut Agent) {
 /// What was not seen, once, at the end.
 fn last_words(agent: &Agent) {
     for (count, what) in screen::words(&agent.board().not_seen) {
-        eprintln!("dxt-analyze: {count} {what}");
+        say!("dxt-analyze: {count} {what}");
     }
     if agent.left_behind() > 0 {
         let count = agent.left_behind();
-        eprintln!("dxt-analyze: {count} spools of processes that had ended before were left alone: see `recover`");
+        say!("dxt-analyze: {count} spools of processes that had ended before were left alone: see `recover`");
     }
 }
 

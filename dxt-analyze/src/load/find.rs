@@ -21,6 +21,7 @@ pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
     let mut found = FoundFiles::default();
     let mut seen = std::collections::HashSet::new();
     for name in named {
+        let name = &super::standard_input::or_path(name)?;
         let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
         let paths = if about.is_dir() { in_directory(name, &mut found.notes)? } else { vec![name.clone()] };
         for path in paths {

@@ -5,7 +5,9 @@ pub mod corpus;
 mod details;
 pub mod find;
 pub mod layouts;
+mod looks_like;
 mod merge;
+mod standard_input;
 
 use crate::exit::UsageError;
 use crate::import::{connector, darshan};
@@ -133,7 +135,7 @@ fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Resu
     let large = of_log(TABLE_BYTES, content.size().unwrap_or(0));
     let large_room = || if large > TABLE_BYTES { Arc::new(Room::new(large)) } else { Arc::clone(&room) };
     let input = |content, room, converted| -> Result<Input> {
-        let trace = Trace::open_within(content, room).with_context(|| format!("failed to read {}", path.display()))?;
+        let trace = Trace::open_within(content, room).map_err(|error| not_read(path, error))?;
         Ok(Input { path: path.to_owned(), trace, converted })
     };
     match content {
@@ -149,6 +151,15 @@ fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Resu
             made.collect()
         }
         other => Ok(vec![input(other, room, None)?]),
+    }
+}
+
+/// Why a file could not be read; of one that is no trace at all, what it is instead.
+fn not_read(path: &Path, error: trace_format::Error) -> anyhow::Error {
+    let place = format!("failed to read {}", path.display());
+    match (&error, looks_like::looks_like(path)) {
+        (trace_format::Error::NotATrace { .. }, Some(what)) => anyhow::anyhow!("{what}").context(place),
+        _ => anyhow::Error::new(error).context(place),
     }
 }
 

@@ -4,6 +4,7 @@ pub mod content;
 pub mod converted;
 pub(crate) mod details;
 pub mod filters;
+mod nothing;
 pub mod origin;
 pub mod run;
 pub mod select;

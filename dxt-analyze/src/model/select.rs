@@ -78,15 +78,15 @@ impl Selection {
         self.ranks.is_empty() && self.files.is_empty() && self.layers.is_empty() && self.window.is_none()
     }
 
-    fn has_rank(&self, rank: i32) -> bool {
+    pub(super) fn has_rank(&self, rank: i32) -> bool {
         self.ranks.is_empty() || self.ranks.iter().any(|&(first, last)| (first..=last).contains(&rank))
     }
 
-    fn has_file(&self, name: &str) -> bool {
+    pub(super) fn has_file(&self, name: &str) -> bool {
         self.files.is_empty() || self.files.iter().any(|pattern| pattern.matches(name))
     }
 
-    fn has_layer(&self, layer: Option<Layer>) -> bool {
+    pub(super) fn has_layer(&self, layer: Option<Layer>) -> bool {
         self.layers.is_empty() || layer.is_some_and(|layer| self.layers.contains(&layer))
     }
 }

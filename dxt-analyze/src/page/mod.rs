@@ -18,6 +18,7 @@ pub use args::Args;
 use crate::exit::Exit;
 use crate::findings::{Code, Finding};
 use crate::model::Run;
+use crate::progress::say;
 use crate::render::{self, Format, Part, Report, Style, View};
 use crate::text::units;
 use crate::topics::ledger::result::Ledger;
@@ -72,7 +73,7 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     let page = page_of(&run, args.layout.as_deref(), args.top)?;
     if let (Some(target), Some(output)) = (&target, output) {
         target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
-        eprintln!("wrote {} ({})", output.display(), units::bytes(page.html.len() as u64));
+        say!("wrote {} ({})", output.display(), units::bytes(page.html.len() as u64));
     }
     render::write(&page, &Style { format: args.format, ..style.clone() }, out)?;
     if let Some(output) = output.filter(|_| args.open) {

@@ -1,5 +1,6 @@
 //! `report --open`: the page in a browser, if there is one. Nothing here is an error: who asked is told the path instead.
 
+use crate::progress::say;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -37,8 +38,8 @@ pub(super) fn open(page: &Path) {
     });
     match started {
         // It is not waited for: a browser may run for hours.
-        Some(_) => eprintln!("opening {}", page.display()),
-        None => eprintln!("no browser to open it with here: open {}", page.display()),
+        Some(_) => say!("opening {}", page.display()),
+        None => say!("no browser to open it with here: open {}", page.display()),
     }
 }
 

@@ -9,7 +9,7 @@ use trace_format::op::Layer;
 /// What to read.
 #[derive(Clone, Debug, Args)]
 pub struct Inputs {
-    /// Trace files of one job, or directories with its *.dxt files; or its Darshan log
+    /// Trace files of one job, or directories with its *.dxt files; or its Darshan log; - reads standard input
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
     /// Read only the files of the job with this key

@@ -23,6 +23,7 @@ pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     let chosen = selection(inputs)?;
     let mut run = load::load_paths(&inputs.traces, inputs.job.as_deref())?;
     run.thresholds = thresholds;
+    run.check_for(&chosen)?;
     run.select(chosen);
     Ok(run)
 }

@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, UsageError};
 use crate::import::{connector, darshan};
+use crate::progress::say;
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use std::io::Seek;
@@ -44,9 +45,9 @@ pub fn convert(args: &Args) -> Result<Exit> {
         eprintln!("dxt-analyze: {} at byte {}: {}", problem.file, problem.offset, problem.what);
     }
     for remark in &converted.remarks {
-        eprintln!("dxt-analyze: {remark}");
+        say!("dxt-analyze: {remark}");
     }
-    eprintln!("wrote {}", args.output.display());
+    say!("wrote {}", args.output.display());
     Ok(if converted.problems.is_empty() { Exit::Fine } else { Exit::Incomplete })
 }
 

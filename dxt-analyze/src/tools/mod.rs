@@ -5,4 +5,5 @@ pub mod check;
 pub mod convert;
 pub mod dump;
 pub mod explain;
+pub mod generate;
 pub mod recover;

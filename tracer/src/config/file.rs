@@ -2,6 +2,7 @@
 //! of its own, since the functions may be wrapped.
 #![expect(unsafe_code, reason = "open(2), read(2), close(2)")]
 
+use super::check::nearest;
 use super::source::{Environment, VARIABLES};
 use std::ffi::{CStr, CString};
 
@@ -67,6 +68,10 @@ impl<E: Environment> Environment for Layered<'_, E> {
         let set = || self.file.lines.iter().rfind(|line| line.name == name).map(|line| line.value.as_slice());
         self.environment.get(name).or_else(set)
     }
+
+    fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
+        self.environment.each_name(see);
+    }
 }
 
 /// The bytes of the file at `path`.
@@ -119,8 +124,12 @@ fn parse(text: &[u8]) -> Result<Vec<Line>, (usize, String)> {
             equals.map(|at| (&line[..at], &line[at + 1..])).ok_or_else(|| wrong("no NAME=value".into()))?;
         let name = name.trim_ascii();
         let known = VARIABLES.iter().find(|known| known.to_bytes() == name);
-        let name =
-            known.ok_or_else(|| wrong(format!("{} is no variable of this tracer", String::from_utf8_lossy(name))))?;
+        let unknown = || {
+            let name = String::from_utf8_lossy(name);
+            let meant = nearest(&name).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            wrong(format!("{name} is no variable of this tracer{meant}"))
+        };
+        let name = known.ok_or_else(unknown)?;
         let value = unquoted(value.trim_ascii()).map_err(wrong)?;
         lines.push(Line { number, name, value: value.to_vec() });
     }

@@ -2,6 +2,7 @@
 //! A value that makes no sense turns tracing off with one line on standard error; the program runs on as if the library
 //! were not there.
 
+pub(crate) mod check;
 mod file;
 mod filters;
 mod settings;

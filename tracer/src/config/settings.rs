@@ -226,7 +226,7 @@ pub(crate) fn is_off(environment: &impl Environment) -> bool {
 
 fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
     match environment.get(c"DXT_ENABLE") {
-        Some(b"trace") => Ok(Some(Mode::Trace)),
+        Some(b"trace" | b"check") => Ok(Some(Mode::Trace)),
         Some(b"counters") => Ok(Some(Mode::Counters)),
         Some(b"off") => Ok(None),
         // Darshan's switch for the same thing.
@@ -235,7 +235,7 @@ fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
             None | Some(b"" | b"0") => Ok(None),
             Some(value) => Err(bad("DXT_ENABLE_IO_TRACE", value, "1 or 0")),
         },
-        Some(value) => Err(bad("DXT_ENABLE", value, "off, counters or trace")),
+        Some(value) => Err(bad("DXT_ENABLE", value, "off, counters, trace or check")),
     }
 }
 

@@ -33,12 +33,19 @@ pub(super) const VARIABLES: [&CStr; 23] = [
 pub(crate) trait Environment {
     /// The variable's value.
     fn get(&self, name: &CStr) -> Option<&[u8]>;
+
+    /// Shows the name of each variable.
+    fn each_name(&self, see: &mut dyn FnMut(&[u8]));
 }
 
 #[cfg(test)]
 impl Environment for &[(&CStr, &str)] {
     fn get(&self, name: &CStr) -> Option<&[u8]> {
         self.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.as_bytes())
+    }
+
+    fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
+        self.iter().for_each(|(name, _)| see(name.to_bytes()));
     }
 }
 

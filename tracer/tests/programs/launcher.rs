@@ -236,6 +236,39 @@ fn wrong_use_is_said() {
 }
 
 #[test]
+fn settings_that_make_no_sense_are_said_before_anything_starts() {
+    let made = |variable, file: &str| {
+        let scratch = Scratch::new();
+        let mark = scratch.root().join(file);
+        let outcome = run_in(&scratch, Some(variable), &[], &["touch".as_ref(), &*mark]);
+        (outcome.code, outcome.stderr, mark.exists())
+    };
+    let (code, said, ran) = made(("DXT_FLUSH", "sometimes"), "mark");
+    assert_eq!((code, ran), (2, false), "{said}");
+    assert!(said.starts_with("dxt-run: DXT_FLUSH=sometimes makes no sense"), "{said}");
+    let (code, said, ran) = made(("DXT_BUFER_MAX", "1M"), "mark");
+    assert_eq!((code, ran), (0, true), "{said}");
+    assert!(said.contains("DXT_BUFER_MAX is no variable of this tracer: did you mean DXT_BUFFER_MAX?"), "{said}");
+    let (code, said, ran) = made(("DXT_CONFIG", "/nowhere.conf"), "mark");
+    assert_eq!((code, ran), (2, false), "{said}");
+}
+
+#[test]
+fn a_dry_run_says_what_a_shell_would_set_and_changes_nothing() {
+    let scratch = Scratch::new();
+    let outcome = run(&scratch, &["--dry-run", "--counters"], &["touch".as_ref(), &*scratch.root().join("a b")]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    assert!(!scratch.root().join("a b").exists());
+    // What it says is what a shell understands.
+    let script = format!("{}\nexec touch x/y/z/none", outcome.stdout);
+    let shell = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).run();
+    assert_eq!(shell.code, 1, "{shell:?}");
+    assert_eq!(Traces::read(&scratch.traces()).jobs[0].settings[0], ("DXT_ENABLE".into(), "counters".into()));
+    let preload = Launch::new(&scratch, dxt_run()).untraced().arg("--print-preload").arg("--lib").arg(library()).run();
+    assert_eq!(preload.stdout, format!("{}\n", library().display()));
+}
+
+#[test]
 fn what_a_killed_program_had_done_is_recovered() {
     if !library().with_file_name("dxt-analyze").exists() {
         return crate::harness::skip("dxt-analyze is not built beside the library (cargo build)");

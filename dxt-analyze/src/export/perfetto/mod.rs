@@ -10,6 +10,7 @@ mod merge;
 use super::{Job, calls, place};
 use crate::model::Run;
 use crate::progress::Bar;
+use crate::progress::say;
 use crate::scan::{Lost, Progress, Reader, scan, segments_of};
 use crate::text::units;
 use anyhow::Result;
@@ -151,7 +152,7 @@ fn report(level: &Level, counts: &Counts, most: u64) {
     if level.is_whole() {
         return;
     }
-    eprintln!(
+    say!(
         "dxt-analyze: {} of {} calls are slices of their own, the longest; the other {} are merged into {}, as --most {most} says",
         units::count(counts.single),
         units::count(level.calls),
@@ -159,12 +160,12 @@ fn report(level: &Level, counts: &Counts, most: u64) {
         units::count(counts.merged_slices),
     );
     if counts.left_out > 0 {
-        eprintln!("dxt-analyze: {} calls are not shown: a larger --most shows them", units::count(counts.left_out));
+        say!("dxt-analyze: {} calls are not shown: a larger --most shows them", units::count(counts.left_out));
     }
     let windows = level.windows(most);
     if let Some((from, until)) = windows.first() {
         let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-        eprintln!(
+        say!(
             "dxt-analyze: {} windows show every call: --time {}:{} is the first",
             units::count(windows.len() as u64),
             seconds(*from),

@@ -9,6 +9,7 @@ use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
 use crate::model::{Process, Run, Stream};
 use crate::progress::Bar;
+use crate::progress::say;
 use crate::scan::{Lost, Progress, any_stream, resolve};
 use crate::shared::completeness::Completeness;
 use anyhow::{Context, Result};
@@ -36,7 +37,7 @@ pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let lost = dump_run(&run, args.format, args.absolute, out)?;
     let missing = Completeness::of(&run, &lost);
     for line in missing.scope_lines().into_iter().chain(missing.sentences()) {
-        eprintln!("dxt-analyze: {line}");
+        say!("dxt-analyze: {line}");
     }
     Ok(if missing.complete { Exit::Fine } else { Exit::Incomplete })
 }

@@ -4,6 +4,7 @@ use super::args::{Files, Options};
 use super::pass::Signed;
 use super::uses::proto;
 use crate::model::Run;
+use crate::progress::say;
 use crate::render::svg;
 use crate::text::units;
 use crate::written::{Ours, Target};
@@ -38,14 +39,14 @@ impl Files {
         let Some(path) = &self.protobuf else { return Ok(()) };
         let bytes = proto::encode(&super::protobuf::messages(run, signed, options))?;
         Target::new(path, Ours::Never, self.force).stream(|out| Ok(out.write_all(&bytes)?))?;
-        eprintln!("wrote {} ({})", path.display(), units::bytes(bytes.len() as u64));
+        say!("wrote {} ({})", path.display(), units::bytes(bytes.len() as u64));
         Ok(())
     }
 
     fn draw(&self, run: &Run, folder: &Path) -> Result<()> {
         let figures = super::figures::figures(run);
         if figures.is_empty() {
-            eprintln!("no figures: nothing was read or written of which single calls are on record");
+            say!("no figures: nothing was read or written of which single calls are on record");
             return Ok(());
         }
         std::fs::create_dir_all(folder)
@@ -53,7 +54,7 @@ impl Files {
         for figure in &figures {
             let (path, text) = (place(folder, figure.name), svg::file(figure));
             Target::new(&path, Ours::Never, self.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
-            eprintln!("wrote {} ({})", path.display(), units::bytes(text.len() as u64));
+            say!("wrote {} ({})", path.display(), units::bytes(text.len() as u64));
         }
         Ok(())
     }

@@ -1,0 +1,83 @@
+//! A choice that nothing is in is a mistake of whoever typed it: the error says what there is to choose from.
+
+use super::run::{Process, Run};
+use super::select::{Selection, overlaps};
+use crate::exit::UsageError;
+use crate::text::{layers::layer, units};
+use std::collections::BTreeSet;
+use trace_format::op::Layer;
+
+/// Names that are shown.
+const SHOWN: usize = 3;
+
+impl Run {
+    /// Whether something is chosen by each part of a selection.
+    ///
+    /// # Errors
+    /// What chooses nothing, and what there would be. A run in which nothing is at all has no such error.
+    pub fn check_for(&self, selection: &Selection) -> Result<(), UsageError> {
+        let said = |option: &str| {
+            let words = selection.words.iter().find(|(name, _)| *name == option);
+            words.map_or_else(|| option.to_owned(), |(name, value)| format!("{name} {value}"))
+        };
+        let none = |option: &str, there: String| Err(UsageError(format!("{} chooses nothing: {there}", said(option))));
+        if !self.processes.is_empty() && !self.processes.iter().any(|process| selection.has_rank(process.rank)) {
+            return none("--ranks", self.which_ranks());
+        }
+        if !self.files.is_empty() && !self.files.iter().any(|file| selection.has_file(&file.name)) {
+            return none("--files", self.which_files());
+        }
+        let layers = self.layers();
+        if !layers.is_empty() && !layers.iter().any(|layer| selection.has_layer(Some(*layer))) {
+            let names: Vec<&str> = layers.iter().map(|layer| layer.name()).collect();
+            return none("--layer", format!("the calls are of {}", layer(&names.join(", "))));
+        }
+        if let Some(window) = selection.window {
+            let all = || self.processes.iter().flat_map(spans);
+            let end = all().map(|(_, end)| end).max();
+            if let Some(end) = end.filter(|_| !all().any(|(start, end)| overlaps(start, end, window))) {
+                return none("--time", format!("the last call on record ends at {} s", end as f64 / 1e9));
+            }
+        }
+        Ok(())
+    }
+
+    fn which_ranks(&self) -> String {
+        let ranks: BTreeSet<i32> =
+            self.processes.iter().map(|process| process.rank).filter(|rank| *rank >= 0).collect();
+        match (ranks.first(), ranks.last()) {
+            (Some(first), Some(last)) if first == last => format!("there is rank {first} only"),
+            (Some(first), Some(last)) => {
+                format!("there are {} from {first} to {last}", units::counted(ranks.len() as u64, "rank"))
+            }
+            _ => "no process has a rank".to_owned(),
+        }
+    }
+
+    fn which_files(&self) -> String {
+        let names: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).take(SHOWN).collect();
+        let more = self.files.len().saturating_sub(names.len());
+        let more = if more == 0 { String::new() } else { format!(" and {} more", units::count(more as u64)) };
+        format!("there are {}{more} (`dxt-analyze summary` lists those that matter; quote wildcards)", names.join(", "))
+    }
+
+    /// Those with calls.
+    fn layers(&self) -> BTreeSet<Layer> {
+        let mut layers = BTreeSet::new();
+        for process in &self.processes {
+            let ops = process.streams.iter().filter_map(|stream| self.ops.get(usize::from(stream.op)));
+            layers.extend(ops.filter_map(|op| op.layer).filter(|layer| layer.is_io()));
+            layers.extend(process.profiles.iter().map(|def| def.layer));
+            layers.extend(process.whole.iter().map(|def| def.layer));
+        }
+        layers
+    }
+}
+
+/// When something was going on, in ns since the job's start.
+fn spans(process: &Process) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let blocks = process.blocks.iter().map(|block| (block.head.min_start, block.head.max_end));
+    let missing = process.missing.iter().map(|missing| (missing.counters.first_start, missing.counters.last_end));
+    let shift = process.shift_ns;
+    blocks.chain(missing).map(move |(start, end)| (start.saturating_add(shift), end.saturating_add(shift)))
+}

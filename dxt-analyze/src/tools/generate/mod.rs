@@ -1,0 +1,100 @@
+//! Man pages and completions of shells, made of the command lines themselves, so that they are never older than those.
+
+mod launcher;
+
+use crate::exit::Exit;
+use crate::progress::say;
+use anyhow::{Context, Result};
+use clap::Command;
+use clap_complete::Shell;
+use std::path::{Path, PathBuf};
+
+/// `generate`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Where to: below DIR are made share/man/man1, share/bash-completion/completions, share/zsh/site-functions and
+    /// share/fish/vendor_completions.d; files of the same names are replaced
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
+
+/// Shells, the directory in which each looks for completions of programs, and what stands before and behind a program's name there.
+const SHELLS: [(Shell, &str, &str, &str); 3] = [
+    (Shell::Bash, "share/bash-completion/completions", "", ""),
+    (Shell::Zsh, "share/zsh/site-functions", "_", ""),
+    (Shell::Fish, "share/fish/vendor_completions.d", "", ".fish"),
+];
+
+/// Writes all of them; `analyzer` is the command line of this program.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn generate(args: &Args, analyzer: Command) -> Result<Exit> {
+    let mut written = 0_usize;
+    for mut command in [analyzer, launcher::command()] {
+        command = command.disable_help_subcommand(true);
+        let man = args.directory.join("share/man/man1");
+        written += pages(&command, &man)?;
+        let name = command.get_name().to_owned();
+        for (shell, directory, before, behind) in SHELLS {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, &name, &mut text);
+            write(&args.directory.join(directory), &format!("{before}{name}{behind}"), &text)?;
+            written += 1;
+        }
+    }
+    say!("wrote {written} files below {}", args.directory.join("share").display());
+    Ok(Exit::Fine)
+}
+
+/// The page of a command and those of its verbs, `program-verb.1`.
+fn pages(command: &Command, directory: &Path) -> Result<usize> {
+    let mut command = command.clone();
+    command.build();
+    let name = command.get_name().to_owned();
+    let mut count = 1;
+    page(&command, directory, &name)?;
+    for verb in command.get_subcommands() {
+        let full = format!("{name}-{}", verb.get_name());
+        // The name of a page is what people ask man(1) for.
+        page(&verb.clone().display_name(full.clone()), directory, &full)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
+    let mut text = Vec::new();
+    let man = clap_mangen::Man::new(command.clone()).title(name.to_uppercase()).manual("DXT tracer");
+    man.render(&mut text).with_context(|| format!("failed to make the page of {name}"))?;
+    write(directory, &format!("{name}.1"), &text)
+}
+
+fn write(directory: &Path, name: &str, text: &[u8]) -> Result<()> {
+    let path = directory.join(name);
+    std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
+    std::fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_there_and_name_the_options() {
+        let directory = tempfile::tempdir().unwrap();
+        let args = Args { directory: directory.path().to_owned() };
+        let analyzer =
+            Command::new("dxt-analyze").subcommand(Command::new("summary").arg(clap::Arg::new("top").long("top")));
+        generate(&args, analyzer).unwrap();
+        let read = |name: &str| std::fs::read_to_string(directory.path().join("share").join(name)).unwrap();
+        assert!(read("man/man1/dxt-analyze.1").contains("dxt\\-analyze\\-summary(1)"));
+        assert!(read("man/man1/dxt-analyze-summary.1").contains("\\-\\-top"));
+        for name in ["bash-completion/completions/dxt-analyze", "zsh/site-functions/_dxt-analyze"] {
+            assert!(read(name).contains("--top"), "{name}");
+        }
+        assert!(read("fish/vendor_completions.d/dxt-analyze.fish").contains("-l top"));
+        assert!(read("bash-completion/completions/dxt-run").contains("--hints"));
+        assert!(read("man/man1/dxt-run.1").contains("\\-\\-hints"));
+    }
+}

@@ -1,0 +1,128 @@
+//! What is named on the command line: standard input, files that are no traces, choices that nothing is in, `--quiet`, `generate`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{command, put, run, small, trace};
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+fn small_in(folder: &std::path::Path) -> String {
+    let (job, processes) = small();
+    put(folder, "a.dxt", &trace(&job, processes))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs with bytes on standard input, through a pipe.
+fn piped(args: &[&str], bytes: &[u8]) -> Output {
+    let mut child = command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let bytes = bytes.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&bytes));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().ok();
+    output
+}
+
+#[test]
+fn a_trace_or_a_log_may_come_through_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = small_in(folder.path());
+    let log = common::logs().into_iter().find(|log| log.metadata().unwrap().len() > 0).unwrap();
+    for file in [std::path::Path::new(&path), &log] {
+        let file_text = file.to_str().unwrap();
+        let bytes = std::fs::read(file).unwrap();
+        for verb in ["summary", "checks", "dump"] {
+            let (named, came) = (run(&[verb, file_text]), piped(&[verb, "-"], &bytes));
+            assert_eq!(named.status.code(), came.status.code(), "{verb} {file_text}: {}", said(&came));
+            assert!(named.stdout == came.stdout, "{verb} {file_text}");
+        }
+    }
+    // Twice is once.
+    let twice = piped(&["summary", "-", "-"], &std::fs::read(&path).unwrap());
+    assert_eq!(twice.status.code(), Some(0), "{}", said(&twice));
+    let nothing = piped(&["summary", "-"], b"");
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(said(&nothing).contains("it is empty"), "{}", said(&nothing));
+}
+
+#[test]
+fn what_is_no_trace_is_called_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = [b"DXTSPOOL".as_slice(), &[0; 4096]].concat();
+    let files: [(&str, &[u8], &str); 6] = [
+        ("a.txt", b"hello\n", "it is text"),
+        ("b.dxt", b"", "it is empty"),
+        ("c.dxt", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n", "git lfs pull"),
+        ("d.dxt", b"\x1f\x8b\x08\0\0\0\0\0", "gunzip"),
+        ("e.spool", &spool, "dxt-analyze recover"),
+        ("f.dxt", &[0; 100], "zeros only"),
+    ];
+    for (name, bytes, expected) in files {
+        let path = put(folder.path(), name, bytes);
+        let output = run(&["summary", &path]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let said = said(&output);
+        assert!(said.contains(expected) && said.contains(&path) && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn a_choice_that_nothing_is_in_says_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = small_in(folder.path());
+    let choices = [
+        (["--ranks", "4:"], "there are 4 ranks from 0 to 3"),
+        (["--files", "*.none"], "quote wildcards"),
+        (["--layer", "hdf5"], "the calls are of POSIX"),
+        (["--time", "1000:2000"], "the last call on record ends at"),
+    ];
+    for (choice, expected) in choices {
+        for verb in ["summary", "dump", "report", "outliers"] {
+            let output = command(&[verb, choice[0], choice[1], &path]).current_dir(folder.path()).output().unwrap();
+            let said = said(&output);
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{verb} {choice:?}: {said}");
+            assert!(said.contains(choice[0]) && said.contains(expected), "{said}");
+        }
+    }
+    assert!(!folder.path().join("report.html").exists());
+}
+
+#[test]
+fn quiet_leaves_errors_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = small_in(folder.path());
+    let page = folder.path().join("page.html");
+    let output = run(&["report", "--quiet", "-o", page.to_str().unwrap(), &path]);
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), ""));
+    assert!(page.exists() && said(&run(&["-q", "summary", "nothing"])).contains("failed to find"));
+}
+
+#[test]
+fn man_pages_and_completions_are_written_for_both_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(&["generate", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let share = folder.path().join("share");
+    let verbs = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    let names = verbs.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> = names.filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names.iter().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        let page = share.join(format!("man/man1/dxt-analyze-{name}.1"));
+        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+        assert!(text.contains("Examples"), "{name}");
+    }
+    // Shells take them, where they are here.
+    let bash = share.join("bash-completion/completions/dxt-analyze");
+    for (shell, file) in [("bash", bash), ("zsh", share.join("zsh/site-functions/_dxt-run"))] {
+        match std::process::Command::new(shell).arg("-n").arg(&file).output() {
+            Ok(checked) => assert!(checked.status.success(), "{shell}: {}", said(&checked)),
+            Err(_) => common::skip_here(&format!("{shell} is not here to read its completions")),
+        }
+    }
+}
