@@ -99,6 +99,7 @@ for_test() {
     need hmmer "a program to trace" -- have hmmsearch
     need hmmer-examples "its data" -- test -d /usr/share/doc/hmmer/examples/testsuite
     need libjemalloc2 "a library to preload beside ours" -- has_library libjemalloc.so.2
+    need lmod "to load module files" -- test -d /usr/share/lmod
     need pkg-config "to build HDF5 programs" -- have pkg-config
     need libhdf5-dev "to build HDF5 programs" -- pkg-config --exists hdf5-serial
     need libhdf5-mpich-dev "to build HDF5 programs" -- pkg-config --exists hdf5-mpich

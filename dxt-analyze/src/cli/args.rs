@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// Finds the rank, node, storage target, file or call that makes a parallel program's I/O slow.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXIT_CODES)]
+#[command(version, long_version = LONG_VERSION, after_help = EXIT_CODES)]
 pub struct Cli {
     /// When to colour the output; NO_COLOR is heeded
     #[arg(long, value_enum, default_value_t, global = true)]
@@ -38,6 +38,15 @@ pub fn command() -> clap::Command {
     // Where standard output is no terminal, the width would be another.
     command.max_term_width(WIDTH).term_width(WIDTH).mut_subcommands(with_examples)
 }
+
+/// Number, commit and features: build.rs knows the latter two.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit    ",
+    env!("DXT_BUILD_COMMIT"),
+    "\nfeatures  ",
+    env!("DXT_BUILD_FEATURES")
+);
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 the command line makes no sense; 3 done, but the trace is incomplete (damaged, cut, \

@@ -16,6 +16,7 @@ mod fork;
 mod harness;
 mod hdf5;
 mod hostile;
+mod installed;
 mod instructions;
 mod jumps;
 mod launcher;

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Builds and installs everything below one directory:
+#   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/pkgconfig, share/man, completions of shells, share/doc/dxt,
+#   share/modulefiles/dxt (for `module use`), etc/dxt/dxt.conf (kept if it is there)
+#
+# Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST | --from DIR]
+#   --prefix DIR     where it will lie, such as $HOME/.local or /usr/local
+#   --destdir DIR    put DIR before it, for packages
+#   --features LIST  of dxt-analyze, besides the usual: live-http,postgres,nats or `none` for no more (default: all of them)
+#   --from DIR       do not build, install what lies in DIR, such as target/release
+# Needs a C compiler and Rust (scripts/setup.sh --for build gets them); no network with the sources of scripts/package.sh source.
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+prefix='' destdir='' features=live-http,postgres,nats from=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --prefix | --destdir | --features | --from)
+        [ $# -ge 2 ] || die "$1 needs a value"
+        declare "${1#--}=$2"
+        shift
+        ;;
+    --prefix=* | --destdir=* | --features=* | --from=*)
+        name=${1%%=*}
+        declare "${name#--}=${1#*=}"
+        ;;
+    -h | --help) sed -n '2,12s/^# \?//p' "$0" && exit ;;
+    *) die "unknown option $1; see scripts/install.sh --help" ;;
+    esac
+    shift
+done
+[ -n "$prefix" ] || die "--prefix DIR says where to; see scripts/install.sh --help"
+case $prefix in
+/*) ;;
+*) prefix=$PWD/$prefix ;;
+esac
+# LD_PRELOAD splits at these.
+case $prefix in *[[:space:]:]*) die "the prefix must have no space and no colon: $prefix" ;; esac
+
+cd "$project"
+if [ -z "$from" ]; then
+    from=$(target_dir)/release
+    [ "$features" != none ] || features=
+    cargo build --release --locked -p dxt-tracer -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"
+fi
+for file in libdxt_tracer.so dxt-analyze; do [ -e "$from/$file" ] || die "there is no $from/$file"; done
+
+root=$destdir$prefix
+version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
+conf=$prefix/etc/dxt/dxt.conf
+# Of the system's own prefix, configuration lies in /etc.
+if [ "$prefix" = /usr ]; then conf=/etc/dxt/dxt.conf; fi
+
+# filled FILE TO: a template with this installation's places.
+filled() { sed -e "s|@prefix@|$prefix|g" -e "s|@version@|$version|g" -e "s|@conf@|$conf|g" "$1" | install -D -m 644 /dev/stdin "$2"; }
+
+install -D -m 755 "$from/dxt-analyze" "$root/bin/dxt-analyze"
+install -D -m 755 scripts/dxt-run "$root/bin/dxt-run"
+# Not over the old one: programs that run have that mapped.
+install -D -m 755 "$from/libdxt_tracer.so" "$root/lib/dxt/.libdxt_tracer.so.new"
+if have strip; then strip --strip-unneeded "$root/bin/dxt-analyze" "$root/lib/dxt/.libdxt_tracer.so.new"; fi
+mv -f -- "$root/lib/dxt/.libdxt_tracer.so.new" "$root/lib/dxt/libdxt_tracer.so"
+"$from/dxt-analyze" --quiet generate "$root"
+filled packaging/dxt-tracer.pc "$root/lib/pkgconfig/dxt-tracer.pc"
+for kind in tcl lua; do
+    extension=${kind#tcl}
+    filled packaging/modules/dxt.$kind "$root/share/modulefiles/dxt/$version${extension:+.$extension}"
+    filled packaging/modules/auto.$kind "$root/share/modulefiles/dxt/auto${extension:+.$extension}"
+done
+# `module load dxt` must not load what preloads.
+printf '#%%Module1.0\nset ModulesVersion "%s"\n' "$version" | install -D -m 644 /dev/stdin "$root/share/modulefiles/dxt/.version"
+install -d "$root/share/doc/dxt/docs"
+install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/dxt/"
+install -m 644 docs/*.md "$root/share/doc/dxt/docs/"
+if [ -f packaging/THIRD-PARTY.html ]; then install -m 644 packaging/THIRD-PARTY.html "$root/share/doc/dxt/"; fi
+[ -e "$destdir$conf" ] || [ ! -e scripts/site/dxt.conf ] || install -D -m 644 scripts/site/dxt.conf "$destdir$conf"
+
+if [ -z "$destdir" ]; then
+    cat <<END
+installed dxt-analyze and dxt-run $version in $prefix/bin
+    export PATH=$prefix/bin:\$PATH            # or: module use $prefix/share/modulefiles; module load dxt
+    dxt-run -o traces -- mpirun -n 4 ./app
+    dxt-analyze report traces
+END
+fi

@@ -1,0 +1,112 @@
+//! scripts/install.sh: one directory with everything, from which programs are traced; what it asks of a system; its modules.
+
+use crate::harness::{Launch, Outcome, Scratch, Traces, library, skip, skip_here, workload_source};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The newest version of glibc that packages made on Debian 12 may ask for, as docs/install.md says.
+const GLIBC: (u32, u32) = (2, 34);
+
+/// Installs what was built; `None` if the analyzer was not.
+fn install(scratch: &Scratch) -> Option<PathBuf> {
+    let built = library().parent().expect("a directory").to_owned();
+    if !built.join("dxt-analyze").exists() {
+        skip("dxt-analyze is not built beside the library (cargo build)");
+        return None;
+    }
+    let prefix = scratch.root().join("prefix");
+    let script = workload_source("../../scripts/install.sh");
+    let launch = Launch::new(scratch, script).untraced().arg("--from").arg(&built).arg("--prefix").arg(&prefix);
+    let outcome = launch.run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    Some(prefix)
+}
+
+fn shell(scratch: &Scratch, script: &str) -> Outcome {
+    Launch::new(scratch, "/bin/bash").untraced().without("DXT_OUTPUT_DIR").arg("-c").arg(script).run()
+}
+
+#[test]
+fn one_directory_holds_all_and_traces_from_there() {
+    let scratch = Scratch::new();
+    let Some(prefix) = install(&scratch) else { return };
+    for file in [
+        "bin/dxt-run",
+        "bin/dxt-analyze",
+        "lib/dxt/libdxt_tracer.so",
+        "share/man/man1/dxt-run.1",
+        "share/doc/dxt/LICENSE",
+    ] {
+        assert!(prefix.join(file).is_file(), "{file}");
+    }
+    std::fs::write(scratch.root().join("input"), "data").expect("a file");
+    let run = format!(
+        "PATH={0}/bin:$PATH; dxt-run -o {1} -- cat {1}/../input >/dev/null && dxt-analyze --quiet summary {1} | head -n 1",
+        prefix.display(),
+        scratch.traces().display()
+    );
+    let outcome = shell(&scratch, &run);
+    assert!(outcome.code == 0 && outcome.stdout.contains("I/O takes"), "{outcome:?}");
+    assert_eq!(Traces::read(&scratch.traces()).files.len(), 1);
+    // Again, over what is there and may be in use.
+    assert_eq!(install(&scratch), Some(prefix));
+}
+
+#[test]
+fn modules_and_pkg_config_point_at_it() {
+    let scratch = Scratch::new();
+    let Some(prefix) = install(&scratch) else { return };
+    let place = prefix.display();
+    let found =
+        shell(&scratch, &format!("PKG_CONFIG_PATH={place}/lib/pkgconfig pkg-config --variable=preload dxt-tracer"));
+    assert_eq!(found.stdout, format!("{place}/lib/dxt/libdxt_tracer.so\n"), "{found:?}");
+
+    let lmod = std::fs::read_dir("/usr/share/lmod")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().join("init/bash"));
+    let Some(lmod) = lmod.into_iter().find(|path| path.exists()) else { return skip("Lmod is not installed") };
+    let tcl = scratch.root().join("tcl/dxt");
+    std::fs::create_dir_all(&tcl).expect("a directory");
+    for name in [env!("CARGO_PKG_VERSION"), "auto", ".version"] {
+        std::fs::copy(prefix.join("share/modulefiles/dxt").join(name), tcl.join(name)).expect("a module of each kind");
+    }
+    for modules in [prefix.join("share/modulefiles"), tcl.parent().expect("a directory").to_owned()] {
+        let script = format!(
+            ". {}; module use {}; module load dxt; echo $DXT_TRACER; command -v dxt-run; echo ${{LD_PRELOAD:-none}}; module unload dxt
+             echo ${{DXT_TRACER:-none}}; module load dxt/auto; echo $LD_PRELOAD $DXT_CONFIG; module unload dxt/auto; echo ${{LD_PRELOAD:-none}}",
+            lmod.display(),
+            modules.display()
+        );
+        let said = shell(&scratch, &script);
+        let tracer = format!("{place}/lib/dxt/libdxt_tracer.so");
+        let expected = format!("{tracer}\n{place}/bin/dxt-run\nnone\nnone\n{tracer} {place}/etc/dxt/dxt.conf\nnone\n");
+        assert_eq!(said.stdout, expected, "{}: {said:?}", modules.display());
+    }
+}
+
+#[test]
+fn it_runs_where_the_documentation_says() {
+    let built = library();
+    let analyze = built.with_file_name("dxt-analyze");
+    for file in [built, &analyze].into_iter().filter(|file| file.exists()) {
+        let Some(needed) = needs(file) else { return skip_here("objdump cannot read a library") };
+        assert!(needed <= GLIBC, "{} asks for glibc {needed:?}", file.display());
+    }
+    let docs = include_str!("../../../docs/install.md");
+    assert!(docs.contains(&format!("{}.{} if it is made on Debian 12", GLIBC.0, GLIBC.1)));
+}
+
+/// The newest version of glibc that a file's symbols ask for; those that it can do without do not count.
+fn needs(file: &Path) -> Option<(u32, u32)> {
+    let output = Command::new("objdump").arg("-T").arg(file).output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let strong = text.lines().filter(|line| line.contains("*UND*") && !line.contains(" w "));
+    let versions = strong.filter_map(|line| line.split("GLIBC_").nth(1)?.split(')').next());
+    let number = |version: &str| {
+        let mut parts = version.split('.').map(str::parse);
+        Some((parts.next()?.ok()?, parts.next()?.ok()?))
+    };
+    versions.filter_map(number).max()
+}
