@@ -26,7 +26,9 @@ echo "ready"
 # Cargo's own progress in one line on a terminal; all it says is in a file, which is shown if it fails.
 build() {
     local log=$directory/build.log began=$SECONDS
-    local command=(cargo build --release --manifest-path "$project/Cargo.toml" -p dxt-tracer -p dxt-analyze)
+    # A profile that is built sooner than `release`, without what the demo does not show (Parquet).
+    local command=(cargo build --profile demo --locked --manifest-path "$project/Cargo.toml" -p dxt-tracer -p dxt-analyze
+        --no-default-features --features serve)
     local status=0
     if [ -t 1 ]; then
         CARGO_TERM_PROGRESS_WHEN=always CARGO_TERM_PROGRESS_WIDTH=$(tput cols 2>/dev/null || echo 80) "${command[@]}" 2>&1 |
@@ -38,7 +40,7 @@ build() {
             done || status=$?
         printf '\r\033[K'
     else
-        echo "cargo build --release, for some minutes the first time (what it says goes to $log)"
+        echo "cargo build --profile demo, for some minutes the first time (what it says goes to $log)"
         "${command[@]}" >"$log" 2>&1 || status=$?
     fi
     if [ $status != 0 ]; then
@@ -49,7 +51,7 @@ build() {
 }
 heading "2 of 4: build the tracer and the analyzer"
 build
-analyze=$(target_dir)/release/dxt-analyze
+analyze=$(target_dir)/demo/dxt-analyze
 
 heading "3 of 4: run a parallel program under the tracer"
 if demo_python; then
@@ -61,7 +63,7 @@ else
 fi
 rm -rf -- "$directory/traces" "$directory/shared.h5" "$directory/pieces"
 echo "$demo_what"
-(cd -- "$directory" && "$project/scripts/dxt-run" -o "$directory/traces" -- "${demo_command[@]}" "${arguments[@]}")
+(cd -- "$directory" && "$project/scripts/dxt-run" --lib "${analyze%/*}/libdxt_tracer.so" -o "$directory/traces" -- "${demo_command[@]}" "${arguments[@]}")
 trace=$(find "$directory/traces" -name '*.dxt' | head -n 1)
 [ -n "$trace" ] || die "the run left no trace"
 
@@ -82,8 +84,8 @@ cat "$directory/findings"
 code=$(sed -n 's/^\(DXT-[A-Z0-9]*\).*/\1/p' "$directory/findings" | head -n 1)
 
 # Short names for what follows, where they are right.
-shown=${analyze#"$PWD"/} run=$project/scripts/dxt-run
-run=${run#"$PWD"/}
+shown=${analyze#"$PWD"/} install=$project/scripts/install.sh
+install=${install#"$PWD"/}
 cat <<END
 
 The page with all of it, timelines and tables:  $page  (open it in a browser)
@@ -92,6 +94,7 @@ The trace:  $trace
 What to type next:
     $shown explain ${code:-DXT-L004}    # what the first finding means
     $shown layers $trace
-    $run -o traces -- mpirun -n 4 ./app    # your own program, not recompiled
-    $shown report traces
+    $install --prefix \$HOME/.local    # then, of your own program, not recompiled:
+    dxt-run -o traces -- mpirun -n 4 ./app
+    dxt-analyze report traces
 END

@@ -32,8 +32,11 @@ mkdir -p "$out"
 tool() { have "$1" || cargo install --quiet --locked "$@"; }
 
 licences() {
+    local file=packaging/THIRD-PARTY.html
+    # It takes minutes.
+    [ ! "$file" -nt Cargo.lock ] || return 0
     tool cargo-about --features cli
-    cargo about generate --locked --config packaging/about.toml packaging/about.hbs -o packaging/THIRD-PARTY.html
+    cargo about generate --locked --config packaging/about.toml packaging/about.hbs -o "$file"
 }
 
 staged=
