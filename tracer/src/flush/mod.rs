@@ -1,6 +1,7 @@
 //! Writes the trace: all ranks into one file where that is possible, each process into its own otherwise. The program's
 //! output, errno and exit code stay as they are, whatever happens here.
 
+mod budget;
 mod collective;
 mod counted;
 mod details;
@@ -16,6 +17,7 @@ mod sift;
 mod together;
 mod unfinished;
 mod unpack;
+mod worth;
 
 use crate::buffer::Arena;
 use crate::config::{Config, FlushMode};
@@ -54,6 +56,8 @@ pub(crate) fn settle(written: bool) {
     buffer::settle(arenas(), written);
     registry::settle_counts(written);
     notes::settle(written);
+    budget::settle(written);
+    worth::settle(written);
     spool::cut_is_over();
     if written && !buffer::counting::is_on() {
         registry::forget_counts();
@@ -88,15 +92,41 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     written
 }
 
-/// Writes what was taken into a file of this process's own, unless that is nothing. False if it could not be written.
-pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
+/// What became of what was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is in a trace, or was nothing.
+    Written,
+    /// It could not be written.
+    Failed,
+    /// There shall be no trace of a process that did no more than that.
+    LeftOut,
+}
+
+/// Writes what was taken into a file of this process's own, unless that is nothing or not worth one.
+pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
+    // Without memory to find out it fails below.
+    if is_left_out(config) {
+        return Outcome::LeftOut;
+    }
     let Some(counted) = stack::at_end(Counted::taken) else {
         say_failed(NO_MEMORY);
-        return false;
+        return Outcome::Failed;
     };
     let written = elsewhere(|| alone(config, by, counted.as_ref()));
     give_back_unless(written, counted.as_ref());
-    written
+    if written { Outcome::Written } else { Outcome::Failed }
+}
+
+/// Whether a process that did no more than what was taken is to have no trace.
+pub(crate) fn is_left_out(config: &Config) -> bool {
+    config.site.judges_processes() && stack::at_end(|| worth::is_left_out(&config.site)) == Some(true)
+}
+
+/// In a forked child, which has written nothing.
+pub(crate) fn in_child() {
+    budget::in_child();
+    worth::in_child();
 }
 
 fn give_back_unless(written: bool, counted: Option<&Counted>) {

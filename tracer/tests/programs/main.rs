@@ -1,6 +1,7 @@
 //! Real programs under the preloaded library: what the trace says must be exactly what the program did, and the program
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
+mod anonymize;
 mod calls_of_a_flush;
 mod collectives;
 mod config;
@@ -32,6 +33,7 @@ mod ranks;
 mod reach;
 mod real;
 mod scarce;
+mod site;
 mod spoiled;
 mod spool;
 mod stacking;
