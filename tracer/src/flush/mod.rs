@@ -20,14 +20,15 @@ mod unpack;
 mod worth;
 
 use crate::buffer::Arena;
-use crate::config::{Config, FlushMode};
+use crate::config::{self, Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
 use crate::{buffer, describe, job, late, notes, record, registry, spool, stack};
+use collective::NoTrace;
 use counted::Counted;
 use gather::Gathered;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use trace_format::write::{self, Encoder};
 
 /// Where segments may be: those of the process, and those that come after its trace.
@@ -74,7 +75,8 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     let mut written = if together {
         match collective::write(world, config, by, counted) {
             Ok(()) => true,
-            Err(why) => {
+            Err(NoTrace { why, no_file }) => {
+                RANK_0_SPEAKS.store(no_file && world.rank != 0, Ordering::Relaxed);
                 if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
                     say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
                 }
@@ -125,6 +127,7 @@ pub(crate) fn is_left_out(config: &Config) -> bool {
 
 /// In a forked child, which has written nothing.
 pub(crate) fn in_child() {
+    RANK_0_SPEAKS.store(false, Ordering::Relaxed);
     budget::in_child();
     worth::in_child();
 }
@@ -146,8 +149,14 @@ fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
+/// Rank 0 could make no file for all, and has said so: of thousands of ranks it is heard best alone.
+static RANK_0_SPEAKS: AtomicBool = AtomicBool::new(false);
+
 /// Says that there is no trace, and what to do; once, though at the end it may be tried again.
 fn say_failed(why: &[u8]) {
+    if RANK_0_SPEAKS.load(Ordering::Relaxed) && config::current().is_none_or(|config| config.verbose == 0) {
+        return;
+    }
     /// The process that has said it: a forked child says so for itself.
     static SAID_BY: AtomicU32 = AtomicU32::new(0);
     let process = job::process_ids().0;

@@ -27,6 +27,7 @@ mod mpi_forms;
 mod names;
 mod offsets;
 mod other;
+mod places;
 mod planted;
 mod posix;
 mod ranks;
