@@ -70,7 +70,10 @@ fn another_users_spool_is_for_that_user_or_root() {
     // Root sees that nothing is in it.
     assert!(stdout(&["recover", &spool], 0).contains("1 spools held nothing"));
     let bin = folder.path().join("dxt-analyze");
-    std::fs::copy(env!("CARGO_BIN_EXE_dxt-analyze"), &bin).unwrap();
+    // By another process: a file that one of this process's children has inherited open for writing cannot be run.
+    assert!(
+        std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_dxt-analyze")).arg(&bin).status().unwrap().success()
+    );
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), mode).unwrap();
     let as_user = |user: u32| {
@@ -102,5 +105,70 @@ fn no_bytes_make_it_panic() {
         let output = folder.path().join(format!("{round}.dxt"));
         let code = run(&["recover", &path, "-o", output.to_str().unwrap()]).status.code();
         assert!(matches!(code, Some(0 | 1 | 3)), "{round}: {code:?}");
+    }
+}
+
+/// A file that was last written to a week ago.
+fn old(folder: &std::path::Path, name: &str) {
+    put(folder, name, &[0; 4096]);
+    let week_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7 * 86_400);
+    std::fs::File::options().write(true).open(folder.join(name)).unwrap().set_modified(week_ago).unwrap();
+}
+
+/// A process's files: its user, its number, and when it was started.
+fn of_this_process() -> (u32, u32, String) {
+    use std::os::unix::fs::MetadataExt;
+    let user = std::fs::metadata("/proc/self").unwrap().uid();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let started = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
+    (user, std::process::id(), started)
+}
+
+#[test]
+fn what_is_stale_goes_and_nothing_else() {
+    let (user, pid, started) = of_this_process();
+    for delete in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("traces");
+        let stale =
+            [format!("dxt-{user}-1-1-0.spool"), format!("dxt-{user}-1-1.spill"), format!("dxt-{user}-1-2.done")];
+        stale.iter().for_each(|name| old(folder.path(), name));
+        let running = format!("dxt-{user}-{pid}-{started}-0.spool");
+        let others = [running.as_str(), "notes.spool", "dxt-1.txt", &format!("dxt-{}-1-1-0.spool", user + 1)];
+        others.iter().for_each(|name| old(folder.path(), name));
+        let young = format!("dxt-{user}-1-3-0.spool");
+        put(folder.path(), &young, &[0; 4096]);
+        std::os::unix::fs::symlink("dxt-1.txt", folder.path().join(format!("dxt-{user}-1-4-0.spool"))).unwrap();
+        let before = std::fs::read_dir(folder.path()).unwrap().count();
+        let mut words = vec!["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()];
+        if delete {
+            words.push("--delete");
+        }
+        let said = stdout(&words, 0);
+        let told = if delete { "deleted 3 files" } else { "1 spools held nothing" };
+        assert!(
+            said.contains(told) && said.contains("2 spools are of processes that run, or ended not long ago"),
+            "{said}"
+        );
+        assert!(!output.join(user.to_string()).exists(), "there was nothing to write");
+        let there = |name: &str| folder.path().join(name).symlink_metadata().is_ok();
+        assert!(stale.iter().all(|name| !there(name)), "{said}");
+        assert!(others.iter().all(|name| there(name)) && there(&young), "{said}");
+        let made = usize::from(output.exists());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before - 3 + made);
+        let said = stdout(&[&words[..], &["--older-than", "0s"]].concat(), 0);
+        assert!(!there(&young) && there(&running), "{said}");
+    }
+}
+
+#[test]
+fn stale_needs_a_place_and_a_time_that_make_sense() {
+    for (words, code) in [
+        (&["recover", "--stale", "/no/such/place"][..], 1),
+        (&["recover", "--stale", "--older-than", "soon", "/tmp"], 2),
+        (&["recover", "--delete", "x.spool"], 2),
+        (&["recover"], 2),
+    ] {
+        assert_eq!(run(words).status.code(), Some(code), "{words:?}");
     }
 }

@@ -62,6 +62,10 @@ fn make_ready() -> bool {
     if !record::is_on() {
         return false;
     }
+    if lifecycle::is_left_out_so_far() {
+        spool::remove();
+        return false;
+    }
     hooks::resolve_late();
     begin::begin();
     let Some(path) = spool::path() else {

@@ -1,8 +1,8 @@
-//! What the trace says of the job and of this process.
+//! What the trace says of the job and of this process, as it may be told.
 
 use crate::clock::{self, Calibration};
 use crate::config::{self, Config};
-use crate::{job, mpi, ops};
+use crate::{anonymize, job, mpi, ops};
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, ProcessInfo, SharedName};
 
 /// The job block as this process would write it, with these names stored once for all, and the file systems that are mounted.
@@ -26,14 +26,14 @@ pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
         tracer: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let settings = config::current().map(Config::describe).unwrap_or_default();
-    Job { info, ops: ops::table(), names, settings, mounts }
+    anonymize::job(Job { info, ops: ops::table(), names, settings, mounts })
 }
 
 /// Identity and time of this process. What follows from its segments is left to the writer.
 pub(crate) fn process(by: &str, calibration: &Calibration) -> ProcessInfo {
     let identity = job::identity();
     let (pid, ppid) = job::process_ids();
-    ProcessInfo {
+    anonymize::process_info(ProcessInfo {
         rank: mpi::world().map_or(identity.map_or(-1, |identity| identity.rank), |world| world.rank),
         node: identity.map(|identity| identity.host.clone()).unwrap_or_default(),
         pid,
@@ -48,5 +48,5 @@ pub(crate) fn process(by: &str, calibration: &Calibration) -> ProcessInfo {
         segments: 0,
         missing: 0,
         blocks: 0,
-    }
+    })
 }

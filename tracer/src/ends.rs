@@ -11,6 +11,7 @@
 //! Whoever is killed anywhere here leaves a spool whose marks and header tell what is in the trace.
 
 use crate::config::Config;
+use crate::flush::Outcome;
 use crate::mpi::World;
 use crate::record::State;
 use crate::say::say;
@@ -77,6 +78,7 @@ pub(crate) fn left_behind() -> Option<Stay> {
 
 /// In a forked child, which writes nothing yet.
 pub(crate) fn in_child() {
+    flush::in_child();
     BECOMING.store(false, Ordering::Relaxed);
     WRITING.store(false, Ordering::Relaxed);
 }
@@ -111,8 +113,8 @@ pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     }
 }
 
-/// Parks all others, and writes what there is. False if it is not in a trace: then it still is where it was.
-fn write_alone(config: &Config, by: &'static str) -> bool {
+/// Parks all others, and writes what there is. If it is not in a trace then, it still is where it was.
+fn write_alone(config: &Config, by: &'static str) -> Outcome {
     handles::read_layouts_again();
     record::set_state(State::Parked);
     gate::barrier();
@@ -120,13 +122,13 @@ fn write_alone(config: &Config, by: &'static str) -> bool {
         // Somebody is where memory changes hands and does not come out: most likely this very thread, interrupted by a signal.
         if let Some(path) = spool::path() {
             say(&[b"the trace was not written (a signal came at a bad moment); dxt-analyze recover can, from ", path]);
-            return false;
+            return Outcome::Failed;
         }
         flush::take();
     }
-    let written = signals::without_file_size_signal(|| flush::one_process(config, by));
-    flush::settle(written);
-    written
+    let outcome = signals::without_file_size_signal(|| flush::one_process(config, by));
+    flush::settle(outcome == Outcome::Written);
+    outcome
 }
 
 /// Whether there is a trace to write. Late calls stay in their spool as long as more may come, and in counters mode, where they are no
@@ -145,15 +147,18 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
         WRITING.store(false, Ordering::Release);
         return;
     }
-    let written = write_alone(config, by);
-    if written {
+    let outcome = write_alone(config, by);
+    if outcome != Outcome::Failed {
         // In case the file cannot be removed, it says itself that all is written: the process may have changed its root directory.
         spool::remove();
     }
     match next {
         Next::Gone => {}
-        Next::Destructors if written => go_on_late(),
-        Next::Destructors => state::release(before),
+        Next::Destructors => match outcome {
+            Outcome::Written => go_on_late(),
+            Outcome::Failed => state::release(before),
+            Outcome::LeftOut => state::release(State::Muted),
+        },
     }
     WRITING.store(false, Ordering::Release);
 }
@@ -171,12 +176,27 @@ pub(crate) fn write_so_far(config: &Config, by: &'static str) {
     }
     let state = recording();
     if writes(state, Next::Gone) {
-        if write_alone(config, by) {
+        if write_alone(config, by) != Outcome::Failed {
             spool::spill::remove();
         }
         state::release(state);
     }
     WRITING.store(false, Ordering::Release);
+}
+
+/// Nothing can be written later: whether a process that did no more than it did by now is to have no trace. The process goes on.
+pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
+    if !config.site.judges_processes() || !begin_writing() {
+        return false;
+    }
+    let state = recording();
+    record::set_state(State::Parked);
+    gate::barrier();
+    let left_out = gate::alone(flush::take).is_some() && flush::is_left_out(config);
+    flush::settle(false);
+    state::release(state);
+    WRITING.store(false, Ordering::Release);
+    left_out
 }
 
 /// The process may be another program soon. Others wait until that is known.
@@ -189,7 +209,8 @@ pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
         WRITING.store(false, Ordering::Release);
         return None;
     }
-    if !write_alone(config, "exec") {
+    let outcome = write_alone(config, "exec");
+    if outcome == Outcome::Failed {
         say_left();
         state::release(state);
         WRITING.store(false, Ordering::Release);

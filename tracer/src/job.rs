@@ -74,6 +74,8 @@ pub(crate) struct Identity {
     pub(crate) scheduler: String,
     /// Key of the job as far as this process knows by itself.
     pub(crate) key: String,
+    /// What the whole job is called, of which a scheduler's step is a part: the same in all processes that a scheduler or a user names.
+    pub(crate) name: String,
     /// Number that a launcher has given to this process, or -1.
     pub(crate) rank: i32,
     /// When it started, in ns since 1970-01-01 UTC.
@@ -156,13 +158,17 @@ pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int
     cwd.truncate(usize::try_from(length - 1).unwrap_or(0));
     let host = hostname::get().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let scheduler = scheduler(environment);
-    let key = match environment.get(c"DXT_JOB_ID") {
-        Some(id) if !id.is_empty() => String::from_utf8_lossy(id).into_owned(),
+    let given = environment.get(c"DXT_JOB_ID").filter(|id| !id.is_empty());
+    let key = match given {
+        Some(id) => String::from_utf8_lossy(id).into_owned(),
         _ if !scheduler.is_empty() => scheduler.clone(),
         _ => group_key(environment, &host),
     };
+    let batch = || SCHEDULERS.iter().find_map(|(id, _)| environment.get(id).filter(|id| !id.is_empty()));
+    let name = given.or_else(batch).map_or_else(|| key.clone(), |id| String::from_utf8_lossy(id).into_owned());
     let rank = launcher_rank(environment);
-    let identity = Identity { exe, args, cwd, host, scheduler, key, rank, start_unix_ns: crate::clock::unix_ns() };
+    let identity =
+        Identity { exe, args, cwd, host, scheduler, key, name, rank, start_unix_ns: crate::clock::unix_ns() };
     let _ = IDENTITY.set(identity);
 }
 

@@ -5,6 +5,7 @@
 //! `lifecycle` touch MPI. Whatever happens here, the program must not notice: no panic, no changed errno, no signal, no
 //! output but one line where something has to be said.
 
+mod anonymize;
 mod begin;
 mod buffer;
 mod clock;

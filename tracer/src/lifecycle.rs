@@ -1,15 +1,16 @@
 //! The library's life: it is loaded, the process forks, MPI starts and ends, the process ends. Here is decided whether
 //! anything is recorded at all, and when the trace is written.
-#![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3)")]
+#![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), access(2)")]
 
-use crate::config::{self, BadFile, BadValue, Environment, Layered, Mode};
+use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode};
+use crate::filters::Share;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    begin, buffer, clock, confined, ends, errno, gate, handles, job, memory, mpi, process, registry, say, signals,
-    spool, stack, state, sys, threads, tls,
+    anonymize, begin, buffer, clock, confined, ends, errno, gate, handles, job, memory, mpi, process, random, registry,
+    say, signals, spool, stack, state, sys, threads, tls,
 };
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use ends::{Next, Stay};
@@ -32,10 +33,35 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     }
 }
 
-/// Whether this process, as number `rank`, is recorded.
+/// Whether this process, as number `rank`, is recorded, if its job is.
 fn is_chosen(rank: i32) -> bool {
     let (Some(config), Some(identity)) = (config::current(), job::identity()) else { return false };
-    config.filters.chooses(&identity.exe, rank)
+    config.filters.chooses(&identity.exe, rank) && !anonymize::lacks_key()
+}
+
+/// Nothing of this job is recorded, as far as this process knows. It is muted rather than off: ranks that see the kill switch while
+/// others do not would leave those waiting.
+static JOB_IS_LEFT_OUT: AtomicBool = AtomicBool::new(false);
+
+/// Whether nothing of the job is recorded: there is the kill switch's file, the job is none of those sampled, or names would have to be
+/// told as they are.
+fn leaves_out_job(config: &Config) -> bool {
+    let sampled =
+        |share: Share| share.contains(random::scattered(job::identity().map_or("", |job| &job.name).as_bytes()));
+    anonymize::lacks_key() || exists(&config.site.kill_switch) || !config.site.sample.is_none_or(sampled)
+}
+
+/// Whether there is a file of this name, links followed; an empty one is none.
+fn exists(path: &[u8]) -> bool {
+    let Ok(name) = CString::new(path) else { return false };
+    // SAFETY: the name ends in NUL. The raw system call, since access(2) may be wrapped.
+    !path.is_empty()
+        && unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) } == 0
+}
+
+/// Whether this may become a process of MPI without loading it later: a launcher has numbered it, or MPI's library is there.
+fn looks_like_mpi(rank: i32) -> bool {
+    rank >= 0 || mpi::is_linked()
 }
 
 fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
@@ -60,6 +86,17 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     let exe = job::executable();
     if job::is_launcher(&exe) {
         return;
+    }
+    if !config.site.anonymize.is_empty()
+        && let Err(why) = anonymize::begin(&config.site.anonymize)
+    {
+        say(&[
+            b"failed to read the key of DXT_ANONYMIZE in ",
+            &config.site.anonymize,
+            b": ",
+            why.as_bytes(),
+            b": not tracing",
+        ]);
     }
     config.filters.paths.follow_links(handles::real_path);
     let scale = memory::scale();
@@ -99,7 +136,11 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             spool::want();
         }
     }
-    let chosen = is_chosen(job::identity().map_or(-1, |identity| identity.rank));
+    let rank = job::identity().map_or(-1, |identity| identity.rank);
+    let Some(config) = config::current() else { return };
+    JOB_IS_LEFT_OUT.store(leaves_out_job(config), Ordering::Relaxed);
+    let chosen =
+        !JOB_IS_LEFT_OUT.load(Ordering::Relaxed) && is_chosen(rank) && (!config.site.mpi_only || looks_like_mpi(rank));
     record::set_state(if chosen { State::On } else { State::Muted });
     signals::stand_in(|by| ending(by, Next::Gone), survived);
     if verbose > 1 && chosen {
@@ -154,6 +195,10 @@ extern "C" fn forked_parent() {
 extern "C" fn forked_child() {
     if record::is_on() || record::is_unadopted_child() {
         take_over();
+    } else if config::current().is_some_and(|config| config.site.mpi_only || JOB_IS_LEFT_OUT.load(Ordering::Relaxed)) {
+        // Left out, as its parent is, until it turns out to be a rank of a job that is not.
+        take_over();
+        record::set_state(State::Muted);
     } else {
         record::set_state(State::Off);
     }
@@ -183,11 +228,15 @@ fn take_over() {
 pub(crate) fn mpi_started() {
     let Some(config) = config::current().filter(|_| process::is_own()) else { return };
     tls::current().while_away(|| {
-        mpi::started(config.flush);
+        mpi::started(config.flush, JOB_IS_LEFT_OUT.load(Ordering::Relaxed));
         stack::in_hook(begin::say_who);
     });
     let Some(world) = mpi::world() else { return };
-    let chosen = is_chosen(world.rank);
+    let chosen = !world.job_is_left_out && is_chosen(world.rank);
+    if world.job_is_left_out {
+        // So all ranks know: nobody waits for the others at the end.
+        mpi::ended();
+    }
     // Who has confined itself stays mute.
     if chosen && record::is_muted() && !sys::is_shut() {
         record::set_state(State::On);
@@ -265,6 +314,11 @@ pub(crate) fn becoming_another() -> Option<Stay> {
     drop(blocked);
     errno.restore();
     stay
+}
+
+/// Whether nothing of this process is to be kept if it does no more than it did. Called from within the tracer's own work.
+pub(crate) fn is_left_out_so_far() -> bool {
+    config::current().is_some_and(ends::is_left_out_so_far)
 }
 
 /// Nothing can be written later: writes what there is by now. Called from within the tracer's own work.

@@ -37,7 +37,7 @@ notes! {
     /// A call that DXT_LAYERS leaves out.
     Layer = "calls of layers that DXT_LAYERS does not name";
     /// A rank of which nothing is written.
-    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS";
+    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or for want of the key of DXT_ANONYMIZE";
     /// A file of which triggers keep no segments.
     Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER) keeps counters only";
     /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.
@@ -76,6 +76,8 @@ notes! {
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes that no wrapped function has moved, between two that have.
     Unlocked = "bytes that getc_unlocked, putc_unlocked or their like moved inside the program, in no segment";
+    /// A call whose segment the job's budget has no room for.
+    OverBudget = "calls of which DXT_JOB_BYTES keeps counters only";
     /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
     DuringTracer = "calls of signal handlers that interrupted the tracer itself";
 }

@@ -1,4 +1,4 @@
-//! Names that nobody else can guess.
+//! Names that nobody else can guess, and numbers that are scattered alike wherever they are made.
 #![expect(unsafe_code, reason = "getrandom(2)")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +33,11 @@ const fn mixed(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// 64 bits that are the same for the same text in every process, and scattered evenly over different texts, however alike.
+pub(crate) const fn scattered(text: &[u8]) -> u64 {
+    mixed(trace_format::meta::path_hash(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +47,12 @@ mod tests {
     fn numbers_differ() {
         let all: BTreeSet<u64> = (0..1000).map(|i| if i % 2 == 0 { number() } else { from_what_is_here() }).collect();
         assert_eq!(all.len(), 1000);
+    }
+
+    #[test]
+    fn texts_that_are_alike_are_scattered() {
+        let low =
+            (0..10_000).filter(|job| scattered(format!("{}", 4_000_000 + job).as_bytes()) < u64::MAX / 10).count();
+        assert!((900..1100).contains(&low), "{low} of 10,000 job ids in the lowest tenth");
     }
 }

@@ -49,6 +49,8 @@ pub struct JobFiles {
 pub struct Found {
     /// The jobs, in the order of their first files.
     pub jobs: Vec<JobFiles>,
+    /// The key of each of them; a Darshan log has none.
+    pub keys: Vec<Option<String>>,
     /// What is left out.
     pub left_out: Vec<LeftOut>,
     /// Notes for the user.
@@ -60,6 +62,14 @@ pub struct Found {
 /// # Errors
 /// If a name does not exist, or there is no trace and no log.
 pub fn find(named: &[PathBuf]) -> Result<Found> {
+    find_but(named, |_| None)
+}
+
+/// The same without opening files of which `known` tells the job's key, or that they are Darshan logs.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option<String>> + Sync) -> Result<Found> {
     let mut walk = Walk::default();
     for name in named {
         let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
@@ -75,18 +85,28 @@ pub fn find(named: &[PathBuf]) -> Result<Found> {
             .push(format!("{} unfinished .partial file(s) left out; name one to read what is in it", walk.partial));
     }
     let pool = Arc::new(Pool::default());
-    let kinds: Vec<(PathBuf, Result<Option<String>>)> =
-        walk.paths.into_par_iter().map(|path| (kind_of(&path, &pool), path)).map(|(kind, path)| (path, kind)).collect();
+    let kinds: Vec<(PathBuf, Result<Option<String>>)> = walk
+        .paths
+        .into_par_iter()
+        .map(|path| (known(&path).map_or_else(|| kind_of(&path, &pool), Ok), path))
+        .map(|(kind, path)| (path, kind))
+        .collect();
     let mut job_of: FxHashMap<String, usize> = FxHashMap::default();
     for (path, kind) in kinds {
         match kind {
             Err(error) => found.left_out.push(LeftOut::new(&path, &error)),
-            Ok(None) => found.jobs.push(JobFiles { paths: vec![path], darshan: true }),
+            Ok(None) => {
+                found.jobs.push(JobFiles { paths: vec![path], darshan: true });
+                found.keys.push(None);
+            }
             Ok(Some(key)) => {
-                let place = *job_of.entry(key).or_insert(found.jobs.len());
+                let place = *job_of.entry(key.clone()).or_insert(found.jobs.len());
                 match found.jobs.get_mut(place) {
                     Some(job) => job.paths.push(path),
-                    None => found.jobs.push(JobFiles { paths: vec![path], darshan: false }),
+                    None => {
+                        found.jobs.push(JobFiles { paths: vec![path], darshan: false });
+                        found.keys.push(Some(key));
+                    }
                 }
             }
         }

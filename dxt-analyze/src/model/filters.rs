@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The variables that are filters (docs/configuration.md).
-const VARIABLES: [&str; 10] = [
+const VARIABLES: [&str; 17] = [
     "DXT_INCLUDE",
     "DXT_EXCLUDE",
     "DARSHAN_EXCLUDE_DIRS",
@@ -14,10 +14,22 @@ const VARIABLES: [&str; 10] = [
     "DXT_SMALL_IO_TRIGGER",
     "DXT_SMALL_IO_SIZE",
     "DXT_UNALIGNED_IO_TRIGGER",
+    "DXT_PROCESSES",
+    "DXT_MIN_RUN_TIME",
+    "DXT_MIN_IO",
+    "DXT_MIN_CALLS",
+    "DXT_SAMPLE",
+    "DXT_JOB_BYTES",
+    // Leaves out names.
+    "DXT_ANONYMIZE",
 ];
 
 /// Those that keep single operations from having segments; others leave out what is not counted at all.
-const COUNTING: [&str; 3] = ["DXT_MIN_SIZE", "DXT_SMALL_IO_TRIGGER", "DXT_UNALIGNED_IO_TRIGGER"];
+const COUNTING: [&str; 4] = ["DXT_MIN_SIZE", "DXT_SMALL_IO_TRIGGER", "DXT_UNALIGNED_IO_TRIGGER", "DXT_JOB_BYTES"];
+
+/// Those that leave out whole processes without MPI, or whole jobs, and never a rank.
+const OF_NO_RANK: [&str; 6] =
+    ["DXT_PROCESSES", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS", "DXT_SAMPLE", "DXT_ANONYMIZE"];
 
 /// Active filters: variable and value.
 pub type Filters = BTreeMap<String, String>;
@@ -54,7 +66,8 @@ pub fn count_operations(filters: &Filters) -> bool {
 /// nothing is recorded may have written no file.
 #[must_use]
 pub fn absent_ranks(filters: &Filters, ranks: u32, seen: &[i32]) -> u64 {
-    if filters.keys().any(|name| name != "DXT_RANKS" && !COUNTING.contains(&name.as_str())) {
+    let keeps_ranks = |name: &str| name == "DXT_RANKS" || COUNTING.contains(&name) || OF_NO_RANK.contains(&name);
+    if filters.keys().any(|name| !keeps_ranks(name)) {
         return 0;
     }
     let Some(chosen) = filters.get("DXT_RANKS").and_then(|text| ranges(text, ranks)) else {
@@ -113,6 +126,7 @@ mod tests {
         assert_eq!(absent("0 or 1", &[0]), 7);
         assert_eq!(absent_ranks(&filters(&[]), 8, &[0]), 7);
         assert_eq!(absent_ranks(&filters(&[("DXT_INCLUDE", "/x")]), 8, &[0]), 0);
+        assert_eq!(absent_ranks(&filters(&[("DXT_PROCESSES", "mpi"), ("DXT_JOB_BYTES", "1G")]), 8, &[0]), 7);
         assert_eq!(absent_ranks(&filters(&[("DXT_RANKS", ":")]), u32::MAX, &[0]), u64::from(u32::MAX) - 1);
     }
 }

@@ -4,3 +4,4 @@
 pub(crate) mod clock;
 pub(crate) mod files;
 pub(crate) mod owner;
+pub(crate) mod stale;

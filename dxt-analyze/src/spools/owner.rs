@@ -12,13 +12,19 @@ pub(crate) fn is_of_this_boot(head: &Head) -> bool {
     id == head.boot_id() && id != [0; 16]
 }
 
-/// Whether its process runs. The start time tells it from a later one of the same number (proc(5), stat, field 22).
+/// Whether its process runs.
 pub(crate) fn is_running(head: &Head) -> bool {
-    let Ok(text) = std::fs::read(format!("/proc/{}/stat", head.pid())) else { return false };
+    runs(head.pid(), head.started())
+}
+
+/// Whether the process `pid` that was started at `started` runs. The start time tells it from a later one of the same number (proc(5), stat,
+/// field 22).
+pub(crate) fn runs(pid: u32, started: u64) -> bool {
+    let Ok(text) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
     let text = String::from_utf8_lossy(&text);
     // The command's name, in parentheses, may hold anything.
     let mut fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
     let state = fields.next();
-    let started = fields.nth(18).and_then(|field| field.parse().ok());
-    started == Some(head.started()) && !matches!(state, Some("Z" | "X" | "x"))
+    let found = fields.nth(18).and_then(|field| field.parse().ok());
+    found == Some(started) && !matches!(state, Some("Z" | "X" | "x"))
 }

@@ -163,6 +163,17 @@ pub(crate) fn workshop(place: &Path) -> std::io::Result<TempDir> {
     named().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
 }
 
+/// Has all files of a directory on the disk, and their names.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_file() {
+            File::open(path)?.sync_all()?;
+        }
+    }
+    Ok(File::open(folder)?.sync_all()?)
+}
+
 fn named() -> Builder<'static, 'static> {
     let mut builder = Builder::new();
     builder.prefix(".dxt-").suffix(".partial").rand_bytes(12);

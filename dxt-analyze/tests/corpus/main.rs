@@ -8,6 +8,7 @@ mod broken;
 mod common;
 mod crashes;
 mod engines;
+mod incremental;
 mod sums;
 
 use common::{Builder, job, op, process, put, run, small, trace};

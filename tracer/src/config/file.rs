@@ -74,8 +74,8 @@ impl<E: Environment> Environment for Layered<'_, E> {
     }
 }
 
-/// The bytes of the file at `path`.
-fn content(path: &[u8]) -> Result<Vec<u8>, String> {
+/// The bytes of the file at `path`, which are at most 64 KiB.
+pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     let path = CString::new(path).map_err(|error| error.to_string())?;
     // Not to wait for a writer, should it be a pipe.
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;

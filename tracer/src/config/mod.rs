@@ -5,12 +5,16 @@
 pub(crate) mod check;
 mod file;
 mod filters;
+mod output_dir;
 mod settings;
+mod site;
 mod source;
 mod values;
 
-pub(crate) use file::{BadFile, File, Layered};
+pub(crate) use file::{BadFile, File, Layered, content};
+pub(crate) use output_dir::{Filled, Filling};
 pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Mode, Overflow, Spool, is_off, read};
+pub(crate) use site::Site;
 pub(crate) use source::Environment;
 pub(crate) use values::BadValue;
 

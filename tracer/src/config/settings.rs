@@ -1,5 +1,7 @@
 //! The settings and their defaults.
 
+use super::output_dir::OutputDir;
+use super::site::{self, Site};
 use super::source::Environment;
 use super::values::{BadValue, bad, permissions, size};
 use crate::filters::Filters;
@@ -56,7 +58,7 @@ pub(crate) struct Config {
     /// Files that have counters of their own, in counters mode.
     pub(crate) counters_files: usize,
     /// Where traces are written; empty for the working directory at start.
-    pub(crate) output_dir: Vec<u8>,
+    pub(crate) output_dir: OutputDir,
     /// Permissions of traces (chmod(2)).
     pub(crate) trace_mode: u32,
     /// Cap on the segment buffer of one process, in bytes.
@@ -77,6 +79,8 @@ pub(crate) struct Config {
     pub(crate) file: Vec<u8>,
     /// What is left out.
     pub(crate) filters: Filters,
+    /// What a site leaves out as a whole.
+    pub(crate) site: Site,
 }
 
 impl Overflow {
@@ -115,7 +119,8 @@ impl Config {
         if !self.file.is_empty() {
             all.push(("DXT_CONFIG".to_owned(), String::from_utf8_lossy(&self.file).into_owned()));
         }
-        all.extend(self.filters.described.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        let described = self.filters.described.iter().chain(&self.site.described);
+        all.extend(described.map(|(name, value)| ((*name).to_owned(), value.clone())));
         all
     }
 }
@@ -194,7 +199,11 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(b"2") => 2,
         Some(value) => return Err(bad("DXT_VERBOSE", value, "0, 1 or 2")),
     };
-    let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default().to_vec();
+    let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default();
+    let output_dir = OutputDir::parse(output_dir).ok_or_else(|| {
+        let expected = "a directory; %u (user), %j (job) and %d (day) are filled in, %u before the others, and %% is a percent sign";
+        bad("DXT_OUTPUT_DIR", output_dir, expected)
+    })?;
     let trace_mode = match environment.get(c"DXT_TRACE_MODE") {
         None | Some(b"") => DEFAULT_TRACE_MODE,
         Some(value) => permissions(value)
@@ -202,6 +211,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     let file = environment.get(c"DXT_CONFIG").unwrap_or_default().to_vec();
     let filters = super::filters::read(environment)?;
+    let site = site::read(environment)?;
     Ok(Some(Config {
         mode,
         counters_files,
@@ -216,6 +226,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         verbose,
         file,
         filters,
+        site,
     }))
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 23] = [
+pub(super) const VARIABLES: [&CStr; 31] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
@@ -27,6 +27,14 @@ pub(super) const VARIABLES: [&CStr; 23] = [
     c"DXT_SMALL_IO_TRIGGER",
     c"DXT_SMALL_IO_SIZE",
     c"DXT_UNALIGNED_IO_TRIGGER",
+    c"DXT_PROCESSES",
+    c"DXT_MIN_RUN_TIME",
+    c"DXT_MIN_IO",
+    c"DXT_MIN_CALLS",
+    c"DXT_SAMPLE",
+    c"DXT_JOB_BYTES",
+    c"DXT_KILL_SWITCH",
+    c"DXT_ANONYMIZE",
 ];
 
 /// Looks a variable up in an environment.
@@ -55,7 +63,12 @@ mod tests {
 
     #[test]
     fn a_file_may_set_every_variable_that_is_asked_for() {
-        let asked = [include_str!("settings.rs"), include_str!("filters.rs"), include_str!("../job.rs")];
+        let asked = [
+            include_str!("settings.rs"),
+            include_str!("filters.rs"),
+            include_str!("site.rs"),
+            include_str!("../job.rs"),
+        ];
         let names = asked.iter().flat_map(|text| text.split("c\"").skip(1)).filter_map(|rest| rest.split('"').next());
         for name in names.filter(|name| name.starts_with("DXT_") && *name != "DXT_CONFIG") {
             assert!(VARIABLES.iter().any(|known| known.to_bytes() == name.as_bytes()), "{name}");

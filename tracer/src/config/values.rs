@@ -25,6 +25,13 @@ pub(super) fn size(value: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
+/// Seconds, as a decimal number up to 1e9, in ns.
+pub(super) fn seconds(value: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b == b'.' || b.is_ascii_digit()))?;
+    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds <= 1e9)?;
+    Some((seconds * 1e9) as u64)
+}
+
 /// Permissions of a file in octal: its user reads and writes it, nobody runs it.
 pub(super) fn permissions(value: &[u8]) -> Option<u32> {
     let digits = value.iter().all(u8::is_ascii_digit);

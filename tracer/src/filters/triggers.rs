@@ -17,6 +17,11 @@ impl Share {
         Some(Self((share * 1e6).round() as u32))
     }
 
+    /// Whether a number that is chosen among all 64-bit ones at random falls within it.
+    pub(crate) fn contains(self, random: u64) -> bool {
+        u128::from(random) * 1_000_000 < u128::from(self.0) << 64
+    }
+
     /// Whether `part` of `whole` is as much; nothing is no share of nothing.
     fn is_reached(self, part: u64, whole: u64) -> bool {
         whole > 0 && u128::from(part) * 1_000_000 >= u128::from(self.0) * u128::from(whole)

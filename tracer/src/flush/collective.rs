@@ -79,16 +79,30 @@ impl Part {
     }
 }
 
+/// Why there is no trace of all ranks.
+pub(super) struct NoTrace {
+    pub(super) why: String,
+    /// Rank 0 could not even make the file: it says so for all.
+    pub(super) no_file: bool,
+}
+
+impl From<String> for NoTrace {
+    fn from(why: String) -> Self {
+        Self { why, no_file: false }
+    }
+}
+
 /// Writes the trace of all ranks. Collective.
 ///
 /// # Errors
 /// Why there is none; the same decision on all ranks.
-pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), String> {
+pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), NoTrace> {
     let muted = record::is_muted();
     let (plan, file, shared) = plan::share(world, config, counted, muted);
     if !plan.has_file() {
         // So all know.
-        return Err(file.err().unwrap_or_else(|| "rank 0 could not make the file".into()));
+        let why = file.err().unwrap_or_else(|| "rank 0 could not make the file".into());
+        return Err(NoTrace { why, no_file: true });
     }
     let mut mine = Mine { rank: world.rank, trouble: None };
     let gathered = gather(world, by, &plan, counted, &mut mine);
@@ -107,7 +121,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     if failed > 0 || recorded == 0 {
         sink.give_up();
         let failed = failed.max(mine.failed());
-        return if failed > 0 { Err(mine.why(failed)) } else { Ok(()) };
+        return if failed > 0 { Err(mine.why(failed).into()) } else { Ok(()) };
     }
     let (first, all) = (first_region as u32, all_regions as u32);
     let laid_out = here(|| part.laid_out(before, first, all)).and_then(std::convert::identity);
@@ -151,14 +165,16 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let failed = mine.failed().max(if agreed { all.first().copied().unwrap_or(0) } else { 0 });
     if failed > 0 {
         sink.give_up();
-        return Err(mine.why(failed));
+        return Err(mine.why(failed).into());
     }
     match sink.finish(&output::job_stem(world.size)) {
         Some(Ok(name)) if config.verbose > 0 => say(&[b"wrote ", &name]),
         // The others take it for written by now, and it is: only its name is not what it should be.
         Some(Err(why)) => say(&[why.as_bytes(), output::WHOLE]),
         // Rank 0 knows better: if it gives the file its name, all is there, and else everybody writes a trace alone.
-        None if !agreed && here(|| plan.file_has_its_name()) != Ok(true) => return Err("MPI_Allreduce failed".into()),
+        None if !agreed && here(|| plan.file_has_its_name()) != Ok(true) => {
+            return Err("MPI_Allreduce failed".to_owned().into());
+        }
         _ => {}
     }
     Ok(())

@@ -83,7 +83,7 @@ impl Files {
 
 /// A file as a trace describes it.
 pub(super) fn definition(file: &File, known: &[u64]) -> FileDef {
-    let path = known.binary_search(&file.hash).is_err().then(|| file.path.to_vec());
+    let path = known.binary_search(&file.hash).is_err().then(|| file.told.to_vec());
     FileDef { path, ..registry::file_definition(file) }
 }
 

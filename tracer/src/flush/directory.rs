@@ -63,12 +63,17 @@ impl Directory {
     /// # Errors
     /// Why it cannot be opened.
     pub(super) fn open(path: &[u8]) -> Result<Self, String> {
-        let name = CString::new(path).map_err(|_| "the output path holds a NUL".to_owned())?;
+        Ok(Self::opened(libc::AT_FDCWD, path, path, 0)?.0)
+    }
+
+    /// The one called `name` in `at`, whose path is `path`, and its owner.
+    fn opened(at: libc::c_int, name: &[u8], path: &[u8], flags: libc::c_int) -> Result<(Self, libc::uid_t), String> {
+        let name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
         let failed = |errno| failed("open the directory", path, errno);
-        let handle = Handle::open(libc::AT_FDCWD, &name, libc::O_PATH | libc::O_DIRECTORY, 0).map_err(failed)?;
+        let handle = Handle::open(at, &name, libc::O_PATH | libc::O_DIRECTORY | flags, 0).map_err(failed)?;
         let about = handle.about().map_err(failed)?;
         let private = names_stay(about.st_uid, about.st_mode, crate::job::effective_user());
-        Ok(Self { handle, path: path.to_vec(), private })
+        Ok((Self { handle, path: path.to_vec(), private }, about.st_uid))
     }
 
     /// The same, made first where it is absent, with those above it; `mode` is what others may do in new ones.
@@ -86,6 +91,29 @@ impl Directory {
             unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), mode) };
         }
         Self::open(path)
+    }
+
+    /// The directories `own` below `shared`, which is there and which others may write to too: each is made where it is absent, and must be
+    /// this user's and no link. So nobody can have prepared another one for this user's traces.
+    ///
+    /// # Errors
+    /// As [`Self::make`], or whose it is.
+    pub(super) fn make_own(shared: &[u8], own: &[u8], mode: u32) -> Result<Self, String> {
+        let above = shared.strip_suffix(b"/").filter(|above| !above.is_empty()).unwrap_or(shared);
+        // Made here it would shut out all other users.
+        let mut here = Self::open(above)?;
+        for name in own.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+            let path = [here.path.strip_suffix(b"/").unwrap_or(&here.path), b"/", name].concat();
+            let c_name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
+            // SAFETY: the name ends in NUL. One that exists is looked at; any other failure shows there.
+            unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here.number(), c_name.as_ptr(), mode) };
+            let (there, owner) = Self::opened(here.number(), name, &path, libc::O_NOFOLLOW)?;
+            if owner != crate::job::effective_user() {
+                return Err(format!("{} belongs to user {owner}", String::from_utf8_lossy(&path)));
+            }
+            here = there;
+        }
+        Ok(here)
     }
 
     /// For calls that take a directory and a name.
@@ -148,6 +176,24 @@ mod tests {
         ] {
             assert_eq!(names_stay(owner, mode, 1000), stay, "{owner} {mode:o}");
         }
+    }
+
+    #[test]
+    fn ones_own_directories_are_no_links_and_nobody_elses() {
+        let place = std::env::temp_dir().join(format!("dxt-own-{}", std::process::id()));
+        std::fs::create_dir(&place).unwrap();
+        let shared = format!("{}/", place.display());
+        let made = |own: &str| Directory::make_own(shared.as_bytes(), own.as_bytes(), 0o700).map(|made| made.path);
+        assert_eq!(made("1000/a"), Ok(place.join("1000/a").to_str().unwrap().as_bytes().to_vec()));
+        assert!(made("1000/a").is_ok(), "it is there");
+        std::os::unix::fs::symlink("1000", place.join("link")).unwrap();
+        assert!(made("link").unwrap_err().contains("/link"));
+        assert!(Directory::make_own(format!("{shared}no/").as_bytes(), b"x", 0o700).is_err());
+        if crate::job::effective_user() == 0 {
+            std::os::unix::fs::chown(place.join("1000"), Some(65_534), None).unwrap();
+            assert!(made("1000/a").unwrap_err().ends_with("belongs to user 65534"));
+        }
+        std::fs::remove_dir_all(place).unwrap();
     }
 
     #[test]

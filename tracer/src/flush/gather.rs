@@ -4,12 +4,12 @@ use super::arenas as flush_arenas;
 use super::counted::{self, Counted, in_nanoseconds};
 use super::left_out::LeftOut;
 use super::reduce::Reduced;
-use super::{details, sift};
+use super::{budget, details, sift};
 use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
 use crate::record::THREADS;
 use crate::registry::{self, File};
-use crate::{buffer, describe, handles, hooks, notes, record, spool};
+use crate::{anonymize, buffer, describe, handles, hooks, notes, record, spool};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
@@ -44,12 +44,15 @@ impl Gathered {
             return Self::counted(by, &calibration, known, counted, None);
         }
         let mut threads = segments();
-        let left_out = sift::sift(&mut threads, &calibration.scale);
+        let mut left_out = sift::sift(&mut threads, &calibration.scale);
+        let triggered = left_out.files();
+        let over_budget = budget::fit(&mut threads, &mut left_out, &calibration.scale);
         let used = used_streams(&threads);
         let mut process = Process { info: own_info(by, &calibration), notes: notes(), ..Process::default() };
-        if left_out.files() > 0 {
-            let what = notes::Note::Triggered.text().to_owned();
-            process.notes.push(Note { what, count: left_out.files() });
+        for (note, count) in [(notes::Note::Triggered, triggered), (notes::Note::OverBudget, over_budget)] {
+            if count > 0 {
+                process.notes.push(Note { what: note.text().to_owned(), count });
+            }
         }
         for (index, thread) in THREADS.numbered() {
             if threads.get(index).is_some_and(|pieces| !pieces.is_empty()) {
@@ -115,6 +118,7 @@ impl Gathered {
                     .collect(),
             })
             .collect();
+        anonymize::process(&mut self.process);
         encoder.region(number, &mut self.process, &threads, &self.scale)
     }
 }
@@ -166,7 +170,7 @@ pub(super) enum Held {
 }
 
 /// The segments of every thread that were taken, in order: its chunks and packed blocks as they came, then its scratch.
-fn segments() -> Vec<Vec<Ordered>> {
+pub(super) fn segments() -> Vec<Vec<Ordered>> {
     let mut threads: Vec<Vec<Ordered>> = (0..THREADS.len()).map(|_| Vec::new()).collect();
     let mut add = |thread: u32, sequence: u32, piece: Held| {
         if let Some(pieces) = threads.get_mut(thread as usize) {

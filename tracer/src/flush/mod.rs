@@ -1,6 +1,7 @@
 //! Writes the trace: all ranks into one file where that is possible, each process into its own otherwise. The program's
 //! output, errno and exit code stay as they are, whatever happens here.
 
+mod budget;
 mod collective;
 mod counted;
 mod details;
@@ -16,16 +17,18 @@ mod sift;
 mod together;
 mod unfinished;
 mod unpack;
+mod worth;
 
 use crate::buffer::Arena;
-use crate::config::{Config, FlushMode};
+use crate::config::{self, Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
 use crate::{buffer, describe, job, late, notes, record, registry, spool, stack};
+use collective::NoTrace;
 use counted::Counted;
 use gather::Gathered;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use trace_format::write::{self, Encoder};
 
 /// Where segments may be: those of the process, and those that come after its trace.
@@ -54,6 +57,8 @@ pub(crate) fn settle(written: bool) {
     buffer::settle(arenas(), written);
     registry::settle_counts(written);
     notes::settle(written);
+    budget::settle(written);
+    worth::settle(written);
     spool::cut_is_over();
     if written && !buffer::counting::is_on() {
         registry::forget_counts();
@@ -70,7 +75,8 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     let mut written = if together {
         match collective::write(world, config, by, counted) {
             Ok(()) => true,
-            Err(why) => {
+            Err(NoTrace { why, no_file }) => {
+                RANK_0_SPEAKS.store(no_file && world.rank != 0, Ordering::Relaxed);
                 if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
                     say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
                 }
@@ -88,15 +94,42 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     written
 }
 
-/// Writes what was taken into a file of this process's own, unless that is nothing. False if it could not be written.
-pub(crate) fn one_process(config: &Config, by: &'static str) -> bool {
+/// What became of what was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is in a trace, or was nothing.
+    Written,
+    /// It could not be written.
+    Failed,
+    /// There shall be no trace of a process that did no more than that.
+    LeftOut,
+}
+
+/// Writes what was taken into a file of this process's own, unless that is nothing or not worth one.
+pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
+    // Without memory to find out it fails below.
+    if is_left_out(config) {
+        return Outcome::LeftOut;
+    }
     let Some(counted) = stack::at_end(Counted::taken) else {
         say_failed(NO_MEMORY);
-        return false;
+        return Outcome::Failed;
     };
     let written = elsewhere(|| alone(config, by, counted.as_ref()));
     give_back_unless(written, counted.as_ref());
-    written
+    if written { Outcome::Written } else { Outcome::Failed }
+}
+
+/// Whether a process that did no more than what was taken is to have no trace.
+pub(crate) fn is_left_out(config: &Config) -> bool {
+    config.site.judges_processes() && stack::at_end(|| worth::is_left_out(&config.site)) == Some(true)
+}
+
+/// In a forked child, which has written nothing.
+pub(crate) fn in_child() {
+    RANK_0_SPEAKS.store(false, Ordering::Relaxed);
+    budget::in_child();
+    worth::in_child();
 }
 
 fn give_back_unless(written: bool, counted: Option<&Counted>) {
@@ -116,8 +149,14 @@ fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
+/// Rank 0 could make no file for all, and has said so: of thousands of ranks it is heard best alone.
+static RANK_0_SPEAKS: AtomicBool = AtomicBool::new(false);
+
 /// Says that there is no trace, and what to do; once, though at the end it may be tried again.
 fn say_failed(why: &[u8]) {
+    if RANK_0_SPEAKS.load(Ordering::Relaxed) && config::current().is_none_or(|config| config.verbose == 0) {
+        return;
+    }
     /// The process that has said it: a forked child says so for itself.
     static SAID_BY: AtomicU32 = AtomicU32::new(0);
     let process = job::process_ids().0;

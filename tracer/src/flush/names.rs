@@ -9,9 +9,9 @@ pub(super) const MOST: usize = 1 << 16;
 /// Rank 0's names, sorted by hash.
 pub(super) fn of_rank_0() -> Vec<SharedName> {
     let mut names: Vec<SharedName> = registry::files()
-        .filter(|file| !file.path.is_empty())
+        .filter(|file| !file.told.is_empty())
         .take(MOST)
-        .map(|file| SharedName { hash: file.hash, path: file.path.to_vec() })
+        .map(|file| SharedName { hash: file.hash, path: file.told.to_vec() })
         .collect();
     names.sort_by(|a, b| a.hash.cmp(&b.hash).then_with(|| a.path.cmp(&b.path)));
     // Two paths of one hash: neither may be left out anywhere, so the pair is not shared.

@@ -2,13 +2,14 @@
 
 use super::directory::Directory;
 use super::unfinished::{self, Unfinished};
-use crate::config::Config;
+use crate::config::{Config, Filled, Filling};
 use crate::say::say;
-use crate::{job, spool};
+use crate::{anonymize, job, spool};
 use std::ffi::CStr;
 
-/// `YYYYMMDDThhmmssZ` of a wall-clock time. Civil date from days: Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-fn stamp(unix_ns: i64) -> String {
+/// Year, month, day and second of the day of a wall-clock time. Civil date from days: Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms".
+fn date(unix_ns: i64) -> (i64, i64, i64, i64) {
     let seconds = unix_ns.div_euclid(1_000_000_000);
     let (days, in_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let shifted = days + 719_468;
@@ -19,7 +20,12 @@ fn stamp(unix_ns: i64) -> String {
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day, in_day)
+}
+
+/// `YYYYMMDDThhmmssZ` of a wall-clock time.
+fn stamp(unix_ns: i64) -> String {
+    let (year, month, day, in_day) = date(unix_ns);
     let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
@@ -31,22 +37,28 @@ fn clean(text: &[u8]) -> String {
 }
 
 /// The directory that traces go into: absolute.
-fn directory(config: &Config) -> Vec<u8> {
-    let mut path = config.output_dir.clone();
-    if !path.starts_with(b"/") {
-        let cwd = job::identity().map(|identity| identity.cwd.as_slice()).unwrap_or_default();
-        path = [cwd, b"/", path.as_slice()].concat();
+fn directory(config: &Config) -> Filled {
+    let identity = job::identity();
+    let (year, month, day, _) = date(identity.map_or(0, |identity| identity.start_unix_ns));
+    let day = format!("{year:04}-{month:02}-{day:02}");
+    let job = identity.map_or("", |identity| &identity.name);
+    let mut filled = config.output_dir.fill(&Filling { user: job::effective_user(), job, day: &day });
+    if !filled.path.starts_with(b"/") {
+        let cwd = identity.map(|identity| identity.cwd.as_slice()).unwrap_or_default();
+        filled.shared_bytes += cwd.len() + 1;
+        filled.path = [cwd, b"/", filled.path.as_slice()].concat();
     }
-    while path.len() > 1 && path.ends_with(b"/") {
-        path.pop();
+    while filled.path.len() > 1 && filled.path.ends_with(b"/") {
+        filled.path.pop();
     }
-    path
+    filled
 }
 
 /// Start of a trace's name: `<exe>_<time>`.
 fn prefix() -> String {
     let Some(identity) = job::identity() else { return "trace".to_owned() };
-    format!("{}_{}", clean(job::basename(&identity.exe)), stamp(identity.start_unix_ns))
+    let program = anonymize::in_file_name(job::basename(&identity.exe));
+    format!("{}_{}", clean(&program), stamp(identity.start_unix_ns))
 }
 
 /// Name of a process's own trace, without its ending.
@@ -56,7 +68,7 @@ fn process_stem((node, pid): (&str, u32)) -> String {
 
 /// Where a process's own trace goes, if nothing else has that name.
 pub(super) fn process_path(config: &Config, place: (&str, u32)) -> Vec<u8> {
-    [directory(config).as_slice(), b"/", process_stem(place).as_bytes(), b".dxt"].concat()
+    [directory(config).path.as_slice(), b"/", process_stem(place).as_bytes(), b".dxt"].concat()
 }
 
 /// Name of the trace of all ranks, without its ending; asked of rank 0.
@@ -74,7 +86,12 @@ const fn directory_mode(mode: u32) -> u32 {
 /// # Errors
 /// Why it cannot be made.
 pub(super) fn new_file(config: &Config, stem: &str) -> Result<Unfinished, String> {
-    let directory = Directory::make(&directory(config), directory_mode(config.trace_mode))?;
+    let Filled { path, shared_bytes } = directory(config);
+    let mode = directory_mode(config.trace_mode);
+    let directory = match path.split_at_checked(shared_bytes) {
+        Some((shared, own)) if !own.is_empty() => Directory::make_own(shared, own, mode)?,
+        _ => Directory::make(&path, mode)?,
+    };
     Unfinished::new(directory, stem, config.trace_mode)
 }
 

@@ -28,10 +28,19 @@ impl<'a> Unpacker<'a> {
 
     /// The segments of a block, with times in ns since the epoch; `None` if it cannot be decoded.
     pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
-        let frame = FrameHeader::decode(block.frame, 0).ok()?;
-        let head = BlockHead::decode(block.frame.get(FRAME_HEADER_BYTES..)?, 0).ok()?;
-        let head = head.at_rate(block.mult, self.scale.mult);
-        let columns = self.decoder.block(&block.frame, &BlockRef { offset: 0, frame, head }).ok()?;
+        self.decoded(block.frame, block.mult)
+    }
+
+    /// The same of a frame that was packed by [`Self::packed`].
+    pub(super) fn again(&mut self, frame: &[u8]) -> Option<Vec<Segment>> {
+        self.decoded(frame, self.scale.mult)
+    }
+
+    fn decoded(&mut self, bytes: &[u8], mult: u64) -> Option<Vec<Segment>> {
+        let frame = FrameHeader::decode(bytes, 0).ok()?;
+        let head = BlockHead::decode(bytes.get(FRAME_HEADER_BYTES..)?, 0).ok()?;
+        let head = head.at_rate(mult, self.scale.mult);
+        let columns = self.decoder.block(&bytes, &BlockRef { offset: 0, frame, head }).ok()?;
         let segment = |i: usize| {
             let (offset, length) = (*columns.offset.get(i)?, *columns.length.get(i)?);
             Some(Segment::new(

@@ -175,7 +175,7 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
         return Answer::Ask(stat, Later { moment, hash: (!goes_back).then_some(hash) });
     }
     let Some(file) = file_of(path, stat.identity) else { return Answer::NotRecorded };
-    if file.path == path {
+    if file.real_path == path {
         file.plain.put(&stat, moment);
     }
     Answer::File(file, stat.identity.kind)

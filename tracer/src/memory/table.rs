@@ -170,15 +170,19 @@ impl Bytes {
 
     /// Keeps a copy of `bytes`; `None` when the store is full.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Option<&'static [u8]> {
-        let at = self.0.area.take(|_| Some(bytes.len()))?;
-        if bytes.is_empty() {
+        self.keep_made(bytes.len(), |place| place.copy_from_slice(bytes))
+    }
+
+    /// Keeps `length` bytes that `make` writes over zeros; `None` when the store is full.
+    pub(crate) fn keep_made(&self, length: usize, make: impl FnOnce(&mut [u8])) -> Option<&'static [u8]> {
+        let at = self.0.area.take(|_| Some(length))?;
+        if length == 0 {
             return Some(&[]);
         }
-        let place = self.0.place(at);
-        // SAFETY: `place` has room for the bytes, given to this call alone, and does not overlap them.
-        unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        // SAFETY: just written, never changed again.
-        Some(unsafe { std::slice::from_raw_parts(place, bytes.len()) })
+        // SAFETY: room for the bytes, given to this call alone, which nobody reads before it returns; zero or any other bytes.
+        let place = unsafe { std::slice::from_raw_parts_mut(self.0.place(at), length) };
+        make(place);
+        Some(place)
     }
 }
 

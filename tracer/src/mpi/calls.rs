@@ -12,6 +12,12 @@ pub(crate) type Handle = usize;
 /// `MPI_SUCCESS`, 0 in every implementation (MPI 4.0, 9.4).
 pub(crate) const SUCCESS: c_int = 0;
 
+/// Whether the program was linked with MPI's library, directly or through others.
+pub(crate) fn is_linked() -> bool {
+    // SAFETY: the name ends in NUL.
+    !unsafe { libc::dlsym(libc::RTLD_NEXT, c"PMPI_Init".as_ptr()) }.is_null()
+}
+
 macro_rules! functions {
     ($($(#[$doc:meta])* $method:ident = $symbol:literal ($($arg:ident : $type:ty),*);)+) => {
         /// The functions.

@@ -8,5 +8,5 @@ mod datatypes;
 mod errors;
 mod world;
 
-pub(crate) use calls::{Handle, SUCCESS, api};
+pub(crate) use calls::{Handle, SUCCESS, api, is_linked};
 pub(crate) use world::{World, active, ended, in_child, job_key, started, sync_ticks, world};

@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(super) has_large_counts: bool,
     /// Job key of rank 0; empty if nothing was exchanged.
     key: String,
+    /// Whether nothing of the job is recorded: rank 0's decision, or this rank's own if nothing was exchanged.
+    pub(crate) job_is_left_out: bool,
     /// Whether one program was started on all ranks, as far as the launcher tells.
     one_program: bool,
 }
@@ -68,8 +70,9 @@ pub(crate) fn sync_ticks() -> Option<u64> {
     Some(SYNC_TICKS.load(Ordering::Relaxed)).filter(|&ticks| ticks != 0)
 }
 
-/// MPI_Init has returned: finds out where we are, aligns the clocks and takes rank 0's job key.
-pub(crate) fn started(flush: FlushMode) {
+/// MPI_Init has returned: finds out where we are, aligns the clocks and takes rank 0's job key. `leaves_out` tells by the job's key
+/// whether this process would record nothing of it; where all ranks write together, they all do what rank 0 does.
+pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     let abi = Abi::detect();
     let (mut rank, mut size): (c_int, c_int) = (-1, 0);
     if api().comm_rank(abi.comm_world, &raw mut rank) != SUCCESS
@@ -78,30 +81,40 @@ pub(crate) fn started(flush: FlushMode) {
         return;
     }
     let one_program = started_alike();
-    let key = if flush == FlushMode::Process || !one_program { String::new() } else { exchange(&abi) };
+    let (key, job_is_left_out) = match flush {
+        FlushMode::Process => (String::new(), leaves_out),
+        _ if !one_program => (String::new(), leaves_out),
+        _ => exchange(&abi, leaves_out),
+    };
     let has_large_counts = api().has_large_counts();
     super::communicators::prepare();
-    let world = World { abi, rank, size, version: library_version(), has_large_counts, key, one_program };
+    let world =
+        World { abi, rank, size, version: library_version(), has_large_counts, key, job_is_left_out, one_program };
     if WORLD.set(world).is_ok() {
         ACTIVE.store(true, Ordering::Release);
     }
 }
 
-/// One barrier, whose end is nearly the same moment on all ranks, and rank 0's job key.
-fn exchange(abi: &Abi) -> String {
+/// Rank 0's word on the job: nothing of it is recorded, or it is. 0: not heard.
+const LEFT_OUT: u8 = 1;
+const RECORDED: u8 = 2;
+
+/// One barrier, whose end is nearly the same moment on all ranks, and rank 0's job key and decision.
+fn exchange(abi: &Abi, leaves_out: bool) -> (String, bool) {
     if api().barrier(abi.comm_world) == SUCCESS {
         SYNC_TICKS.store(clock::now(), Ordering::Relaxed);
     }
-    let mut bytes = [0_u8; KEY_BYTES];
+    let mut bytes = [0_u8; KEY_BYTES + 1];
+    bytes[KEY_BYTES] = if leaves_out { LEFT_OUT } else { RECORDED };
     let own = job::own_key();
     let length = own.len().min(KEY_BYTES - 1);
     bytes[..length].copy_from_slice(&own.as_bytes()[..length]);
     let root = 0;
-    if api().bcast(bytes.as_mut_ptr().cast(), KEY_BYTES as c_int, abi.byte, root, abi.comm_world) != SUCCESS {
-        return String::new();
+    if api().bcast(bytes.as_mut_ptr().cast(), bytes.len() as c_int, abi.byte, root, abi.comm_world) != SUCCESS {
+        return (String::new(), leaves_out);
     }
-    let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(KEY_BYTES);
-    String::from_utf8_lossy(&bytes[..length]).into_owned()
+    let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(KEY_BYTES).min(KEY_BYTES);
+    (String::from_utf8_lossy(&bytes[..length]).into_owned(), bytes[KEY_BYTES] == LEFT_OUT)
 }
 
 fn library_version() -> String {

@@ -4,7 +4,8 @@
 use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity};
 use super::stream::Within;
-use super::{layouts, others, profiles};
+use super::{layouts, meetings, others, profiles};
+use crate::anonymize;
 use crate::handles::Plain;
 use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
@@ -25,15 +26,28 @@ static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::nul
 /// Takes address space for `files` files.
 pub(super) fn prepare(files: usize) {
     FILES.prepare(files);
-    PATHS.prepare(files * 128);
+    PATHS.prepare(files * 128 * names_per_file());
     layouts::prepare(files / 4, files * 128);
+}
+
+/// How often a name is kept: as it is, and as it is told.
+fn names_per_file() -> usize {
+    if anonymize::is_on() { 3 } else { 1 }
+}
+
+/// The name that is told of the file at `path`; those that are the tracer's own words tell nothing of anybody.
+fn told(path: &'static [u8]) -> Option<&'static [u8]> {
+    if !anonymize::is_on() || path == others::PATH || path == meetings::PATH {
+        return Some(path);
+    }
+    PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
 /// As [`prepare`], for counters mode: `limit` files and the condensed record of all others.
 pub(super) fn prepare_counters(limit: usize) {
     // A few more: threads that find the same new file at the same time may each make a record.
     FILES.prepare(limit + 64);
-    PATHS.prepare(limit * 256);
+    PATHS.prepare(limit * 256 * names_per_file());
     layouts::prepare(limit * 2, limit * 256);
     if let Some(file) = find_or_add(others::PATH, Identity::default()) {
         others::begin(limit, file);
@@ -57,7 +71,7 @@ fn find_from(head: *const File, hash: u64, path: &[u8]) -> Option<&'static File>
     let mut at = head;
     // SAFETY: the list holds null or pointers to records that were written before they were linked.
     while let Some(file) = unsafe { at.as_ref() } {
-        if file.hash == hash && file.path == path {
+        if file.key == hash && file.real_path == path {
             return Some(file);
         }
         at = file.next;
@@ -96,13 +110,18 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
             return None;
         }
         // Two threads may make the same file; the one that loses the exchange leaves an unused record behind.
-        let path = match made {
-            Some(file) => file.path,
-            None => PATHS.keep(path)?,
+        let (real_path, told) = match made {
+            Some(file) => (file.real_path, file.told),
+            None => {
+                let kept = PATHS.keep(path)?;
+                (kept, told(kept)?)
+            }
         };
         let (_, file) = FILES.push_with(|_| File {
-            hash,
-            path,
+            real_path,
+            key: hash,
+            told,
+            hash: path_hash(told),
             identity: KnownIdentity::new(identity),
             frequent: [const { AtomicU32::new(0) }; Within::COUNT * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
@@ -137,14 +156,14 @@ pub(crate) fn definition(file: &File) -> FileDef {
 /// Writes a file into the journal.
 pub(super) fn note(file: &File) {
     if journal::is_kept() {
-        journal::file(number(file), &definition(file), file.path);
+        journal::file(number(file), &definition(file), file.told);
     }
 }
 
 /// Writes all files and their layouts into the journal.
 pub(super) fn note_all() {
     // One that is being made has no path yet; its maker sees that there is a journal by now.
-    for file in files().filter(|file| !file.path.is_empty()) {
+    for file in files().filter(|file| !file.told.is_empty()) {
         note(file);
         for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
             if let Some(layout) = layout {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::segment::StreamId;
 
 /// Path of the file that stands for MPI.
-const PATH: &[u8] = b"<MPI>";
+pub(super) const PATH: &[u8] = b"<MPI>";
 /// Number of operations.
 const COUNT: usize = (MEETINGS.end - MEETINGS.start) as usize;
 

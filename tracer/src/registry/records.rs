@@ -68,10 +68,14 @@ impl KnownIdentity {
 
 /// A file that was seen. Made once per path, never changed but for what is atomic.
 pub(crate) struct File {
-    /// Hash of the path.
+    /// Canonical absolute path. Stays in the process: what is told is `told`.
+    pub(crate) real_path: &'static [u8],
+    /// Hash of that.
+    pub(super) key: u64,
+    /// The name that traces and spools tell: the path, unless names are hashed ([`crate::anonymize`]).
+    pub(crate) told: &'static [u8],
+    /// Hash of that, by which others know the file.
     pub(crate) hash: u64,
-    /// Canonical absolute path.
-    pub(crate) path: &'static [u8],
     /// What fstat(2) said when it was first seen.
     pub(crate) identity: KnownIdentity,
     /// Stream ids plus one of the most frequent operations; each combination of [`Within`] has its own.

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
 
 use super::{file, place};
+use crate::config;
 use crate::errno;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -34,7 +35,9 @@ pub(crate) fn add(block: &[u8]) -> bool {
         crate::threads::give_way();
     }
     let length = LENGTH.load(Ordering::Relaxed);
-    let done = write(block, length).is_some();
+    // What the trace has no room for need not fill the node's disk.
+    let most = config::current().and_then(|config| config.site.job_bytes).unwrap_or(u64::MAX);
+    let done = (length + block.len()) as u64 <= most && write(block, length).is_some();
     if done {
         LENGTH.store(length + block.len(), Ordering::Release);
     }

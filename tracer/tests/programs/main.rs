@@ -1,6 +1,7 @@
 //! Real programs under the preloaded library: what the trace says must be exactly what the program did, and the program
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
+mod anonymize;
 mod calls_of_a_flush;
 mod collectives;
 mod config;
@@ -27,12 +28,14 @@ mod mpi_forms;
 mod names;
 mod offsets;
 mod other;
+mod places;
 mod planted;
 mod posix;
 mod ranks;
 mod reach;
 mod real;
 mod scarce;
+mod site;
 mod spoiled;
 mod spool;
 mod stacking;

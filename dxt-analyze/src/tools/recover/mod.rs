@@ -1,8 +1,11 @@
 //! Recovery: from the spools that killed processes left behind to a trace. The bytes are `trace_format::spool`'s business;
 //! here is what concerns this machine: its clocks, whether the owner still runs, files.
 
+mod stale;
 pub mod view;
 mod written;
+
+pub use stale::{Stale, stale};
 
 use crate::exit::UsageError;
 use crate::spools::files::{self, Bytes, Owned};
@@ -50,6 +53,17 @@ pub struct Recovery {
     pub written: Vec<PathBuf>,
     /// Spools that could not be read, and why.
     pub failed: Vec<String>,
+    /// Files that were deleted without a trace of them, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<PathBuf>,
+    /// Spools that are not stale: of processes that run, or that ended not long ago.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_stale: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One spool, put together.

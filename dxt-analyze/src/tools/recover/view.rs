@@ -3,15 +3,16 @@
 use crate::exit::Exit;
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
-use crate::tools::recover::{self, Recovery};
+use crate::tools::recover::{self, Recovery, Stale};
 use anyhow::Result;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// `recover`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Spools (*.spool), or directories with them
-    #[arg(required = true, value_name = "SPOOL")]
+    /// Spools (*.spool), or directories with them; with --stale directories only (default: TMPDIR, /tmp, /dev/shm)
+    #[arg(required_unless_present = "stale", value_name = "SPOOL")]
     pub spools: Vec<PathBuf>,
     /// Trace to write (*.dxt), or a directory for traces named after their programs, made if absent
     #[arg(short, long, default_value = ".", value_name = "FILE")]
@@ -22,9 +23,33 @@ pub struct Args {
     /// Remove spools of ended processes once their trace is written
     #[arg(long)]
     pub remove: bool,
+    /// Clean up: recover what processes left that ended long ago, each user's into a directory of its own in --output, and remove it
+    #[arg(long, conflicts_with_all = ["force", "remove"])]
+    pub stale: bool,
+    /// With --stale: leave alone what was written to later than so long ago, such as 12h or 7d
+    #[arg(long, requires = "stale", value_name = "TIME", default_value = "1d", value_parser = age)]
+    pub older_than: Duration,
+    /// With --stale: make no traces
+    #[arg(long, requires = "stale")]
+    pub delete: bool,
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// A time such as `90s`, `30m`, `12h`, `7d` or `2w`.
+fn age(text: &str) -> Result<Duration, String> {
+    let seconds = |unit: char| match unit {
+        's' => Some(1),
+        'm' => Some(60),
+        'h' => Some(3600),
+        'd' => Some(86_400),
+        'w' => Some(7 * 86_400),
+        _ => None,
+    };
+    let parts = text.char_indices().next_back().and_then(|(at, unit)| Some((text.get(..at)?, seconds(unit)?)));
+    let total = parts.and_then(|(number, unit)| number.parse::<u64>().ok()?.checked_mul(unit));
+    total.map(Duration::from_secs).ok_or_else(|| "expected a number with s, m, h, d or w, such as 12h or 7d".to_owned())
 }
 
 /// Recovers what is named.
@@ -32,6 +57,10 @@ pub struct Args {
 /// # Errors
 /// As [`recover::recover`].
 pub fn recover(args: &Args) -> Result<Recovery> {
+    if args.stale {
+        let which = Stale { older_than: args.older_than, delete: args.delete };
+        return recover::stale(&args.spools, &args.output, &which);
+    }
     recover::recover(&recover::find(&args.spools)?, &args.output, args.remove, args.force)
 }
 
@@ -54,6 +83,14 @@ impl Report for Recovery {
         match self.empty.len() {
             0 => {}
             count => lines.push(format!("{count} spools held nothing that is not in a trace already")),
+        }
+        match self.deleted.len() {
+            0 => {}
+            count => lines.push(format!("deleted {count} files that processes had left, without a trace of them")),
+        }
+        if self.not_stale > 0 {
+            lines
+                .push(format!("{} spools are of processes that run, or ended not long ago: they stay", self.not_stale));
         }
         lines.extend(self.failed.iter().map(|why| format!("failed to read {why}")));
         if self.spools.iter().any(|one| one.running) {

@@ -41,6 +41,9 @@ pub struct Args {
     /// Replace tables that exist
     #[arg(long, requires = "output")]
     pub force: bool,
+    /// Read only what is new or changed since the last time, and keep a directory per day in --output
+    #[arg(long, requires = "output", conflicts_with = "force")]
+    pub incremental: bool,
     /// What comes first
     #[arg(long, value_enum, default_value_t)]
     pub sort: SortJobs,

@@ -2,7 +2,9 @@
 //! under it, so that no number has a second definition.
 
 pub mod args;
+mod days;
 mod files;
+mod incremental;
 mod interface;
 mod job;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]

@@ -32,6 +32,9 @@ pub struct CorpusReport {
     pub result: Corpus,
     #[serde(skip)]
     pub(crate) shown: usize,
+    /// Jobs whose rows were there already.
+    #[serde(skip)]
+    kept: u64,
 }
 
 impl Outcome for CorpusReport {
@@ -45,7 +48,7 @@ impl Outcome for CorpusReport {
 
     /// 1 if no job can be read, 3 if something is left out or incomplete.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
-        match (self.result.whole.jobs, self.result.left_out.is_empty(), self.result.incomplete) {
+        match (self.result.whole.jobs + self.kept, self.result.left_out.is_empty(), self.result.incomplete) {
             (0, false, _) => Exit::Failure,
             (_, true, 0) => Exit::Fine,
             _ => Exit::Incomplete,
@@ -58,6 +61,13 @@ impl Outcome for CorpusReport {
 /// # Errors
 /// If nothing is found, or the tables cannot be written.
 pub fn corpus(args: &Args) -> Result<CorpusReport> {
+    if let Some(place) = args.output.as_deref().filter(|_| args.incremental) {
+        let (mut result, kept) = super::incremental::collect(args, place, AT_A_TIME)?;
+        if args.format != Format::Table {
+            result.jobs.truncate(args.limit.unwrap_or(usize::MAX));
+        }
+        return Ok(CorpusReport { result, shown: args.limit.unwrap_or(SHOWN), kept });
+    }
     let workers = Workers::new(args)?;
     let mut tables = args.output.as_deref().map(|place| Tables::new(place, args.force)).transpose()?;
     let found = find(&args.places)?;
@@ -100,11 +110,11 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     if args.format != Format::Table {
         rows.truncate(args.limit.unwrap_or(usize::MAX));
     }
-    Ok(CorpusReport { result: together.finish(rows, left_out, remarks), shown: args.limit.unwrap_or(SHOWN) })
+    Ok(CorpusReport { result: together.finish(rows, left_out, remarks), shown: args.limit.unwrap_or(SHOWN), kept: 0 })
 }
 
 /// Bytes that a job's rows hold, about.
-fn held(done: &Done) -> usize {
+pub(super) fn held(done: &Done) -> usize {
     let findings = done.findings.iter().flat_map(|finding| {
         let words = finding.evidence.iter().map(|evidence| evidence.words());
         words.chain([finding.title.as_str(), finding.hint.as_str()])
@@ -138,7 +148,7 @@ impl Keys {
 }
 
 /// What matters most first; what is equal by source.
-fn sort(rows: &mut [JobRow], by: SortJobs) {
+pub(super) fn sort(rows: &mut [JobRow], by: SortJobs) {
     rows.sort_by(|a, b| a.source.cmp(&b.source));
     let share = |share: Option<f64>| Reverse(share.map(|share| (share * 1e9) as u64));
     match by {

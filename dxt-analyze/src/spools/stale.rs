@@ -1,0 +1,165 @@
+//! Files in a directory of spools that processes left which are gone: spools, spills, and spools that were set aside before an exec(3).
+
+use super::files::own_user;
+use super::owner;
+use anyhow::{Context, Result};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatfs, open, statat, unlinkat};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// File systems that other machines see too (statfs(2)), on which nobody here can tell whether a process runs: NFS, CIFS, SMB2, Lustre,
+/// GPFS, Ceph, BeeGFS, Panasas, AFS, 9P, FUSE.
+const SHARED: [u32; 11] = [
+    0x6969,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x00c3_6400,
+    0x1983_0326,
+    0xaad7_aaea,
+    0x5346_414f,
+    0x0102_1997,
+    0x6573_5546,
+];
+
+/// A file that a process left.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Left {
+    /// User id of its owner.
+    pub(crate) owner: u32,
+    pub(crate) path: PathBuf,
+    name: OsString,
+    identity: (u64, u64),
+}
+
+/// A directory, held open: what is told of its files and what is done to them is of the same one.
+pub(crate) struct Place {
+    directory: OwnedFd,
+    /// Files whose process is gone for as long as asked, of the users that this one may speak for.
+    pub(crate) left: Vec<Left>,
+    /// How many spools are of others.
+    pub(crate) in_use: u64,
+}
+
+/// What a file's name says: `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    user: u32,
+    pid: u32,
+    started: u64,
+    is_spool: bool,
+}
+
+impl Named {
+    fn parse(name: &str) -> Option<Self> {
+        let (stem, ending) = name.strip_prefix("dxt-")?.rsplit_once('.')?;
+        let numbers: Vec<&str> = stem.split('-').collect();
+        let is_spool = ending == "spool";
+        let count = if is_spool { 4 } else { 3 };
+        if numbers.len() != count || !matches!(ending, "spool" | "spill" | "done") {
+            return None;
+        }
+        numbers.get(3).map_or(Some(0), |number| number.parse::<u64>().ok())?;
+        let (user, pid) = (numbers.first()?.parse().ok()?, numbers.get(1)?.parse().ok()?);
+        Some(Self { user, pid, started: numbers.get(2)?.parse().ok()?, is_spool })
+    }
+}
+
+impl Place {
+    /// What lies in `path` and was last written to longer than `older_than` ago.
+    ///
+    /// # Errors
+    /// If it cannot be listed, or is of a file system that other machines see.
+    pub(crate) fn look(path: &Path, older_than: Duration) -> Result<Self> {
+        let failed = || format!("failed to list {}", path.display());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty()).with_context(failed)?;
+        let kind = fstatfs(&directory).with_context(failed)?.f_type as u32;
+        anyhow::ensure!(
+            !SHARED.contains(&kind),
+            "{} is on a file system that other machines share: whether their processes run cannot be told here",
+            path.display()
+        );
+        let before = SystemTime::now().checked_sub(older_than).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let before = before.map_or(i64::MIN, |before| i64::try_from(before.as_secs()).unwrap_or(i64::MAX));
+        let (mapped, user) = (mapped(), own_user());
+        let (mut left, mut in_use) = (Vec::new(), 0);
+        for entry in Dir::read_from(&directory).with_context(failed)? {
+            let entry = entry.with_context(failed)?;
+            let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+            let Some(named) = name.to_str().and_then(Named::parse) else { continue };
+            let Ok(about) = statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            // Whoever put it there must be whom the name says.
+            let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
+            if !is_file || about.st_uid != named.user || user != 0 && about.st_uid != user {
+                continue;
+            }
+            let is_young = about.st_mtime > before;
+            if is_young || owner::runs(named.pid, named.started) || mapped.contains(&about.st_ino) {
+                in_use += u64::from(named.is_spool);
+                continue;
+            }
+            let identity = (about.st_dev, about.st_ino);
+            left.push(Left { owner: about.st_uid, path: path.join(&name), name, identity });
+        }
+        left.sort();
+        Ok(Self { directory, left, in_use })
+    }
+
+    /// Takes a file away, if it still is the one that was looked at; whether it did.
+    pub(crate) fn remove(&self, file: &Left) -> bool {
+        let about = statat(&self.directory, &file.name, AtFlags::SYMLINK_NOFOLLOW);
+        let same = about.is_ok_and(|about| (about.st_dev, about.st_ino) == file.identity);
+        same && unlinkat(&self.directory, &file.name, AtFlags::empty()).is_ok()
+    }
+}
+
+impl Left {
+    /// Whether it is a spool.
+    pub(crate) fn is_spool(&self) -> bool {
+        self.path.extension().is_some_and(|end| end == "spool")
+    }
+}
+
+/// Numbers of the files that processes have mapped as spools, as far as this user may see: the processes of a container have other
+/// numbers in there than here (proc(5), maps).
+fn mapped() -> BTreeSet<u64> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_process =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
+    let maps = processes.filter(is_process).filter_map(|path| std::fs::read(path.join("maps")).ok());
+    let inode = |line: &str| line.split_whitespace().nth(4)?.parse().ok();
+    let of_one = |text: Vec<u8>| {
+        let text = String::from_utf8_lossy(&text).into_owned();
+        text.lines().filter(|line| line.contains(".spool")).filter_map(inode).collect::<Vec<u64>>()
+    };
+    maps.flat_map(of_one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_whose_they_are() {
+        let named = |user, pid, started, is_spool| Some(Named { user, pid, started, is_spool });
+        assert_eq!(Named::parse("dxt-0-12-345-0.spool"), named(0, 12, 345, true));
+        assert_eq!(Named::parse("dxt-1000-12-345.spill"), named(1000, 12, 345, false));
+        assert_eq!(Named::parse("dxt-1000-12-345.done"), named(1000, 12, 345, false));
+        for other in [
+            "dxt-1-2-3.spool",
+            "dxt-1-2-3-4-5.spool",
+            "dxt-a-2-3-4.spool",
+            "x-1-2-3-4.spool",
+            "dxt-1-2-3-x.spool",
+            "dxt-1-2-3.txt",
+        ] {
+            assert_eq!(Named::parse(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `recover --stale`: what processes left that ended long ago is made traces of and removed, so that nothing fills a node's disk. Root
+//! does it for all users: each user's traces go into a directory that root alone may change, and belong to the user.
+
+use super::Recovery;
+use crate::spools::files::own_user;
+use crate::spools::stale::{Left, Place};
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, lchown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Which are stale, and what becomes of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Stale {
+    /// Files that were written to later than so long ago are not.
+    pub older_than: Duration,
+    /// They are deleted, and no traces are made.
+    pub delete: bool,
+}
+
+/// Cleans up `places`, or where the tracer puts spools if none is named; traces go into `output`, a directory. What cannot be read or
+/// written stays where it is.
+///
+/// # Errors
+/// If no directory can be listed.
+pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recovery> {
+    let named = !places.is_empty();
+    let usual = || {
+        let own = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
+        own.into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/dev/shm")]).collect()
+    };
+    let mut paths: Vec<PathBuf> = if named { places.to_vec() } else { usual() };
+    paths.sort();
+    paths.dedup();
+    let mut result = Recovery::default();
+    let mut looked = false;
+    for path in &paths {
+        match Place::look(path, which.older_than) {
+            Ok(place) => {
+                looked = true;
+                clean(&place, output, which, &mut result);
+            }
+            Err(error) if named => result.failed.push(format!("{error:#}")),
+            // Not every machine has all of them.
+            Err(_) => {}
+        }
+    }
+    if !looked {
+        bail!("failed to look for spools: {}", result.failed.join("; "));
+    }
+    Ok(result)
+}
+
+fn clean(place: &Place, output: &Path, which: &Stale, result: &mut Recovery) {
+    result.not_stale += place.in_use;
+    if which.delete {
+        result.deleted.extend(place.left.iter().filter(|file| place.remove(file)).map(|file| file.path.clone()));
+        return;
+    }
+    let mut by_owner: BTreeMap<u32, Vec<&Left>> = BTreeMap::new();
+    place.left.iter().for_each(|file| by_owner.entry(file.owner).or_default().push(file));
+    for (owner, files) in by_owner {
+        let spools: Vec<&Left> = files.iter().copied().filter(|file| file.is_spool()).collect();
+        let stays = match recover(owner, &spools, output, result) {
+            Ok(stays) => stays,
+            Err(error) => {
+                result.failed.push(format!("spools of user {owner}: {error:#}"));
+                continue;
+            }
+        };
+        for file in files.into_iter().filter(|file| !stays.iter().any(|spool| is_of(file, spool))) {
+            place.remove(file);
+        }
+    }
+}
+
+/// Makes traces of a user's spools; returns the paths of those that have to stay.
+fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -> Result<Vec<PathBuf>> {
+    if spools.is_empty() {
+        return Ok(Vec::new());
+    }
+    let paths: Vec<PathBuf> = spools.iter().map(|spool| spool.path.clone()).collect();
+    let for_all = own_user() == 0;
+    let folder = if for_all { output.join(owner.to_string()) } else { output.to_owned() };
+    let is_new = !folder.exists();
+    if for_all {
+        prepare(output, &folder)?;
+    }
+    let done = super::recover(&paths, &folder, false, false);
+    if is_new && for_all {
+        // Where there was nothing to write.
+        let _ = std::fs::remove_dir(&folder);
+    }
+    let done = done?;
+    if for_all {
+        for path in &done.written {
+            lchown(path, Some(owner), None)
+                .with_context(|| format!("failed to give {} to its user", path.display()))?;
+        }
+    }
+    // A spool that cannot be read is not known to be none: it stays, and is named each time.
+    let dealt_with: Vec<&PathBuf> = done.spools.iter().map(|one| &one.spool).chain(&done.empty).collect();
+    let running = done.spools.iter().filter(|one| one.running).map(|one| &one.spool);
+    let mut stays: Vec<PathBuf> = running.cloned().collect();
+    stays.extend(paths.iter().filter(|path| !dealt_with.contains(path)).cloned());
+    result.written.extend(done.written);
+    result.empty.extend(done.empty);
+    result.failed.extend(done.failed);
+    result.spools.extend(done.spools);
+    Ok(stays)
+}
+
+/// Makes a user's directory, which is root's: a user who could change it could have root write elsewhere.
+fn prepare(output: &Path, folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(output).with_context(|| format!("failed to make {}", output.display()))?;
+    match DirBuilder::new().mode(0o755).create(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(error).with_context(|| format!("failed to make {}", folder.display()))
+        }
+        _ => {
+            let about = folder.symlink_metadata().with_context(|| format!("failed to look at {}", folder.display()))?;
+            let is_roots = about.is_dir() && about.uid() == 0 && about.mode() & 0o022 == 0;
+            ensure!(is_roots, "{} is no directory that only root may change: name another --output", folder.display());
+            Ok(())
+        }
+    }
+}
+
+/// Whether `file` is `spool` or what belongs to it.
+fn is_of(file: &Left, spool: &Path) -> bool {
+    let stem = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        trace_format::spool::spill_name(name).or_else(|| Some(name.to_owned()))
+    };
+    file.path == spool || stem(&file.path) == stem(spool)
+}

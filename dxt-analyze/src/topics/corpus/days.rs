@@ -1,0 +1,341 @@
+//! A corpus that grows: a directory per day on which jobs began, with the tables of its jobs, and what they were made of, so that a later
+//! run knows what it has read. A day is made beside its place and changed for the old one in one step: whatever ends a run, each
+//! job's rows are there once or not yet.
+
+use super::parquet::Tables;
+use super::worker::Done;
+use crate::written::sync_folder;
+use anyhow::{Context, Result, ensure};
+use rustc_hash::{FxHashMap, FxHashSet};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Rows as they were read, one job per line, compressed: of them the tables of a day are made again when it gets more jobs.
+const ROWS: &str = ".rows.jsonl.zst";
+/// What the jobs were read from.
+const SOURCES: &str = ".sources.jsonl";
+/// Days that are being made, and those that are about to go.
+const NEW: &str = ".new";
+const OLD: &str = ".old";
+const ZSTD_LEVEL: i32 = 3;
+
+/// A file as it was when it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Source {
+    path: PathBuf,
+    bytes: u64,
+    modified_ns: i128,
+}
+
+/// A job that was read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// Its key in the tables.
+    pub(super) job: String,
+    /// The key that its traces have; `None` of a Darshan log, which is a job by itself.
+    pub(super) key: Option<String>,
+    pub(super) sources: Vec<Source>,
+}
+
+/// A job with its rows.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    entry: Entry,
+    done: Done,
+}
+
+/// The directory.
+pub(super) struct Days {
+    place: PathBuf,
+    /// Held as long as the run lasts.
+    _lock: File,
+    /// What is known of each file, by its absolute path.
+    known: FxHashMap<PathBuf, (Source, Option<String>)>,
+    places: Places,
+}
+
+/// Where jobs are in the corpus.
+#[derive(Default)]
+pub(super) struct Places {
+    /// By the key of their traces, or the path of their log: their key in the tables, and their day.
+    jobs: FxHashMap<String, (String, String)>,
+    /// Keys in the tables.
+    taken: FxHashSet<String>,
+    /// How many have been added.
+    new: usize,
+}
+
+impl Source {
+    /// The file as it is now.
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        let about = std::fs::metadata(path)?;
+        let modified_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
+        Ok(Self { path: std::path::absolute(path)?, bytes: about.len(), modified_ns })
+    }
+}
+
+/// By what a job is known from one run to the next.
+fn identity(key: Option<&str>, sources: &[Source]) -> String {
+    match (key, sources.first()) {
+        (Some(key), _) => format!("key {key}"),
+        (None, first) => format!("log {}", first.map(|one| one.path.display().to_string()).unwrap_or_default()),
+    }
+}
+
+impl Days {
+    /// Opens the corpus in `place`, which is made if it is absent, and puts right what a run left that was interrupted.
+    ///
+    /// # Errors
+    /// If another run is at it, or it cannot be read.
+    pub(super) fn open(place: &Path) -> Result<Self> {
+        let failed = || format!("failed to open the corpus {}", place.display());
+        std::fs::create_dir_all(place).with_context(failed)?;
+        let lock = File::options().create(true).append(true).open(place.join(".lock")).with_context(failed)?;
+        let alone = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+        ensure!(alone, "another run is collecting into {}", place.display());
+        // One of this layout and one of single tables cannot be told apart by who reads `*/jobs.parquet`.
+        ensure!(
+            !place.join("jobs.parquet").exists(),
+            "{} has tables that were not collected with --incremental: name another directory",
+            place.display()
+        );
+        repair(place).with_context(failed)?;
+        let (mut known, mut places) = (FxHashMap::default(), Places::default());
+        for day in days(place).with_context(failed)? {
+            let file = place.join(&day).join(SOURCES);
+            let opened = File::open(&file).with_context(|| format!("failed to open {}", file.display()))?;
+            for line in BufReader::new(opened).lines() {
+                let entry: Entry = parse(&line.with_context(failed)?, &file)?;
+                let identity = identity(entry.key.as_deref(), &entry.sources);
+                for source in entry.sources {
+                    known.insert(source.path.clone(), (source, entry.key.clone()));
+                }
+                places.taken.insert(entry.job.clone());
+                places.jobs.insert(identity, (entry.job, day.clone()));
+            }
+        }
+        Ok(Self { place: place.to_owned(), _lock: lock, known, places })
+    }
+
+    /// Where the jobs are; for the one who reads, once.
+    pub(super) fn places(&mut self) -> Places {
+        std::mem::take(&mut self.places)
+    }
+
+    /// Whether the file was read as it is now; then also the key of its job.
+    pub(super) fn known(&self, path: &Path) -> Option<Option<String>> {
+        let now = Source::of(path).ok()?;
+        let (source, key) = self.known.get(&now.path)?;
+        (*source == now).then(|| key.clone())
+    }
+
+    /// Takes the rows of jobs, to be put in their places by [`Incoming::settle`].
+    pub(super) fn incoming(&self) -> Result<Incoming<'_>> {
+        let folder = self.place.join(NEW);
+        std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
+        Ok(Incoming { place: &self.place, days: BTreeMap::new() })
+    }
+}
+
+impl Places {
+    /// How many jobs there are.
+    pub(super) fn count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// How many have been added.
+    pub(super) fn new_jobs(&self) -> usize {
+        self.new
+    }
+
+    /// The key in the tables and the day of a job that was read from `sources`: those that it had, or new ones.
+    pub(super) fn of(
+        &mut self,
+        key: Option<&str>,
+        sources: &[Source],
+        wanted: &str,
+        start_ns: i64,
+    ) -> (String, String) {
+        let identity = identity(key, sources);
+        if let Some(found) = self.jobs.get(&identity) {
+            return found.clone();
+        }
+        let numbered = (2_u64..).map(|number| format!("{wanted}~{number}"));
+        let free = std::iter::once(wanted.to_owned()).chain(numbered).find(|job| !self.taken.contains(job));
+        let job = free.unwrap_or_else(|| wanted.to_owned());
+        let start = jiff::Timestamp::from_nanosecond(i128::from(start_ns)).unwrap_or_default();
+        let place = (job.clone(), format!("day={}", start.strftime("%Y-%m-%d")));
+        self.taken.insert(job);
+        self.new += 1;
+        self.jobs.insert(identity, place.clone());
+        place
+    }
+}
+
+/// Rows of jobs that were read now, by day, in files.
+pub(super) struct Incoming<'a> {
+    place: &'a Path,
+    days: BTreeMap<String, (BufWriter<File>, FxHashSet<String>)>,
+}
+
+impl Incoming<'_> {
+    /// Adds the rows of a job.
+    pub(super) fn add(&mut self, day: &str, entry: Entry, done: Done) -> Result<()> {
+        let path = self.rows(day);
+        let failed = || format!("failed to write {}", path.display());
+        if !self.days.contains_key(day) {
+            let file = BufWriter::new(File::create(&path).with_context(failed)?);
+            self.days.insert(day.to_owned(), (file, FxHashSet::default()));
+        }
+        let Some((file, jobs)) = self.days.get_mut(day) else { return Ok(()) };
+        jobs.insert(entry.job.clone());
+        serde_json::to_writer(&mut *file, &Kept { entry, done }).with_context(failed)?;
+        file.write_all(b"\n").with_context(failed)
+    }
+
+    fn rows(&self, day: &str) -> PathBuf {
+        self.place.join(NEW).join(format!("{day}.jsonl"))
+    }
+
+    /// Makes each day that has got jobs, of those that it had and did not get again and the new ones.
+    pub(super) fn settle(mut self) -> Result<()> {
+        for (day, (file, jobs)) in std::mem::take(&mut self.days) {
+            let failed = || format!("failed to write {} of {}", day, self.place.display());
+            file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(failed)?;
+            let mut all = Vec::new();
+            let old = self.place.join(&day).join(ROWS);
+            match File::open(&old) {
+                Ok(file) => {
+                    let lines = zstd::stream::read::Decoder::new(file).with_context(failed)?;
+                    all.extend(kept(BufReader::new(lines), &old)?);
+                    all.retain(|one: &Kept| !jobs.contains(&one.entry.job));
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error).with_context(failed),
+            }
+            let new = self.rows(&day);
+            all.extend(kept(BufReader::new(File::open(&new).with_context(failed)?), &new)?);
+            all.sort_by(|a, b| a.done.row.source.cmp(&b.done.row.source).then_with(|| a.entry.job.cmp(&b.entry.job)));
+            let made = self.place.join(NEW).join(&day);
+            write(&made, &all).with_context(failed)?;
+            exchange(self.place, &made, &day).with_context(failed)?;
+        }
+        let _ = std::fs::remove_dir_all(self.place.join(NEW));
+        Ok(())
+    }
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(line: &str, file: &Path) -> Result<T> {
+    serde_json::from_str(line).with_context(|| {
+        format!(
+            "failed to read {}: another version of dxt-analyze may have made it; collect into a new directory",
+            file.display()
+        )
+    })
+}
+
+fn kept(lines: impl BufRead, file: &Path) -> Result<Vec<Kept>> {
+    lines.lines().map(|line| parse(&line?, file)).collect()
+}
+
+/// Writes a day into the new directory `folder`, to the disk.
+fn write(folder: &Path, jobs: &[Kept]) -> Result<()> {
+    let mut tables = Tables::new(folder, false)?;
+    for Kept { done, .. } in jobs {
+        tables.add(&done.row, &done.files, &done.findings)?;
+    }
+    let rows: Vec<_> = jobs.iter().map(|one| one.done.row.clone()).collect();
+    tables.finish(&rows)?;
+    let mut rows = zstd::stream::write::Encoder::new(File::create_new(folder.join(ROWS))?, ZSTD_LEVEL)?;
+    let mut sources = BufWriter::new(File::create_new(folder.join(SOURCES))?);
+    for one in jobs {
+        serde_json::to_writer(&mut rows, one)?;
+        rows.write_all(b"\n")?;
+        serde_json::to_writer(&mut sources, &one.entry)?;
+        sources.write_all(b"\n")?;
+    }
+    rows.finish()?;
+    sources.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    sync_folder(folder)
+}
+
+/// Puts the whole day `made` in its place, and takes away the one that was there.
+fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
+    let target = place.join(day);
+    if !target.exists() {
+        std::fs::rename(made, &target)?;
+        return sync_folder(place);
+    }
+    if renameat_with(CWD, made, CWD, &target, RenameFlags::EXCHANGE).is_err() {
+        // A file system that cannot do both at once: between the two a run that is interrupted is put right by the next one.
+        let old = place.join(OLD);
+        std::fs::create_dir_all(&old)?;
+        std::fs::rename(&target, old.join(day))?;
+        std::fs::rename(made, &target)?;
+        std::fs::remove_dir_all(&old)?;
+        return sync_folder(place);
+    }
+    sync_folder(place)?;
+    Ok(std::fs::remove_dir_all(made)?)
+}
+
+/// After a run that was interrupted: a day that was on its way out and has none in its place comes back, and what was being made goes.
+fn repair(place: &Path) -> Result<()> {
+    let old = place.join(OLD);
+    for day in days(&old).unwrap_or_default() {
+        if !place.join(&day).exists() {
+            std::fs::rename(old.join(&day), place.join(&day))?;
+        }
+    }
+    for folder in [old, place.join(NEW)] {
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Names of the days in a directory, in order.
+fn days(place: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(place)? {
+        names.extend(entry?.file_name().into_string().ok().filter(|name| name.starts_with("day=")));
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(place: &Path, text: &str) {
+        std::fs::create_dir_all(place).unwrap();
+        std::fs::write(place.join("x"), text).unwrap();
+    }
+
+    #[test]
+    fn an_interrupted_run_is_put_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let read = |name: &str| std::fs::read_to_string(at(name).join("x")).unwrap();
+        // Between the two renames of one day, and after those of another.
+        day(&at(".old/day=1"), "one");
+        day(&at(".new/day=1"), "one and more");
+        day(&at(".old/day=2"), "two");
+        day(&at("day=2"), "two and more");
+        repair(folder.path()).unwrap();
+        assert_eq!((read("day=1").as_str(), read("day=2").as_str()), ("one", "two and more"));
+        assert!(!at(".old").exists() && !at(".new").exists());
+        day(&at(".new/day=1"), "one and more");
+        exchange(folder.path(), &at(".new/day=1"), "day=1").unwrap();
+        assert_eq!(read("day=1"), "one and more");
+        assert!(!at(".new/day=1").exists());
+    }
+}

@@ -1,0 +1,85 @@
+//! `corpus --incremental`: only what is new or changed since the last time is read; the rows of all else stay as they are.
+
+use super::args::Args;
+use super::days::{Days, Entry, Source};
+use super::queue;
+use super::result::Corpus;
+use super::users::Users;
+use super::workers::Workers;
+use crate::load::corpus::{JobFiles, LeftOut, find_but};
+use crate::progress::Bar;
+use crate::scan::Progress;
+use crate::topics::corpus::Together;
+use anyhow::Result;
+use std::path::Path;
+
+/// A job that is to be read: its files with the key of its traces, and as they were before they were read.
+struct Wanted {
+    files: JobFiles,
+    key: Option<String>,
+    sources: Vec<Source>,
+}
+
+/// Reads what is new or changed, and puts its rows into the corpus `place`. Returns what was read, and how many jobs were not.
+///
+/// # Errors
+/// If nothing is found, or the corpus cannot be read or written.
+pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Corpus, u64)> {
+    let workers = Workers::new(args)?;
+    let mut days = Days::open(place)?;
+    let mut places = days.places();
+    let before = places.count();
+    let found = find_but(&args.places, |path| days.known(path))?;
+    let (mut left_out, mut remarks, mut wanted) = (found.left_out, found.remarks, Vec::new());
+    for (files, key) in found.jobs.into_iter().zip(found.keys) {
+        if files.paths.iter().all(|path| days.known(path).is_some()) {
+            continue;
+        }
+        match files.paths.iter().map(|path| Source::of(path)).collect() {
+            Ok(sources) => wanted.push(Wanted { files, key, sources }),
+            Err(error) => {
+                let first = files.paths.first().map_or(Path::new(""), AsRef::as_ref);
+                left_out.push(LeftOut::new(first, &error));
+            }
+        }
+    }
+    let (mut together, mut rows, mut users) = (Together::default(), Vec::new(), Users::default());
+    let bar = Bar::jobs(wanted.len() as u64);
+    let make = |number: usize| {
+        let job = wanted.get(number);
+        let done = job.map(|job| (job, workers.read(number as u64, &job.files)));
+        bar.advance(1);
+        let bytes = done.as_ref().map_or(0, |(_, done)| done.as_ref().map_or(0, super::view::held));
+        (done, bytes)
+    };
+    let threads = rayon::current_num_threads().min(at_a_time);
+    let mut incoming = days.incoming()?;
+    queue::in_order(wanted.len(), threads, make, |done| {
+        match done {
+            None => {}
+            Some((_, Err(failed))) => left_out.push(failed),
+            Some((job, Ok(mut done))) => {
+                let row = &mut done.row;
+                let (name, day) = places.of(job.key.as_deref(), &job.sources, &row.job, row.start_unix_ns);
+                row.job = name;
+                row.user_name = row.uid.and_then(|uid| users.name(uid));
+                together.add(&done.row, &done.tally, &done.findings);
+                rows.push(done.row.clone());
+                let entry = Entry { job: done.row.job.clone(), key: job.key.clone(), sources: job.sources.clone() };
+                incoming.add(&day, entry, done)?;
+            }
+        }
+        Ok(())
+    })?;
+    drop(bar);
+    let new = places.new_jobs();
+    incoming.settle()?;
+    let kept = (before + new - rows.len()) as u64;
+    let changed = rows.len() - new;
+    remarks.push(format!(
+        "{new} job(s) are new, {changed} have changed; the rows of {kept} are as they were, and in no sum here."
+    ));
+    left_out.sort();
+    super::view::sort(&mut rows, args.sort);
+    Ok((together.finish(rows, left_out, remarks), kept))
+}

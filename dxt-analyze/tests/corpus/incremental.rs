@@ -1,0 +1,153 @@
+//! `corpus --incremental`: what is collected night by night, whatever comes, changes, goes and is interrupted, is what one run over
+//! everything would have made.
+
+use super::{corpus, in_two_files, site, text, through_hdf5};
+use crate::common::{Builder, job, process, put, python, run, trace};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Tells in which rows two corpora differ, one of them by days, and how many each table has.
+const SAME: &str = r#"
+import duckdb, json, sys
+whole, days = sys.argv[1:]
+answer, database = {}, duckdb.connect()
+number = lambda statement: database.execute(statement).fetchall()[0][0]
+for table in "jobs", "job_files", "job_findings":
+    one = f"SELECT * FROM '{whole}/{table}.parquet'"
+    other = f"SELECT * EXCLUDE (day) FROM read_parquet('{days}/*/{table}.parquet', hive_partitioning = true)"
+    differ = [number(f"SELECT count(*) FROM (({a}) EXCEPT ALL ({b}))") for a, b in ((one, other), (other, one))]
+    answer[table] = differ + [number(f"SELECT count(*) FROM ({other})")]
+database.execute("SET TimeZone = 'UTC'")
+answer["elsewhere"] = number(
+    f"SELECT count(*) FROM read_parquet('{days}/*/jobs.parquet', hive_partitioning = true) WHERE strftime(start, '%Y-%m-%d') <> day::VARCHAR")
+json.dump(answer, sys.stdout)
+"#;
+
+/// A night's run; what it says as JSON.
+#[track_caller]
+fn night(folder: &Path, days: &Path, code: i32) -> Value {
+    corpus(&["--incremental", "-o", text(days), text(folder)], code)
+}
+
+/// What a report says that it read: new, changed, kept.
+fn read(report: &Value) -> [u64; 3] {
+    let remarks = report["remarks"].as_array().unwrap();
+    let line = remarks.iter().filter_map(Value::as_str).find(|line| line.contains("are new")).unwrap();
+    let numbers: Vec<u64> = line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
+    [numbers[0], numbers[1], numbers[2]]
+}
+
+/// Demands that the corpus `days` has the rows of a run over everything in `folder`.
+#[track_caller]
+fn is_whole(folder: &Path, days: &Path, scratch: &Path) {
+    let Some(interpreter) = python(&["duckdb"], "whether days are the whole") else { return };
+    let whole = scratch.join("whole");
+    corpus(&["--force", "-o", text(&whole), text(folder)], 0);
+    let output = Command::new(interpreter).args(["-c", SAME, text(&whole), text(days)]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for table in ["jobs", "job_files", "job_findings"] {
+        assert_eq!((&answer[table][0], &answer[table][1]), (&0.into(), &0.into()), "{table}: {answer}");
+        assert_ne!(answer[table][2], 0, "{answer}");
+    }
+    assert_eq!(answer["elsewhere"], 0);
+}
+
+/// A job of one rank that began so many days after the others.
+fn later(key: &str, days: i64, bytes: u64) -> Vec<u8> {
+    let mut about = job(key, 1);
+    about.info.start_unix_ns += days * 86_400_000_000_000;
+    let mut one: Builder = process(0, "n");
+    one.write("/scratch/later", 0, bytes, 0, 1_000_000_000);
+    trace(&about, vec![one])
+}
+
+#[test]
+fn nights_together_are_the_whole() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    site(folder);
+    assert_eq!(read(&night(folder, &days, 0)), [7, 0, 0]);
+    is_whole(folder, &days, scratch.path());
+    // Nothing has happened.
+    let again = night(folder, &days, 0);
+    assert_eq!((read(&again), &again["whole"]["jobs"]), ([0, 0, 7], &0.into()));
+    // A job of another day, one of a day that is there, a changed one, and the rest of one that had begun.
+    put(folder, "2024/new.dxt", &later("new", 3, 10));
+    put(folder, "2024/same.dxt", &later("same", 0, 10));
+    put(folder, "2024/11/hdf5.dxt", &[through_hdf5("job-2"), Vec::new()].concat());
+    put(folder, "a/b/third.dxt", &later("two", 0, 77));
+    std::fs::copy(folder.join("2024/11/2/x86_64-3.0.0.darshan"), folder.join("2024/copy.darshan")).unwrap();
+    // Written again, it is another file, though it says the same.
+    assert_eq!(read(&night(folder, &days, 0)), [3, 2, 5]);
+    let found = corpus(&["-o", text(&scratch.path().join("other")), text(folder)], 0);
+    assert_eq!(found["whole"]["jobs"], 10);
+    // The same log has the same key in both; which of the two is called ~2 depends on which came first.
+    std::fs::remove_file(folder.join("2024/copy.darshan")).unwrap();
+    let before = std::fs::read_dir(&days).unwrap().count();
+    assert_eq!(read(&night(folder, &days, 0)), [0, 0, 10], "what is gone stays in the corpus");
+    assert_eq!(std::fs::read_dir(&days).unwrap().count(), before);
+}
+
+#[test]
+fn what_cannot_be_read_is_tried_again() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    in_two_files(folder);
+    put(folder, "half.dxt", b"no trace yet");
+    let first = night(folder, &days, 3);
+    assert_eq!((read(&first), first["left_out"].as_array().unwrap().len()), ([1, 0, 0], 1));
+    assert_eq!(read(&night(folder, &days, 3)), [0, 0, 1]);
+    put(folder, "half.dxt", &later("half", 1, 10));
+    assert_eq!(read(&night(folder, &days, 0)), [1, 0, 1]);
+    is_whole(folder, &days, scratch.path());
+    // Tables of another kind are not mixed with them.
+    assert_eq!(
+        run(&["corpus", "--force", "-o", text(&scratch.path().join("one")), text(folder)]).status.code(),
+        Some(0)
+    );
+    let mixed = run(&["corpus", "--incremental", "-o", text(&scratch.path().join("one")), text(folder)]);
+    assert_eq!(mixed.status.code(), Some(1), "{mixed:?}");
+}
+
+#[test]
+fn one_run_at_a_time() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    in_two_files(folder);
+    night(folder, &days, 0);
+    let program = env!("CARGO_BIN_EXE_dxt-analyze");
+    let inner = [program, "corpus", "--incremental", "-o", text(&days), text(folder)];
+    let output = Command::new("flock").arg(days.join(".lock")).args(inner).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("another run"), "{output:?}");
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_moment_repeats_nothing_and_loses_nothing() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    site(folder);
+    let args = ["corpus", "--incremental", "-o", text(&days), text(folder)];
+    for turn in 0..40 {
+        put(folder, &format!("{turn}.dxt"), &later(&format!("night-{turn}"), turn % 5, 100));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"))
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(20 + (turn as u64 * 37) % 400));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let report = night(folder, &days, 0);
+    let [new, changed, kept] = read(&report);
+    assert_eq!((new + kept, changed), (47, 0));
+    is_whole(folder, &days, scratch.path());
+    let names = std::fs::read_dir(&days).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().all(|name| name.starts_with("day=") || name == ".lock"));
+}

@@ -1,0 +1,163 @@
+//! What a site sets to have the tracer on for all jobs: which processes and jobs are left out as a whole, and how much a job may write.
+
+use super::source::Environment;
+use super::values::{BadValue, bad, seconds, size};
+use crate::filters::Share;
+use std::ffi::CStr;
+
+/// The settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// DXT_PROCESSES=mpi: processes without MPI are left out.
+    pub(crate) mpi_only: bool,
+    /// What a process without MPI must do to have a trace.
+    pub(crate) least: Least,
+    /// DXT_SAMPLE: the share of jobs that are traced.
+    pub(crate) sample: Option<Share>,
+    /// DXT_JOB_BYTES: most bytes of a job's trace.
+    pub(crate) job_bytes: Option<u64>,
+    /// DXT_KILL_SWITCH: where this file exists when a process starts, nothing is traced; empty for none.
+    pub(crate) kill_switch: Vec<u8>,
+    /// DXT_ANONYMIZE: the file with the key that names are hashed with; empty for none.
+    pub(crate) anonymize: Vec<u8>,
+    /// The variables that are set and leave something out, and their values, for the trace.
+    pub(super) described: Vec<(&'static str, String)>,
+}
+
+/// The least that a process without MPI must do to have a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Least {
+    /// DXT_MIN_RUN_TIME, in ns.
+    pub(crate) run_time_ns: u64,
+    /// DXT_MIN_IO: bytes read and written.
+    pub(crate) bytes: Option<u64>,
+    /// DXT_MIN_CALLS: calls on files, whatever they did.
+    pub(crate) calls: Option<u64>,
+}
+
+impl Site {
+    /// Whether a process without MPI may be left out for what it does.
+    pub(crate) fn judges_processes(&self) -> bool {
+        self.mpi_only || self.least != Least::default()
+    }
+}
+
+impl Least {
+    /// Whether a process that ran for so long has run long enough.
+    pub(crate) const fn has_run(&self, run_time_ns: u64) -> bool {
+        run_time_ns >= self.run_time_ns
+    }
+
+    /// Whether so many bytes and calls are enough: of two limits that are set, either is.
+    pub(crate) fn has_done(&self, bytes: u64, calls: u64) -> bool {
+        let reached = |limit: Option<u64>, sum: u64| limit.map(|limit| sum >= limit);
+        let (of_bytes, of_calls) = (reached(self.bytes, bytes), reached(self.calls, calls));
+        of_bytes == Some(true) || of_calls == Some(true) || of_bytes.or(of_calls).is_none()
+    }
+}
+
+/// Reads them.
+///
+/// # Errors
+/// The first one whose value makes no sense.
+pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
+    let mut site = Site::default();
+    let mut take = |variable: &'static CStr, expected: &'static str, parse: &mut dyn FnMut(&[u8]) -> Option<bool>| {
+        let Some(value) = environment.get(variable).filter(|value| !value.is_empty()) else { return Ok(()) };
+        let name = variable.to_str().unwrap_or_default();
+        // What leaves nothing out need not be told.
+        if parse(value).ok_or_else(|| bad(name, value, expected))? {
+            site.described.push((name, String::from_utf8_lossy(value).into_owned()));
+        }
+        Ok(())
+    };
+    let mut found = Site::default();
+    take(c"DXT_PROCESSES", "all or mpi", &mut |value| {
+        found.mpi_only = match value {
+            b"all" => false,
+            b"mpi" => true,
+            _ => return None,
+        };
+        Some(found.mpi_only)
+    })?;
+    take(c"DXT_MIN_RUN_TIME", "seconds from 0 to 1e9, such as 10 or 0.5", &mut |value| {
+        found.least.run_time_ns = seconds(value)?;
+        Some(found.least.run_time_ns > 0)
+    })?;
+    take(c"DXT_MIN_IO", "a size in bytes, such as 65536 or 1M", &mut |value| {
+        found.least.bytes = Some(size(value)? as u64);
+        Some(true)
+    })?;
+    take(c"DXT_MIN_CALLS", "a number of calls, such as 1000 or 10K", &mut |value| {
+        found.least.calls = Some(size(value)? as u64);
+        Some(true)
+    })?;
+    take(c"DXT_SAMPLE", "a share of jobs from 0 to 1, such as 0.05", &mut |value| {
+        found.sample = Some(Share::parse(value)?);
+        Some(true)
+    })?;
+    take(c"DXT_JOB_BYTES", "a size in bytes, such as 512M or 1G", &mut |value| {
+        found.job_bytes = Some(size(value)? as u64);
+        Some(true)
+    })?;
+    let absolute = |value: &[u8]| (value.starts_with(b"/") && !value.contains(&0)).then(|| value.to_vec());
+    take(c"DXT_KILL_SWITCH", "the path of a file, from / on", &mut |value| {
+        found.kill_switch = absolute(value)?;
+        Some(false)
+    })?;
+    // The trace tells the key's fingerprint, not where it lies.
+    take(c"DXT_ANONYMIZE", "the path of a file, from / on", &mut |value| {
+        found.anonymize = absolute(value)?;
+        Some(false)
+    })?;
+    Ok(Site { described: site.described, ..found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(variables: &[(&CStr, &str)]) -> Result<Site, BadValue> {
+        read(&variables)
+    }
+
+    #[test]
+    fn without_settings_nothing_is_left_out() {
+        let site = site(&[]).unwrap();
+        assert_eq!(site, Site::default());
+        assert!(site.least.has_run(0) && site.least.has_done(0, 0));
+    }
+
+    #[test]
+    fn a_process_must_run_long_enough_and_do_enough() {
+        let least = |bytes, calls| {
+            let variables = [(c"DXT_MIN_RUN_TIME", "0.5"), (c"DXT_MIN_IO", bytes), (c"DXT_MIN_CALLS", calls)];
+            site(&variables).unwrap().least
+        };
+        assert!(least("", "").has_run(500_000_000) && !least("", "").has_run(499_999_999));
+        assert!(least("", "").has_done(0, 0));
+        assert!(least("1K", "").has_done(1024, 0) && !least("1K", "").has_done(1023, 1 << 40));
+        assert!(least("1K", "5").has_done(0, 5) && least("1K", "5").has_done(1024, 1));
+        assert!(!least("1K", "5").has_done(1023, 4) && least("", "5").has_done(0, 5));
+    }
+
+    #[test]
+    fn what_leaves_something_out_is_told_and_nonsense_is_named() {
+        let told = site(&[(c"DXT_PROCESSES", "all"), (c"DXT_SAMPLE", ".1"), (c"DXT_KILL_SWITCH", "/x")]).unwrap();
+        assert_eq!(told.described, [("DXT_SAMPLE", ".1".to_owned())]);
+        for (variable, value) in [
+            (c"DXT_PROCESSES", "some"),
+            (c"DXT_MIN_RUN_TIME", "-1"),
+            (c"DXT_MIN_RUN_TIME", "1m"),
+            (c"DXT_MIN_RUN_TIME", "1e99"),
+            (c"DXT_MIN_IO", "much"),
+            (c"DXT_MIN_CALLS", "-5"),
+            (c"DXT_SAMPLE", "10%"),
+            (c"DXT_JOB_BYTES", "1X"),
+            (c"DXT_KILL_SWITCH", "off"),
+            (c"DXT_ANONYMIZE", "1"),
+        ] {
+            assert_eq!(site(&[(variable, value)]).unwrap_err().variable.as_bytes(), variable.to_bytes(), "{value}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Whether a process without MPI has done enough to have a trace: DXT_PROCESSES, DXT_MIN_RUN_TIME, DXT_MIN_IO, DXT_MIN_CALLS. Asked when its
+//! trace is about to be written; the calls then tell how much it was, so nothing is counted before.
+
+use super::gather::{self, Held};
+use super::unpack::Unpacker;
+use crate::config::Site;
+use crate::{buffer, clock, mpi, registry, spool};
+use std::sync::atomic::{AtomicBool, Ordering};
+use trace_format::meta::stream_flags;
+use trace_format::op::Layer;
+use trace_format::{Segment, StreamId};
+
+/// A part of the process's calls is in a trace: then so is the rest.
+static KEPT: AtomicBool = AtomicBool::new(false);
+
+/// What was taken is in a trace now, or (`written` is false) is not.
+pub(super) fn settle(written: bool) {
+    if written {
+        KEPT.store(true, Ordering::Relaxed);
+    }
+}
+
+/// In a forked child, which is judged by what it does itself.
+pub(super) fn in_child() {
+    KEPT.store(false, Ordering::Relaxed);
+}
+
+/// Whether this process, by what was taken, is to have no trace. Never one that has called MPI_Init, or was forked by one that had. One that
+/// has filled its buffer and a spill has done enough: should it be about to become another program and not succeed, its spill is
+/// still needed.
+pub(super) fn is_left_out(site: &Site) -> bool {
+    if !site.judges_processes() || mpi::world().is_some() || KEPT.load(Ordering::Relaxed) {
+        return false;
+    }
+    let calibration = gather::calibrate();
+    let has_run = || site.least.has_run(calibration.scale.nanoseconds(clock::now()));
+    site.mpi_only || spool::spill::taken().is_empty() && !(has_run() && has_done(site, &calibration.scale))
+}
+
+/// Whether it has done enough. What a library's call made inside does not count.
+fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
+    let mut sum = Sum::default();
+    if site.least.has_done(0, 0) {
+        return true;
+    }
+    registry::taken_counts().iter().for_each(|(_, stream, counters)| {
+        sum.add(stream, counters.segments, counters.bytes);
+    });
+    let threads = gather::segments();
+    // Packed ones take longest to look at, and are asked last.
+    for piece in threads.iter().flatten() {
+        if let Held::Slots(slots) = &piece.piece {
+            sum.see(slots.iter().filter(|slot| buffer::is_filled(slot)));
+        }
+    }
+    let mut unpacker = Unpacker::new(scale);
+    for piece in threads.iter().flatten() {
+        if site.least.has_done(sum.bytes, sum.calls) {
+            return true;
+        }
+        if let Held::Packed(block) = &piece.piece {
+            sum.see(unpacker.segments(block).unwrap_or_default().iter());
+        }
+    }
+    site.least.has_done(sum.bytes, sum.calls)
+}
+
+/// What the program did itself.
+#[derive(Default)]
+struct Sum {
+    bytes: u64,
+    calls: u64,
+}
+
+impl Sum {
+    fn add(&mut self, stream: &registry::Stream, calls: u64, bytes: u64) {
+        if stream.flags & stream_flags::NESTED == 0 && stream.layer != Layer::Mpi {
+            self.calls += calls;
+            self.bytes += if stream.moves_data() { bytes } else { 0 };
+        }
+    }
+
+    fn see<'a>(&mut self, segments: impl Iterator<Item = &'a Segment>) {
+        for segment in segments {
+            if let Some(stream) = registry::stream_by_id(StreamId(segment.stream().0)) {
+                self.add(stream, 1, segment.length());
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! What a site sets to have the tracer on for all jobs: processes and jobs that are left out as a whole, and how much a job may write.
+//! (docs/site.md)
+
+use crate::filters::{BOTH, noted, setting};
+use crate::harness::{
+    Compiler, Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, read_log, recover, spools, workload,
+    workload_with,
+};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The example that is given to sites.
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/site/dxt.conf")
+}
+
+/// `calls` pwrites of 4 bytes and an open.
+fn writes<'a>(scratch: &'a Scratch, calls: &str) -> Launch<'a> {
+    Launch::new(scratch, workload("exits")).arg(scratch.data()).arg("return").arg(calls)
+}
+
+/// All files below the directories of traces and spools.
+fn left(scratch: &Scratch) -> Vec<PathBuf> {
+    fn below(directory: &Path, into: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.path().is_dir() { below(&entry.path(), into) } else { into.push(entry.path()) }
+        }
+    }
+    let mut files = Vec::new();
+    [scratch.traces(), scratch.spools()].iter().for_each(|directory| below(directory, &mut files));
+    files
+}
+
+fn with<'a>(launch: Launch<'a>, variables: &[(&str, &str)]) -> Launch<'a> {
+    variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value))
+}
+
+#[test]
+fn a_loop_of_cats_leaves_nothing_at_a_site_and_all_by_hand() {
+    let run = |times: u32, variables: &[(&str, &str)]| {
+        let scratch = Scratch::new();
+        std::fs::write(scratch.data().join("x"), "line\n").expect("failed to write a file");
+        let script = format!("for i in $(seq {times}); do cat {0}/x > {0}/y || exit 1; done", scratch.data().display());
+        let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script);
+        let outcome = with(launch, variables).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{variables:?}");
+        left(&scratch).len()
+    };
+    let example = example().display().to_string();
+    for site in [
+        &[("DXT_CONFIG", example.as_str()), ("DXT_ENABLE", "trace")][..],
+        &[("DXT_CONFIG", &example), ("DXT_PROCESSES", "all")],
+        &[("DXT_MIN_RUN_TIME", "600")],
+        &[("DXT_MIN_IO", "1M"), ("DXT_ENABLE", "counters")],
+    ] {
+        assert_eq!(run(300, site), 0, "{site:?}");
+    }
+    // The shell's child opens the file that cat(1) writes to.
+    assert!(run(20, &[]) >= 20);
+}
+
+#[test]
+fn a_process_without_mpi_must_do_enough() {
+    for (variables, kept) in [
+        (&[("DXT_MIN_RUN_TIME", "30")][..], false),
+        (&[("DXT_MIN_RUN_TIME", "0.000001")], true),
+        (&[("DXT_MIN_IO", "40001")], false),
+        (&[("DXT_MIN_IO", "40000")], true),
+        // Packed and folded calls count as well.
+        (&[("DXT_MIN_IO", "40000"), ("DXT_BUFFER_MAX", "64K")], true),
+        (&[("DXT_MIN_IO", "40000"), ("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], true),
+        (&[("DXT_MIN_IO", "40001"), ("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], false),
+        (&[("DXT_MIN_CALLS", "10001")], true),
+        (&[("DXT_MIN_CALLS", "10002")], false),
+        (&[("DXT_MIN_CALLS", "10002"), ("DXT_MIN_IO", "1")], true),
+        (&[("DXT_MIN_CALLS", "10001"), ("DXT_ENABLE", "counters")], true),
+        (&[("DXT_MIN_CALLS", "10002"), ("DXT_ENABLE", "counters")], false),
+        (&[("DXT_MIN_IO", "1"), ("DXT_MIN_RUN_TIME", "30")], false),
+        (&[("DXT_PROCESSES", "mpi")], false),
+        (&[("DXT_PROCESSES", "mpi"), ("PMI_RANK", "0")], false),
+    ] {
+        let scratch = Scratch::new();
+        let outcome = with(writes(&scratch, "10000"), variables).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""), "{variables:?}");
+        assert_eq!(left(&scratch).len(), usize::from(kept), "{variables:?}");
+        let traces = Traces::read(&scratch.traces());
+        if kept {
+            assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()), (10_000, 40_000), "{variables:?}");
+            assert!(setting(&traces, variables[0].0).is_some(), "{variables:?}");
+        }
+    }
+}
+
+#[test]
+fn an_exec_that_fails_decides_nothing() {
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, workload("becomes")).arg(scratch.data()).arg("execv");
+    // Too few when it tries in vain, enough when it succeeds; too few again in the program that it becomes.
+    let outcome = launch.env("DXT_MIN_CALLS", "120").run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    assert_eq!(left(&scratch).len(), 1, "{:?}", left(&scratch));
+    let log: Vec<_> = read_log(&scratch).into_iter().filter(|op| !op.path.ends_with("/after")).collect();
+    assert!(log.len() > 120);
+    assert_same(Order::File, &log, &Traces::read(&scratch.traces()).own_ops(&["POSIX"], &scratch.data()));
+}
+
+#[test]
+fn a_program_that_confines_itself_is_judged_by_then() {
+    // Two opens and a hundred writes come before; as many writes after.
+    for (least, kept) in [("102", 1), ("103", 0)] {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("kill").arg("100");
+        let outcome = launch.env("DXT_MIN_CALLS", least).run();
+        assert_eq!((outcome.code, outcome.stderr.lines().count()), (5, kept), "{outcome:?}");
+        assert_eq!(left(&scratch).len(), kept);
+    }
+}
+
+fn mpi(scratch: &Scratch, mpi: Compiler) -> Launch<'_> {
+    let program = workload_with("scarce_mpi", mpi, &["-O1", "-ldl"]);
+    Launch::new(scratch, program).arg(scratch.data()).args(["0", "0"])
+}
+
+/// Demands that the ranks ended as they do, by 5, and the tracer said nothing.
+#[track_caller]
+fn ended_quietly(outcome: &Outcome) {
+    let said = outcome.stderr.lines().any(|line| line.starts_with("dxt:"));
+    assert!(outcome.code == 5 && !said, "{outcome:?}");
+}
+
+/// Calls of the two ranks that are in the traces.
+fn writes_of_two(scratch: &Scratch) -> u64 {
+    Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
+}
+
+#[test]
+fn ranks_have_a_trace_and_what_is_around_them_has_none() {
+    for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let program = workload_with("scarce_mpi", compiler, &["-O1", "-ldl"]);
+        let scratch = Scratch::new();
+        let script = "cat \"$1\"/* > \"$1/copy.$$\" 2> /dev/null; head -c 100 /dev/zero > \"$1/more.$$\"; exec \"$0\" \"$1\" 0 0";
+        let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(&program).arg(scratch.data());
+        let variables = [("DXT_PROCESSES", "mpi"), ("DXT_MIN_RUN_TIME", "600"), ("DXT_MIN_IO", "1T")];
+        let outcome = with(launch, &variables).ranks(compiler, 2).run();
+        ended_quietly(&outcome);
+        assert_eq!(left(&scratch).len(), 1, "{compiler:?} {:?}", left(&scratch));
+        assert_eq!(writes_of_two(&scratch), 6000, "{compiler:?}");
+    }
+}
+
+/// The processes of a job agree on what becomes of it, whatever each of them would have done by itself; nobody waits for another.
+#[test]
+fn jobs_are_sampled_as_a_whole() {
+    let scratch = Scratch::new();
+    for (share, job, kept) in [("0", "1", 0), ("1", "1", 1)] {
+        let scratch = Scratch::new();
+        let outcome = writes(&scratch, "10").env("DXT_SAMPLE", share).env("DXT_JOB_ID", job).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str(), left(&scratch).len()), (7, "", kept), "{share}");
+    }
+    // Steps of a job are one job.
+    let is_kept = |job: u32, step: &str| {
+        let before = left(&scratch).len();
+        let launch = writes(&scratch, "1").env("DXT_SAMPLE", "0.5").env("SLURM_JOB_ID", job.to_string());
+        assert_eq!(launch.env("SLURM_STEP_ID", step).run().code, 7);
+        left(&scratch).len() > before
+    };
+    let kept: Vec<bool> = (1000..1020).map(|job| is_kept(job, "0")).collect();
+    let again: Vec<bool> = (1000..1020).map(|job| is_kept(job, "7")).collect();
+    assert_eq!(kept, again);
+    let number = kept.iter().filter(|kept| **kept).count();
+    assert!((3..18).contains(&number), "{number} of 20");
+    for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        // Ranks of a name each, so that some would be left out if they were asked.
+        let mut found = BTreeSet::new();
+        for attempt in 0..4 {
+            let scratch = Scratch::new();
+            let program = workload_with("scarce_mpi", compiler, &["-O1", "-ldl"]);
+            let script = format!("DXT_JOB_ID={attempt}.${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}} exec \"$0\" \"$@\"");
+            let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(program).arg(scratch.data());
+            let launch = launch.args(["0", "0"]).env("DXT_SAMPLE", "0.5").env("DXT_APPS", "!sh,!dash,!bash");
+            let outcome = launch.ranks(compiler, 2).run();
+            ended_quietly(&outcome);
+            found.insert(writes_of_two(&scratch));
+            assert!([0, 1].contains(&left(&scratch).len()), "{:?}", left(&scratch));
+        }
+        assert!(found.is_subset(&BTreeSet::from([0, 6000])), "{compiler:?}: {found:?}");
+    }
+}
+
+#[test]
+fn the_kill_switch_is_looked_at_when_a_process_starts() {
+    let scratch = Scratch::new();
+    let switch = scratch.root().join("off");
+    let outcome = || writes(&scratch, "10").env("DXT_KILL_SWITCH", &switch).run();
+    assert_eq!((outcome().code, left(&scratch).len()), (7, 1));
+    std::fs::write(&switch, "").expect("failed to write a file");
+    assert_eq!((outcome().code, left(&scratch).len()), (7, 1));
+    for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        // Thrown for one rank and not for the other, as happens when it is thrown: rank 0's word counts.
+        for (rank, writes) in [("0", 0), ("1", 6000)] {
+            let scratch = Scratch::new();
+            let program = workload_with("scarce_mpi", compiler, &["-O1", "-ldl"]);
+            let script = format!(
+                "[ \"${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}\" = {rank} ] && export DXT_KILL_SWITCH={}; exec \"$0\" \"$@\"",
+                switch.display()
+            );
+            let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(program).arg(scratch.data());
+            let launch = launch.args(["0", "0"]).env("DXT_APPS", "!sh,!dash,!bash");
+            let outcome = launch.ranks(compiler, 2).run();
+            ended_quietly(&outcome);
+            assert_eq!(writes_of_two(&scratch), writes, "{compiler:?} {rank}");
+        }
+    }
+}
+
+/// Demands that of the process's calls all are on record or counted, and that the files have at most `most` bytes.
+fn within(traces: &Traces, data: &Path, calls: u64, most: u64) {
+    let bytes: u64 = traces.files.iter().map(|file| file.metadata().expect("a trace").len()).sum();
+    assert!(bytes <= most, "{bytes} bytes, {most} allowed");
+    assert_eq!(traces.totals(&["POSIX"], "write", data).0, calls);
+    let segments: u64 = traces.processes.iter().map(|process| process.info.segments).sum();
+    assert!(segments > 0 && segments < calls, "{segments} of {calls} have segments");
+    assert!(noted(traces, "DXT_JOB_BYTES keeps counters only") > 0);
+    assert!(setting(traces, "DXT_JOB_BYTES").is_some());
+}
+
+#[test]
+fn a_job_writes_no_more_than_its_budget() {
+    for overflow in ["compact", "spill"] {
+        let scratch = Scratch::new();
+        let launch = writes(&scratch, "300000").env("DXT_JOB_BYTES", "100K").env("DXT_OVERFLOW", overflow);
+        assert_eq!(launch.env("DXT_BUFFER_MAX", "512K").run().code, 7);
+        // The description of the job comes on top.
+        within(&Traces::read(&scratch.traces()), &scratch.data(), 300_000, 104 << 10);
+    }
+    let scratch = Scratch::new();
+    assert_eq!(writes(&scratch, "1000").env("DXT_JOB_BYTES", "0").run().code, 7);
+    let traces = Traces::read(&scratch.traces());
+    assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()), (1000, 4000));
+    assert_eq!(traces.processes[0].info.segments, 0);
+    for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        for (flush, files) in [("auto", 1), ("process", 2)] {
+            let scratch = Scratch::new();
+            let launch = mpi(&scratch, compiler).env("DXT_JOB_BYTES", "10K").env("DXT_FLUSH", flush);
+            let outcome = launch.ranks(compiler, 2).run();
+            ended_quietly(&outcome);
+            let traces = Traces::read(&scratch.traces());
+            assert_eq!(traces.files.len(), files);
+            within(&traces, &scratch.data(), 6000, (10 << 10) + files as u64 * (4 << 10));
+        }
+    }
+}
+
+/// Where the program is run with an output directory of a pattern below `traces/`.
+fn below(scratch: &Scratch, pattern: &str) -> Outcome {
+    let pattern = format!("{}/{pattern}", scratch.traces().display());
+    writes(scratch, "10").env("DXT_OUTPUT_DIR", pattern).env("DXT_JOB_ID", "../7").run()
+}
+
+#[test]
+fn each_user_job_and_day_has_a_directory() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let scratch = Scratch::new();
+    let outcome = below(&scratch, "%u/%d/%j");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""));
+    let user = scratch.traces().metadata().expect("a directory").uid();
+    let trace = left(&scratch).pop().expect("a trace");
+    let parts: Vec<_> = trace.strip_prefix(scratch.traces()).expect("below").iter().map(|part| part.to_str()).collect();
+    assert_eq!((parts[0], parts[2]), (Some(user.to_string().as_str()), Some("___7")));
+    let day: Vec<usize> = parts[1].expect("a day").split('-').map(str::len).collect();
+    assert_eq!(day, [4, 2, 2]);
+    for directory in trace.ancestors().skip(1).take(3) {
+        assert_eq!(directory.metadata().expect("a directory").permissions().mode() & 0o777, 0o700);
+    }
+    for wrong in ["%d/%u", "%x", "%"] {
+        let scratch = Scratch::new();
+        let outcome = below(&scratch, wrong);
+        assert_eq!((outcome.code, outcome.stderr.lines().count(), left(&scratch).len()), (7, 1, 0), "{outcome:?}");
+        assert!(outcome.stderr.contains("DXT_OUTPUT_DIR"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_others_prepared_is_refused() {
+    use std::os::unix::fs::MetadataExt;
+    for plant in ["link", "owner", "file"] {
+        let scratch = Scratch::new();
+        let own = scratch.traces().join(scratch.traces().metadata().expect("a directory").uid().to_string());
+        let elsewhere = scratch.root().join("elsewhere");
+        std::fs::create_dir(&elsewhere).expect("failed to make a directory");
+        match plant {
+            "link" => std::os::unix::fs::symlink(&elsewhere, &own).expect("failed to make a link"),
+            "file" => std::fs::write(&own, "").expect("failed to write a file"),
+            _ if !is_root() => continue,
+            _ => std::fs::create_dir(&own)
+                .and_then(|()| std::os::unix::fs::chown(&own, Some(65_534), None))
+                .expect("failed to give a directory away"),
+        }
+        let outcome = below(&scratch, "%u/x");
+        assert_eq!((outcome.code, outcome.stderr.lines().count()), (7, 1), "{plant}: {outcome:?}");
+        assert!(outcome.stderr.contains("recover"), "{plant}: {outcome:?}");
+        assert_eq!((std::fs::read_dir(&elsewhere).expect("a directory").count(), spools(&scratch).len()), (0, 1));
+        std::fs::rename(&own, scratch.root().join("planted")).expect("failed to move what was planted");
+        recover(&scratch);
+        assert_eq!(Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0, 10, "{plant}");
+    }
+}
+
+#[test]
+fn ranks_share_the_directory_of_rank_0() {
+    for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let pattern = format!("{}/%u/%d/%j", scratch.traces().display());
+        let outcome = mpi(&scratch, compiler).env("DXT_OUTPUT_DIR", pattern).ranks(compiler, 2).run();
+        ended_quietly(&outcome);
+        assert_eq!(left(&scratch).len(), 1, "{compiler:?}");
+    }
+}
+
+#[test]
+fn two_users_share_a_directory_of_everybody() {
+    if !is_root() || !have("setpriv") {
+        return crate::harness::skip_here("needs root and setpriv(1)");
+    }
+    let scratch = Scratch::new();
+    let open = std::env::temp_dir().join(format!("dxt-site-{}", std::process::id()));
+    let script = format!(
+        "mkdir -m 755 {0} && mkdir -m 1777 {0}/all {0}/data && cp {1} {0}/program && cp {2} {0}/library && chmod 755 {0}/program {0}/library
+         for user in 12345 12346; do
+             mkdir -m 777 {0}/data/$user
+             setpriv --reuid=$user --regid=$user --clear-groups env OPLOG={0}/data/$user/log DXT_SPOOL=off DXT_OUTPUT_DIR={0}/all/%u \
+                 LD_PRELOAD={0}/library {0}/program {0}/data/$user return 10
+             echo $?
+         done
+         cd {0}/all && find . -mindepth 1 -printf '%y %m %U ' -exec sh -c 'echo ${{1%_*.dxt}}' x {{}} \\; | sed 's/_.*//' | sort; rm -r {0}",
+        open.display(),
+        workload("exits").display(),
+        crate::harness::library().display()
+    );
+    let outcome = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).run();
+    let expected =
+        "7\n7\nd 700 12345 ./12345\nd 700 12346 ./12346\nf 600 12345 ./12345/program\nf 600 12346 ./12346/program\n";
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), (expected, ""));
+}
