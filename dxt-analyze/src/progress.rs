@@ -11,6 +11,11 @@ const LONG: u64 = 5_000_000;
 /// Whether a bar is being shown: there is room for one, and a scan inside a longer piece of work has none of its own.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
+/// No bars in this process from now on: of a library, standard error is its caller's.
+pub fn never() {
+    SHOWN.store(true, Ordering::Relaxed);
+}
+
 /// A bar, or nothing.
 #[derive(Debug)]
 pub struct Bar {
