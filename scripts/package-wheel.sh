@@ -27,6 +27,7 @@ out=${out:-$(target_dir)/dist}
 maturin=(maturin)
 if [ -n "$python" ]; then maturin=("$python" -m maturin); fi
 "${maturin[@]}" --version >/dev/null 2>&1 || die "maturin is needed: pip install maturin"
+have readelf && have strip || die "readelf and strip are needed: install binutils"
 
 cd "$project"
 if [ -z "$tools" ]; then
@@ -43,21 +44,17 @@ mkdir -p "$data/scripts" "$data/data/lib/dxt"
 install -m 755 "$tools/dxt-analyze" scripts/dxt-run "$data/scripts"
 install -m 755 "$tools/libdxt_tracer.so" "$data/data/lib/dxt"
 # Line tables are for us; backtraces keep their names.
-if have strip; then strip --strip-debug "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so"; fi
+strip --strip-debug "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so"
 
-# The oldest glibc that has all that the programs ask for; what maturin finds the module asks for is no more than that, or it fails.
-need() { { readelf --version-info --wide "$@" || true; } 2>/dev/null | grep -o 'GLIBC_2\.[0-9]*' | sort -t. -k2 -n -u | tail -n 1; }
-compatibility=()
-if have readelf; then
-    glibc=$(need "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so")
-    [ "${glibc#GLIBC_2.}" -ge 17 ] || glibc=GLIBC_2.17
-    compatibility=(--compatibility "manylinux_2_${glibc#GLIBC_2.}")
-fi
+# The oldest glibc that has all that the programs ask for. If the module asked for more, maturin would say so and fail.
+glibc=$(readelf --version-info --wide "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so" |
+    grep -o 'GLIBC_2\.[0-9]*' | cut -d. -f 2 | sort -n | tail -n 1)
+[ "${glibc:-0}" -ge 17 ] || glibc=17
 
 # The module itself needs no Python to be built: it keeps to the stable interface of 3.9.
 mkdir -p "$out"
 "${maturin[@]}" build --quiet --manifest-path "$package/Cargo.toml" --profile "$profile" --out "$out" \
-    ${compatibility[@]+"${compatibility[@]}"} ${offline[@]+"${offline[@]}"}
+    --compatibility "manylinux_2_$glibc" ${offline[@]+"${offline[@]}"}
 for wheel in "$out"/dxt_tracer-*.whl; do
     printf '%s (%s)\n' "$wheel" "$(du -h -- "$wheel" | cut -f 1)"
 done
