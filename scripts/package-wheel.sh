@@ -27,7 +27,7 @@ out=${out:-$(target_dir)/dist}
 maturin=(maturin)
 if [ -n "$python" ]; then maturin=("$python" -m maturin); fi
 "${maturin[@]}" --version >/dev/null 2>&1 || die "maturin is needed: pip install maturin"
-have readelf && have strip || die "readelf and strip are needed: install binutils"
+if ! have readelf || ! have strip; then die "readelf and strip are needed: install binutils"; fi
 
 cd "$project"
 if [ -z "$tools" ]; then
