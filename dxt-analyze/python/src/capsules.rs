@@ -75,12 +75,14 @@ impl Reader {
         }
         Python::try_attach(|py| {
             let raised = py.check_signals().err()?;
+            // In words first: making them looks for signals as well, and would take the one that is to come again.
+            let words = format!("interrupted: {raised}");
             if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
                 let again = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
                 // It fails only where SIGINT is ignored, and then nothing was raised.
                 drop(again);
             }
-            Some(ArrowError::ExternalError(format!("interrupted: {raised}").into()))
+            Some(ArrowError::ExternalError(words.into()))
         })
         .flatten()
     }
