@@ -128,9 +128,10 @@ def test_polars_and_duckdb_need_no_pyarrow(traced: dxt.Tracing) -> None:
     code = """
 import sys
 sys.modules["pyarrow"] = None
-import dxt, polars
-print(polars.DataFrame(dxt.open(sys.argv[1]).segments(files="written.dat")).height)
+import dxt, duckdb, polars
+segments = dxt.open(sys.argv[1]).segments(files="written.dat")
+print(polars.DataFrame(segments).height, duckdb.sql("SELECT count(*) FROM segments").fetchall()[0][0])
 """
     rows = pyarrow.table(traced.open().segments(files="written.dat")).num_rows
     done = subprocess.run([sys.executable, "-c", code, traced.output], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, f"{rows}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{rows} {rows}\n"), done.stderr
