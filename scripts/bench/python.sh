@@ -55,14 +55,14 @@ print(sum(batch.num_rows for batch in pyarrow.RecordBatchReader.from_stream(dxt.
 
 
 def timed(words):
-    """Seconds, peak memory in MiB, and what it printed."""
+    """Seconds, seconds of processors, peak memory in MiB, and what it printed."""
     start = time.monotonic()
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     said = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
     if os.waitstatus_to_exitcode(status) not in (0, 3):
         sys.exit(f"{words} ended with {status}")
-    return time.monotonic() - start, usage.ru_maxrss / 1024, said.strip()
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said.strip()
 
 
 def export():
@@ -85,19 +85,16 @@ results = {name: [] for name in steps}
 for _ in range(runs):
     for name, step in steps.items():
         results[name].append(step())
-rows = {said for name in list(steps)[1:] for _, _, said in results[name]}
+rows = {result[3] for name in list(steps)[1:] for result in results[name]}
 if len(rows) != 1:
     sys.exit(f"not the same number of rows: {rows}")
 print(f"{rows.pop()} rows; median of {runs} runs")
-print(f"{'':28} {'s':>8} {'peak MiB':>10}")
-median = {}
+print(f"{'':28} {'s':>8} {'cpu s':>8} {'peak MiB':>10}")
 for name in steps:
-    median[name] = statistics.median(result[0] for result in results[name])
-    print(f"{name:28} {median[name]:8.1f} {max(result[1] for result in results[name]):10.0f}")
-parquet = median["export --to parquet"] + median["polars.read_parquet"]
-ratios = [
-    (e[0] + r[0]) / o[0]
-    for e, r, o in zip(*(results[name] for name in ("export --to parquet", "polars.read_parquet", "polars.DataFrame(segments)")))
-]
-print(f"times as fast as by Parquet: {statistics.median(ratios):.1f} (least {min(ratios):.1f}); {parquet:.1f} s by Parquet")
+    seconds, cpu, peak = (statistics.median(result[at] for result in results[name]) for at in range(3))
+    print(f"{name:28} {seconds:8.1f} {cpu:8.1f} {peak:10.0f}")
+for what, at in (("seconds", 0), ("processor seconds", 1)):
+    ways = zip(*(results[name] for name in ("export --to parquet", "polars.read_parquet", "polars.DataFrame(segments)")))
+    ratios = [(export[at] + read[at]) / ours[at] for export, read, ours in ways]
+    print(f"times as fast as by Parquet, in {what}: {statistics.median(ratios):.1f} (least {min(ratios):.1f})")
 EOF

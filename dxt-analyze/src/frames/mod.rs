@@ -96,7 +96,7 @@ impl Opened {
     /// Stripe layouts of files, where they are known, as JSON.
     ///
     /// # Errors
-    /// Never, as far as is known.
+    /// If it cannot be put in words of JSON.
     pub fn layouts(&self) -> Result<String> {
         Ok(serde_json::to_string(&layouts::rows(&self.run, &self.layouts))?)
     }
