@@ -27,17 +27,28 @@ skip() {
 }
 
 python_modules() {
-    local modules=(duckdb pyarrow darshan drishti-io dxt-explorer "dask[dataframe]")
-    "$test_python" -c "import duckdb, pyarrow, darshan, drishti, explorer, dask.dataframe" >/dev/null 2>&1 && return
+    local modules=(duckdb pyarrow darshan drishti-io dxt-explorer "dask[dataframe]" pandas polars pytest mypy "maturin>=1.9,<2")
+    "$test_python" -c "import duckdb, pyarrow, darshan, drishti, explorer, dask.dataframe, pandas, polars, pytest, mypy, maturin" \
+        >/dev/null 2>&1 && return
     # Tests that need them are skipped and say so.
     { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet "${modules[@]}"; } ||
         echo "failed to install ${modules[*]}"
 }
 
+# The wheel, with the programs of the release and a module from the profile that the tests have built the most for, installed and tested.
+python_package() {
+    local dist
+    dist=$(target_dir)/test-wheel
+    rm -rf -- "$dist"
+    scripts/package-wheel.sh --profile dev --tools "$(target_dir)/release" --python "$test_python" --out "$dist" &&
+        "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl &&
+        DXT_SYNTH=$(target_dir)/release/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
+}
+
 step "Setup" scripts/setup.sh --for test
 # Rust may have come with it.
 hash -r
-step "Build" cargo build --workspace --release
+step "Build" cargo build --workspace --exclude dxt-python --release
 # The tests run the library that users run.
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
 export DXT_TRACER_LIB
@@ -51,6 +62,11 @@ export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
 # With the destinations of `live` that a build for users may leave out.
 step "Tests" cargo test --workspace --no-fail-fast --features dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats "$@"
+if "$test_python" -c "import maturin, pytest" >/dev/null 2>&1; then
+    step "Python package" python_package
+else
+    skip "the Python package: maturin and pytest could not be installed"
+fi
 if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; else skip "fuzz targets: c++ is not installed"; fi
 if cargo fmt --version >/dev/null 2>&1; then
     step "Format" cargo fmt --all --check

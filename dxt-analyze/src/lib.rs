@@ -3,11 +3,11 @@
 //! Data flows one way: [`load`] opens traces, [`import`] makes traces of other tools' logs, and both fill a [`model`]; [`scan`] reads all
 //! segments once and serves the [`topics`], a folder each; these return plain results and [`findings`], and [`render`] turns results
 //! into text. [`session`] is what a verb begins with; [`page`] and [`serve`] show all topics in a browser; [`tools`] and [`export`] are
-//! about the file itself. [`live`] watches programs that still run.
+//! about the file itself. `frames` gives all that to other programs as tables. [`live`] watches programs that still run.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
-    not(all(feature = "parquet", feature = "serve")),
+    not(feature = "parquet"),
     expect(dead_code, unused_imports, reason = "helpers of what this build is made without")
 )]
 
@@ -17,6 +17,8 @@ mod columnar;
 pub mod exit;
 pub mod export;
 pub mod findings;
+#[cfg(feature = "parquet")]
+pub mod frames;
 pub mod import;
 pub mod layouts;
 pub mod limits;

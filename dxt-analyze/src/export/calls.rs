@@ -2,7 +2,7 @@
 
 use super::Job;
 use crate::layouts::spread::Parts;
-use crate::model::{Process, Run, Stream};
+use crate::model::{FileLayout, Process, Run, Stream};
 use crate::scan::{Block, Row, any_stream};
 use crate::text::signed::signed;
 use serde::Serialize;
@@ -106,9 +106,9 @@ pub(crate) struct Storage {
 impl Storage {
     /// Number of the stripe in which the access begins; `osts` are those that it touches. Only successful reads and writes of the
     /// layer that reaches storage have a place, so that nothing counts twice.
-    pub(crate) fn locate(&mut self, job: &Job<'_>, stream: &Stream, row: &Row) -> Option<i64> {
+    pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
-        let layout = &job.layouts.get(stream.file as usize)?.as_ref()?.layout;
+        let layout = &layouts.get(stream.file as usize)?.as_ref()?.layout;
         let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0)?;
         let component = layout.component(offset)?;
         let parts = self.parts.of(layout, offset, row.length);
@@ -129,7 +129,7 @@ pub(crate) fn each<E>(
     let (tid, node) = (process.tid(block.thread), run.node(process));
     for row in block.rows() {
         let Some(stream) = process.streams.get(any_stream(row.stream)) else { continue };
-        let stripe = storage.locate(job, stream, &row);
+        let stripe = storage.locate(&job.layouts, stream, &row);
         let op = run.op(stream);
         let (start, end) = times(process, &row);
         each(&Call {
@@ -163,7 +163,12 @@ pub(crate) fn each<E>(
 
 /// Start and end of a segment, ns since the job's start.
 pub(crate) fn times(process: &Process, row: &Row) -> (u64, u64) {
-    (row.start.saturating_add(process.shift_ns), row.end.saturating_add(process.shift_ns))
+    (since_start(process, row.start), since_start(process, row.end))
+}
+
+/// A time of a process as ns since the job's start.
+pub(crate) fn since_start(process: &Process, time: u64) -> u64 {
+    time.saturating_add(process.shift_ns)
 }
 
 /// All blocks, by process and number: the order of every form.

@@ -3,12 +3,12 @@
 //! files come to be. A further form is a variant of [`ExportFormat`] and a line in [`export`].
 
 mod args;
-mod calls;
+pub(crate) mod calls;
 pub mod darshan;
 mod dxt_text;
 mod fio;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
-mod parquet;
+pub(crate) mod parquet;
 mod perfetto;
 mod place;
 mod rows;
@@ -26,7 +26,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// What every form is made of.
-struct Job<'a> {
+pub(crate) struct Job<'a> {
     run: &'a Run,
     args: &'a Args,
     /// File of stripe layouts.

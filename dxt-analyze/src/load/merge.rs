@@ -11,6 +11,7 @@ use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{Decoder, Region, RegionRef};
@@ -102,7 +103,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         selection: Vec::new(),
         window: None,
         thresholds: Thresholds::default(),
-        inputs,
+        inputs: Arc::new(inputs),
     }
 }
 

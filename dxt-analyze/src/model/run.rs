@@ -11,6 +11,7 @@ use crate::thresholds::Thresholds;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use trace_format::counters::Counters;
 use trace_format::layout::Layout;
 use trace_format::meta::{HeatDef, JobInfo, Missing, ProfileDef, Reduction, ThreadDef, WholeDef};
@@ -60,7 +61,7 @@ impl Op {
 }
 
 /// A process of the job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Process {
     /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
     pub rank: i32,
@@ -204,11 +205,11 @@ pub struct Health {
     pub absent_ranks: u64,
 }
 
-/// One job, loaded.
-#[derive(Debug)]
+/// One job, loaded. A copy shares the files.
+#[derive(Clone, Debug)]
 pub struct Run {
     /// The files it was read from.
-    pub inputs: Vec<Input>,
+    pub inputs: Arc<Vec<Input>>,
     /// Who, what, where, when.
     pub info: JobInfo,
     /// Mounted file systems: (path, type), by path; none of an old or recovered trace.

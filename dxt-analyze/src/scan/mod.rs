@@ -77,6 +77,20 @@ impl Row {
 }
 
 impl Block<'_> {
+    /// The segment at a place.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, place: usize) -> Option<Row> {
+        let columns = self.columns;
+        Some(Row {
+            stream: *self.streams.get(place)?,
+            offset: *columns.offset.get(place)?,
+            length: *columns.length.get(place)?,
+            start: *columns.start.get(place)?,
+            end: *columns.end.get(place)?,
+        })
+    }
+
     /// The segments, in order.
     #[inline]
     pub fn rows(&self) -> impl Iterator<Item = Row> {

@@ -66,6 +66,18 @@ pub enum LayerName {
     Pnetcdf,
 }
 
+impl std::str::FromStr for LayerName {
+    type Err = String;
+
+    /// As on the command line; the error is the names that there are.
+    fn from_str(name: &str) -> Result<Self, String> {
+        <Self as ValueEnum>::from_str(name, true).map_err(|_| {
+            let all = Self::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            all.map(|name| name.get_name().to_owned()).collect::<Vec<String>>().join(", ")
+        })
+    }
+}
+
 impl From<LayerName> for Layer {
     fn from(name: LayerName) -> Self {
         match name {

@@ -2,12 +2,15 @@
 //! (`segments/job=<key>/part-0000.parquet`). A job is written beside it first and then moved into place, so that what fails leaves
 //! the data set as it was. `segments` and `tables` say what is in the files.
 
+pub(crate) mod batches;
+mod columns;
+mod names;
 mod segments;
-mod tables;
+pub(crate) mod tables;
 
 use super::Job;
 use crate::exit::UsageError;
-use crate::model::{FileLayout, Run};
+use crate::model::Run;
 use crate::scan::Lost;
 use crate::topics::report::{self, Options};
 use crate::written::{is_partition, workshop};
@@ -79,13 +82,8 @@ fn encoded(key: &str) -> String {
     out
 }
 
-/// Layout of a file of the run.
-fn layout_of<'a>(job: &'a Job<'_>, file: usize) -> Option<&'a FileLayout> {
-    job.layouts.get(file)?.as_ref()
-}
-
 /// Findings of the report page.
-fn findings(run: &Run, layout: Option<&Path>) -> Result<Vec<crate::findings::Finding>> {
+pub(crate) fn findings(run: &Run, layout: Option<&Path>) -> Result<Vec<crate::findings::Finding>> {
     let options = Options::findings_only(layout);
     let job = report::Job::new(run, &options)?;
     let found = crate::topics::whole(&job)?;

@@ -1,10 +1,10 @@
 //! The tables beside the segments: files, ranks (a row per process) and findings. Their sums are exact also of operations that have
 //! no segment, and count each byte once, at the layer that the program called.
 
-use super::layout_of;
 use crate::columnar::{Column, batch, finding_columns, moments, numbers, sum_columns, table, texts};
 use crate::export::Job;
 use crate::export::calls::unix;
+use crate::model::{FileLayout, Run};
 use crate::shared::sums::{self, Sums};
 use crate::shared::totals::StreamTotal;
 use crate::text::signed::signed;
@@ -20,19 +20,20 @@ use std::sync::Arc;
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
     let totals = crate::topics::timeline::charts::totals(job.run);
     let path = |table: &str| folder.join(table).join("part-0000.parquet");
-    table(&path("files"), &files(job, &totals)?)?;
-    table(&path("ranks"), &ranks(job, &totals)?)?;
-    table(&path("findings"), &findings(job)?)
+    table(&path("files"), &files(job.run, &job.layouts, &totals)?)?;
+    table(&path("ranks"), &ranks(job.run, &totals)?)?;
+    table(&path("findings"), &findings(job.run, job.stripes)?)
 }
 
-fn files(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
-    let run = job.run;
+/// A row for each file that was used.
+pub(crate) fn files(run: &Run, layouts: &[Option<FileLayout>], totals: &[StreamTotal]) -> Result<RecordBatch> {
+    let layout_of = |file: usize| layouts.get(file)?.as_ref();
     let sums = sums::by_file(run, totals);
     // Files that nothing of what is looked at used are no rows.
     let used: Vec<usize> = sums.iter().enumerate().filter(|(_, sums)| sums.all > 0).map(|(number, _)| number).collect();
     let files = || used.iter().filter_map(|&number| run.files.get(number));
-    let layouts = || used.iter().map(|&number| layout_of(job, number));
-    let first = |number: usize| layout_of(job, number)?.layout.components.first();
+    let layouts = || used.iter().map(|&number| layout_of(number));
+    let first = |number: usize| layout_of(number)?.layout.components.first();
     let mut osts = ListBuilder::new(Int32Builder::new());
     for layout in layouts() {
         let components = layout.into_iter().flat_map(|layout| &layout.layout.components);
@@ -61,8 +62,8 @@ fn files(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
     batch(columns)
 }
 
-fn ranks(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
-    let run = job.run;
+/// A row for each process.
+pub(crate) fn ranks(run: &Run, totals: &[StreamTotal]) -> Result<RecordBatch> {
     let sums = sums::by_process(run, totals);
     let processes = || run.processes.iter();
     let mut columns: Vec<Column> = vec![
@@ -84,7 +85,8 @@ fn ranks(job: &Job<'_>, totals: &[StreamTotal]) -> Result<RecordBatch> {
     batch(columns)
 }
 
-fn findings(job: &Job<'_>) -> Result<RecordBatch> {
-    let findings = super::findings(job.run, job.stripes)?;
+/// A row for each finding; `stripes` is a file of stripe layouts.
+pub(crate) fn findings(run: &Run, stripes: Option<&Path>) -> Result<RecordBatch> {
+    let findings = super::findings(run, stripes)?;
     batch(finding_columns(&findings.iter().collect::<Vec<_>>()))
 }

@@ -1,0 +1,55 @@
+"""Many jobs."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from typing import Any, Optional, Union
+
+from ._dxt import DxtError
+from ._tools import find
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def corpus(
+    *places: Union[Path, Iterable[Path]],
+    findings: bool = True,
+    limit: Optional[int] = None,
+    sort: Optional[str] = None,
+    output: Optional[Path] = None,
+    force: bool = False,
+    thresholds: Optional[Path] = None,
+) -> dict[str, Any]:
+    """Reads all jobs in directories, however deep, as ``dxt-analyze corpus --format json``: ``jobs`` is a list of dicts, of which any frame
+    is made, the others are sums over them.
+
+    It is done by ``dxt-analyze``, so that a log that cannot be read costs that log alone. ``left_out`` says what could not be read.
+
+    :param findings: whether to look for findings, too; without, a long trace is read many times faster.
+    :param limit: jobs to list, all if None.
+    :param sort: what comes first, as the command's ``--sort``.
+    :param output: a directory for tables in Parquet (``jobs``, ``job_files``, ``job_findings``); ``force`` replaces those that exist.
+    :raises DxtError: if there is nothing to read.
+    :raises ValueError: if what is asked for makes no sense.
+    """
+    paths: list[str] = []
+    for named in places:
+        some = [named] if isinstance(named, (str, os.PathLike)) else named
+        paths.extend(os.fspath(path) for path in some)
+    command = [os.fspath(find("dxt-analyze")), "corpus", "--format", "json"]
+    command += [] if findings else ["--no-findings"]
+    command += [] if limit is None else ["--limit", str(limit)]
+    command += [] if sort is None else ["--sort", sort]
+    command += [] if output is None else ["--output", os.fspath(output)]
+    command += ["--force"] if force else []
+    command += [] if thresholds is None else ["--thresholds", os.fspath(thresholds)]
+    done = subprocess.run([*command, "--", *paths], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    # 3: something is missing of a job, which its row says.
+    if done.returncode in (0, 3):
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
+    said = done.stderr.decode(errors="replace").strip().removeprefix("dxt-analyze: ")
+    if done.returncode == 2:
+        raise ValueError(said)
+    raise DxtError(said or f"dxt-analyze corpus ended with {done.returncode}")

@@ -1,0 +1,95 @@
+//! Record batches as capsules of the Arrow PyCapsule interface
+//! (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>), which whoever reads them takes without a copy.
+
+use crate::errors::raised;
+use crate::wait::PATIENCE;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use dxt_analyze::frames::stream::{Next, Segments};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::thread::ThreadId;
+
+/// A schema.
+pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| raised(&error.into()))?;
+    PyCapsule::new_with_value(py, schema, c"arrow_schema")
+}
+
+/// One batch.
+pub(crate) fn batch<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = batch.schema();
+    stream(py, Box::new(RecordBatchIterator::new([Ok(batch.clone())], schema)))
+}
+
+/// Segments, while they are read.
+pub(crate) fn segments(py: Python<'_>, segments: Segments, strict: bool) -> PyResult<Bound<'_, PyCapsule>> {
+    let schema = segments.schema();
+    stream(py, Box::new(Reader { segments, schema, strict, asked_by: std::thread::current().id() }))
+}
+
+fn stream(py: Python<'_>, reader: Box<dyn RecordBatchReader + Send>) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+}
+
+/// What the other side of a capsule calls, from any thread, attached to Python or not.
+struct Reader {
+    segments: Segments,
+    schema: SchemaRef,
+    strict: bool,
+    /// Only the thread that asked for the stream looks for signals: others may have no right to wait for Python.
+    asked_by: ThreadId,
+}
+
+impl Iterator for Reader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.segments.next_within(PATIENCE) {
+                Ok(Next::Batch(batch)) => return self.signals().map_or(Some(Ok(batch)), |error| Some(Err(error))),
+                Ok(Next::End) => return None,
+                Ok(Next::NotYet) => {
+                    if let Some(error) = self.signals() {
+                        return Some(Err(error));
+                    }
+                }
+                Err(error) => {
+                    let hint = if self.strict { " (strict=False leaves out what cannot be read)" } else { "" };
+                    return Some(Err(ArrowError::ExternalError(format!("{error:#}{hint}").into())));
+                }
+            }
+        }
+    }
+}
+
+impl Reader {
+    /// What a signal's handler raised. The other side makes an exception of its own of it; an interrupt from the keyboard comes again as
+    /// soon as Python runs, so that nobody takes it for an error.
+    fn signals(&self) -> Option<ArrowError> {
+        if self.asked_by != std::thread::current().id() {
+            return None;
+        }
+        Python::try_attach(|py| {
+            let raised = py.check_signals().err()?;
+            // In words first: making them looks for signals as well, and would take the one that is to come again.
+            let words = format!("interrupted: {raised}");
+            if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+                let again = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
+                // It fails only where SIGINT is ignored, and then nothing was raised.
+                drop(again);
+            }
+            Some(ArrowError::ExternalError(words.into()))
+        })
+        .flatten()
+    }
+}
+
+impl RecordBatchReader for Reader {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+}

@@ -1,0 +1,21 @@
+//! The analyzer's errors as exceptions, with its words.
+
+use dxt_analyze::exit::UsageError;
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(dxt, DxtError, PyException, "A trace or a log cannot be read.");
+
+/// `ValueError` if something makes no sense, `OSError` (`FileNotFoundError` and so on) if the system refused, `DxtError` otherwise.
+pub(crate) fn raised(error: &anyhow::Error) -> PyErr {
+    let words = format!("{error:#}");
+    if error.downcast_ref::<UsageError>().is_some() {
+        // Here options are arguments.
+        return PyValueError::new_err(words.strip_prefix("--").map(str::to_owned).unwrap_or(words));
+    }
+    let number = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+    match number {
+        Some(number) => PyOSError::new_err((number, words)),
+        None => DxtError::new_err(words),
+    }
+}

@@ -1,0 +1,44 @@
+//! Tables that are small enough to be there whole.
+
+use crate::{capsules, rows};
+use arrow_array::RecordBatch;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList};
+
+/// A table, for whatever takes Arrow; ``rows()`` are dicts.
+#[pyclass(frozen, module = "dxt")]
+pub(crate) struct Table(pub(crate) RecordBatch);
+
+#[pymethods]
+impl Table {
+    /// The columns as an Arrow schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsules::schema(py, &self.0.schema())
+    }
+
+    /// The rows as an Arrow stream. A schema that is asked for is not heeded, which the interface allows.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        capsules::batch(py, &self.0)
+    }
+
+    /// Names of the columns, in order.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    /// The rows as dicts; moments (``*_unix_ns``) are ints, ns since 1970.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        rows::dicts(py, &self.0)
+    }
+}

@@ -1,0 +1,37 @@
+//! Waiting for work on another thread: other threads of Python run meanwhile, and a signal's handler may end it.
+
+use crate::errors::{DxtError, raised};
+use anyhow::Result;
+use pyo3::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+/// How long a signal may have to wait.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Does `work` and waits for it. If a signal's handler raises an exception, that is returned at once; the work is then done for nobody.
+pub(crate) fn wait<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut answer) = sync_channel(1);
+    let work = move || {
+        // Who was interrupted no longer listens.
+        let _ = sender.send(work());
+    };
+    py.detach(|| std::thread::Builder::new().name("dxt".into()).spawn(work))?;
+    loop {
+        let (receiver, next) = py.detach(move || {
+            let next = answer.recv_timeout(PATIENCE);
+            (answer, next)
+        });
+        answer = receiver;
+        match next {
+            Ok(done) => return done.map_err(|error| raised(&error)),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(DxtError::new_err("dxt-analyze met a defect of its own; standard error says where"));
+            }
+        }
+    }
+}

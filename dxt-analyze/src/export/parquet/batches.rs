@@ -1,0 +1,138 @@
+//! Segments as record batches, with all columns or some: what the Parquet files hold, and what a stream for other programs gives.
+
+use super::columns::{Fill, OSTS, Picked, STRIPE, fields, filler};
+use super::names::Names;
+use crate::exit::UsageError;
+use crate::export::calls::Storage;
+use crate::model::{FileLayout, Run};
+use crate::scan::{Block, MEETS, any_stream};
+use anyhow::{Context, Result};
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use std::sync::Arc;
+
+/// Rows of a batch at most; fewer if they touch many targets.
+pub(crate) const BATCH_ROWS: usize = 1 << 16;
+const BATCH_TARGETS: usize = 1 << 20;
+
+/// What batches are made of.
+pub(crate) struct Batches<'a> {
+    /// Per file.
+    layouts: &'a [Option<FileLayout>],
+    names: Names,
+    schema: SchemaRef,
+}
+
+/// The columns called `chosen`, in that order; all if `None`.
+pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
+    let all = Schema::new(fields());
+    let Some(chosen) = chosen else { return Ok(Arc::new(all)) };
+    let field = |name: &String| {
+        let names = || all.fields().iter().map(|field| field.name().as_str()).collect::<Vec<&str>>().join(", ");
+        all.field_with_name(name)
+            .cloned()
+            .map_err(|_| UsageError(format!("segments have no column '{name}'; there are: {}", names())))
+    };
+    let fields = chosen.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    match chosen.iter().enumerate().find(|(at, name)| chosen.iter().take(*at).any(|before| before == *name)) {
+        Some((_, twice)) => Err(UsageError(format!("the column '{twice}' is chosen twice")).into()),
+        None => Ok(Arc::new(Schema::new(fields))),
+    }
+}
+
+impl<'a> Batches<'a> {
+    /// With the columns of `schema`.
+    pub(crate) fn new(run: &'a Run, layouts: &'a [Option<FileLayout>], schema: SchemaRef) -> Self {
+        Self { layouts, names: Names::new(run), schema }
+    }
+
+    /// Nothing yet.
+    ///
+    /// # Errors
+    /// If the schema has a column that segments have not.
+    pub(crate) fn rows(&self) -> Result<Rows<'_>> {
+        let fill = |name: &str| filler(name, &self.names).with_context(|| format!("segments have no column '{name}'"));
+        let columns = self.schema.fields().iter().map(|field| fill(field.name())).collect::<Result<_>>()?;
+        let located = [STRIPE, OSTS].iter().any(|name| self.schema.index_of(name).is_ok());
+        Ok(Rows { batches: self, columns, located, count: 0, targets: 0, picked: Vectors::default() })
+    }
+}
+
+/// Rows that wait to be a batch.
+pub(crate) struct Rows<'a> {
+    batches: &'a Batches<'a>,
+    columns: Vec<Box<dyn Fill>>,
+    /// Whether a column wants to know where accesses lie.
+    located: bool,
+    count: usize,
+    targets: usize,
+    picked: Vectors,
+}
+
+/// Kept for their memory: see [`Picked`].
+#[derive(Default)]
+struct Vectors {
+    places: Vec<u32>,
+    streams: Vec<u32>,
+    stripes: Vec<Option<i64>>,
+    ost_ends: Vec<usize>,
+    osts: Vec<i32>,
+    storage: Storage,
+}
+
+impl Rows<'_> {
+    /// Adds the segments of `block` that are looked at, and gives each batch that is full to `each`.
+    pub(crate) fn add(&mut self, block: &Block<'_>, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        let mut from = 0;
+        while from < block.streams.len() {
+            from = self.pick(block, from);
+            if self.count >= BATCH_ROWS || self.targets >= BATCH_TARGETS {
+                self.finish(each)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows of `block` from `from` on, as many as there is room for; returns where it ended.
+    fn pick(&mut self, block: &Block<'_>, from: usize) -> usize {
+        let Vectors { places, streams, stripes, ost_ends, osts, storage } = &mut self.picked;
+        places.clear();
+        streams.clear();
+        stripes.clear();
+        ost_ends.clear();
+        osts.clear();
+        let (known, room) = (&block.process.streams, BATCH_ROWS.saturating_sub(self.count));
+        let mut end = block.streams.len();
+        for (place, &number) in block.streams.iter().enumerate().skip(from) {
+            if places.len() >= room || self.targets + osts.len() >= BATCH_TARGETS {
+                end = place;
+                break;
+            }
+            let Some(stream) = known.get(any_stream(number)) else { continue };
+            places.push(place as u32);
+            streams.push(number & !MEETS);
+            if self.located {
+                stripes.push(block.row(place).and_then(|row| storage.locate(self.batches.layouts, stream, &row)));
+                osts.extend_from_slice(&storage.osts);
+                ost_ends.push(osts.len());
+            }
+        }
+        let picked = Picked { block: *block, places, streams, stripes, ost_ends, osts };
+        self.columns.iter_mut().for_each(|column| column.add(&picked));
+        self.count += places.len();
+        self.targets += osts.len();
+        end
+    }
+
+    /// Gives what is there to `each`, if there is anything; there is nothing then.
+    pub(crate) fn finish(&mut self, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        let count = std::mem::take(&mut self.count);
+        self.targets = 0;
+        if count == 0 {
+            return Ok(());
+        }
+        let columns = self.columns.iter_mut().map(|column| column.take()).collect::<Result<_>>()?;
+        let (schema, rows) = (Arc::clone(&self.batches.schema), RecordBatchOptions::new().with_row_count(Some(count)));
+        each(RecordBatch::try_new_with_options(schema, columns, &rows)?)
+    }
+}

@@ -1,0 +1,117 @@
+//! Texts that segments refer to by number, as dictionaries of Arrow.
+
+use crate::export::calls::{kind_name, mode_name};
+use crate::model::Run;
+use anyhow::Result;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Texts that always go along whole.
+const FEW: usize = 1024;
+
+/// Texts of one column, by number, and `?` for a number that there is not. What is equal is one in the dictionary, as readers want it.
+#[derive(Clone)]
+pub(super) struct Texts {
+    different: Arc<StringArray>,
+    /// By number, the place of its text; behind them that of `?`.
+    places: Arc<[i32]>,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self::new(std::iter::empty())
+    }
+}
+
+impl Texts {
+    fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let (mut different, mut known) = (Vec::new(), FxHashMap::default());
+        let place = |text: &'a str| {
+            *known.entry(text).or_insert_with(|| {
+                different.push(text);
+                (different.len() - 1) as i32
+            })
+        };
+        let places = texts.chain(["?"]).map(place).collect();
+        Self { different: Arc::new(StringArray::from(different)), places }
+    }
+
+    /// The texts of `numbers`, which are taken. Where there are more texts than rows, only those that are used go along: nobody has to
+    /// look at a million names for each batch.
+    pub(super) fn of(&self, numbers: &mut Vec<Option<u32>>) -> Result<ArrayRef> {
+        let numbers = std::mem::take(numbers);
+        let many = self.different.len() > numbers.len().max(FEW);
+        let unknown = self.places.last().copied().unwrap_or_default();
+        let place = |number: u32| self.places.get(number as usize).copied().unwrap_or(unknown);
+        let places = numbers.into_iter().map(|number| number.map(place));
+        if !many {
+            return dictionary(places.collect(), &self.different);
+        }
+        let (mut used, mut known) = (Vec::new(), FxHashMap::default());
+        let mut again = |place: i32| {
+            *known.entry(place).or_insert_with(|| {
+                used.push(self.different.value(place as usize));
+                (used.len() - 1) as i32
+            })
+        };
+        let keys = places.map(|place| place.map(&mut again)).collect();
+        dictionary(keys, &Arc::new(StringArray::from(used)))
+    }
+}
+
+fn dictionary(keys: Int32Array, texts: &Arc<StringArray>) -> Result<ArrayRef> {
+    let values: ArrayRef = Arc::<StringArray>::clone(texts);
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values)?))
+}
+
+/// Everything that segments name.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) nodes: Texts,
+    pub(super) files: Texts,
+    pub(super) data_sets: Texts,
+    pub(super) layers: Texts,
+    pub(super) ops: Texts,
+    pub(super) modes: Texts,
+    pub(super) kinds: Texts,
+}
+
+impl Names {
+    pub(super) fn new(run: &Run) -> Self {
+        Self {
+            nodes: Texts::new(run.nodes.iter().map(String::as_str)),
+            files: Texts::new(run.files.iter().map(|file| file.name.as_str())),
+            data_sets: Texts::new(run.data_sets.iter().map(|set| set.path.as_str())),
+            layers: Texts::new(run.ops.iter().map(|op| op.layer_name())),
+            ops: Texts::new(run.ops.iter().map(|op| op.name.as_str())),
+            modes: Texts::new(run.ops.iter().map(|op| mode_name(op.mode.name()))),
+            kinds: Texts::new(run.ops.iter().map(|op| kind_name(op.class))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(array: &ArrayRef) -> (Vec<Option<String>>, usize) {
+        let array = array.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
+        let texts = array.downcast_dict::<StringArray>().unwrap();
+        (texts.into_iter().map(|text| text.map(str::to_owned)).collect(), array.values().len())
+    }
+
+    #[test]
+    fn a_dictionary_is_whole_or_has_what_is_used() {
+        let some = |text: &str| Some(text.to_owned());
+        let few = Texts::new(["a", "b", "a", "b"].into_iter());
+        assert_eq!(read(&few.of(&mut vec![Some(3), None, Some(9)]).unwrap()), (vec![some("b"), None, some("?")], 3));
+        let names: Vec<String> = (0..FEW * 2).map(|number| format!("f{number}")).collect();
+        let many = Texts::new(names.iter().map(String::as_str));
+        let mut numbers = vec![Some(2000), None, Some(7), Some(2000), Some(u32::MAX)];
+        let expected = vec![some("f2000"), None, some("f7"), some("f2000"), some("?")];
+        assert_eq!(read(&many.of(&mut numbers).unwrap()), (expected, 3));
+        assert!(numbers.is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! Stripe layouts as rows.
+
+use crate::model::{FileLayout, LayoutOrigin, Run};
+use serde::Serialize;
+use trace_format::layout::Component;
+
+/// The layout of a file.
+#[derive(Debug, Serialize)]
+pub(super) struct Row<'a> {
+    file: &'a str,
+    origin: LayoutOrigin,
+    components: Vec<Part<'a>>,
+}
+
+/// A part of the file with one stripe size.
+#[derive(Debug, Serialize)]
+struct Part<'a> {
+    /// First byte.
+    start: u64,
+    /// One past the last byte; `None` for the rest of the file.
+    end: Option<u64>,
+    stripe_size: u64,
+    stripe_count: u32,
+    /// Storage target of each stripe, in order; empty if they are not known.
+    osts: &'a [u32],
+    pool: &'a str,
+    mirror: u16,
+    on_metadata: bool,
+    active: bool,
+}
+
+impl<'a> From<&'a Component> for Part<'a> {
+    fn from(component: &'a Component) -> Self {
+        Self {
+            start: component.start,
+            end: (component.end < u64::MAX).then_some(component.end),
+            stripe_size: component.stripe_size,
+            stripe_count: component.stripe_count,
+            osts: &component.targets,
+            pool: &component.pool,
+            mirror: component.mirror,
+            on_metadata: component.on_metadata,
+            active: component.active,
+        }
+    }
+}
+
+/// A row for each file whose layout is known.
+pub(super) fn rows<'a>(run: &'a Run, layouts: &'a [Option<FileLayout>]) -> Vec<Row<'a>> {
+    let known = run.files.iter().zip(layouts).filter_map(|(file, layout)| Some((file, layout.as_ref()?)));
+    known
+        .map(|(file, layout)| Row {
+            file: &file.name,
+            origin: layout.origin,
+            components: layout.layout.components.iter().map(Part::from).collect(),
+        })
+        .collect()
+}

@@ -1,0 +1,223 @@
+//! Segments as a stream of record batches, in the order of every export: by process, thread, and as they were recorded. A thread lets
+//! some batches be made at a time, in parallel, and hands them over in order; it waits while nobody takes them, so memory is bounded
+//! whatever the trace, and ends when nobody will.
+
+use super::{Opened, pool};
+use crate::export::calls;
+use crate::export::parquet::batches::{BATCH_ROWS, Batches};
+use crate::model::Run;
+use crate::scan::{Lost, Reader, segments_of};
+use anyhow::{Context, Result, anyhow};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Threads that make batches at most: each works on two, and as many wait to be taken.
+const MAKERS: usize = 8;
+
+/// What becomes of blocks that cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// The first ends the stream with an error.
+    Fails,
+    /// They are left out and counted.
+    IsLeftOut,
+}
+
+/// What a stream has to give.
+#[derive(Debug)]
+pub enum Next {
+    /// Rows; at least one.
+    Batch(RecordBatch),
+    /// Nothing within the time given.
+    NotYet,
+    /// Nothing any more.
+    End,
+}
+
+type Sent = Result<Option<RecordBatch>>;
+
+/// Segments that are being read.
+#[derive(Debug)]
+pub struct Segments {
+    schema: SchemaRef,
+    batches: Receiver<Sent>,
+    stopped: Arc<AtomicBool>,
+    losses: Losses,
+    ended: bool,
+    /// The process in which the thread is.
+    process: u32,
+}
+
+impl Segments {
+    pub(super) fn new(job: Opened, schema: SchemaRef, damage: Damage) -> Result<Self> {
+        let workers = pool::within(rayon::current_num_threads)?.min(MAKERS);
+        let (sender, batches) = sync_channel(workers);
+        let (stopped, losses) = (Arc::new(AtomicBool::new(false)), Losses::default());
+        let maker = Maker {
+            job,
+            schema: Arc::clone(&schema),
+            damage,
+            at_a_time: workers * 2,
+            stopped: Arc::clone(&stopped),
+            losses: losses.clone(),
+        };
+        let work = move || {
+            // Who no longer listens needs no answer.
+            let _ = match maker.all(&sender) {
+                Ok(()) => sender.send(Ok(None)),
+                Err(error) => sender.send(Err(error)),
+            };
+        };
+        thread::Builder::new().name("dxt-segments".into()).spawn(work).context("failed to start a thread")?;
+        Ok(Self { schema, batches, stopped, losses, ended: false, process: std::process::id() })
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// What comes next; waits no longer than `patience`.
+    ///
+    /// # Errors
+    /// If segments cannot be read; nothing comes after that.
+    pub fn next_within(&mut self, patience: Duration) -> Result<Next> {
+        if self.ended {
+            return Ok(Next::End);
+        }
+        if self.process != std::process::id() {
+            self.ended = true;
+            return Err(anyhow!(
+                "the segments are read by another process, of which this one is a fork: ask for them anew"
+            ));
+        }
+        match self.batches.recv_timeout(patience) {
+            Ok(Ok(Some(batch))) => Ok(Next::Batch(batch)),
+            Err(RecvTimeoutError::Timeout) => Ok(Next::NotYet),
+            Ok(Ok(None)) => {
+                self.ended = true;
+                Ok(Next::End)
+            }
+            Ok(Err(error)) => {
+                self.ended = true;
+                Err(error)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.ended = true;
+                Err(anyhow!("the thread that reads segments has ended before it was done"))
+            }
+        }
+    }
+
+    /// What is left out, for [`Damage::IsLeftOut`]; it can be asked for when the stream has gone.
+    #[must_use]
+    pub fn losses(&self) -> Losses {
+        self.losses.clone()
+    }
+}
+
+/// What a stream has left out so far.
+#[derive(Clone, Debug, Default)]
+pub struct Losses(Arc<Mutex<Lost>>);
+
+impl Losses {
+    /// So much.
+    #[must_use]
+    pub fn so_far(&self) -> Lost {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn add(&self, lost: Lost) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.merge(lost);
+        // No more problems are kept than are told.
+        *all = std::mem::take(&mut *all).sorted();
+    }
+}
+
+impl Drop for Segments {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The thread's side.
+struct Maker {
+    job: Opened,
+    schema: SchemaRef,
+    damage: Damage,
+    /// Batches that are made at a time.
+    at_a_time: usize,
+    stopped: Arc<AtomicBool>,
+    losses: Losses,
+}
+
+impl Maker {
+    fn all(&self, to: &SyncSender<Sent>) -> Result<()> {
+        let run = &*self.job.run;
+        let batches = Batches::new(run, &self.job.layouts, Arc::clone(&self.schema));
+        let blocks = calls::blocks(run);
+        for pieces in pieces(run, &blocks).chunks(self.at_a_time) {
+            let make = |reader: &mut Reader, piece: &&[(u32, u32)]| self.piece(&batches, reader, piece);
+            let made = pool::within(|| -> Vec<Result<Vec<RecordBatch>>> {
+                pieces.par_iter().with_max_len(1).map_init(Reader::default, make).collect()
+            })?;
+            for batches in made {
+                for batch in batches? {
+                    if to.send(Ok(Some(batch))).is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn piece(&self, batches: &Batches<'_>, reader: &mut Reader, blocks: &[(u32, u32)]) -> Result<Vec<RecordBatch>> {
+        let (mut out, mut lost, mut rows) = (Vec::new(), Lost::default(), batches.rows()?);
+        let mut keep = |batch| {
+            out.push(batch);
+            Ok(())
+        };
+        for &(process, block) in blocks {
+            if self.stopped.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Some(block) = reader.block(&self.job.run, process, block, &mut lost) {
+                rows.add(&block, &mut keep)?;
+            }
+        }
+        rows.finish(&mut keep)?;
+        match lost.problems.first() {
+            Some(problem) if self.damage == Damage::Fails => {
+                Err(anyhow!("failed to read segments: {} at byte {}: {}", problem.file, problem.offset, problem.what))
+            }
+            _ => {
+                self.losses.add(lost);
+                Ok(out)
+            }
+        }
+    }
+}
+
+/// Neighbouring blocks that together fill a batch: what is in a batch does not depend on the number of threads.
+fn pieces<'a>(run: &Run, blocks: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
+    let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);
+    for (at, &(process, block)) in blocks.iter().enumerate() {
+        let more = segments_of(run, process, block);
+        if sum > 0 && sum + more > BATCH_ROWS as u64 {
+            out.extend(blocks.get(first..at));
+            (first, sum) = (at, 0);
+        }
+        sum += more;
+    }
+    out.extend(blocks.get(first..));
+    out
+}

@@ -1,0 +1,88 @@
+//! Segments as a stream: the same batches whatever the number of threads, no more of them made than are wanted, an end when nobody takes
+//! any. What the rows say is held against Parquet by python/tests.
+
+#![cfg(feature = "parquet")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use dxt_analyze::frames::stream::{Damage, Next, Segments};
+use dxt_analyze::frames::{Opened, Table};
+use dxt_analyze::session::Inputs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+fn trace(folder: &Path, ranks: u32, segments: u32) -> PathBuf {
+    let path = folder.join("t.dxt");
+    let (ranks, segments) = (ranks.to_string(), segments.to_string());
+    let words = ["dxt-synth", "ior-strided", "-n", &ranks, "--segments", &segments, "-o"];
+    dxt_synth::run(words.iter().map(Into::into).chain([path.clone().into_os_string()])).unwrap();
+    path
+}
+
+fn inputs(trace: &Path, ranks: Option<&str>) -> Inputs {
+    Inputs {
+        traces: vec![trace.to_owned()],
+        job: None,
+        ranks: ranks.map(str::to_owned),
+        files: Vec::new(),
+        layer: Vec::new(),
+        time: None,
+        thresholds: None,
+    }
+}
+
+/// Rows of each batch.
+fn rows(mut segments: Segments) -> Vec<usize> {
+    let mut out = Vec::new();
+    loop {
+        match segments.next_within(Duration::from_secs(1)).unwrap() {
+            Next::Batch(batch) => out.push(batch.num_rows()),
+            Next::NotYet => {}
+            Next::End => return out,
+        }
+    }
+}
+
+#[test]
+fn blocks_are_put_together_and_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = Opened::new(&inputs(&trace(folder.path(), 200, 1000), None), None).unwrap();
+    let all = rows(job.segments(None, Damage::Fails).unwrap());
+    assert_eq!(all.iter().sum::<usize>() as u64, segments(&job));
+    // Each process has a block of its own or more, and far fewer than so many batches are made.
+    assert!(all.len() < 10 && all.iter().all(|&rows| rows > 0 && rows <= 1 << 16), "{all:?}");
+    let part = job.part(&inputs(Path::new(""), Some("3:4"))).unwrap();
+    let columns = ["rank".to_owned()];
+    let some = rows(part.segments(Some(&columns), Damage::Fails).unwrap());
+    assert_eq!(some.iter().sum::<usize>() as u64, segments(&part));
+    assert_eq!(part.table(Table::Ranks).unwrap().num_rows(), 2);
+    assert_eq!(job.table(Table::Ranks).unwrap().num_rows(), 200);
+    let none = job.part(&inputs(Path::new(""), Some("1000"))).unwrap();
+    assert!(rows(none.segments(None, Damage::Fails).unwrap()).is_empty());
+}
+
+fn segments(job: &Opened) -> u64 {
+    let summary: serde_json::Value = serde_json::from_str(&job.summary(1, false).unwrap()).unwrap();
+    summary["segments"].as_u64().unwrap()
+}
+
+/// Whether a thread of this process reads segments.
+fn is_reading() -> bool {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.into_iter().any(|name| name.trim() == "dxt-segments")
+}
+
+#[test]
+fn a_stream_that_is_dropped_ends_its_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = Opened::new(&inputs(&trace(folder.path(), 8, 400_000), None), None).unwrap();
+    let mut stream = job.segments(None, Damage::Fails).unwrap();
+    assert!(!matches!(stream.next_within(Duration::from_secs(100)).unwrap(), Next::End));
+    assert!(is_reading(), "all was read ahead");
+    drop(stream);
+    let began = Instant::now();
+    while is_reading() {
+        assert!(began.elapsed() < Duration::from_secs(100), "it reads on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Builds the Python package as a wheel: the module, dxt-analyze, dxt-run and the tracer. docs/python.md says how to use it.
+#
+# Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--offline]
+#   --out DIR       where the wheel goes (default: dist in cargo's target directory)
+#   --profile NAME  cargo's profile for the module (default: wheel); tests take dev, which shares what their own build made
+#   --tools DIR     where dxt-analyze and libdxt_tracer.so have been built (default: they are built, in release)
+#   --python PYTHON a Python that has maturin, if it is not on PATH
+#   --offline       fetch nothing: all crates are vendored or were fetched before
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+out='' profile=wheel tools='' python='' offline=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out) out=${2:-} && shift ;;
+    --profile) profile=${2:-} && shift ;;
+    --tools) tools=${2:-} && shift ;;
+    --python) python=${2:-} && shift ;;
+    --offline) offline=(--offline) ;;
+    *) sed -n '4,9s/^# \?//p' "$0" >&2 && exit 2 ;;
+    esac
+    shift
+done
+out=${out:-$(target_dir)/dist}
+maturin=(maturin)
+if [ -n "$python" ]; then maturin=("$python" -m maturin); fi
+"${maturin[@]}" --version >/dev/null 2>&1 || die "maturin is needed: pip install maturin"
+if ! have readelf || ! have strip; then die "readelf and strip are needed: install binutils"; fi
+
+cd "$project"
+if [ -z "$tools" ]; then
+    cargo build --release --quiet ${offline[@]+"${offline[@]}"} -p dxt-analyze -p dxt-tracer
+    tools=$(target_dir)/release
+fi
+
+# maturin wants what it packs beside the package; nothing of it stays.
+package=$project/dxt-analyze/python
+data=$package/dxt_tracer.data
+rm -rf -- "$data"
+trap 'rm -rf -- "$data"' EXIT
+mkdir -p "$data/scripts" "$data/data/lib/dxt"
+install -m 755 "$tools/dxt-analyze" scripts/dxt-run "$data/scripts"
+install -m 755 "$tools/libdxt_tracer.so" "$data/data/lib/dxt"
+# Line tables are for us; backtraces keep their names.
+strip --strip-debug "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so"
+
+# The oldest glibc that has all that the programs ask for. If the module asked for more, maturin would say so and fail.
+glibc=$(readelf --version-info --wide "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so" |
+    grep -o 'GLIBC_2\.[0-9]*' | cut -d. -f 2 | sort -n | tail -n 1)
+[ "${glibc:-0}" -ge 17 ] || glibc=17
+
+# The module itself needs no Python to be built: it keeps to the stable interface of 3.9.
+mkdir -p "$out"
+"${maturin[@]}" build --quiet --manifest-path "$package/Cargo.toml" --profile "$profile" --out "$out" \
+    --compatibility "manylinux_2_$glibc" ${offline[@]+"${offline[@]}"}
+for wheel in "$out"/dxt_tracer-*.whl; do
+    printf '%s (%s)\n' "$wheel" "$(du -h -- "$wheel" | cut -f 1)"
+done
