@@ -306,7 +306,7 @@ fn thresholds_severity_and_forms() {
     assert_eq!(value(&found, "DXT-C005"), 0.0);
     stdout(&["checks", "--thresholds", &file, "--fail-on", "info", &path], 4);
     let csv = stdout(&["checks", "--format", "csv", "--all", &path], 0);
-    assert!(csv.starts_with("check,code,value,threshold,verdict,looked_at\n"), "{csv}");
+    assert!(csv.starts_with("check,code,value,threshold,also,also_value,also_threshold,verdict,looked_at\n"), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 39);
     assert!(stdout(&["checks", &path], 0).contains("had nothing to look at"));
 }

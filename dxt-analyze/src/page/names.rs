@@ -85,8 +85,8 @@ mod tests {
         let names = Names(vec!["/lus/my run/a b.h5".into(), "/lus/my run/a".into()]);
         assert_eq!(names.short("4 stripes of /scratch/x/gcrm.nc are shared"), "4 stripes of gcrm.nc are shared");
         assert_eq!(
-            names.short("reads of /lus/my run/a b.h5: 3 MB/s, and/or more"),
-            "reads of a b.h5: 3 MB/s, and/or more"
+            names.short("reads of /lus/my run/a b.h5: 3 MiB/s, and/or more"),
+            "reads of a b.h5: 3 MiB/s, and/or more"
         );
         assert_eq!(names.short("(/a/b.c) /a /, /a/b/: \"/x/y\"."), "(b.c) /a /, b: \"y\".");
         assert_eq!(names.short("/über/größe.dat"), "größe.dat");

@@ -12,6 +12,7 @@ use crate::topics::timeline::exact::{self, CallColumns, Exact};
 use crate::topics::timeline::fill::Activity;
 use crate::topics::timeline::slices::Slices;
 use crate::topics::timeline::span::Span;
+use crate::topics::timeline::unseen::{self, By, Unseen};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +77,7 @@ pub(crate) struct Tiler {
     layouts: Vec<Option<FileLayout>>,
     totals: Vec<StreamTotal>,
     slices: Slices,
+    unseen: Vec<Unseen>,
 }
 
 impl Tiler {
@@ -83,7 +85,8 @@ impl Tiler {
     pub(crate) fn new(run: Run, layouts: Vec<Option<FileLayout>>) -> Self {
         let totals = data::totals(&run);
         let slices = Slices::new(&run, &totals);
-        Self { run, layouts, totals, slices }
+        let unseen = unseen::unseen(&run);
+        Self { run, layouts, totals, slices, unseen }
     }
 
     /// The answer to a query that makes sense.
@@ -121,8 +124,14 @@ impl Tiler {
             Rows::Targets => (activity.targets.as_ref().map(|targets| &targets.axis), grids.targets),
             Rows::Files => (activity.files.as_ref(), grids.files),
         };
+        let axis = axis.unwrap_or(&none);
+        let by = match query.rows {
+            Rows::Ranks | Rows::Nodes => By::Process(axis),
+            Rows::Targets => By::Any(axis.rows.len()),
+            Rows::Files => By::File(axis),
+        };
         Tile {
-            grid: GridView::new(axis.unwrap_or(&none), &span, grid, CELLS),
+            grid: GridView::new(axis, &span, grid, CELLS, unseen::by_row(&self.unseen, by)),
             calls: calls.flatten().map(|calls| exact::columns(run, calls)),
         }
     }
