@@ -2,8 +2,7 @@
 //! overlap with the span are read.
 
 use crate::model::{FileLayout, Run};
-use crate::progress::Bar;
-use crate::scan::scan;
+use crate::scan::{Progress, scan};
 use crate::shared::totals::StreamTotal;
 use crate::topics::timeline::axes;
 use crate::topics::timeline::charts as data;
@@ -15,6 +14,7 @@ use crate::topics::timeline::span::Span;
 use crate::topics::timeline::unseen::{self, By, Unseen};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bins of a tile.
 const BINS: u32 = 800;
@@ -71,7 +71,19 @@ struct Tile {
     calls: Option<CallColumns>,
 }
 
+/// A scan for a request that may be taken back.
+struct Asked<'a>(&'a AtomicBool);
+
+impl Progress for Asked<'_> {
+    fn advance(&self, _segments: u64) {}
+
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Makes tiles of a run.
+#[derive(Debug)]
 pub(crate) struct Tiler {
     run: Run,
     layouts: Vec<Option<FileLayout>>,
@@ -89,12 +101,12 @@ impl Tiler {
         Self { run, layouts, totals, slices, unseen }
     }
 
-    /// The answer to a query that makes sense.
-    pub(crate) fn json(&self, query: &TileQuery) -> Result<String> {
-        Ok(serde_json::to_string(&self.tile(query))?)
+    /// The answer to a query that makes sense. Once `gone` says so, nobody wants it any more: then it is of no use, and quick.
+    pub(crate) fn json(&self, query: &TileQuery, gone: &AtomicBool) -> Result<String> {
+        Ok(serde_json::to_string(&self.tile(query, gone))?)
     }
 
-    fn tile(&self, query: &TileQuery) -> Tile {
+    fn tile(&self, query: &TileQuery, gone: &AtomicBool) -> Tile {
         let run = &self.run;
         let span = Span::new(query.from, query.until, BINS);
         let end = query.end.unwrap_or(run.processes.len()).min(run.processes.len());
@@ -115,7 +127,7 @@ impl Tiler {
             most: exact::MOST,
         });
         let both = (activity, exact);
-        let ((mut grids, calls), _) = scan(run, &both, &Bar::hidden());
+        let ((mut grids, calls), _) = scan(run, &both, &Asked(gone));
         both.0.add_heat(run, &mut grids);
         let (activity, none) = (&both.0, Default::default());
         let (axis, grid) = match query.rows {
