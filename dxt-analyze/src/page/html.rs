@@ -127,7 +127,7 @@ impl Tables<'_> {
                 html! { @if !is_caption { h3 { (text) } } }
             }
             Part::Pairs(pairs) => html! {
-                dl { @for (label, text) in pairs { div { dt { (label) } dd { (self.names.marked(text)) } } } }
+                dl { @for (label, text) in pairs { div { dt { (label) } dd { (text) } } } }
             },
             Part::Lines(lines) => html! {
                 div.lines { @for line in lines { p.indent[line.starts_with(' ')] { (self.names.marked(line.trim())) } } }
