@@ -118,6 +118,56 @@ fn there_is_no_address_of_what_cannot_be_served() {
     }
 }
 
+/// What a request has begun to read is not read further once it is taken back.
+#[test]
+fn a_scan_that_nobody_waits_for_reads_no_more() {
+    use dxt_analyze::model::Run;
+    use dxt_analyze::scan::{Analysis, Block, Progress, scan};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Segments that it was given.
+    struct Count;
+
+    impl Analysis for Count {
+        type Partial = u64;
+
+        fn start(&self) -> u64 {
+            0
+        }
+
+        fn block(&self, partial: &mut u64, block: &Block<'_>) {
+            *partial += block.rows().count() as u64;
+        }
+
+        fn merge(&self, into: &mut u64, other: u64) {
+            *into += other;
+        }
+    }
+
+    /// Wanted until so many segments have been read.
+    struct Until(u64, AtomicU64);
+
+    impl Progress for Until {
+        fn advance(&self, segments: u64) {
+            self.1.fetch_add(segments, Ordering::Relaxed);
+        }
+
+        fn stopped(&self) -> bool {
+            self.1.load(Ordering::Relaxed) >= self.0
+        }
+    }
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("many.dxt");
+    let args = ["dxt-synth", "file-per-process", "-n", "512", "--segments", "20", "-o"];
+    dxt_synth::run(args.iter().map(std::ffi::OsStr::new).chain([path.as_os_str()])).expect("a trace");
+    let run: Run = dxt_analyze::load::load_paths(&[path], None).expect("a run");
+    let read = |most| scan(&run, &Count, &Until(most, AtomicU64::new(0))).0;
+    assert_eq!((read(u64::MAX), read(0)), (run.segments(), 0));
+    let some = read(100);
+    assert!((1..run.segments() / 2).contains(&some), "{some} of {}", run.segments());
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_and_the_server_goes_on() {
     let server = Server::start();

@@ -3,8 +3,8 @@
 // free for the next. Opened from disk, the page asks nobody.
 (() => {
   const { data, state, whole } = dxt;
-  // How long a view stays before anything is asked, ms; bins that are enough for a view.
-  const [QUIET, ENOUGH] = [150, 200];
+  // How long a view stays before anything is asked, ms.
+  const QUIET = 150;
   let asked = null;
   let timer = null;
   dxt.tile = null;
@@ -12,10 +12,10 @@
   // Whether a tile, or a question, is of all that is in view.
   const covers = (tile) => tile && tile.rows === state.rows && tile.from <= state.from && tile.until >= state.until
     && tile.first <= first() && tile.end >= end();
-  // Whether it is as fine as the view can show.
-  const fine = (tile) => covers(tile) && (Boolean(tile.calls) || (state.until - state.from) / tile.grid.width_ns >= ENOUGH || tile.grid.width_ns <= 1);
-  // A question that is on its way serves as long as its answer will be fine enough.
-  const serves = (query) => covers(query) && (state.until - state.from) * 2 >= query.span;
+  // Whether it is fine enough: until the view is half as long, or has half the rows, of that for which it was asked. Single calls
+  // are as fine as can be.
+  const serves = (tile) => covers(tile) && (Boolean(tile.calls) || ((state.until - state.from) * 2 >= tile.span
+    && (state.rows !== "ranks" || tile.grid?.per_row === 1 || (end() - first()) * 2 >= tile.end - tile.first)));
   const grid = () => data[state.rows];
   const first = () => grid().first + Math.floor(state.top) * grid().per_row;
   const end = () => {
@@ -58,7 +58,7 @@
 
   dxt.on("zoom", () => {
     if (!data.tiles) return;
-    if (!wanted() || fine(dxt.tile)) return takeBack();
+    if (!wanted() || serves(dxt.tile)) return takeBack();
     if (asked && serves(asked)) return clearTimeout(timer);
     takeBack();
     refining(true);
