@@ -187,8 +187,9 @@ fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
 fn one_table(id: &str, table: &Table, caption: &str) -> Markup {
     let left = table.rows().len().saturating_sub(MOST_ROWS);
     let table = table.for_people(MOST_ROWS);
-    let paths: Vec<&str> = table.rows().iter().flatten().filter_map(path_of).collect();
-    let mut short = short_names(&paths).into_iter();
+    let paths = table.rows().iter().flatten().filter(|cell| matches!(cell, Cell::Path(_)));
+    let paths: Vec<String> = paths.map(table::human).collect();
+    let mut short = short_names(&paths.iter().map(String::as_str).collect::<Vec<&str>>()).into_iter();
     html! {
         div.table {
             table id={ "t-" (id) } {
@@ -205,10 +206,6 @@ fn one_table(id: &str, table: &Table, caption: &str) -> Markup {
             @if left > 0 { p.more { (units::count(left as u64)) " more rows: write the table as CSV" } }
         }
     }
-}
-
-fn path_of(cell: &Cell) -> Option<&str> {
-    if let Cell::Path(path) = cell { Some(path) } else { None }
 }
 
 /// A cell; `short` has the names of the table's paths, in order.

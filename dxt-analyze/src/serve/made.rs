@@ -8,6 +8,9 @@ use anyhow::{Context, Result, anyhow};
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
+/// Stack of the thread, bytes: as much as a main thread has.
+const STACK: usize = 8 << 20;
+
 /// What is served.
 #[derive(Debug)]
 pub(super) struct Made {
@@ -42,7 +45,7 @@ pub(super) fn begin(
         // Nobody listens where the server has already ended.
         Err(error) => drop(fails.send(error)),
     };
-    std::thread::Builder::new().name("page".into()).spawn(work).context("failed to begin reading")?;
+    std::thread::Builder::new().name("page".into()).stack_size(STACK).spawn(work).context("failed to begin reading")?;
     let making = Making { made, what: what.into() };
     let watched = making.clone();
     let failed = async move {
