@@ -19,14 +19,30 @@ use tokio::signal::unix::{SignalKind, signal};
 /// # Errors
 /// If the port is taken.
 pub(crate) fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
+    host_until(port, routes, std::future::pending())
+}
+
+/// The same until `failed`, if that ever is anything: what pages are made of could not be read.
+///
+/// # Errors
+/// If the port is taken, and what failed.
+pub(crate) fn host_until(
+    port: u16,
+    routes: impl FnOnce(&str) -> Router,
+    failed: impl Future<Output = anyhow::Error>,
+) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
-    let result = runtime.block_on(listen(port, routes));
+    let result = runtime.block_on(listen(port, routes, failed));
     // A scan that nobody waits for any more is left to end with the process.
     runtime.shutdown_background();
     result
 }
 
-async fn listen(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
+async fn listen(
+    port: u16,
+    routes: impl FnOnce(&str) -> Router,
+    failed: impl Future<Output = anyhow::Error>,
+) -> Result<()> {
     let word = random_word()?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
@@ -42,6 +58,7 @@ async fn listen(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     tokio::select! {
         ended = axum::serve(listener, app) => ended.context("failed to serve"),
         _ = interrupts.recv() => Ok(()),
+        error = failed => Err(error),
     }
 }
 

@@ -266,6 +266,10 @@ fn random_and_small_writes_of_thousands_of_ranks_agree_with_a_plain_count() {
     assert_eq!(value(&found, "DXT-C009"), random as f64 / placed as f64);
     assert!(finding(&found, "DXT-C009").is_some() && finding(&found, "DXT-C005").is_some());
     assert!(row(&found, "DXT-C005")["looked_at"].as_str().unwrap().contains("16,384 small"));
+    // Both conditions, each with what there is: a share far above its threshold that is no finding is one of too few.
+    let also = serde_json::json!({ "what": "small ones", "measured": { "unit": "count", "value": 16_384 }, "least": { "unit": "count", "value": 1000 } });
+    assert_eq!(row(&found, "DXT-C005")["also"], also);
+    assert!(stdout(&["checks", &path], 0).contains("1,000 small ones, here 16,384"));
     let again: u64 = distinct.values().map(|times| times - 1).sum();
     assert_eq!(value(&found, "DXT-C027"), again as f64 / f64::from(2048 * 8));
 }
@@ -306,7 +310,7 @@ fn thresholds_severity_and_forms() {
     assert_eq!(value(&found, "DXT-C005"), 0.0);
     stdout(&["checks", "--thresholds", &file, "--fail-on", "info", &path], 4);
     let csv = stdout(&["checks", "--format", "csv", "--all", &path], 0);
-    assert!(csv.starts_with("check,code,value,threshold,verdict,looked_at\n"), "{csv}");
+    assert!(csv.starts_with("check,code,value,threshold,also,also_value,also_threshold,verdict,looked_at\n"), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 39);
     assert!(stdout(&["checks", &path], 0).contains("had nothing to look at"));
 }

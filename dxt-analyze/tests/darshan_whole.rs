@@ -271,10 +271,27 @@ fn where_segments_end_is_said_by_rank_and_file() {
     assert_eq!(missing["segments_end_ns"], 1_410_000_000);
     let said = stdout(&["summary", text(&path)], 3).replace("\n", " ");
     assert!(said.contains("has segments of 20 of 80 POSIX calls on /scratch/counted"), "{said}");
+    // The page hatches that, from the last segment to the end of the run: of ranks 0 and 2, and of the file.
+    let page = folder.path().join("page.html");
+    let drawn = |code: i32| -> Value {
+        stdout(&["report", text(&path), "--force", "-o", text(&page)], code);
+        let html = std::fs::read_to_string(&page).expect("a page");
+        let (_, rest) = html.split_once("id=\"data\">").expect("data");
+        serde_json::from_str(rest.split_once("</script>").expect("its end").0).expect("JSON")
+    };
+    let row = |row, from_ns: u64, until_ns: u64, processes| serde_json::json!({ "row": row, "from_ns": from_ns, "until_ns": until_ns, "processes": processes });
+    let data = drawn(3);
+    let end = data["ranks"]["unseen"][0]["until_ns"].as_u64().expect("an end");
+    assert!(end >= 9_000_000_000, "{end}");
+    let ranks = [row(0, 1_410_000_000, end, 1), row(2, 2_910_000_000, end, 1)];
+    assert_eq!(data["ranks"]["unseen"], serde_json::json!(ranks));
+    assert_eq!(data["files"]["unseen"], serde_json::json!([row(0, 1_410_000_000, end, 2)]));
+    assert_eq!(data["offsets"][0]["unseen"], row(0, 1_410_000_000, end, 2));
     // Segments that are all there end nowhere, however early.
     written(&path, &[(5, 5), (20, 20)], &[]);
     let found = json(&["summary", "--format", "json", text(&path)], 0);
     assert_eq!((&found["missing"]["cut_count"], &found["missing"]["segments_end_ns"]), (&0.into(), &Value::Null));
+    assert_eq!(drawn(0)["ranks"]["unseen"], serde_json::json!([]));
     // Of many ranks the worst are listed and the others counted.
     let many: Vec<(i64, u32)> = (0..40).map(|rank| (100 + rank, 5)).collect();
     written(&path, &many, &[]);

@@ -16,7 +16,8 @@ fn report() -> (String, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/demo");
-    let words = ["--quiet", "report", "--layout", "../layouts/four-by-1m.layout", "-o", page.to_str().unwrap(), "demo.dxt"];
+    let words =
+        ["--quiet", "report", "--layout", "../layouts/four-by-1m.layout", "-o", page.to_str().unwrap(), "demo.dxt"];
     let output = command(&words).current_dir(demo).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     (String::from_utf8(output.stdout).unwrap(), std::fs::read(page).unwrap())
@@ -28,7 +29,8 @@ fn the_sample_is_what_report_prints() {
     let text = std::fs::read_to_string(&readme).unwrap();
     let (before, rest) = text.split_once(MARK).unwrap();
     let (line, rest) = rest.split_once("\n```\n").unwrap();
-    let (sample, behind) = if let Some(behind) = rest.strip_prefix("```\n") { ("", behind) } else { rest.split_once("\n```\n").unwrap() };
+    let (sample, behind) =
+        if let Some(behind) = rest.strip_prefix("```\n") { ("", behind) } else { rest.split_once("\n```\n").unwrap() };
     let (printed, _) = report();
     let printed = printed.trim_end();
     if std::env::var_os("DXT_BLESS").is_some() {

@@ -201,8 +201,9 @@ fn the_first_screen_has_job_ledger_sentence_table_cards_and_the_rest_in_this_ord
         "id=\"t-findings\"",
         "<li class=\"card\"",
         "id=\"activity\"",
-        "id=\"summary\"",
         "id=\"places\"",
+        "id=\"spread\"",
+        "id=\"summary\"",
         "id=\"ledger\"",
         "id=\"codes\"",
         "id=\"missing\"",
@@ -216,12 +217,12 @@ fn the_first_screen_has_job_ledger_sentence_table_cards_and_the_rest_in_this_ord
     {
         assert!(made.printed.contains(words), "{words}: {}", made.printed);
     }
-    // Sections without a verdict are folded, the summary is not.
+    // Everything behind the charts is folded, under a line that says what it is.
     assert!(
         text.contains("<section id=\"layers\" aria-labelledby=\"h-layers\"><details class=\"folded\">"),
         "not folded"
     );
-    assert!(text.contains("<section id=\"summary\" aria-labelledby=\"h-summary\"><h2"), "folded");
+    assert!(text.contains("<span class=\"gist\">"), "no line");
 }
 
 #[test]

@@ -24,7 +24,11 @@ impl Server {
             command(&["serve", &path]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a server");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
-        let rest = line.trim().strip_prefix("http://127.0.0.1:").expect("an address").to_owned();
+        Self::at(child, line.trim(), folder)
+    }
+
+    fn at(child: Child, address: &str, folder: tempfile::TempDir) -> Self {
+        let rest = address.strip_prefix("http://127.0.0.1:").expect("an address").to_owned();
         let (port, word) = rest.split_once('/').expect("a path");
         Self { child, port: port.parse().expect("a port"), word: word.trim_end_matches('/').into(), _folder: folder }
     }
@@ -72,6 +76,96 @@ fn the_page_and_its_tiles_are_served() {
         let tile: Value = serde_json::from_str(&body).expect("JSON");
         assert!(status == 200 && tile["calls"].is_null());
     }
+}
+
+/// Who starts it in the background, with what it says in files, reads there what it does, and then where it answers.
+#[test]
+fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (job, processes) = small();
+    let path = put(folder.path(), "a.dxt", &trace(&job, processes));
+    let (out, err) = (folder.path().join("out"), folder.path().join("err"));
+    let file = |path: &std::path::Path| std::fs::File::create(path).expect("a file");
+    let child = command(&["serve", &path]).stdout(file(&out)).stderr(file(&err)).spawn().expect("a server");
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("what it said");
+    let mut said = String::new();
+    while !read(&out).ends_with('\n') {
+        // All that stands there now was said before the address.
+        said = read(&err);
+        std::thread::yield_now();
+    }
+    let after = read(&err);
+    let mut server = Server::at(child, read(&out).trim(), folder);
+    assert!(
+        after.starts_with("opening 1 input\nreading 28 segments of 4 processes\n") && after.starts_with(&said),
+        "{after}"
+    );
+    assert!(server.child.try_wait().expect("its state").is_none(), "it ended: {after}");
+    // Whoever comes before the page is made waits for it.
+    assert!(server.get("").1.contains("\"tiles\":true"));
+}
+
+/// What cannot be read is said instead of an address.
+#[test]
+fn there_is_no_address_of_what_cannot_be_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (job, processes) = small();
+    let path = put(folder.path(), "a.dxt", &trace(&job, processes));
+    let layout = put(folder.path(), "layout", b"nonsense here\n");
+    for args in [vec!["serve", "/nowhere/a.dxt"], vec!["serve", &path, "--layout", &layout]] {
+        let output = command(&args).output().expect("it ends");
+        assert!(output.stdout.is_empty() && output.status.code() != Some(0), "{args:?}: {output:?}");
+    }
+}
+
+/// What a request has begun to read is not read further once it is taken back.
+#[test]
+fn a_scan_that_nobody_waits_for_reads_no_more() {
+    use dxt_analyze::model::Run;
+    use dxt_analyze::scan::{Analysis, Block, Progress, scan};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Segments that it was given.
+    struct Count;
+
+    impl Analysis for Count {
+        type Partial = u64;
+
+        fn start(&self) -> u64 {
+            0
+        }
+
+        fn block(&self, partial: &mut u64, block: &Block<'_>) {
+            *partial += block.rows().count() as u64;
+        }
+
+        fn merge(&self, into: &mut u64, other: u64) {
+            *into += other;
+        }
+    }
+
+    /// Wanted until so many segments have been read.
+    struct Until(u64, AtomicU64);
+
+    impl Progress for Until {
+        fn advance(&self, segments: u64) {
+            self.1.fetch_add(segments, Ordering::Relaxed);
+        }
+
+        fn stopped(&self) -> bool {
+            self.1.load(Ordering::Relaxed) >= self.0
+        }
+    }
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("many.dxt");
+    let args = ["dxt-synth", "file-per-process", "-n", "512", "--segments", "20", "-o"];
+    dxt_synth::run(args.iter().map(std::ffi::OsStr::new).chain([path.as_os_str()])).expect("a trace");
+    let run: Run = dxt_analyze::load::load_paths(&[path], None).expect("a run");
+    let read = |most| scan(&run, &Count, &Until(most, AtomicU64::new(0))).0;
+    assert_eq!((read(u64::MAX), read(0)), (run.segments(), 0));
+    let some = read(100);
+    assert!((1..run.segments() / 2).contains(&some), "{some} of {}", run.segments());
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn people_get_sparklines_and_csv_has_every_bin() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = put(folder.path(), "a.dxt", &write_then_read());
     let text = stdout(&["timeline", &path], 0);
-    assert!(text.contains("up to 4.10 MB/s") && text.contains('█'), "{text}");
+    assert!(text.contains("up to 3.91 MiB/s") && text.contains('█'), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 132), "{text}");
     let csv = stdout(&["timeline", "--format", "csv", "--bins", "71", &path], 0);
     assert_eq!(csv.lines().count(), 71);

@@ -2,8 +2,9 @@
 (() => {
   const { data, state, units } = dxt;
   const MOST = 100;
-  const table = (head, rows) => {
+  const table = (caption, head, rows) => {
     const element = document.createElement("table");
+    element.createCaption().textContent = rows.length > MOST ? `${caption}, the first ${MOST} of ${units.count(rows.length)} rows` : caption;
     const cells = (kind, texts) => {
       const line = document.createElement("tr");
       texts.forEach((text, at) => {
@@ -37,7 +38,7 @@
   const makers = {
     map: () => {
       const rows = rowSums(dxt.mapHeat, dxt.mapGrid.rows.map((row) => row.label)).sort((a, b) => b.busy - a.busy);
-      return table(["Row, most time first", "Calls", "Bytes", "Time in calls"], rows.map((row) => [row.name, units.count(row.calls), units.bytes(row.bytes), units.duration(row.busy)]));
+      return table(`${dxt.views[state.rows]} over the time shown`, ["Row, most time first", "Calls", "Bytes", "Time in calls"], rows.map((row) => [row.name, units.count(row.calls), units.bytes(row.bytes), units.duration(row.busy)]));
     },
     series: () => {
       const { job } = data;
@@ -52,17 +53,22 @@
         rows.push([units.moment(dxt.series.startOf(bin), job.width_ns), units.rate((sum(read.bytes) * 1e9) / width), units.rate((sum(write.bytes) * 1e9) / width),
           ((sum(read.busy) + sum(write.busy) + sum(metadata.busy)) / width).toFixed(2), units.count(sum(read.calls) + sum(write.calls) + sum(metadata.calls))]);
       }
-      return table(["From", "Read", "Written", "In flight", "Calls"], rows);
+      return table("The job over the time shown", ["From", "Read", "Written", "In flight", "Calls"], rows);
     },
     offsets: () => {
       const view = dxt.offsetView;
       const rows = rowSums(dxt.offsetHeat, Array.from({ length: view.rows }, (_, row) => units.bytes(row * view.row_bytes)));
-      return table(["From offset", "Calls", "Bytes", "Time in calls"], rows.map((row) => [row.name, units.count(row.calls), units.bytes(row.bytes), units.duration(row.busy)]));
+      return table(`${units.last(view.file)} by offset, over the time shown`, ["From offset", "Calls", "Bytes", "Time in calls"], rows.map((row) => [row.name, units.count(row.calls), units.bytes(row.bytes), units.duration(row.busy)]));
     },
-    boxes: () => table(["Operation", "Calls", "Lowest", "Q1", "Median", "Q3", "Highest", "Outliers"], dxt.boxGroups.map((group) => [
+    boxes: () => table("Bandwidth of single calls", ["Operation", "Calls", "Lowest", "Q1", "Median", "Q3", "Highest", "Outliers"], dxt.boxGroups.map((group) => [
       `${units.layer(group.layer)} ${group.op} ${group.mode}${group.nested ? " in MPI-IO" : ""}`, units.count(group.sample), ...["min", "q1", "median", "q3", "max"].map((key) => units.rate(group[key])), units.count(group.outliers)])),
   };
-  const fill = (details) => details.open && details.querySelector("div").replaceChildren(makers[details.dataset.of]());
+  const fill = (details) => {
+    if (!details.open) return;
+    const frame = makers[details.dataset.of]();
+    details.querySelector("div").replaceChildren(frame);
+    dxt.sideways.watch(frame);
+  };
   dxt.alternatives = {
     start() {
       const all = [...document.querySelectorAll("details.alternative[data-of]")];

@@ -22,7 +22,7 @@
       animation: false,
       grid: { left: 150, right: 26, top: 10, bottom: 46 },
       tooltip: { trigger: "item", confine: true, ...dxt.tip.style(), formatter: tip },
-      xAxis: { type: "log", name: "bandwidth of one call", nameLocation: "middle", nameGap: 28, nameTextStyle: { color: soft }, axisLabel: { color: soft, formatter: units.rate, hideOverlap: true }, splitLine: { lineStyle: { color: dxt.theme.color("line") } } },
+      xAxis: { type: "log", logBase: 32, name: "bandwidth of one call", nameLocation: "middle", nameGap: 28, nameTextStyle: { color: soft }, axisLabel: { color: soft, formatter: units.rate, hideOverlap: true }, splitLine: { lineStyle: { color: dxt.theme.color("line") } } },
       yAxis: { type: "category", inverse: true, data: groups.map(title), axisLabel: { color: soft, lineHeight: 15 }, axisTick: { show: false } },
       series: [
         { type: "boxplot", data: groups.map(whiskers), boxWidth: [12, 26], itemStyle: { color: dxt.theme.color("card"), borderColor: "#0072b2", borderWidth: 1.6 }, emphasis: { disabled: true } },
@@ -34,7 +34,7 @@
     if (point.seriesType === "scatter") {
       const { row } = point.data;
       return dxt.tip.element(`rank ${row.rank} on ${row.node}`, [
-        ["file", row.file], ["offset", units.count(row.offset)], ["length", `${units.count(row.length)} B`],
+        ["file", units.last(row.file)], ...(units.last(row.file) === row.file ? [] : [["path", row.file]]), ["offset", units.count(row.offset)], ["length", `${units.count(row.length)} B`],
         ["start", units.moment(row.start_ns, 1000)], ["took", units.duration(row.end_ns - row.start_ns)], ["bandwidth", units.rate(row.bandwidth)],
       ]);
     }

@@ -4,6 +4,7 @@
   const find = (id) => document.getElementById(id);
   document.documentElement.classList.add("scripts");
   dxt.tables.start();
+  dxt.sideways.start();
   const drawn = document.querySelectorAll(".charts");
   drawn.forEach((part) => (part.hidden = false));
   if (data.job.lines.length === 0) {
@@ -29,8 +30,8 @@
   find("layer").replaceChildren(new Option("as the program called", ""), ...layers.map((layer) => new Option(`all of ${dxt.units.layer(layer)}`, layer)));
   const files = unique((slice) => slice.file);
   const named = files.filter((file) => file !== null);
-  const tail = (file) => (file.length > 40 ? `…${file.slice(-39)}` : file);
-  find("file").replaceChildren(new Option("all", ""), ...named.map((file) => new Option(tail(file), file)), ...(files.includes(null) ? [new Option("other files", "others")] : []));
+  const short = dxt.units.shortNames(named);
+  find("file").replaceChildren(new Option("all", ""), ...named.map((file, at) => dxt.fileOption(file, short[at], file)), ...(files.includes(null) ? [new Option("other files", "others")] : []));
 
   for (const id of ["measure", "kind", "layer", "file"]) {
     find(id).addEventListener("change", () => {
@@ -75,14 +76,6 @@
     charts().forEach((chart) => chart.resize());
     dxt.changed("view");
   });
-  // On paper nothing is folded.
-  let unfolded = [];
-  addEventListener("beforeprint", () => {
-    unfolded = [...document.querySelectorAll("details:not([open]):not(.alternative)")];
-    unfolded.forEach((part) => (part.open = true));
-  });
-  addEventListener("afterprint", () => unfolded.splice(0).forEach((part) => (part.open = false)));
-  addEventListener("beforeprint", () => charts().forEach((chart) => chart.resize({ width: 700 })));
-  addEventListener("afterprint", () => charts().forEach((chart) => chart.resize({ width: "auto" })));
+  dxt.print.start(charts);
   dxt.loadedMs = performance.now();
 })();

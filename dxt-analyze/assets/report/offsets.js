@@ -10,11 +10,13 @@
 
   const refresh = () => {
     view = data.offsets[file.value] ?? data.offsets[0];
-    const sum = dxt.sum(view, (slice) => kind.value === "" || slice === Number(kind.value));
-    heat = dxt.heat(sum, (at) => (sum.bytes[at] * 1e9) / sum.width);
+    // Its slices are reads and writes.
+    const sum = dxt.sum(view, (slice) => kind.value === "" || slice === Number(kind.value), (slice) => dxt.kinds[slice]);
+    heat = dxt.heat(sum, (at) => (sum.bytes[at] * 1e9) / sum.width, dxt.measures.bytes);
+    heat.unseen = view.unseen ? Array.from({ length: view.rows }, (_, row) => ({ ...view.unseen, row })) : [];
     dxt.offsetHeat = heat;
     dxt.offsetView = view;
-    place.setAttribute("aria-label", `Offsets of ${view.file} over time: ${units.bytes(view.rows * view.row_bytes)} in rows of ${units.bytes(view.row_bytes)}`);
+    place.setAttribute("aria-label", `Offsets of ${units.last(view.file)} over time: ${units.bytes(view.rows * view.row_bytes)} in rows of ${units.bytes(view.row_bytes)}`);
   };
   const draw = (params, api) => {
     const { x, y, width, height } = params.coordSys;
@@ -32,7 +34,7 @@
       animation: false,
       grid: { left: 112, right: 18, top: 8, bottom: 48 },
       xAxis: dxt.timeAxis(),
-      yAxis: { type: "value", min: 0, max: end, interval: end / 4, inverse: true, name: "offset in the file", nameLocation: "middle", nameGap: 80, nameTextStyle: { color: soft }, splitLine: { show: false },
+      yAxis: { type: "value", min: 0, max: end, interval: units.niceStep(end), inverse: true, name: "offset in the file", nameLocation: "middle", nameGap: 80, nameTextStyle: { color: soft }, splitLine: { show: false },
         axisLine: { show: true, lineStyle: { color: soft } }, axisLabel: { color: soft, formatter: units.bytes } },
       dataZoom: [dxt.timeZoom()],
       series: [{ type: "custom", renderItem: draw, data: [[whole.from, 0]], clip: true, silent: true }],
@@ -42,28 +44,23 @@
     if (!chart.containPixel({ seriesIndex: 0 }, [event.offsetX, event.offsetY])) return dxt.tip.hide();
     const at = chart.convertFromPixel({ seriesIndex: 0 }, [event.offsetX, event.offsetY]);
     const row = Math.floor(at[1] / view.row_bytes);
-    const bin = Math.floor((at[0] - heat.from) / heat.width);
-    if (row < 0 || row >= heat.rows || bin < 0 || bin >= heat.bins) return dxt.tip.hide();
-    const cell = row * heat.bins + bin;
+    if (row < 0 || row >= heat.rows) return dxt.tip.hide();
     const box = place.getBoundingClientRect();
-    const start = heat.from + bin * heat.width;
-    dxt.tip.show(box.left + event.offsetX, box.top + event.offsetY, `${units.bytes(row * view.row_bytes)} to ${units.bytes((row + 1) * view.row_bytes)}`, [
-      ["time", `${units.moment(start, heat.width)} to ${units.moment(start + heat.width, heat.width)}`],
-      ["bytes", `${units.bytes(heat.bytes[cell])}, ${units.rate((heat.bytes[cell] * 1e9) / heat.width)}`],
-      ["calls", units.count(heat.calls[cell])],
-    ]);
+    const label = `${units.bytes(row * view.row_bytes)} to ${units.bytes((row + 1) * view.row_bytes)}`;
+    dxt.pointed.cell(box.left + event.offsetX, box.top + event.offsetY, heat, row, at[0], { label, members: 0 });
   };
   const all = () => {
     refresh();
     chart.setOption(option(), true);
-    dxt.scaleLegend(document.getElementById("offsets-legend"), heat, units.rate, "bandwidth");
+    dxt.legend.heat(document.getElementById("offsets-legend"), heat, units.rate, "bandwidth");
     dxt.changedAlternative?.("offsets");
   };
 
   dxt.offsets = {
     start() {
       if (data.offsets.length === 0) return void document.getElementById("places").remove();
-      file.replaceChildren(...data.offsets.map((one, number) => new Option(one.file, number)));
+      const names = units.shortNames(data.offsets.map((one) => one.file));
+      file.replaceChildren(...data.offsets.map((one, number) => dxt.fileOption(one.file, names[number], number)));
       refresh();
       chart = echarts.init(place);
       dxt.offsets.chart = chart;

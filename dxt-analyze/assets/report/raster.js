@@ -1,24 +1,56 @@
 // A heatmap between the axes of a chart: painted pixel by pixel for what is visible, so that any number of cells costs the same.
+// The colour of a pixel is a kind of calls, its strength how much: where a row is tall enough, a cell is divided among its kinds.
 (() => {
-  // Values by row and bin, and the scale of their colours: linear, or logarithmic where they span more than three decades.
-  dxt.heat = (sum, value, top) => {
-    const values = new Float64Array(sum.rows * sum.bins);
-    let most = 0;
-    let least = Infinity;
-    for (let at = 0; at < values.length; at++) {
-      const found = value(at);
-      values[at] = found;
-      if (found > most) most = found;
-      if (found > 0 && found < least) least = found;
+  // Rows at least so many pixels tall are divided.
+  const TALL = 6;
+  // Values by row and bin; their colours go by the square root, so that little is seen, and much still differs from very much.
+  // A cell without calls has bytes of a heat map alone: `loose` is how much they are of the most of such cells.
+  dxt.heat = (sum, value, { key, least = 0 }) => {
+    const size = sum.rows * sum.bins;
+    const values = new Float64Array(size);
+    const loose = new Float64Array(key === "bytes" ? 0 : size);
+    let [most, mostLoose, any] = [least, 0, false];
+    for (let at = 0; at < size; at++) {
+      values[at] = value(at);
+      any ||= values[at] > 0;
+      if (values[at] > most) most = values[at];
+      if (loose.length > 0 && sum.bytes[at] > 0 && sum.calls[at] === 0 && sum.busy[at] === 0) {
+        loose[at] = sum.bytes[at];
+        mostLoose = Math.max(mostLoose, sum.bytes[at]);
+      }
     }
-    if (top) most = top;
-    const log = !top && most / least > 1000;
-    least = Math.max(least, most / 1e6);
-    const place = log
-      ? (found) => Math.max(0, Math.log(found / least) / Math.log(most / least))
-      : (found) => Math.min(1, found / most);
-    const at = log ? (share) => least * (most / least) ** share : (share) => most * share;
-    return { ...sum, values, most, log, place, at };
+    const shown = dxt.kinds.filter((kind) => sum.kinds[kind]);
+    return { ...sum, ...divided(sum, shown, (at) => (loose[at] > 0 ? "bytes" : key)), values, loose: mostLoose > 0 ? loose : null, mostLoose, most: any ? most : 0, shown,
+      at: (share) => most * share ** 2, place: (found) => Math.sqrt(Math.min(1, found / most)) };
+  };
+  // How cells are divided among the kinds that are shown: where the first ends, and the second; and the largest of them.
+  const divided = (sum, shown, keyOf) => {
+    const size = sum.rows * sum.bins;
+    const [firstEnd, secondEnd, largest] = [new Float32Array(size), new Float32Array(size), new Uint8Array(size)];
+    for (let at = 0; at < size; at++) {
+      const key = keyOf(at);
+      const parts = [0, 1, 2].map((kind) => (kind < shown.length ? sum.kinds[shown[kind]][key][at] : 0));
+      const all = parts[0] + parts[1] + parts[2];
+      if (all === 0) continue;
+      firstEnd[at] = parts[0] / all;
+      secondEnd[at] = (parts[0] + parts[1]) / all;
+      largest[at] = parts.indexOf(Math.max(...parts));
+    }
+    return { firstEnd, secondEnd, largest };
+  };
+
+  // Hatches what lies in `view` of rows that made calls without segments, behind all that is painted.
+  dxt.hatch = (canvas, unseen, view) => {
+    const context = canvas.getContext("2d");
+    context.globalCompositeOperation = "destination-over";
+    context.fillStyle = context.createPattern(dxt.theme.hatch(), "repeat");
+    const x = (time) => ((time - view.from) / (view.until - view.from)) * canvas.width;
+    const y = (row) => ((row - view.top) / (view.bottom - view.top)) * canvas.height;
+    for (const { row, from_ns, until_ns } of unseen) {
+      const [left, top] = [Math.max(0, x(from_ns)), Math.max(0, y(row))];
+      context.fillRect(left, top, Math.min(canvas.width, x(until_ns)) - left, Math.min(canvas.height, y(row + 1)) - top);
+    }
+    context.globalCompositeOperation = "source-over";
   };
 
   // Paints `heat` for x (ns) and y (rows) in view; the largest cell of a pixel counts.
@@ -28,55 +60,60 @@
     canvas.height = Math.max(1, Math.round(height));
     const context = canvas.getContext("2d");
     const image = context.createImageData(canvas.width, canvas.height);
-    const { ramp } = dxt.theme;
+    const pixels = new Uint32Array(image.data.buffer);
+    const palette = heat.shown.map((kind) => {
+      const ramp = dxt.theme.ramp(kind);
+      const bytes = new Uint8ClampedArray(256 * 4);
+      for (let i = 0; i < 256; i++) bytes.set([ramp[i * 3], ramp[i * 3 + 1], ramp[i * 3 + 2], 255], i * 4);
+      return new Uint32Array(bytes.buffer);
+    });
     const bins = new Int32Array(canvas.width + 1);
     for (let x = 0; x <= canvas.width; x++) {
       const time = view.from + ((view.until - view.from) * x) / canvas.width;
       bins[x] = Math.floor((time - heat.from) / heat.width);
     }
-    let last = -1;
-    let line = null;
-    for (let y = 0; y < canvas.height; y++) {
-      const first = Math.floor(view.top + ((view.bottom - view.top) * y) / canvas.height);
-      const end = Math.max(first + 1, Math.floor(view.top + ((view.bottom - view.top) * (y + 1)) / canvas.height));
-      if (first * 65536 + end !== last) {
-        last = first * 65536 + end;
-        line = new Uint8ClampedArray(canvas.width * 4);
-        for (let x = 0; x < canvas.width; x++) {
-          let most = 0;
-          for (let row = Math.max(0, first); row < Math.min(end, heat.rows); row++) {
-            for (let bin = Math.max(0, bins[x]); bin < Math.min(Math.max(bins[x + 1], bins[x] + 1), heat.bins); bin++) {
-              const found = heat.values[row * heat.bins + bin];
-              if (found > most) most = found;
-            }
-          }
-          if (most > 0) {
-            const color = Math.round(heat.place(most) * 255) * 3;
-            line.set([ramp[color], ramp[color + 1], ramp[color + 2], 255], x * 4);
+    const tall = canvas.height / (view.bottom - view.top) >= TALL;
+    const rowAt = (y) => view.top + ((view.bottom - view.top) * y) / canvas.height;
+    // By x: the cell that is shown there, or -1, and the colour that it has; looked up once for all pixels of a row.
+    const cells = new Int32Array(canvas.width);
+    const colors = new Uint8Array(canvas.width);
+    const striped = new Uint8Array(canvas.width);
+    const look = (first, end, x) => {
+      let [most, cell, mostLoose, looseCell] = [0, -1, 0, -1];
+      for (let row = Math.max(0, first); row < Math.min(end, heat.rows); row++) {
+        for (let bin = Math.max(0, bins[x]); bin < Math.min(Math.max(bins[x + 1], bins[x] + 1), heat.bins); bin++) {
+          const at = row * heat.bins + bin;
+          if (heat.values[at] > most) {
+            most = heat.values[at];
+            cell = at;
+          } else if (heat.loose && heat.loose[at] > mostLoose) {
+            mostLoose = heat.loose[at];
+            looseCell = at;
           }
         }
       }
-      image.data.set(line, y * canvas.width * 4);
+      cells[x] = cell >= 0 ? cell : looseCell;
+      striped[x] = cell < 0 ? 1 : 0;
+      colors[x] = Math.round((cell >= 0 ? heat.place(most) : Math.sqrt(mostLoose / heat.mostLoose)) * 255);
+    };
+    let last = [-1, -1];
+    for (let y = 0; y < canvas.height; y++) {
+      const first = Math.floor(rowAt(y));
+      const end = Math.max(first + 1, Math.floor(rowAt(y + 1)));
+      if (first !== last[0] || end !== last[1]) {
+        last = [first, end];
+        for (let x = 0; x < canvas.width; x++) look(first, end, x);
+      }
+      const place = rowAt(y + 0.5) - first;
+      for (let x = 0; x < canvas.width; x++) {
+        const cell = cells[x];
+        if (cell < 0 || (striped[x] && (x + y) % 8 > 3)) continue;
+        const kind = !tall ? heat.largest[cell] : place < heat.firstEnd[cell] ? 0 : place < heat.secondEnd[cell] ? 1 : Math.min(2, palette.length - 1);
+        pixels[y * canvas.width + x] = palette[kind][colors[x]];
+      }
     }
     context.putImageData(image, 0, 0);
+    dxt.hatch(canvas, heat.unseen, view);
     return canvas;
-  };
-
-  dxt.scaleLegend = (element, heat, show, name) => {
-    const scale = document.createElement("span");
-    scale.className = "scale";
-    const bar = document.createElement("canvas");
-    bar.width = 256;
-    bar.height = 1;
-    const context = bar.getContext("2d");
-    for (let i = 0; i < 256; i++) {
-      context.fillStyle = `rgb(${dxt.theme.ramp.slice(i * 3, i * 3 + 3).join(",")})`;
-      context.fillRect(i, 0, 1, 1);
-    }
-    const label = (text) => document.createTextNode(text);
-    scale.append(label(heat.most > 0 ? `${name}: ${heat.log ? show(heat.at(0)) : show(0)}`: `${name}: nothing here`));
-    if (heat.most > 0) scale.append(bar, label(`${show(heat.at(1))}${heat.log ? ` (logarithmic; middle ${show(heat.at(0.5))})` : ""}`));
-    element.replaceChildren(scale);
-    return element;
   };
 })();

@@ -18,6 +18,13 @@
   };
 
   const step = (values) => Array.from(values, (value, bin) => [start(bin), value]).concat([[start(job.bins), values[values.length - 1] ?? 0]]);
+  // Round marks of the axis of bandwidth.
+  const marks = (sums) => {
+    const most = Math.max(0, ...sums.map((sum) => sum.bytes.reduce((a, b) => Math.max(a, b), 0))) * (1e9 / job.width_ns);
+    if (!(most > 0)) return [];
+    const interval = units.niceStep(most);
+    return [{ interval, max: Math.ceil(most / interval) * interval }];
+  };
   const option = () => {
     const soft = dxt.theme.color("soft");
     const { read, write, metadata } = (dxt.seriesSums = sums());
@@ -44,10 +51,11 @@
       tooltip: { trigger: "axis", axisPointer: { type: "line" }, confine: true, ...dxt.tip.style(), formatter: tip },
       axisPointer: { link: [{ xAxisIndex: "all" }] },
       xAxis: [0, 1, 2].map((at) => dxt.timeAxis({ gridIndex: at, ...(at < 2 ? { name: "", axisLabel: { show: false } } : { nameGap: 22 }) })),
-      yAxis: [axis(0, "Bandwidth", units.rate), axis(1, "Calls in flight", (value) => `${value}`), axis(2, "Request sizes, share of calls", units.percent, { max: 1, interval: 0.5 })],
+      yAxis: [axis(0, "Bandwidth", units.rate, ...marks([read, write])), axis(1, "Calls in flight", (value) => `${Number(value.toPrecision(3))}`), axis(2, "Request sizes, share of calls", units.percent, { max: 1, interval: 0.5 })],
       dataZoom: [dxt.timeZoom({ xAxisIndex: [0, 1, 2] })],
       series: [{ ...line("read", 0, kinds.read, rate(read)), markArea: bands() }, line("write", 0, kinds.write, rate(write)),
-        line("read", 1, kinds.read, busy(read), "busy"), line("write", 1, kinds.write, busy(write), "busy"), line("metadata", 1, kinds.metadata, busy(metadata), "busy"), ...sizes],
+        line("read", 1, kinds.read, busy(read), "busy"), line("write", 1, kinds.write, busy(write), "busy"), line("metadata", 1, kinds.metadata, busy(metadata), "busy"), ...sizes,
+        ...[0, 1, 2].map(noData)],
     };
   };
 
@@ -63,6 +71,14 @@
     };
   };
 
+  // Where processes made calls that have no segments: hatched, behind what is known of the others.
+  const noData = (at) => {
+    const all = data.ranks.unseen;
+    const area = { xAxis: Math.min(...all.map((row) => row.from_ns)), label: { show: at === 1, formatter: "no data", position: "inside", color: dxt.theme.color("text") } };
+    return { name: "no data", type: "line", xAxisIndex: at, yAxisIndex: at, data: [], silent: true, tooltip: { show: false },
+      markArea: all.length ? { silent: true, itemStyle: { color: { image: dxt.theme.hatch(), repeat: "repeat" } }, data: [[area, { xAxis: Math.max(...all.map((row) => row.until_ns)) }]] } : undefined };
+  };
+
   const tip = (points) => {
     const list = Array.isArray(points) ? points : [points];
     if (list.length === 0) return null;
@@ -71,13 +87,14 @@
     const sizes = job.sizes[bin];
     const total = sizes.reduce((sum, count) => sum + count, 0);
     const most = sizes.indexOf(Math.max(...sizes));
-    return dxt.tip.element(`${units.moment(start(bin), job.width_ns)} to ${units.moment(start(bin + 1), job.width_ns)}`, [
-      ["read", units.rate((read.bytes[bin] * 1e9) / job.width_ns)],
-      ["written", units.rate((write.bytes[bin] * 1e9) / job.width_ns)],
-      ["in flight", `${((read.busy[bin] + write.busy[bin] + metadata.busy[bin]) / job.width_ns).toFixed(1)} calls`],
-      ["calls", `${units.count(read.calls[bin])} reads, ${units.count(write.calls[bin])} writes, ${units.count(metadata.calls[bin])} others`],
-      ...(total ? [["most are", sizeName(most)]] : []),
-    ]);
+    const line = (name, key, show, scale) => [name, ...units.adding([read, write, metadata].map((sum) => sum[key][bin] * scale), show)];
+    return dxt.tip.element(`${units.moment(start(bin), job.width_ns)} to ${units.moment(start(bin + 1), job.width_ns)}`,
+      total ? [["most are", sizeName(most)]] : [], [
+        ["", "reads", "writes", "metadata", "all"],
+        line("bandwidth", "bytes", units.rate, 1e9 / job.width_ns),
+        line("in flight", "busy", (value) => value.toFixed(2), 1 / job.width_ns),
+        line("calls", "calls", units.count, 1),
+      ]);
   };
 
   dxt.series = {

@@ -38,7 +38,7 @@
     input.setAttribute("aria-label", "Filter rows");
     input.addEventListener("input", () => {
       const wanted = input.value.toLowerCase();
-      for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      for (const row of table.tBodies[0].rows) row.hidden = ![row.textContent, ...[...row.cells].map((cell) => cell.title)].some((text) => text.toLowerCase().includes(wanted));
     });
     line.append(input);
     frame.before(line);

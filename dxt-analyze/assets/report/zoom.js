@@ -7,7 +7,7 @@
   dxt.fromChart = (chart) => (event) => {
     if (own) return;
     const changes = event.batch ?? [event];
-    let { from, until, top, bottom } = state;
+    let { from, until, top, bottom } = dxt.zoomWanted() ?? state;
     const rows = dxt.data[state.rows].rows.length;
     for (const change of changes) {
       const zoom = chart.getOption().dataZoom.find((one) => one.id === change.dataZoomId) ?? {};
@@ -19,7 +19,7 @@
         until = whole.from + ((whole.until - whole.from) * change.end) / 100;
       }
     }
-    dxt.zoomTo(from, until, top, bottom);
+    dxt.zoomSoon(from, until, top, bottom);
   };
 
   // Makes a chart show what all show.

@@ -10,8 +10,8 @@ use anyhow::Result;
 use maud::html;
 use std::collections::BTreeSet;
 
-/// The section that is not folded.
-const OPEN: &str = "summary";
+/// The section that comes first behind the charts.
+const FIRST: &str = "summary";
 /// The section of findings that no other has.
 const FINDINGS: &str = "findings";
 /// Title of the last section.
@@ -19,14 +19,17 @@ const MISSING: &str = "What this trace does not have";
 
 const PAGE: &str = include_str!("../../assets/report/page.html");
 /// Our scripts, in the order in which they run; each is a function that adds to one object.
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 20] = [
     include_str!("../../assets/report/units.js"),
     include_str!("../../assets/report/data.js"),
     include_str!("../../assets/report/theme.js"),
     include_str!("../../assets/report/state.js"),
     include_str!("../../assets/report/tooltip.js"),
     include_str!("../../assets/report/raster.js"),
+    include_str!("../../assets/report/legend.js"),
     include_str!("../../assets/report/tiles.js"),
+    include_str!("../../assets/report/calls.js"),
+    include_str!("../../assets/report/pointed.js"),
     include_str!("../../assets/report/map.js"),
     include_str!("../../assets/report/series.js"),
     include_str!("../../assets/report/offsets.js"),
@@ -34,6 +37,8 @@ const SCRIPTS: [&str; 15] = [
     include_str!("../../assets/report/zoom.js"),
     include_str!("../../assets/report/alternatives.js"),
     include_str!("../../assets/report/tables.js"),
+    include_str!("../../assets/report/sideways.js"),
+    include_str!("../../assets/report/print.js"),
     include_str!("../../assets/report/main.js"),
 ];
 
@@ -43,8 +48,10 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let policy = built_in::policy(&scripts);
     let program = parts.exe.rsplit('/').next().unwrap_or_default().to_owned();
     let name = if program.is_empty() { "a job".to_owned() } else { program };
-    let (open, others): (Vec<&Section>, Vec<&Section>) = parts.sections.iter().partition(|section| section.id == OPEN);
     let entry = |id: &str, title: &str| html! { li { a href={ "#" (id) } { (title) } } };
+    let (mut sections, others): (Vec<&Section>, Vec<&Section>) =
+        parts.sections.iter().partition(|section| section.id == FIRST);
+    sections.extend(others);
     let entries = |sections: &[&Section]| html! { @for section in sections { (entry(section.id, section.title)) } };
     // What no section has stands in one of its own, in full.
     let in_sections = || parts.sections.iter().flat_map(|section| &section.findings);
@@ -58,21 +65,27 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         .collect();
     let anchors = others_found.iter().chain(in_sections()).map(html::anchor).collect();
     let beside = units::counted(others_found.len() as u64, "finding");
-    let found = html::folded(FINDINGS, "Findings in full", &beside, &html::all_findings(&others_found));
+    let about = "Findings of the first screen that stand in no section below, with all that they rest on.";
+    let found = html::all_findings(&others_found, parts.names);
+    let found = html::folded(FINDINGS, "Findings in full", about, &beside, &found);
     let has_found = !others_found.is_empty();
     let place = first::Place { names: parts.names, anchors: &anchors, run_ns: parts.verdict.run_ns };
-    let codes = html::folded("codes", "What the codes mean", "", &first::codes(&codes(parts)));
+    let codes = html::folded(
+        "codes",
+        "What the codes mean",
+        "How each finding here is computed, and from where that is.",
+        "",
+        &first::codes(&codes(parts)),
+    );
     let missing = html::unfolded("missing", MISSING, &first::missing(parts.verdict));
     let filled = [
         ("policy", policy),
         ("title", html! { "I/O of " (name) }.into_string()),
         ("job", first::job(parts.verdict).into_string()),
         ("style", STYLE.to_owned()),
-        ("menu-first", entries(&open).into_string()),
-        ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&others)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
+        ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&sections)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
         ("verdict", first::screen(parts.verdict, parts.ledger, &place).into_string()),
-        ("first-sections", html! { @for section in open { (html::section(section, true)) } }.into_string()),
-        ("sections", html! { @if has_found { (found) } @for section in others { (html::section(section, false)) } (codes) (missing) }.into_string()),
+        ("sections", html! { @if has_found { (found) } @for section in &sections { (html::section(section, parts.names)) } (codes) (missing) }.into_string()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("data", json(parts.data)?),
         ("echarts", ECHARTS.to_owned()),

@@ -1,7 +1,7 @@
 //! The first screen of the page: the job, where its time went, the verdict, the findings by what they save, and the first of them as cards.
 
 use super::html::{anchor, prose};
-use super::names::{Names, Piece};
+use super::names::Names;
 use super::terminal::EVIDENCE;
 use super::words;
 use crate::findings::{Code, Finding};
@@ -55,16 +55,9 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Text in which paths are told by their last part; the pointer on it tells the rest.
+    /// Text in which paths are told by their last part.
     fn text(&self, text: &str) -> Markup {
-        html! {
-            @for piece in self.names.pieces(text) {
-                @match piece {
-                    Piece::Text(text) => { (text) }
-                    Piece::Path { last, whole } => { span.file title=(whole) { (last) } }
-                }
-            }
-        }
+        self.names.marked(text)
     }
 
     /// A finding's title, which leads to the finding in its section.

@@ -1,5 +1,6 @@
 //! Sections as HTML that reads without scripts. All text is escaped by maud; names come from the trace.
 
+use super::names::{Names, short_names};
 use super::words::{saves, sentence};
 use crate::findings::Finding;
 use crate::render::{Cell, Figure, Part, Table, svg, table};
@@ -20,20 +21,20 @@ pub(super) fn anchor(finding: &Finding) -> String {
     format!("finding-{:08x}", hash >> 32)
 }
 
-/// A section with its findings and the parts of its view, folded unless it is to be `open`.
-pub(super) fn section(section: &Section, open: bool) -> Markup {
-    let mut tables = 0;
+/// A section with its findings and the parts of its view, folded under a line that says what it has.
+pub(super) fn section(section: &Section, names: &Names) -> Markup {
+    let mut tables = Tables { section: section.id, names, number: 0, heading: String::new() };
+    let parts = &section.view.parts;
     let body = html! {
-        p.about { (section.about) }
-        (all_findings(&section.findings))
-        @for part in &section.view.parts { (one_part(section.id, part, &mut tables)) }
+        (all_findings(&section.findings, names))
+        @for (number, part) in parts.iter().enumerate() { (tables.part(part, parts.get(number + 1))) }
     };
     let found = if section.findings.is_empty() {
         String::new()
     } else {
         units::counted(section.findings.len() as u64, "finding")
     };
-    if open { unfolded(section.id, section.title, &body) } else { folded(section.id, section.title, &found, &body) }
+    folded(section.id, section.title, section.about, &found, &body)
 }
 
 /// A section that is open.
@@ -46,12 +47,12 @@ pub(super) fn unfolded(id: &str, title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// A section that is opened on demand: by its title, by a link to it, and in print.
-pub(super) fn folded(id: &str, title: &str, beside: &str, body: &Markup) -> Markup {
+/// A section that is opened on demand, by its title or by a link to it: what it is `about`, and what stands `beside` that.
+pub(super) fn folded(id: &str, title: &str, about: &str, beside: &str, body: &Markup) -> Markup {
     html! {
         section id=(id) aria-labelledby={ "h-" (id) } {
             details.folded {
-                summary { h2 id={ "h-" (id) } { (title) } @if !beside.is_empty() { " " span { (beside) } } }
+                summary { h2 id={ "h-" (id) } { (title) } " " span.gist { (about) } @if !beside.is_empty() { " " span.beside { (beside) } } }
                 (body)
             }
         }
@@ -59,16 +60,16 @@ pub(super) fn folded(id: &str, title: &str, beside: &str, body: &Markup) -> Mark
 }
 
 /// Findings; of several with one code and one remedy the later ones are folded away.
-pub(super) fn all_findings(findings: &[Finding]) -> Markup {
+pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
     let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
     html! {
         @for group in findings.chunk_by(alike) {
             @if let Some((first, others)) = group.split_first() {
-                (one_finding(first))
+                (one_finding(first, names))
                 @if !others.is_empty() {
                     details.alike {
                         summary { (others.len()) " more like it" }
-                        @for finding in others { (one_finding(finding)) }
+                        @for finding in others { (one_finding(finding, names)) }
                     }
                 }
             }
@@ -86,71 +87,118 @@ pub(super) fn prose(text: &str) -> Markup {
     }
 }
 
-fn one_finding(finding: &Finding) -> Markup {
+fn one_finding(finding: &Finding, names: &Names) -> Markup {
     html! {
         article.finding id=(anchor(finding)) data-severity=(finding.severity.name()) tabindex="-1" {
             h3 {
                 span.badge { (finding.severity.name()) } " "
-                (sentence(&finding.title))
+                (names.marked(&sentence(&finding.title)))
                 @if saves(finding) > 0 { span.price { " saves " (units::duration(saves(finding))) " of the run time" } }
                 @else if let Some(cost) = finding.cost_ns.filter(|cost| *cost > 0) { span.price { " " (units::duration(cost)) " summed over processes" } }
             }
-            @if !finding.evidence.is_empty() { ul { @for line in &finding.evidence { li { (line) } } } }
+            @if !finding.evidence.is_empty() { ul { @for line in &finding.evidence { li { (names.marked(line.words())) } } } }
             p.hint { strong { "Do: " } (prose(&finding.hint)) " " a.code href={ "#code-" (finding.code.name()) } { (finding.code.name()) } }
         }
     }
 }
 
-fn one_part(section: &str, part: &Part, tables: &mut usize) -> Markup {
-    match part {
-        Part::Heading(text) => html! { h3 { (text) } },
-        Part::Pairs(pairs) => html! {
-            dl { @for (label, text) in pairs { div { dt { (label) } dd { (text) } } } }
-        },
-        Part::Lines(lines) => html! {
-            div.lines { @for line in lines { p.indent[line.starts_with(' ')] { (line.trim()) } } }
-        },
-        Part::Table(table) => {
-            let markup = one_table(&format!("{section}-{tables}"), table);
-            *tables += usize::from(table.is_for_people());
-            markup
+/// Tables of a section that stand open; those behind them are folded under their captions.
+const OPEN_TABLES: usize = 2;
+
+/// The parts of a section, one after the other.
+struct Tables<'a> {
+    section: &'static str,
+    names: &'a Names,
+    /// Tables so far.
+    number: usize,
+    /// The last heading.
+    heading: String,
+}
+
+impl Tables<'_> {
+    /// A part, and what follows it.
+    fn part(&mut self, part: &Part, next: Option<&Part>) -> Markup {
+        match part {
+            Part::Heading(text) => {
+                self.heading.clone_from(text);
+                // It is the caption of a table that has none of its own.
+                let is_caption =
+                    matches!(next, Some(Part::Table(table)) if table.title.is_empty() && table.is_for_people());
+                html! { @if !is_caption { h3 { (text) } } }
+            }
+            Part::Pairs(pairs) => html! {
+                dl { @for (label, text) in pairs { div { dt { (label) } dd { (text) } } } }
+            },
+            Part::Lines(lines) => html! {
+                div.lines { @for line in lines { p.indent[line.starts_with(' ')] { (self.names.marked(line.trim())) } } }
+            },
+            Part::Table(table) if table.is_for_people() => self.table(table),
+            Part::Table(_) => html! {},
+            Part::Findings(findings) => all_findings(findings, self.names),
+            Part::Figure(figure) => {
+                let numbers = one_table(&self.id(), &figure.numbers, figure.title);
+                one_figure(self.section, figure, &numbers)
+            }
         }
-        Part::Findings(findings) => all_findings(findings),
-        Part::Figure(figure) => {
-            let numbers = one_table(&format!("{section}-{tables}"), &figure.numbers);
-            *tables += 1;
-            one_figure(section, figure, &numbers)
+    }
+
+    /// The next table's.
+    fn id(&mut self) -> String {
+        self.number += 1;
+        format!("{}-{}", self.section, self.number - 1)
+    }
+
+    fn table(&mut self, table: &Table) -> Markup {
+        let caption = match (table.title.as_str(), self.heading.as_str()) {
+            ("", "") => spoken(table.name),
+            ("", heading) => heading.to_owned(),
+            (title, _) => title.to_owned(),
+        };
+        let behind = self.number >= OPEN_TABLES;
+        let markup = one_table(&self.id(), table, &caption);
+        let rows = units::counted(table.rows().len() as u64, "row");
+        html! {
+            @if behind { details.behind { summary { (caption) " (" (rows) ")" } (markup) } } @else { (markup) }
         }
+    }
+}
+
+/// A table's name as a caption: `data_sets` is "Data sets".
+fn spoken(name: &str) -> String {
+    match name {
+        "profiles" => "How files were accessed".into(),
+        name => sentence(&name.replace('_', " ")),
     }
 }
 
 /// A figure with what it says in words, and its numbers for those who cannot see it.
 fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
+    let subject = short_names(&[figure.subject.as_str()]).pop().unwrap_or_default();
     html! {
         figure id={ (section) "-" (figure.name) } {
             h3 { (figure.title) }
             (svg::inline(figure))
-            figcaption { span.file { (figure.subject) } ". " (figure.caption) }
+            figcaption { span.file title=(figure.subject) { (subject) } ". " (figure.caption) }
             details.alternative { summary { (figure.title) " as a table" } (numbers) }
         }
     }
 }
 
-fn one_table(id: &str, table: &Table) -> Markup {
-    if !table.is_for_people() {
-        return html! {};
-    }
+fn one_table(id: &str, table: &Table, caption: &str) -> Markup {
     let left = table.rows().len().saturating_sub(MOST_ROWS);
     let table = table.for_people(MOST_ROWS);
+    let paths = table.rows().iter().flatten().filter(|cell| matches!(cell, Cell::Path(_)));
+    let paths: Vec<String> = paths.map(table::human).collect();
+    let mut short = short_names(&paths.iter().map(String::as_str).collect::<Vec<&str>>()).into_iter();
     html! {
         div.table {
             table id={ "t-" (id) } {
-                @if !table.title.is_empty() { caption { (table.title) } }
+                caption { (caption) }
                 thead { tr { @for head in table.heads() { th scope="col" { (head.title) } } } }
                 tbody {
                     @for (number, row) in table.rows().iter().enumerate() {
                         tr id={ "r-" (id) "-" (number) } {
-                            @for cell in row { (one_cell(cell)) }
+                            @for cell in row { (one_cell(cell, &mut short)) }
                         }
                     }
                 }
@@ -160,12 +208,13 @@ fn one_table(id: &str, table: &Table) -> Markup {
     }
 }
 
-fn one_cell(cell: &Cell) -> Markup {
+/// A cell; `short` has the names of the table's paths, in order.
+fn one_cell(cell: &Cell, short: &mut impl Iterator<Item = String>) -> Markup {
     let text = table::human(cell);
     match cell {
         Cell::Text(_) | Cell::Layer(_) => html! { td { (text) } },
         Cell::Prose { .. } => html! { td.words { (text) } },
-        Cell::Path(path) => html! { td.path title=(path) { (text) } },
+        Cell::Path(path) => html! { td.path title=(path) { (short.next().unwrap_or(text)) } },
         _ => html! { td.number data-value=[value(cell)] { (text) } },
     }
 }

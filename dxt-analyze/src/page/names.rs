@@ -1,7 +1,9 @@
 //! Paths in sentences: told by their last part where one reads, whole on demand.
 
 use crate::model::Run;
+use maud::{Markup, html};
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A piece of a text of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +67,18 @@ impl Names {
         text.get(..end).unwrap_or_default().trim_end_matches([',', ';', ':', '.', ')', '"', '\''])
     }
 
+    /// A text for the page: paths by their last part; the pointer on one tells the rest.
+    pub(super) fn marked(&self, text: &str) -> Markup {
+        html! {
+            @for piece in self.pieces(text) {
+                @match piece {
+                    Piece::Text(text) => { (text) }
+                    Piece::Path { last, whole } => { span.file title=(whole) { (last) } }
+                }
+            }
+        }
+    }
+
     /// A text with its paths told by their last part.
     pub(super) fn short(&self, text: &str) -> String {
         let words = self.pieces(text).into_iter().map(|piece| match piece {
@@ -73,6 +87,31 @@ impl Names {
         });
         words.collect()
     }
+}
+
+/// The shortest ends of paths that tell them apart, in their order: mostly the last part.
+pub(super) fn short_names(paths: &[&str]) -> Vec<String> {
+    // By a path's last parts, as many as are taken so far: the path, unless several end so.
+    let end = |path: &str, parts: usize| {
+        let from = path.trim_end_matches('/').rmatch_indices('/').nth(parts - 1).map_or(0, |(at, _)| at + 1);
+        path.get(from..).unwrap_or(path).to_owned()
+    };
+    let most = paths.iter().map(|path| path.matches('/').count() + 1).max().unwrap_or(1);
+    let mut out: BTreeMap<&str, String> = BTreeMap::new();
+    let mut open: BTreeSet<&str> = paths.iter().copied().collect();
+    for parts in 1..=most {
+        let mut ends: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for path in &open {
+            ends.entry(end(path, parts)).or_default().push(path);
+        }
+        for (short, of) in ends {
+            if let ([one], false) = (of.as_slice(), short.is_empty()) {
+                open.remove(one);
+                out.insert(one, short);
+            }
+        }
+    }
+    paths.iter().map(|path| out.get(path).cloned().unwrap_or_else(|| (*path).to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -85,11 +124,17 @@ mod tests {
         let names = Names(vec!["/lus/my run/a b.h5".into(), "/lus/my run/a".into()]);
         assert_eq!(names.short("4 stripes of /scratch/x/gcrm.nc are shared"), "4 stripes of gcrm.nc are shared");
         assert_eq!(
-            names.short("reads of /lus/my run/a b.h5: 3 MB/s, and/or more"),
-            "reads of a b.h5: 3 MB/s, and/or more"
+            names.short("reads of /lus/my run/a b.h5: 3 MiB/s, and/or more"),
+            "reads of a b.h5: 3 MiB/s, and/or more"
         );
         assert_eq!(names.short("(/a/b.c) /a /, /a/b/: \"/x/y\"."), "(b.c) /a /, b: \"y\".");
         assert_eq!(names.short("/über/größe.dat"), "größe.dat");
+    }
+
+    #[test]
+    fn names_are_as_long_as_it_takes_to_tell_them_apart() {
+        let all = ["/a/x.h5", "/b/x.h5", "/b/y.h5", "/b/y.h5", "<STDOUT>", "/d/", "z", "/c/b/x.h5", "/"];
+        assert_eq!(short_names(&all), ["a/x.h5", "/b/x.h5", "y.h5", "y.h5", "<STDOUT>", "d/", "z", "c/b/x.h5", "/"]);
     }
 
     proptest! {

@@ -262,6 +262,11 @@ impl Lost {
 pub trait Progress: Sync {
     /// `segments` more are done.
     fn advance(&self, segments: u64);
+
+    /// Whether nobody wants the result any more: what is left is not read then.
+    fn stopped(&self) -> bool {
+        false
+    }
 }
 
 /// Decodes every block that `analysis` wants and gives it to `analysis`.
@@ -285,7 +290,7 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
         .map(|_| {
             let mut reader = Reader::default();
             let (mut partial, mut lost) = (analysis.start(), Lost::default());
-            while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !progress.stopped()) {
                 for &(process, block) in *item {
                     if let Some(block) = reader.block(run, process, block, &mut lost) {
                         analysis.block(&mut partial, &block);

@@ -1,32 +1,38 @@
 //! `serve`: the report page from a server on this machine, which gives finer grids and single calls where the page is zoomed in.
+//!
+//! * `made`: the page, made while the server already answers; `line`: which request is next; `tiles`: the grids.
 
 mod args;
+mod line;
+mod made;
 mod tiles;
 
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::model::Run;
-use crate::page::make;
+use crate::text::units;
 use crate::web;
 use anyhow::Result;
 use axum::Router;
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use std::sync::{Arc, Mutex};
-use tiles::{TileQuery, Tiler};
+use line::Line;
+use made::Making;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tiles::TileQuery;
 
 /// What requests are answered from.
+#[derive(Clone)]
 struct Served {
-    page: String,
-    tiler: Tiler,
+    making: Making,
     /// One scan at a time: each uses all threads.
-    scanning: Mutex<()>,
+    line: Arc<Line>,
 }
 
-/// Loads, serves until it is interrupted, and prints the address on standard output.
+/// Opens the traces, prints the address on standard output, makes the page, and serves until it is interrupted.
 ///
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the port is taken.
@@ -34,38 +40,65 @@ pub fn serve(args: &Args) -> Result<Exit> {
     if let Some(live) = args.live() {
         return crate::live::live(&live);
     }
+    // Whoever looks at a file instead of a terminal wants to know, too, what takes its time.
+    eprintln!("opening {}", units::counted(args.inputs.traces.len() as u64, "input"));
     let run = crate::session::open(&args.inputs)?;
-    let served = Arc::new(served(run, args)?);
+    // What is wrong with the layouts is said before an address is.
+    crate::session::layouts(&run, args.layout.as_deref())?;
+    let what = format!("{} of {}", units::counted(run.segments(), "segment"), units::processes(run.process_count()));
+    eprintln!("reading {what}");
+    let (making, failed) = made::begin(run, args, what)?;
+    let served = Served { making, line: Arc::default() };
     let routes = move |word: &str| {
         Router::new()
             .route(&format!("/{word}/"), get(page))
             .route(&format!("/{word}/tile"), get(tile))
             .with_state(served)
     };
-    web::host(args.port, routes).map(|()| Exit::Fine)
+    web::host_until(args.port, routes, failed).map(|()| Exit::Fine)
 }
 
-fn served(run: Run, args: &Args) -> Result<Served> {
-    let page = make(&run, args.layout.as_deref(), args.top, true)?.html;
-    let layouts = crate::session::layouts(&run, args.layout.as_deref())?;
-    Ok(Served { page, tiler: Tiler::new(run, layouts), scanning: Mutex::new(()) })
+/// The page. A person who comes before it is made is told so by a page that looks again; anything else waits.
+async fn page(State(served): State<Served>, headers: HeaderMap) -> Response {
+    let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepts.contains("text/html") && !served.making.is_done() {
+        return Html(served.making.waiting_page()).into_response();
+    }
+    match served.making.made().await {
+        Some(made) => Html(made.page.clone()).into_response(),
+        None => not_made(),
+    }
 }
 
-async fn page(State(served): State<Arc<Served>>) -> Html<String> {
-    Html(served.page.clone())
+fn not_made() -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, "it could not be made\n").into_response()
 }
 
-async fn tile(State(served): State<Arc<Served>>, Query(query): Query<TileQuery>) -> Response {
+/// Says that nobody waits for an answer any more, when its request is dropped.
+#[derive(Default)]
+struct Waits(Arc<AtomicBool>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+async fn tile(State(served): State<Served>, Query(query): Query<TileQuery>) -> Response {
     if let Err(wrong) = query.check() {
         return (StatusCode::BAD_REQUEST, format!("{wrong}\n")).into_response();
     }
-    let made = tokio::task::spawn_blocking(move || {
-        // A lock that a panic poisoned still keeps scans apart, which is all it is for.
-        let _one = served.scanning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        served.tiler.json(&query)
+    let Some(made) = served.making.made().await else { return not_made() };
+    let turn = served.line.turn().await;
+    let waits = Waits::default();
+    let gone = Arc::clone(&waits.0);
+    let json = tokio::task::spawn_blocking(move || {
+        // Kept until the scan has ended, also where nobody waits for it any more.
+        let _turn = turn;
+        made.tiler.json(&query, &gone)
     });
-    match made.await {
+    match json.await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
-        _ => (StatusCode::INTERNAL_SERVER_ERROR, "the tile could not be made\n").into_response(),
+        _ => not_made(),
     }
 }

@@ -2,8 +2,7 @@
 //! overlap with the span are read.
 
 use crate::model::{FileLayout, Run};
-use crate::progress::Bar;
-use crate::scan::scan;
+use crate::scan::{Progress, scan};
 use crate::shared::totals::StreamTotal;
 use crate::topics::timeline::axes;
 use crate::topics::timeline::charts as data;
@@ -12,8 +11,10 @@ use crate::topics::timeline::exact::{self, CallColumns, Exact};
 use crate::topics::timeline::fill::Activity;
 use crate::topics::timeline::slices::Slices;
 use crate::topics::timeline::span::Span;
+use crate::topics::timeline::unseen::{self, By, Unseen};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bins of a tile.
 const BINS: u32 = 800;
@@ -70,12 +71,25 @@ struct Tile {
     calls: Option<CallColumns>,
 }
 
+/// A scan for a request that may be taken back.
+struct Asked<'a>(&'a AtomicBool);
+
+impl Progress for Asked<'_> {
+    fn advance(&self, _segments: u64) {}
+
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Makes tiles of a run.
+#[derive(Debug)]
 pub(crate) struct Tiler {
     run: Run,
     layouts: Vec<Option<FileLayout>>,
     totals: Vec<StreamTotal>,
     slices: Slices,
+    unseen: Vec<Unseen>,
 }
 
 impl Tiler {
@@ -83,15 +97,16 @@ impl Tiler {
     pub(crate) fn new(run: Run, layouts: Vec<Option<FileLayout>>) -> Self {
         let totals = data::totals(&run);
         let slices = Slices::new(&run, &totals);
-        Self { run, layouts, totals, slices }
+        let unseen = unseen::unseen(&run);
+        Self { run, layouts, totals, slices, unseen }
     }
 
-    /// The answer to a query that makes sense.
-    pub(crate) fn json(&self, query: &TileQuery) -> Result<String> {
-        Ok(serde_json::to_string(&self.tile(query))?)
+    /// The answer to a query that makes sense. Once `gone` says so, nobody wants it any more: then it is of no use, and quick.
+    pub(crate) fn json(&self, query: &TileQuery, gone: &AtomicBool) -> Result<String> {
+        Ok(serde_json::to_string(&self.tile(query, gone))?)
     }
 
-    fn tile(&self, query: &TileQuery) -> Tile {
+    fn tile(&self, query: &TileQuery, gone: &AtomicBool) -> Tile {
         let run = &self.run;
         let span = Span::new(query.from, query.until, BINS);
         let end = query.end.unwrap_or(run.processes.len()).min(run.processes.len());
@@ -112,7 +127,7 @@ impl Tiler {
             most: exact::MOST,
         });
         let both = (activity, exact);
-        let ((mut grids, calls), _) = scan(run, &both, &Bar::hidden());
+        let ((mut grids, calls), _) = scan(run, &both, &Asked(gone));
         both.0.add_heat(run, &mut grids);
         let (activity, none) = (&both.0, Default::default());
         let (axis, grid) = match query.rows {
@@ -121,8 +136,14 @@ impl Tiler {
             Rows::Targets => (activity.targets.as_ref().map(|targets| &targets.axis), grids.targets),
             Rows::Files => (activity.files.as_ref(), grids.files),
         };
+        let axis = axis.unwrap_or(&none);
+        let by = match query.rows {
+            Rows::Ranks | Rows::Nodes => By::Process(axis),
+            Rows::Targets => By::Any(axis.rows.len()),
+            Rows::Files => By::File(axis),
+        };
         Tile {
-            grid: GridView::new(axis.unwrap_or(&none), &span, grid, CELLS),
+            grid: GridView::new(axis, &span, grid, CELLS, unseen::by_row(&self.unseen, by)),
             calls: calls.flatten().map(|calls| exact::columns(run, calls)),
         }
     }

@@ -1,4 +1,4 @@
-//! Numbers for people: binary prefixes for sizes (KiB = 1024), decimal ones for rates (MB/s = 10^6), seconds for times.
+//! Numbers for people: binary prefixes for sizes and rates (KiB = 1024), so that one divides the other in the head, and seconds for times.
 
 /// `4.00 MiB`, `328 B`.
 #[must_use]
@@ -7,12 +7,17 @@ pub fn bytes(value: u64) -> String {
     if value < 1024 {
         return format!("{value} B");
     }
-    let (mut scaled, mut unit) = (value as f64 / 1024.0, 0);
-    while scaled >= 1023.995 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
+    binary(value as f64 / 1024.0, &UNITS)
+}
+
+/// A value in the largest of `units`, each 1,024 times the one before, that leaves a whole part.
+fn binary(mut value: f64, units: &[&str]) -> String {
+    let mut unit = 0;
+    while value >= 1023.5 && unit + 1 < units.len() {
+        value /= 1024.0;
         unit += 1;
     }
-    format!("{} {}", three_digits(scaled), UNITS.get(unit).copied().unwrap_or_default())
+    format!("{} {}", three_digits(value), units.get(unit).copied().unwrap_or_default())
 }
 
 /// Bytes as `lfs setstripe -S` takes them: `4M`, `64K`, or plain bytes.
@@ -26,16 +31,10 @@ pub fn size_option(value: u64) -> String {
     value.to_string()
 }
 
-/// `1.40 GB/s`, `11.3 B/s`.
+/// `1.30 GiB/s`, `11.3 B/s`.
 #[must_use]
 pub fn rate(bytes_per_second: f64) -> String {
-    const UNITS: [&str; 6] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"];
-    let (mut scaled, mut unit) = (bytes_per_second, 0);
-    while scaled >= 999.95 && unit + 1 < UNITS.len() {
-        scaled /= 1000.0;
-        unit += 1;
-    }
-    format!("{} {}", three_digits(scaled), UNITS.get(unit).copied().unwrap_or_default())
+    binary(bytes_per_second, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s"])
 }
 
 /// A moment in seconds, to the microsecond: `28.380000`.
@@ -152,7 +151,7 @@ mod tests {
     fn numbers_are_short_and_right() {
         assert_eq!([bytes(0), bytes(1023), bytes(1024), bytes(4 << 20)], ["0 B", "1023 B", "1.00 KiB", "4.00 MiB"]);
         assert_eq!(bytes(u64::MAX), "16.0 EiB");
-        assert_eq!([rate(1.4e9), rate(11.4), rate(999.99)], ["1.40 GB/s", "11.4 B/s", "1.00 kB/s"]);
+        assert_eq!([rate(1.4e9), rate(11.4), rate(1023.99)], ["1.30 GiB/s", "11.4 B/s", "1.00 KiB/s"]);
         assert_eq!([seconds(0), seconds(42_000), seconds(3_540_000_000)], ["0.000000", "0.000042", "3.540000"]);
         assert_eq!([duration(0), duration(1000), duration(3_540_000_000)], ["0 ns", "1.00 µs", "3.54 s"]);
         assert_eq!([duration(999_600), duration(12_345_000_000_000)], ["1.00 ms", "12,345 s"]);

@@ -156,6 +156,13 @@ impl Browser {
         self.client.perform_actions(mouse).await.unwrap();
     }
 
+    /// Turns the wheel by one tick at a place of the window, while Ctrl is held.
+    pub(crate) async fn wheel(&self, x: f64, y: f64) {
+        const CTRL: u32 = 2;
+        let tick = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -100, "modifiers": CTRL });
+        self.client.issue_cmd(DevTools("Input.dispatchMouseEvent", tick)).await.unwrap();
+    }
+
     /// Sets what `prefers-color-scheme` says.
     pub(crate) async fn prefer(&self, scheme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
@@ -165,6 +172,14 @@ impl Browser {
     /// Sets what kind of medium the page is shown on.
     pub(crate) async fn media(&self, medium: &str) {
         self.client.issue_cmd(DevTools("Emulation.setEmulatedMedia", json!({ "media": medium }))).await.unwrap();
+    }
+
+    /// The page on paper, as a PDF.
+    pub(crate) async fn print(&self) -> Vec<u8> {
+        let printed =
+            self.client.issue_cmd(DevTools("Page.printToPDF", json!({ "printBackground": true }))).await.unwrap();
+        use base64::Engine;
+        base64::engine::general_purpose::STANDARD.decode(printed["data"].as_str().unwrap()).unwrap()
     }
 
     /// Sets how large the page's window is, however small.

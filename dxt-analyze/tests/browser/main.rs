@@ -7,7 +7,10 @@ mod common;
 mod driver;
 mod names;
 mod page;
+mod paper;
 mod served;
+mod timeline;
+mod wide;
 
 use std::path::Path;
 
@@ -22,6 +25,7 @@ fn synth(folder: &Path, args: &[&str]) -> String {
 fn page_of(folder: &Path, trace: &str) -> String {
     let page = folder.join("report.html").display().to_string();
     let output = common::run(&["report", trace, "-o", &page]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    // 3: done, and the trace lacks something.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
     format!("file://{page}")
 }

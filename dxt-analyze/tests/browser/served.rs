@@ -16,6 +16,85 @@ impl Drop for Server {
     }
 }
 
+/// A server of a trace, and its address.
+fn serve(trace: &str) -> (Server, String) {
+    let mut child = command(&["serve", trace]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (Server(child), line.trim().to_owned())
+}
+
+/// Who turns the wheel forty times is asked for few finer grids, is told that they are coming, and gets that of the last view.
+#[tokio::test]
+async fn forty_ticks_of_the_wheel_make_few_requests() {
+    if !available() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = synth(folder.path(), &["ior-shared", "-n", "512", "--segments", "100"]);
+    let (server, address) = serve(&trace);
+    let browser = Browser::start(1280, 800).await;
+    browser.open(&address).await;
+    browser.requests().await;
+    let at = browser
+        .js("document.getElementById('activity').scrollIntoView(); window.pictures = 0; dxt.on('zoom', () => (window.pictures += 1));
+             window.said = 0; new MutationObserver((all) => all.forEach(({ target }) => (window.said += !target.hidden))).observe(document.getElementById('refining'), { attributes: true });
+             const box = document.getElementById('map').getBoundingClientRect(); return [box.left + box.width / 2, box.top + 100]")
+        .await;
+    for _ in 0..40 {
+        browser.wheel(at[0].as_f64().unwrap(), at[1].as_f64().unwrap()).await;
+    }
+    browser
+        .until("return dxt.tile !== null && dxt.tileInView() !== null && document.getElementById('refining').hidden")
+        .await;
+    let counted = browser.js("return [window.pictures, window.said > 0, dxt.whole.until - dxt.whole.from > 4 * (dxt.state.until - dxt.state.from)]").await;
+    assert!(
+        counted[1] == true && counted[2] == true,
+        "it is said that a finer picture comes, and there is zoom: {counted}"
+    );
+    assert!(counted[0].as_f64() <= Some(40.0), "more pictures than ticks: {counted}");
+    let asked: Vec<String> =
+        browser.requests().await.into_iter().filter(|request| request.contains("/tile?")).collect();
+    // A machine that is busy may let a moment pass between two ticks; never at each.
+    assert!((1..=5).contains(&asked.len()), "{asked:?}");
+    // What is looked at gets finer as long as there is something finer.
+    browser.js("dxt.zoomTo(30e6, 30.2e6, 4, 8)").await;
+    browser.until("return dxt.map.singles !== null && document.getElementById('refining').hidden").await;
+    assert_eq!(browser.console().await, Vec::<serde_json::Value>::new());
+    browser.end().await;
+    drop(server);
+}
+
+/// A question that is on its way is taken back when the view has moved on.
+#[tokio::test]
+async fn what_nobody_wants_any_more_is_taken_back() {
+    if !available() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = synth(folder.path(), &["ior-shared", "-n", "64", "--segments", "100"]);
+    let (server, address) = serve(&trace);
+    let browser = Browser::start(1280, 800).await;
+    browser.open(&address).await;
+    // The server never answers the first question.
+    browser
+        .js("window.ends = []; const real = fetch; let first = true;
+             window.fetch = (address, { signal }) => { if (!first) return real(address, { signal }); first = false;
+               return new Promise((_, fail) => signal.addEventListener('abort', () => { window.ends.push(address); fail(signal.reason); })); };
+             dxt.zoomTo(1e6, 1.4e6, 0, null)")
+        .await;
+    browser.until("return !document.getElementById('refining').hidden").await;
+    // It has been asked by then.
+    browser.until("return performance.now() > 0 && (window.waited = (window.waited ?? 0) + 1) > 8").await;
+    browser.js("dxt.zoomTo(3e6, 3.4e6, 0, null)").await;
+    browser.until("return dxt.tileInView() !== null && document.getElementById('refining').hidden").await;
+    let ends = browser.js("return window.ends.length").await;
+    assert_eq!(ends, 1, "the first question was not taken back");
+    assert_eq!(browser.console().await, Vec::<serde_json::Value>::new());
+    browser.end().await;
+    drop(server);
+}
+
 #[tokio::test]
 async fn deep_zoom_shows_exact_segments() {
     if !available() {
@@ -23,13 +102,9 @@ async fn deep_zoom_shows_exact_segments() {
     }
     let folder = tempfile::tempdir().unwrap();
     let trace = synth(folder.path(), &["ior-shared", "-n", "512", "--segments", "100"]);
-    let mut child = command(&["serve", &trace]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let server = Server(child);
-    let address = line.trim();
+    let (server, address) = serve(&trace);
     let browser = Browser::start(1280, 800).await;
-    browser.open(address).await;
+    browser.open(&address).await;
     assert_eq!(
         browser.js("return [dxt.data.tiles, dxt.data.calls, dxt.map.singles]").await,
         serde_json::json!([true, null, null])
@@ -66,7 +141,7 @@ async fn deep_zoom_shows_exact_segments() {
     browser.picture("served-deep").await;
     assert_eq!(browser.console().await, Vec::<serde_json::Value>::new());
     for request in browser.requests().await {
-        assert!(request.starts_with(address) || request.starts_with("data:"), "asked for {request}");
+        assert!(request.starts_with(&address) || request.starts_with("data:"), "asked for {request}");
     }
     browser.end().await;
     drop(server);

@@ -103,12 +103,11 @@ struct Cuts {
 
 impl Cuts {
     fn of(run: &Run) -> Self {
-        let early = run.notes.iter().any(|(what, _)| what == crate::model::converted::ENDS_EARLY);
         let mut out = Self::default();
         for process in run.processes.iter().filter(|process| process.data_only) {
             let ends = process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns));
             let Some(end) = ends.max() else { continue };
-            let goes_on = out.add(run, process, end) || early && !process.heat.is_empty();
+            let goes_on = out.add(run, process, end) || heat_goes_on(run, process);
             if goes_on {
                 out.first_end_ns = Some(out.first_end_ns.map_or(end, |first| first.min(end)));
             }
@@ -118,36 +117,50 @@ impl Cuts {
 
     /// Adds those of a process whose last segment ended at `end`; whether there are any.
     fn add(&mut self, run: &Run, process: &Process, end: u64) -> bool {
-        // Calls without segments, and when the last of them ended.
-        let mut without: BTreeMap<(u32, Layer), (u64, u64)> = BTreeMap::new();
-        for (stream, counters) in run.missing_of(process) {
-            let Some(layer) = run.op(stream).layer else { continue };
-            let (calls, last) = without.entry((stream.file, layer)).or_default();
-            *calls = calls.saturating_add(counters.segments);
-            *last = (*last).max(counters.last_end.saturating_add(process.shift_ns));
-        }
-        let before = self.count;
-        for whole in process.whole.iter().filter(|_| !without.is_empty()) {
-            let Some((missing, last)) = without.get(&(whole.file, whole.layer)) else { continue };
-            let calls = whole.profile.accesses;
-            // Without any segment, the file was not to have any.
-            if calls <= *missing || *last <= end {
-                continue;
-            }
-            self.count += 1;
-            self.listed.push(Cut {
-                rank: process.rank,
-                file: run.files.get(whole.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
-                layer: whole.layer.name(),
-                calls,
-                segments: calls - missing,
-                last_segment_ns: end,
-            });
-            self.listed.sort_by(|a, b| (b.calls - b.segments).cmp(&(a.calls - a.segments)).then_with(|| a.cmp(b)));
-            self.listed.truncate(CUT_LISTED);
-        }
-        self.count > before
+        let found = cut_files(run, process, end);
+        let any = !found.is_empty();
+        self.count += found.len() as u64;
+        self.listed.extend(found.into_iter().map(|(_, cut)| cut));
+        self.listed.sort_by(|a, b| (b.calls - b.segments).cmp(&(a.calls - a.segments)).then_with(|| a.cmp(b)));
+        self.listed.truncate(CUT_LISTED);
+        any
     }
+}
+
+/// Files (indices into [`Run::files`]) of a Darshan log of which a process has segments until `end`, and then calls without any.
+pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(u32, Cut)> {
+    // Calls without segments, and when the last of them ended.
+    let mut without: BTreeMap<(u32, Layer), (u64, u64)> = BTreeMap::new();
+    for (stream, counters) in run.missing_of(process) {
+        let Some(layer) = run.op(stream).layer else { continue };
+        let (calls, last) = without.entry((stream.file, layer)).or_default();
+        *calls = calls.saturating_add(counters.segments);
+        *last = (*last).max(counters.last_end.saturating_add(process.shift_ns));
+    }
+    let mut found = Vec::new();
+    for whole in process.whole.iter().filter(|_| !without.is_empty()) {
+        let Some((missing, last)) = without.get(&(whole.file, whole.layer)) else { continue };
+        let calls = whole.profile.accesses;
+        // Without any segment, the file was not to have any.
+        if calls <= *missing || *last <= end {
+            continue;
+        }
+        let cut = Cut {
+            rank: process.rank,
+            file: run.files.get(whole.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+            layer: whole.layer.name(),
+            calls,
+            segments: calls - missing,
+            last_segment_ns: end,
+        };
+        found.push((whole.file, cut));
+    }
+    found
+}
+
+/// Whether bytes over time go on behind the last segment of a Darshan log.
+pub(crate) fn heat_goes_on(run: &Run, process: &Process) -> bool {
+    !process.heat.is_empty() && run.notes.iter().any(|(what, _)| what == crate::model::converted::ENDS_EARLY)
 }
 
 impl Completeness {

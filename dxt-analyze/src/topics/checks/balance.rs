@@ -119,6 +119,8 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
                     .into(),
         });
         out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} ranks", members(m)), said);
+        let amount = if code == Code::TIME_IMBALANCE { Amount::Ns } else { Amount::Bytes };
+        out.also("of the busiest rank", amount(most), amount(enough));
     }
 }
 

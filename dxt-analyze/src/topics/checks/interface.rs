@@ -109,6 +109,7 @@ fn collective(
     });
     let looked = format!("{} calls, {} independent", units::count(all), units::duration(forms.independent.time_ns));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
+    out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
 
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {

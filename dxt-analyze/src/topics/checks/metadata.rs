@@ -67,6 +67,7 @@ fn share_of_time(m: &Measured<'_>, out: &mut Verdicts) {
     });
     let looked = format!("{} calls, {}", units::count(calls.metadata.count), units::duration(calls.metadata.time_ns));
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+    out.also("calls", Amount::Count(calls.metadata.count), Amount::Count(m.least.metadata_min));
 }
 
 fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
@@ -130,6 +131,7 @@ fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
     });
     let looked = format!("{} opens, {} reads and writes", units::count(opens.count), units::count(data));
     out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+    out.also("opens", Amount::Count(opens.count), Amount::Count(m.least.metadata_min));
 }
 
 fn failed(m: &Measured<'_>, out: &mut Verdicts) {
@@ -153,6 +155,7 @@ fn failed(m: &Measured<'_>, out: &mut Verdicts) {
             .into(),
     });
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} opens", units::count(all)), said);
+    out.also("failed ones", Amount::Count(failed.count), Amount::Count(m.least.failed_opens_min));
 }
 
 fn rate(m: &Measured<'_>, out: &mut Verdicts) {

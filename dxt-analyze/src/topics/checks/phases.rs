@@ -34,6 +34,7 @@ fn idle(m: &Measured<'_>, out: &mut Verdicts) {
     });
     let looked = format!("{} gaps in {}", units::count(phases.gaps.len() as u64), units::duration(phases.span_ns));
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+    out.also("from the first call to the last", Amount::Ns(phases.span_ns), Amount::Ns(m.least.phases_min_ns));
 }
 
 fn alone(m: &Measured<'_>, out: &mut Verdicts) {
@@ -68,4 +69,5 @@ fn alone(m: &Measured<'_>, out: &mut Verdicts) {
         format!("{} of moving bytes", units::duration(phases.moving_ns)),
         said,
     );
+    out.also("by one process alone", Amount::Ns(phases.alone_ns), Amount::Ns(m.least.phases_min_ns));
 }

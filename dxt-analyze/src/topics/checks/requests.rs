@@ -146,6 +146,7 @@ fn small_of(
     });
     let looked = format!("{} {}, {} small", units::count(all.all.count), which.word, units::count(all.small.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
+    out.also("small ones", Amount::Count(all.small.count), Amount::Count(m.least.small_min));
 }
 
 fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
@@ -173,6 +174,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     });
     let looked = format!("{} {}, {} random", units::count(all.placed), which.word, units::count(all.random.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
+    out.also("random ones", Amount::Count(all.random.count), Amount::Count(m.least.random_min));
 }
 
 fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
@@ -252,7 +254,9 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
             .into(),
     });
     let looked = format!("{} small writes", units::count(all.small.count));
+    let enough = if dominate { A_FEW } else { m.least.sync_min };
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+    out.also("slow ones", Amount::Count(all.slow_small.count), Amount::Count(enough));
 }
 
 fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
@@ -290,6 +294,7 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
     });
     let looked = format!("{}: {} syncs", m.name(file), units::count(calls.syncs.count));
     out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+    out.also("syncs of a file", Amount::Count(calls.syncs.count), Amount::Count(m.least.sync_min));
 }
 
 fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
@@ -317,4 +322,5 @@ fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
     });
     let looked = format!("{} seeks, {} reads and writes of the same files", units::count(count), units::count(data));
     out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+    out.also("seeks", Amount::Count(count), Amount::Count(m.least.seek_min));
 }

@@ -45,6 +45,17 @@ impl Verdict {
     }
 }
 
+/// A condition of a check besides its threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Condition {
+    /// What is counted: `small reads`.
+    pub what: &'static str,
+    /// How much there is.
+    pub measured: Amount,
+    /// How much there has to be.
+    pub least: Amount,
+}
+
 /// One check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
@@ -56,6 +67,8 @@ pub struct Checked {
     pub measured: Option<Amount>,
     /// From where on it is a finding.
     pub threshold: Amount,
+    /// What has to hold besides: a large share of very little is no finding.
+    pub also: Option<Condition>,
     /// What was looked at, or why nothing could be.
     pub looked_at: String,
     /// What came out.
@@ -116,7 +129,7 @@ impl Verdicts {
         said: Option<Said>,
     ) {
         let verdict = if said.is_some() { Verdict::Finding } else { Verdict::Ok };
-        self.rows.push(Checked { check, code, measured: Some(measured), threshold, looked_at, verdict });
+        self.rows.push(Checked { check, code, measured: Some(measured), threshold, also: None, looked_at, verdict });
         self.findings.extend(said.map(|said| Finding {
             code,
             severity: said.severity,
@@ -131,6 +144,21 @@ impl Verdicts {
     /// A check that could not look.
     pub fn skip(&mut self, check: &'static str, code: Code, threshold: Amount, why: &str) {
         let verdict = Verdict::NotApplicable;
-        self.rows.push(Checked { check, code, measured: None, threshold, looked_at: why.to_owned(), verdict });
+        self.rows.push(Checked {
+            check,
+            code,
+            measured: None,
+            threshold,
+            also: None,
+            looked_at: why.to_owned(),
+            verdict,
+        });
+    }
+
+    /// Says of the check that was added last what has to hold besides: of `measured` at least `least`.
+    pub fn also(&mut self, what: &'static str, measured: Amount, least: Amount) {
+        if let Some(row) = self.rows.last_mut() {
+            row.also = Some(Condition { what, measured, least });
+        }
     }
 }

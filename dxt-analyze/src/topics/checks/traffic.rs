@@ -121,6 +121,7 @@ fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     });
     let looked = format!("{} of {}", units::bytes(moved), units::bytes(all));
     out.add(kind.check, kind.code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+    out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }
 
 /// What was left out, in sentences.
@@ -173,6 +174,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
             .into(),
     });
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} read", units::bytes(all)), said);
+    out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }
 
 /// One rank has nobody to call together with.
@@ -245,4 +247,5 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         format!("{} moved beneath MPI-IO", units::bytes(all)),
         said,
     );
+    out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }

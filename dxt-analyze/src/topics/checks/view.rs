@@ -4,7 +4,7 @@ use super::args::{Args, Options};
 use crate::findings::{self, Finding};
 use crate::model::Run;
 use crate::progress::Bar;
-use crate::render::{Cell, Part, Report, Table, View};
+use crate::render::{Cell, Part, Report, Table, View, table};
 use crate::scan::{Lost, scan};
 use crate::shared::completeness::Completeness;
 use crate::shared::profiles;
@@ -12,7 +12,7 @@ use crate::shared::totals::{self, Totals, with_missing};
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::checks::gaps::{Gap, Slots, Timeline, phases};
-use crate::topics::checks::result::{Amount, Checks, Verdict};
+use crate::topics::checks::result::{Amount, Checks, Condition, Verdict};
 use crate::topics::checks::walk::{self, Walk};
 use crate::topics::checks::{Measured, calls, counted, judge};
 use anyhow::Result;
@@ -138,10 +138,19 @@ impl ChecksReport {
             .column("Finding", "code", |row| Cell::text(row.code.name()))
             .column("Value", "value", |row| Cell::maybe(row.measured, cell))
             .column("Threshold", "threshold", |row| cell(row.threshold))
+            .column("Also needed", "also", |row| Cell::text(row.also.as_ref().map_or_else(String::new, both)))
+            .csv("also_value", |row| Cell::maybe(row.also.as_ref(), |also| cell(also.measured)))
+            .csv("also_threshold", |row| Cell::maybe(row.also.as_ref(), |also| cell(also.least)))
             .column("Verdict", "verdict", |row| Cell::text(row.verdict.name()))
             .column("Looked at", "looked_at", |row| Cell::text(&row.looked_at))
             .done()
     }
+}
+
+/// The second condition of a check: `1,000 small ones, here 465`.
+fn both(also: &Condition) -> String {
+    let words = |amount| table::human(&cell(amount));
+    format!("{} {}, here {}", words(also.least), also.what, words(also.measured))
 }
 
 fn cell(amount: Amount) -> Cell {

@@ -12,6 +12,7 @@ use crate::topics::timeline::grid::Packed;
 use crate::topics::timeline::phases::Phase;
 use crate::topics::timeline::slices::{Kind, Slices};
 use crate::topics::timeline::span::Span;
+use crate::topics::timeline::unseen::{self, By};
 use crate::topics::timeline::view::{self, TimelineReport};
 use serde::Serialize;
 use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
@@ -130,7 +131,11 @@ impl PageData {
             lines: grids.job.packed(),
         };
         let none = Default::default();
-        let view = |axis, grid| GridView::new(axis, span, grid, CELLS);
+        let unseen = unseen::unseen(run);
+        let view = |axis, grid, by| GridView::new(axis, span, grid, CELLS, unseen::by_row(&unseen, by));
+        let ranks = activity.ranks.as_ref().unwrap_or(&none);
+        let nodes = activity.nodes.as_ref().unwrap_or(&none);
+        let files = activity.files.as_ref().unwrap_or(&none);
         let targets = activity.targets.as_ref().map_or(&none, |targets| &targets.axis);
         let offsets = activity.offsets.iter().zip(grids.offsets);
         Self {
@@ -140,11 +145,11 @@ impl PageData {
             segments: run.segments(),
             slices: names(run, activity.slices),
             job,
-            ranks: view(activity.ranks.as_ref().unwrap_or(&none), grids.ranks),
-            nodes: view(activity.nodes.as_ref().unwrap_or(&none), grids.nodes),
-            targets: view(targets, grids.targets),
-            files: view(activity.files.as_ref().unwrap_or(&none), grids.files),
-            offsets: offsets.map(|(of, grid)| OffsetView::new(run, of, span, grid, OFFSET_CELLS)).collect(),
+            ranks: view(ranks, grids.ranks, By::Process(ranks)),
+            nodes: view(nodes, grids.nodes, By::Process(nodes)),
+            targets: view(targets, grids.targets, By::Any(targets.rows.len())),
+            files: view(files, grids.files, By::File(files)),
+            offsets: offsets.map(|(of, grid)| OffsetView::new(run, of, span, grid, OFFSET_CELLS, &unseen)).collect(),
             phases: timeline.phases.clone(),
             calls,
             boxes: Vec::new(),

@@ -4,6 +4,7 @@
 use super::axes::{Axis, Offsets, Row};
 use super::grid::{Grid, Packed};
 use super::span::Span;
+use super::unseen::{self, Unseen, UnseenRow};
 use crate::model::Run;
 use serde::Serialize;
 
@@ -26,12 +27,14 @@ pub struct GridView {
     pub bins: usize,
     /// Cells.
     pub lines: Vec<Packed>,
+    /// When rows made calls that have no segments.
+    pub unseen: Vec<UnseenRow>,
 }
 
 impl GridView {
     /// Of `grid`, with at most `cells` cells.
     #[must_use]
-    pub fn new(axis: &Axis, span: &Span, grid: Grid, cells: usize) -> Self {
+    pub fn new(axis: &Axis, span: &Span, grid: Grid, cells: usize, unseen: Vec<UnseenRow>) -> Self {
         let (grid, width_ns) = small(span, grid, cells);
         Self {
             rows: axis.rows.clone(),
@@ -42,6 +45,7 @@ impl GridView {
             width_ns,
             bins: grid.bins(),
             lines: grid.packed(),
+            unseen,
         }
     }
 }
@@ -73,15 +77,26 @@ pub struct OffsetView {
     pub bins: usize,
     /// Cells.
     pub lines: Vec<Packed>,
+    /// When calls on it have no segments, if some have none.
+    pub unseen: Option<UnseenRow>,
 }
 
 impl OffsetView {
     /// Of `grid`, with at most `cells` cells.
     #[must_use]
-    pub fn new(run: &Run, offsets: &Offsets, span: &Span, grid: Grid, cells: usize) -> Self {
+    pub fn new(run: &Run, offsets: &Offsets, span: &Span, grid: Grid, cells: usize, unseen: &[Unseen]) -> Self {
         let (grid, width_ns) = small(span, grid, cells);
         let file = run.files.get(offsets.file as usize).map_or_else(String::new, |file| file.name.clone());
         let (row_bytes, rows, bins) = (offsets.row_bytes, offsets.rows, grid.bins());
-        Self { file, row_bytes, rows, from_ns: span.from_ns, width_ns, bins, lines: grid.packed() }
+        Self {
+            file,
+            row_bytes,
+            rows,
+            from_ns: span.from_ns,
+            width_ns,
+            bins,
+            lines: grid.packed(),
+            unseen: unseen::of_file(unseen, offsets.file),
+        }
     }
 }

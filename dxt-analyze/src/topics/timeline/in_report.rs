@@ -6,6 +6,7 @@ use super::fill::Grids;
 use super::slices::Slices;
 use super::view::TimelineReport;
 use crate::findings::Finding;
+use crate::render::Part;
 use crate::scan::Nothing;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
@@ -56,7 +57,13 @@ impl<'a> Reported<'a> for InReport<'a> {
 impl Found for OnPage {
     fn sections(&self) -> Vec<Section> {
         let about = "When the job did I/O, and what each stretch of it did.";
-        self.0.iter().map(|(_, report)| Section::of("phases", "Phases", about, report)).collect()
+        let section = |(_, report): &(PageData, TimelineReport)| {
+            let mut section = Section::of("phases", "Phases", about, report);
+            // Of the lines that a terminal has instead of charts.
+            section.view.parts.retain(|part| !matches!(part, Part::Pairs(_)));
+            section
+        };
+        self.0.iter().map(section).collect()
     }
 
     fn findings(&self) -> Vec<&Finding> {

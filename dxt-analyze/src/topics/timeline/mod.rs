@@ -4,7 +4,8 @@
 //!
 //! * `span`: a span of time and its bins; `grid`: the cells and how they are put together until they are few.
 //! * `slices`: which calls are told apart; `axes`: what the rows stand for.
-//! * `fill`: the pass; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `exact`: single calls, where they are few.
+//! * `fill`: the pass; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `exact`: single calls, where they are few;
+//!   `unseen`: when calls were made that have no segments.
 
 pub mod args;
 pub mod axes;
@@ -19,6 +20,7 @@ pub mod phases;
 pub mod series;
 pub mod slices;
 pub mod span;
+pub mod unseen;
 pub mod view;
 
 /// It has no findings of its own.

@@ -1,0 +1,104 @@
+//! Who is answered next: one at a time, and of those that wait the newest first, since who zooms has no use for what was asked before.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// Requests that wait for each other.
+#[derive(Debug, Default)]
+pub(crate) struct Line(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Whether somebody has the turn.
+    busy: bool,
+    /// The oldest first. One that has given up has closed its channel.
+    all: Vec<oneshot::Sender<Turn>>,
+}
+
+/// The turn; it is passed on when this is dropped, wherever that happens.
+#[derive(Debug)]
+pub(crate) struct Turn(Option<Arc<Line>>);
+
+impl Line {
+    /// Waits for the turn. Whoever stops waiting is passed over.
+    pub(crate) async fn turn(self: &Arc<Self>) -> Turn {
+        loop {
+            let waits = {
+                let mut waiting = self.waiting();
+                if !waiting.busy {
+                    waiting.busy = true;
+                    return Turn(Some(Arc::clone(self)));
+                }
+                let (gives, waits) = oneshot::channel();
+                waiting.all.push(gives);
+                waits
+            };
+            if let Ok(turn) = waits.await {
+                return turn;
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(line) = self.0.take() else { return };
+        let mut turn = Turn(Some(Arc::clone(&line)));
+        // The lock is not held while the turn is given: one that cannot be received is dropped, which comes here again.
+        loop {
+            let next = {
+                let mut waiting = line.waiting();
+                let next = waiting.all.pop();
+                waiting.busy = next.is_some();
+                next
+            };
+            let Some(next) = next else {
+                turn.0 = None;
+                return;
+            };
+            match next.send(turn) {
+                Ok(()) => return,
+                Err(back) => turn = back,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Polls once.
+    async fn look<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+        tokio::select! {
+            biased;
+            out = future => Some(out),
+            () = std::future::ready(()) => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_newest_is_next_and_who_gave_up_is_passed_over() {
+        let line = Arc::new(Line::default());
+        let first = line.turn().await;
+        let mut waiting: Vec<_> = (0..4).map(|_| Box::pin(line.turn())).collect();
+        for one in &mut waiting {
+            assert!(look(one).await.is_none(), "two have the turn");
+        }
+        // The newest gives up.
+        drop(waiting.pop());
+        drop(first);
+        let third = look(&mut waiting[2]).await.expect("the newest that still waits");
+        assert!(look(&mut waiting[0]).await.is_none() && look(&mut waiting[1]).await.is_none());
+        drop(third);
+        // The one that has it now never looks: it passes it on.
+        drop(waiting.remove(1));
+        let oldest = look(&mut waiting[0]).await.expect("the last");
+        drop(oldest);
+        assert!(look(&mut Box::pin(line.turn())).await.is_some(), "somebody still has it");
+    }
+}

@@ -1,0 +1,92 @@
+//! The page and what tiles come from, made by a thread of its own while the server already has an address.
+
+use super::args::Args;
+use super::tiles::Tiler;
+use crate::model::Run;
+use crate::page::make;
+use anyhow::{Context, Result, anyhow};
+use std::sync::Arc;
+use tokio::sync::{oneshot, watch};
+
+/// Stack of the thread, bytes: as much as a main thread has.
+const STACK: usize = 8 << 20;
+
+/// What is served.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) page: String,
+    pub(super) tiler: Tiler,
+}
+
+/// What is being made, or has been.
+#[derive(Clone, Debug)]
+pub(super) struct Making {
+    made: watch::Receiver<Option<Arc<Made>>>,
+    /// What is read for it, in words.
+    what: Arc<str>,
+}
+
+/// Begins; the second is what went wrong, should something.
+///
+/// # Errors
+/// If no thread can be started.
+pub(super) fn begin(
+    run: Run,
+    args: &Args,
+    what: String,
+) -> Result<(Making, impl Future<Output = anyhow::Error> + use<>)> {
+    let (says, made) = watch::channel(None);
+    let (fails, failed) = oneshot::channel();
+    let args = args.clone();
+    let work = move || match of(run, &args) {
+        Ok(made) => {
+            says.send_replace(Some(Arc::new(made)));
+        }
+        // Nobody listens where the server has already ended.
+        Err(error) => drop(fails.send(error)),
+    };
+    std::thread::Builder::new().name("page".into()).stack_size(STACK).spawn(work).context("failed to begin reading")?;
+    let making = Making { made, what: what.into() };
+    let watched = making.clone();
+    let failed = async move {
+        match failed.await {
+            Ok(error) => error,
+            Err(_) if watched.is_done() => std::future::pending().await,
+            Err(_) => anyhow!("failed to make the page"),
+        }
+    };
+    Ok((making, failed))
+}
+
+fn of(run: Run, args: &Args) -> Result<Made> {
+    let page = make(&run, args.layout.as_deref(), args.top, true)?.html;
+    let layouts = crate::session::layouts(&run, args.layout.as_deref())?;
+    Ok(Made { page, tiler: Tiler::new(run, layouts) })
+}
+
+impl Making {
+    /// Whether it has been made.
+    pub(super) fn is_done(&self) -> bool {
+        self.made.borrow().is_some()
+    }
+
+    /// Waits for it; `None` if it never will be.
+    pub(super) async fn made(&self) -> Option<Arc<Made>> {
+        self.made.clone().wait_for(Option::is_some).await.ok()?.clone()
+    }
+
+    /// What a person sees until then.
+    pub(super) fn waiting_page(&self) -> String {
+        maud::html! {
+            (maud::DOCTYPE)
+            html lang="en" {
+                head { meta charset="utf-8"; meta http-equiv="refresh" content="1"; meta name="color-scheme" content="light dark"; title { "reading" } }
+                body style="font: 1.1rem system-ui, sans-serif; margin: 3rem" {
+                    p { "Reading " (self.what) " …" }
+                    p { "The report comes up here by itself." }
+                }
+            }
+        }
+        .into_string()
+    }
+}

@@ -1,0 +1,143 @@
+//! Stretches of time of which a process has no segments although it made calls: its buffer was full, or Darshan's DXT had no more
+//! room. Charts hatch them, so that nothing on record is not taken for nothing done.
+
+use super::axes::Axis;
+use crate::model::{Process, Run};
+use crate::shared::completeness::{cut_files, heat_goes_on};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A stretch of one process, of one file where that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// Index into [`Run::processes`].
+    pub process: u32,
+    /// Index into [`Run::files`]; `None`: of files that nobody knows.
+    pub file: Option<u32>,
+    /// From when, ns since the job's start.
+    pub from_ns: u64,
+    /// Until when.
+    pub until_ns: u64,
+}
+
+/// The stretches of a row of a chart, from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnseenRow {
+    /// The row.
+    pub row: u32,
+    /// From when, ns since the job's start.
+    pub from_ns: u64,
+    /// Until when.
+    pub until_ns: u64,
+    /// Processes that have such a stretch.
+    pub processes: u64,
+}
+
+/// By what rows are told apart.
+#[derive(Clone, Copy, Debug)]
+pub enum By<'a> {
+    /// Rows of ranks or nodes.
+    Process(&'a Axis),
+    /// Rows of files.
+    File(&'a Axis),
+    /// So many rows, any of which may lack something: of storage targets.
+    Any(usize),
+}
+
+/// All stretches of a run.
+#[must_use]
+pub fn unseen(run: &Run) -> Vec<Unseen> {
+    let mut out = Vec::new();
+    for (number, process) in (0..).zip(&run.processes) {
+        if process.data_only {
+            of_dxt(run, number, process, &mut out);
+        } else {
+            of_full_buffer(run, number, process, &mut out);
+        }
+    }
+    out
+}
+
+/// DXT keeps the first segments: from the last one to the end of the run there are none.
+fn of_dxt(run: &Run, number: u32, process: &Process, out: &mut Vec<Unseen>) {
+    let ends = process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns));
+    let Some(from_ns) = ends.max() else { return };
+    let until_ns = process.end_ns.max(run.span().1);
+    let one = |file| Unseen { process: number, file, from_ns, until_ns };
+    let before = out.len();
+    out.extend(cut_files(run, process, from_ns).into_iter().map(|(file, _)| one(Some(file))));
+    if out.len() == before && heat_goes_on(run, process) {
+        out.push(one(None));
+    }
+}
+
+/// A tracer whose buffer is full folds what comes into counters, which say when the first of it began and the last ended.
+fn of_full_buffer(run: &Run, number: u32, process: &Process, out: &mut Vec<Unseen>) {
+    let mut files: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (stream, counters) in run.missing_of(process).filter(|(_, counters)| counters.segments > 0) {
+        let place = |time: u64| time.saturating_add(process.shift_ns);
+        let (from, until) = files.entry(stream.file).or_insert((u64::MAX, 0));
+        *from = (*from).min(place(counters.first_start));
+        *until = (*until).max(place(counters.last_end));
+    }
+    let files = files.into_iter().filter(|(_, (from, until))| from < until);
+    out.extend(files.map(|(file, (from_ns, until_ns))| Unseen {
+        process: number,
+        file: Some(file),
+        from_ns,
+        until_ns,
+    }));
+}
+
+/// By row of a chart; rows that lack nothing are left out.
+#[must_use]
+pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
+    let mut rows: BTreeMap<u32, (UnseenRow, Option<u32>)> = BTreeMap::new();
+    let mut add = |row: u32, one: &Unseen| {
+        let none = UnseenRow { row, from_ns: u64::MAX, until_ns: 0, processes: 0 };
+        let (sum, last) = rows.entry(row).or_insert((none, None));
+        sum.from_ns = sum.from_ns.min(one.from_ns);
+        sum.until_ns = sum.until_ns.max(one.until_ns);
+        // Those of a process stand together.
+        sum.processes += u64::from(*last != Some(one.process));
+        *last = Some(one.process);
+    };
+    for one in all {
+        match by {
+            By::Process(axis) => axis.row(one.process).into_iter().for_each(|row| add(row as u32, one)),
+            By::File(axis) => {
+                one.file.and_then(|file| axis.row(file)).into_iter().for_each(|row| add(row as u32, one));
+            }
+            By::Any(rows) => (0..rows as u32).for_each(|row| add(row, one)),
+        }
+    }
+    rows.into_values().map(|(row, _)| row).collect()
+}
+
+/// Of one file, from the first to the last.
+#[must_use]
+pub fn of_file(all: &[Unseen], file: u32) -> Option<UnseenRow> {
+    let its: Vec<Unseen> = all.iter().filter(|one| one.file == Some(file)).copied().collect();
+    by_row(&its, By::Any(1)).into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(process: u32, file: u32, from_ns: u64, until_ns: u64) -> Unseen {
+        Unseen { process, file: Some(file), from_ns, until_ns }
+    }
+
+    #[test]
+    fn a_row_lacks_what_its_members_lack_and_each_process_counts_once() {
+        let all = [one(0, 0, 5, 9), one(0, 1, 7, 20), one(1, 0, 4, 6), one(3, 1, 1, 2)];
+        let axis = Axis { row_of: vec![0, 0, 1, u32::MAX], ..Axis::default() };
+        let row = |row, from_ns, until_ns, processes| UnseenRow { row, from_ns, until_ns, processes };
+        assert_eq!(by_row(&all, By::Process(&axis)), [row(0, 4, 20, 2)]);
+        assert_eq!(by_row(&all, By::File(&axis)), [row(0, 1, 20, 3)]);
+        assert_eq!(by_row(&all, By::Any(2)), [row(0, 1, 20, 3), row(1, 1, 20, 3)]);
+        assert_eq!(of_file(&all, 0), Some(row(0, 4, 9, 2)));
+        assert_eq!(of_file(&all, 7), None);
+    }
+}
