@@ -80,7 +80,10 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     let environment = &Layered { environment, file: known };
     let read = match &file {
         Ok(_) => config::read(environment).map_err(|bad| say_bad_value(&bad, environment.place_of(bad.variable))),
-        Err(bad) => Err(say_bad_file(bad)),
+        Err(bad) => {
+            say_bad_file(bad);
+            Err(())
+        }
     };
     let mut config = match read {
         Ok(Some(config)) => config,
