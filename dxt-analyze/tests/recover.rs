@@ -1,5 +1,7 @@
 //! `recover` without a spool, with something that is none, and with one that was never finished.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{put, run, stdout};

@@ -36,19 +36,25 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
 /// Whether this process, as number `rank`, is recorded, if its job is.
 fn is_chosen(rank: i32) -> bool {
     let (Some(config), Some(identity)) = (config::current(), job::identity()) else { return false };
-    config.filters.chooses(&identity.exe, rank) && !anonymize::lacks_key()
+    config.filters.chooses(&identity.exe, rank) && !anonymize::lacks_key() && !STANDS_BY.load(Ordering::Relaxed)
 }
+
+/// The settings make no sense here: this process records nothing, and does what all ranks do together.
+static STANDS_BY: AtomicBool = AtomicBool::new(false);
 
 /// Nothing of this job is recorded, as far as this process knows. It is muted rather than off: ranks that see the kill switch while
 /// others do not would leave those waiting.
 static JOB_IS_LEFT_OUT: AtomicBool = AtomicBool::new(false);
 
-/// Whether nothing of the job is recorded: there is the kill switch's file, the job is none of those sampled, or names would have to be
-/// told as they are.
+/// Whether nothing of the job is recorded: there is the kill switch's file, the job is none of those sampled, names would have to be
+/// told as they are, or the settings make no sense.
 fn leaves_out_job(config: &Config) -> bool {
     let sampled =
         |share: Share| share.contains(random::scattered(job::identity().map_or("", |job| &job.name).as_bytes()));
-    anonymize::lacks_key() || exists(&config.site.kill_switch) || !config.site.sample.is_none_or(sampled)
+    STANDS_BY.load(Ordering::Relaxed)
+        || anonymize::lacks_key()
+        || exists(&config.site.kill_switch)
+        || !config.site.sample.is_none_or(sampled)
 }
 
 /// Whether there is a file of this name, links followed; an empty one is none.
@@ -69,19 +75,31 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         return;
     }
     say::remember_stderr();
-    let file = match config::File::named_in(environment) {
-        Ok(file) => file,
-        Err(bad) => return say_bad_file(&bad),
+    let file = config::File::named_in(environment);
+    let known = file.as_ref().map_or(&config::NO_FILE, |file| file);
+    let environment = &Layered { environment, file: known };
+    let read = match &file {
+        Ok(_) => config::read(environment).map_err(|bad| say_bad_value(&bad, environment.place_of(bad.variable))),
+        Err(bad) => {
+            say_bad_file(bad);
+            Err(())
+        }
     };
-    let environment = &Layered { environment, file: &file };
-    let is_check = config::check::is_wanted(environment);
-    if is_check {
-        say_unknown(environment);
+    if config::check::is_wanted(environment) {
+        return say_unknown(environment);
     }
-    let mut config = match config::read(environment) {
-        Ok(Some(config)) if !is_check => config,
-        Ok(_) => return,
-        Err(bad) => return say_bad_value(&bad, environment.place_of(bad.variable)),
+    let mut config = match read {
+        Ok(Some(config)) => config,
+        Ok(None) => return,
+        // A node whose file is another than the others': its ranks are waited for.
+        Err(()) => match config::standing_by(environment) {
+            Some(config) => {
+                STANDS_BY.store(true, Ordering::Relaxed);
+                anonymize::begin_without_key();
+                config
+            }
+            None => return,
+        },
     };
     let exe = job::executable();
     if job::is_launcher(&exe) {

@@ -38,12 +38,22 @@ pub(crate) fn begin(path: &[u8]) -> Result<(), String> {
         few => Err(format!("it has {few} bytes, and a key at least {LEAST_KEY_BYTES}")),
     });
     WITHOUT_KEY.store(key.is_err(), Ordering::Relaxed);
-    let (left, right) = match &key {
-        Ok(key) => sip128::SipHasher24::new_with_keys(0, 0).hash(key).as_u64(),
-        Err(_) => (random::number(), random::number()),
-    };
-    let _ = HASH.set(SipHasher24::new_with_keys(left, right));
-    key.map(drop)
+    match key {
+        Ok(key) => {
+            let (left, right) = sip128::SipHasher24::new_with_keys(0, 0).hash(&key).as_u64();
+            let _ = HASH.set(SipHasher24::new_with_keys(left, right));
+            Ok(())
+        }
+        Err(why) => {
+            begin_without_key();
+            Err(why)
+        }
+    }
+}
+
+/// From now on names are hashed with a key that nobody knows: whether they may be told cannot be found out.
+pub(crate) fn begin_without_key() {
+    let _ = HASH.set(SipHasher24::new_with_keys(random::number(), random::number()));
 }
 
 /// Whether names are hashed.

@@ -23,6 +23,9 @@ struct Line {
     value: Vec<u8>,
 }
 
+/// None at all.
+pub(crate) static NO_FILE: File = File { path: Vec::new(), lines: Vec::new() };
+
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadFile {

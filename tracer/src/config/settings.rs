@@ -230,6 +230,24 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     }))
 }
 
+/// The settings of a process whose own make no sense: it records nothing, and its ranks only do what all do together, if they do. `None` where
+/// each writes by itself.
+pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
+    struct Least<'a, E>(&'a E);
+    impl<E: Environment> Environment for Least<'_, E> {
+        fn get(&self, name: &std::ffi::CStr) -> Option<&[u8]> {
+            match name.to_bytes() {
+                b"DXT_ENABLE" => Some(b"trace"),
+                b"DXT_SPOOL" => Some(b"off"),
+                b"DXT_BUFFER_MAX" => Some(b"16K"),
+                b"DXT_FLUSH" => self.0.get(name).filter(|value| *value == b"process"),
+                _ => None,
+            }
+        }
+    }
+    read(&Least(environment)).ok().flatten().filter(|config| config.flush != FlushMode::Process)
+}
+
 /// Whether the environment alone turns tracing off, whatever a file says.
 pub(crate) fn is_off(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"off")

@@ -14,6 +14,25 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/site/dxt.conf")
 }
 
+/// What Slurm's tasks get, as it would be set by what the script prints.
+#[test]
+fn the_prolog_of_tasks_sets_two_variables_once() {
+    let script = example().with_file_name("task_prolog.sh");
+    let run = |variables: &[(&str, &str)]| {
+        let scratch = Scratch::new();
+        let launch =
+            Launch::new(&scratch, "/bin/sh").untraced().arg(&script).env("DXT_LIBRARY", crate::harness::library());
+        let outcome = with(launch.env("DXT_CONFIG", example()).without("DXT_ENABLE"), variables).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+        outcome.stdout
+    };
+    let library = crate::harness::library().display().to_string();
+    assert_eq!(run(&[]), format!("export DXT_CONFIG={}\nexport LD_PRELOAD={library}\n", example().display()));
+    for variables in [("DXT_ENABLE", "off"), ("LD_PRELOAD", library.as_str()), ("DXT_CONFIG", "/no/such/file")] {
+        assert_eq!(run(&[variables]), "", "{variables:?}");
+    }
+}
+
 /// `calls` pwrites of 4 bytes and an open.
 fn writes<'a>(scratch: &'a Scratch, calls: &str) -> Launch<'a> {
     Launch::new(scratch, workload("exits")).arg(scratch.data()).arg("return").arg(calls)
@@ -209,6 +228,28 @@ fn the_kill_switch_is_looked_at_when_a_process_starts() {
             let outcome = launch.ranks(compiler, 2).run();
             ended_quietly(&outcome);
             assert_eq!(writes_of_two(&scratch), writes, "{compiler:?} {rank}");
+        }
+    }
+}
+
+/// A node with another configuration file, or none, must not keep the job waiting.
+#[test]
+fn a_rank_whose_settings_make_no_sense_holds_nobody_up() {
+    for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        for wrong in ["DXT_CONFIG=/no/such/file", "DXT_OVERFLOW=maybe", "DXT_FLUSH=sometimes"] {
+            for (rank, writes) in [("0", 0), ("1", 3000)] {
+                let scratch = Scratch::new();
+                let program = workload_with("scarce_mpi", compiler, &["-O1", "-ldl"]);
+                let script = format!(
+                    "[ \"${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}\" = {rank} ] && export {wrong}; exec \"$0\" \"$@\""
+                );
+                let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(program).arg(scratch.data());
+                let launch = launch.args(["0", "0"]).env("DXT_APPS", "!sh,!dash,!bash");
+                let outcome = launch.ranks(compiler, 2).run();
+                let said = outcome.stderr.matches("not tracing").count();
+                assert_eq!((outcome.code, said), (5, 1), "{compiler:?} {wrong} {rank}: {outcome:?}");
+                assert_eq!(writes_of_two(&scratch), writes, "{compiler:?} {wrong} {rank}");
+            }
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
         let job = wanted.get(number);
         let done = job.map(|job| (job, workers.read(number as u64, &job.files)));
         bar.advance(1);
-        let bytes = done.as_ref().map_or(0, |(_, done)| done.as_ref().map_or(0, super::view::held));
+        let bytes = done.as_ref().map_or(0, |(_, done)| done.as_ref().map_or(0, super::worker::Done::held));
         (done, bytes)
     };
     let threads = rayon::current_num_threads().min(at_a_time);
@@ -80,6 +80,6 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
         "{new} job(s) are new, {changed} have changed; the rows of {kept} are as they were, and in no sum here."
     ));
     left_out.sort();
-    super::view::sort(&mut rows, args.sort);
+    super::order::sort(&mut rows, args.sort);
     Ok((together.finish(rows, left_out, remarks), kept))
 }

@@ -7,6 +7,7 @@ mod files;
 mod incremental;
 mod interface;
 mod job;
+mod order;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
 mod queue;

@@ -1,7 +1,8 @@
 //! `corpus`: a row for each of many jobs, and what they are together. Jobs are read side by side by a worker process, whose end costs
 //! no job but the one that ended it; of a job that has been read only its rows stay.
 
-use super::args::{Args, SortJobs};
+use super::args::Args;
+use super::order::sort;
 use super::parquet::Tables;
 use super::users::Users;
 use super::worker::Done;
@@ -13,11 +14,10 @@ use crate::progress::Bar;
 use crate::render::Format;
 use crate::scan::Progress;
 use crate::topics::Outcome;
-use crate::topics::corpus::{Corpus, JobFile, JobRow, Together};
+use crate::topics::corpus::{Corpus, Together};
 use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::cmp::Reverse;
 
 /// Jobs that are read at a time at most: each has some files open.
 const AT_A_TIME: usize = 64;
@@ -79,7 +79,7 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
         let files = found.jobs.get(number);
         let done = files.map(|files| workers.read(number as u64, files));
         bar.advance(1);
-        let bytes = done.as_ref().map_or(0, |done| done.as_ref().map_or(0, held));
+        let bytes = done.as_ref().map_or(0, |done| done.as_ref().map_or(0, Done::held));
         (done, bytes)
     };
     let threads = rayon::current_num_threads().min(AT_A_TIME);
@@ -113,15 +113,6 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     Ok(CorpusReport { result: together.finish(rows, left_out, remarks), shown: args.limit.unwrap_or(SHOWN), kept: 0 })
 }
 
-/// Bytes that a job's rows hold, about.
-pub(super) fn held(done: &Done) -> usize {
-    let findings = done.findings.iter().flat_map(|finding| {
-        let words = finding.evidence.iter().map(|evidence| evidence.words());
-        words.chain([finding.title.as_str(), finding.hint.as_str()])
-    });
-    4096 + findings.map(str::len).sum::<usize>() + done.files.iter().map(JobFile::held).sum::<usize>()
-}
-
 /// Keys that rows have.
 #[derive(Default)]
 struct Keys {
@@ -144,22 +135,5 @@ impl Keys {
         let text = "job(s) have the job id and start of another, and ~2 and so on behind their key: several programs of a batch job, \
                     or the same log again";
         (self.repeated > 0).then(|| format!("{} {text}", self.repeated))
-    }
-}
-
-/// What matters most first; what is equal by source.
-pub(super) fn sort(rows: &mut [JobRow], by: SortJobs) {
-    rows.sort_by(|a, b| a.source.cmp(&b.source));
-    let share = |share: Option<f64>| Reverse(share.map(|share| (share * 1e9) as u64));
-    match by {
-        SortJobs::IoTime => rows.sort_by_key(|row| Reverse(row.io_ns)),
-        SortJobs::Bytes => rows.sort_by_key(|row| Reverse(row.bytes())),
-        SortJobs::Share => rows.sort_by_key(|row| share(row.io_share)),
-        SortJobs::Slowest => rows.sort_by_key(|row| share(row.slowest_share)),
-        SortJobs::Runtime => rows.sort_by_key(|row| Reverse(row.runtime_ns)),
-        SortJobs::Ranks => rows.sort_by_key(|row| Reverse(row.ranks)),
-        SortJobs::Files => rows.sort_by_key(|row| Reverse(row.files)),
-        SortJobs::Start => rows.sort_by_key(|row| Reverse(row.start_unix_ns)),
-        SortJobs::Source => {}
     }
 }

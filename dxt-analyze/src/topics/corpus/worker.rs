@@ -35,6 +35,17 @@ pub(super) struct Done {
     pub(super) findings: Vec<Finding>,
 }
 
+impl Done {
+    /// Bytes that a job's rows hold, about.
+    pub(super) fn held(&self) -> usize {
+        let findings = self.findings.iter().flat_map(|finding| {
+            let words = finding.evidence.iter().map(|evidence| evidence.words());
+            words.chain([finding.title.as_str(), finding.hint.as_str()])
+        });
+        4096 + findings.map(str::len).sum::<usize>() + self.files.iter().map(JobFile::held).sum::<usize>()
+    }
+}
+
 /// A job that is asked for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Asked {

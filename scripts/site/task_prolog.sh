@@ -1,0 +1,12 @@
+#!/bin/sh
+# Slurm's TaskProlog (slurm.conf): what it prints as `export NAME=VALUE` is set for the task. Traces all tasks but those of who has opted out.
+library=${DXT_LIBRARY:-/opt/dxt/lib/libdxt_tracer.so}
+config=${DXT_CONFIG:-/etc/dxt.conf}
+
+[ "$DXT_ENABLE" != off ] || exit 0
+[ -r "$library" ] && [ -r "$config" ] || exit 0
+# By hand, by the module, or by a task around this one.
+case $LD_PRELOAD in *libdxt_tracer.so*) exit 0 ;; esac
+
+echo "export DXT_CONFIG=$config"
+echo "export LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}"
