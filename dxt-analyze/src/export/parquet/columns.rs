@@ -11,26 +11,38 @@ use arrow_array::builder::{BooleanBuilder, Int32Builder, ListBuilder, PrimitiveB
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType, UInt32Type};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::{DataType, Field, TimeUnit};
+use std::iter::repeat_n;
 use std::sync::Arc;
+
+/// Rows of a batch at most; fewer if they touch many targets.
+pub(crate) const BATCH_ROWS: usize = 1 << 16;
 
 /// Rows of a block that are taken.
 pub(super) struct Picked<'a> {
     pub(super) block: Block<'a>,
     /// Their places in the block.
     pub(super) places: &'a [u32],
-    /// Of each, the index of its stream in the process's table, where it is.
-    pub(super) streams: &'a [u32],
-    /// Of each, the stripe in which it begins.
+    /// Streams of neighbouring rows: index in the process's table, where it is, and how many rows.
+    pub(super) runs: &'a [(u32, usize)],
+    /// Of each row, the stripe in which it begins; none where no file has a layout.
     pub(super) stripes: &'a [Option<i64>],
-    /// Of each, where its targets end in `osts`.
+    /// Of each row, where its targets end in `osts`; likewise.
     pub(super) ost_ends: &'a [usize],
     pub(super) osts: &'a [i32],
 }
 
 impl Picked<'_> {
-    fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = T> {
+    /// What streams say, and of how many rows.
+    fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
         let streams = &self.block.process.streams;
-        self.streams.iter().filter_map(move |&number| streams.get(number as usize)).map(of)
+        self.runs.iter().filter_map(move |&(number, rows)| Some((of(streams.get(number as usize)?), rows)))
+    }
+}
+
+/// Room for a batch from the start: else it is moved again and again while it grows.
+fn room<T>(values: &mut Vec<T>) {
+    if values.is_empty() {
+        values.reserve(BATCH_ROWS);
     }
 }
 
@@ -55,6 +67,7 @@ where
     F: Fn(&Block<'_>, usize) -> T::Native + Send,
 {
     fn add(&mut self, rows: &Picked<'_>) {
+        room(&mut self.values);
         self.values.extend(rows.places.iter().map(|&place| (self.of)(&rows.block, place as usize)));
     }
 
@@ -76,6 +89,7 @@ where
     F: Fn(&Block<'_>) -> T::Native + Send,
 {
     fn add(&mut self, rows: &Picked<'_>) {
+        room(&mut self.values);
         let all = self.values.len() + rows.places.len();
         self.values.resize(all, (self.of)(&rows.block));
     }
@@ -105,7 +119,7 @@ struct Flags<F>(BooleanBuilder, F);
 
 impl<F: Fn(&Stream) -> bool + Send> Fill for Flags<F> {
     fn add(&mut self, rows: &Picked<'_>) {
-        rows.of_streams(&self.1).for_each(|flag| self.0.append_value(flag));
+        rows.of_streams(&self.1).for_each(|(flag, rows)| self.0.append_n(rows, flag));
     }
 
     fn take(&mut self) -> Result<ArrayRef> {
@@ -117,7 +131,9 @@ struct Errnos(Vec<i32>);
 
 impl Fill for Errnos {
     fn add(&mut self, rows: &Picked<'_>) {
-        self.0.extend(rows.of_streams(|stream| i32::from(stream.errno)));
+        room(&mut self.0);
+        rows.of_streams(|stream| i32::from(stream.errno))
+            .for_each(|(errno, rows)| self.0.extend(repeat_n(errno, rows)));
     }
 
     fn take(&mut self) -> Result<ArrayRef> {
@@ -127,35 +143,58 @@ impl Fill for Errnos {
 
 /// Host names.
 struct Nodes {
-    keys: Vec<Option<u32>>,
+    keys: Vec<i32>,
     texts: Texts,
 }
 
 impl Fill for Nodes {
     fn add(&mut self, rows: &Picked<'_>) {
-        let all = self.keys.len() + rows.places.len();
-        self.keys.resize(all, Some(rows.block.process.node));
+        room(&mut self.keys);
+        self.keys.extend(repeat_n(self.texts.key(rows.block.process.node), rows.places.len()));
     }
 
     fn take(&mut self) -> Result<ArrayRef> {
-        self.texts.of(&mut self.keys)
+        self.texts.of(std::mem::take(&mut self.keys).into())
     }
 }
 
 /// Names of what streams are about.
 struct Words<F> {
-    keys: Vec<Option<u32>>,
+    keys: Vec<i32>,
     texts: Texts,
     of: F,
 }
 
-impl<F: Fn(&Stream) -> Option<u32> + Send> Fill for Words<F> {
+impl<F: Fn(&Stream) -> u32 + Send> Fill for Words<F> {
     fn add(&mut self, rows: &Picked<'_>) {
-        self.keys.extend(rows.of_streams(&self.of));
+        room(&mut self.keys);
+        let of = |stream: &Stream| self.texts.key((self.of)(stream));
+        rows.of_streams(of).for_each(|(key, rows)| self.keys.extend(repeat_n(key, rows)));
     }
 
     fn take(&mut self) -> Result<ArrayRef> {
-        self.texts.of(&mut self.keys)
+        self.texts.of(std::mem::take(&mut self.keys).into())
+    }
+}
+
+/// Names of data sets, which most streams have none of.
+struct DataSets {
+    keys: PrimitiveBuilder<Int32Type>,
+    texts: Texts,
+}
+
+impl Fill for DataSets {
+    fn add(&mut self, rows: &Picked<'_>) {
+        for (key, rows) in rows.of_streams(|stream| stream.data_set.map(|set| self.texts.key(set))) {
+            match key {
+                Some(key) => self.keys.append_value_n(key, rows),
+                None => self.keys.append_nulls(rows),
+            }
+        }
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        self.texts.of(self.keys.finish())
     }
 }
 
@@ -164,6 +203,7 @@ struct Stripes(PrimitiveBuilder<Int64Type>);
 impl Fill for Stripes {
     fn add(&mut self, rows: &Picked<'_>) {
         self.0.extend(rows.stripes.iter().copied());
+        self.0.append_nulls(rows.places.len() - rows.stripes.len());
     }
 
     fn take(&mut self) -> Result<ArrayRef> {
@@ -181,6 +221,7 @@ impl Fill for Targets {
             self.0.append(true);
             from = end;
         }
+        (rows.ost_ends.len()..rows.places.len()).for_each(|_| self.0.append(true));
     }
 
     fn take(&mut self) -> Result<ArrayRef> {
@@ -244,12 +285,12 @@ fn flags(of: impl Fn(&Stream) -> bool + Send + 'static) -> Box<dyn Fill> {
     Box::new(Flags(BooleanBuilder::new(), of))
 }
 
-fn words(texts: &Texts, of: impl Fn(&Stream) -> Option<u32> + Send + 'static) -> Box<dyn Fill> {
+fn words(texts: &Texts, of: impl Fn(&Stream) -> u32 + Send + 'static) -> Box<dyn Fill> {
     Box::new(Words { keys: Vec::new(), texts: texts.clone(), of })
 }
 
 fn of_op(texts: &Texts) -> Box<dyn Fill> {
-    words(texts, |stream| Some(u32::from(stream.op)))
+    words(texts, |stream| u32::from(stream.op))
 }
 
 /// What fills the column called `name`.
@@ -260,8 +301,8 @@ pub(super) fn filler(name: &str, names: &Names) -> Option<Box<dyn Fill>> {
         "node" => Box::new(Nodes { keys: Vec::new(), texts: names.nodes.clone() }),
         "pid" => Box::new(OfBlock::<UInt32Type, _> { values: Vec::new(), of: |block: &Block<'_>| block.process.pid }),
         "thread" => Box::new(OfBlock::<UInt32Type, _> { values: Vec::new(), of: thread }),
-        "file" => words(&names.files, |stream| Some(stream.file)),
-        "data_set" => words(&names.data_sets, |stream| stream.data_set),
+        "file" => words(&names.files, |stream| stream.file),
+        "data_set" => Box::new(DataSets { keys: PrimitiveBuilder::new(), texts: names.data_sets.clone() }),
         "layer" => of_op(&names.layers),
         "op" => of_op(&names.ops),
         "mode" => of_op(&names.modes),
