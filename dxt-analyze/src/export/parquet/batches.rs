@@ -1,7 +1,8 @@
 //! Segments as record batches, with all columns or some: what the Parquet files hold, and what a stream for other programs gives.
 
-pub(crate) use super::columns::BATCH_ROWS;
-use super::columns::{Fill, OSTS, Picked, STRIPE, fields, filler};
+use super::columns::{OSTS, STRIPE, fields, filler};
+pub(crate) use super::fill::BATCH_ROWS;
+use super::fill::{Fill, Picked};
 use super::names::Names;
 use crate::exit::UsageError;
 use crate::export::calls::Storage;
