@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,28 @@ def test_the_package_carries_its_programs(program: Path, tmp_path: Path) -> None
     command = [find("dxt-run"), "-o", tmp_path / "traces", sys.executable, program, tmp_path]
     subprocess.run(command, check=True, capture_output=True)
     assert moved(dxt.open(tmp_path / "traces")) == ALL
+
+
+RANKS = """
+import sys
+from mpi4py import MPI
+file = MPI.File.Open(MPI.COMM_WORLD, sys.argv[1], MPI.MODE_CREATE | MPI.MODE_WRONLY)
+file.Write_at_all(MPI.COMM_WORLD.rank * 1000, bytes(1000))
+file.Close()
+"""
+
+
+def test_ranks_of_mpirun(tmp_path: Path) -> None:
+    # Debian's mpi4py is built for Open MPI, and for Debian's Python.
+    python = "/usr/bin/python3"
+    has = shutil.which("mpirun.openmpi") and subprocess.run([python, "-c", "import mpi4py"], capture_output=True).returncode == 0
+    if not has:
+        pytest.skip("there is no mpirun.openmpi with mpi4py")
+    allowed = {name: "1" for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")}
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", python, "-c", RANKS, tmp_path / "written.dat"]
+    with dxt.trace(tmp_path / "traces") as tracing:
+        done = tracing.run(command, env={**os.environ, **allowed}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    recording = tracing.open()
+    assert len(tracing.traces) == 1 and [rank["rank"] for rank in recording.ranks] == [0, 1]
+    assert moved(recording) == (2000, 0) and recording.job["mpi"] == "Open MPI"

@@ -1,6 +1,8 @@
 //! Segments as record batches, with all columns or some: what the Parquet files hold, and what a stream for other programs gives.
 
-use super::columns::{Fill, OSTS, Picked, STRIPE, fields, filler};
+use super::columns::{OSTS, STRIPE, fields, filler};
+pub(crate) use super::fill::BATCH_ROWS;
+use super::fill::{Fill, Picked};
 use super::names::Names;
 use crate::exit::UsageError;
 use crate::export::calls::Storage;
@@ -11,8 +13,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use std::sync::Arc;
 
-/// Rows of a batch at most; fewer if they touch many targets.
-pub(crate) const BATCH_ROWS: usize = 1 << 16;
+/// Storage targets of a batch's rows from which on it is full.
 const BATCH_TARGETS: usize = 1 << 20;
 
 /// What batches are made of.
@@ -53,7 +54,8 @@ impl<'a> Batches<'a> {
     pub(crate) fn rows(&self) -> Result<Rows<'_>> {
         let fill = |name: &str| filler(name, &self.names).with_context(|| format!("segments have no column '{name}'"));
         let columns = self.schema.fields().iter().map(|field| fill(field.name())).collect::<Result<_>>()?;
-        let located = [STRIPE, OSTS].iter().any(|name| self.schema.index_of(name).is_ok());
+        let located = [STRIPE, OSTS].iter().any(|name| self.schema.index_of(name).is_ok())
+            && self.layouts.iter().any(Option::is_some);
         Ok(Rows { batches: self, columns, located, count: 0, targets: 0, picked: Vectors::default() })
     }
 }
@@ -62,7 +64,7 @@ impl<'a> Batches<'a> {
 pub(crate) struct Rows<'a> {
     batches: &'a Batches<'a>,
     columns: Vec<Box<dyn Fill>>,
-    /// Whether a column wants to know where accesses lie.
+    /// Whether a column wants to know where accesses lie, and it can be known.
     located: bool,
     count: usize,
     targets: usize,
@@ -73,7 +75,7 @@ pub(crate) struct Rows<'a> {
 #[derive(Default)]
 struct Vectors {
     places: Vec<u32>,
-    streams: Vec<u32>,
+    runs: Vec<(u32, usize)>,
     stripes: Vec<Option<i64>>,
     ost_ends: Vec<usize>,
     osts: Vec<i32>,
@@ -95,9 +97,9 @@ impl Rows<'_> {
 
     /// Adds rows of `block` from `from` on, as many as there is room for; returns where it ended.
     fn pick(&mut self, block: &Block<'_>, from: usize) -> usize {
-        let Vectors { places, streams, stripes, ost_ends, osts, storage } = &mut self.picked;
+        let Vectors { places, runs, stripes, ost_ends, osts, storage } = &mut self.picked;
         places.clear();
-        streams.clear();
+        runs.clear();
         stripes.clear();
         ost_ends.clear();
         osts.clear();
@@ -110,14 +112,17 @@ impl Rows<'_> {
             }
             let Some(stream) = known.get(any_stream(number)) else { continue };
             places.push(place as u32);
-            streams.push(number & !MEETS);
+            match runs.last_mut() {
+                Some((last, rows)) if *last == number & !MEETS => *rows += 1,
+                _ => runs.push((number & !MEETS, 1)),
+            }
             if self.located {
                 stripes.push(block.row(place).and_then(|row| storage.locate(self.batches.layouts, stream, &row)));
                 osts.extend_from_slice(&storage.osts);
                 ost_ends.push(osts.len());
             }
         }
-        let picked = Picked { block: *block, places, streams, stripes, ost_ends, osts };
+        let picked = Picked { block: *block, places, runs, stripes, ost_ends, osts };
         self.columns.iter_mut().for_each(|column| column.add(&picked));
         self.count += places.len();
         self.targets += osts.len();

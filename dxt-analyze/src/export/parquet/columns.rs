@@ -1,192 +1,15 @@
-//! The columns of the table of segments: of each its name, its type, and how it is filled from decoded blocks. docs/interop.md says what
-//! they mean.
+//! The columns of the table of segments: of each its name, its type, and what fills it (`fill`). docs/interop.md says what they mean.
 
+use super::fill::{DataSets, Errnos, Fill, Flags, Nodes, Numbers, OfBlock, Offsets, Stripes, Targets, Words};
 use super::names::{Names, Texts};
 use crate::export::calls::{since_start, unix};
 use crate::model::Stream;
 use crate::scan::Block;
 use crate::text::signed::signed;
-use anyhow::Result;
 use arrow_array::builder::{BooleanBuilder, Int32Builder, ListBuilder, PrimitiveBuilder};
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType, UInt32Type};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::{DataType, Field, TimeUnit};
 use std::sync::Arc;
-
-/// Rows of a block that are taken.
-pub(super) struct Picked<'a> {
-    pub(super) block: Block<'a>,
-    /// Their places in the block.
-    pub(super) places: &'a [u32],
-    /// Of each, the index of its stream in the process's table, where it is.
-    pub(super) streams: &'a [u32],
-    /// Of each, the stripe in which it begins.
-    pub(super) stripes: &'a [Option<i64>],
-    /// Of each, where its targets end in `osts`.
-    pub(super) ost_ends: &'a [usize],
-    pub(super) osts: &'a [i32],
-}
-
-impl Picked<'_> {
-    fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = T> {
-        let streams = &self.block.process.streams;
-        self.streams.iter().filter_map(move |&number| streams.get(number as usize)).map(of)
-    }
-}
-
-/// A column that is being filled.
-pub(super) trait Fill: Send {
-    /// Adds rows.
-    fn add(&mut self, rows: &Picked<'_>);
-    /// What was added; empty again.
-    fn take(&mut self) -> Result<ArrayRef>;
-}
-
-/// Numbers, each by its place in the block.
-struct Numbers<T: ArrowPrimitiveType, F> {
-    values: Vec<T::Native>,
-    kind: DataType,
-    of: F,
-}
-
-impl<T, F> Fill for Numbers<T, F>
-where
-    T: ArrowPrimitiveType,
-    F: Fn(&Block<'_>, usize) -> T::Native + Send,
-{
-    fn add(&mut self, rows: &Picked<'_>) {
-        self.values.extend(rows.places.iter().map(|&place| (self.of)(&rows.block, place as usize)));
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        let values = PrimitiveArray::<T>::new(std::mem::take(&mut self.values).into(), None);
-        Ok(Arc::new(values.with_data_type(self.kind.clone())))
-    }
-}
-
-/// The same of a whole block: it is asked for once.
-struct OfBlock<T: ArrowPrimitiveType, F> {
-    values: Vec<T::Native>,
-    of: F,
-}
-
-impl<T, F> Fill for OfBlock<T, F>
-where
-    T: ArrowPrimitiveType,
-    F: Fn(&Block<'_>) -> T::Native + Send,
-{
-    fn add(&mut self, rows: &Picked<'_>) {
-        let all = self.values.len() + rows.places.len();
-        self.values.resize(all, (self.of)(&rows.block));
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(PrimitiveArray::<T>::new(std::mem::take(&mut self.values).into(), None)))
-    }
-}
-
-/// Offsets: below zero is none.
-struct Offsets(PrimitiveBuilder<Int64Type>);
-
-impl Fill for Offsets {
-    fn add(&mut self, rows: &Picked<'_>) {
-        let offsets = &rows.block.columns.offset;
-        let of = |&place: &u32| offsets.get(place as usize).copied().filter(|&offset| offset >= 0);
-        self.0.extend(rows.places.iter().map(of));
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(self.0.finish()))
-    }
-}
-
-/// What is so of a stream or not.
-struct Flags<F>(BooleanBuilder, F);
-
-impl<F: Fn(&Stream) -> bool + Send> Fill for Flags<F> {
-    fn add(&mut self, rows: &Picked<'_>) {
-        rows.of_streams(&self.1).for_each(|flag| self.0.append_value(flag));
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(self.0.finish()))
-    }
-}
-
-struct Errnos(Vec<i32>);
-
-impl Fill for Errnos {
-    fn add(&mut self, rows: &Picked<'_>) {
-        self.0.extend(rows.of_streams(|stream| i32::from(stream.errno)));
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(PrimitiveArray::<Int32Type>::new(std::mem::take(&mut self.0).into(), None)))
-    }
-}
-
-/// Host names.
-struct Nodes {
-    keys: Vec<Option<u32>>,
-    texts: Texts,
-}
-
-impl Fill for Nodes {
-    fn add(&mut self, rows: &Picked<'_>) {
-        let all = self.keys.len() + rows.places.len();
-        self.keys.resize(all, Some(rows.block.process.node));
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        self.texts.of(&mut self.keys)
-    }
-}
-
-/// Names of what streams are about.
-struct Words<F> {
-    keys: Vec<Option<u32>>,
-    texts: Texts,
-    of: F,
-}
-
-impl<F: Fn(&Stream) -> Option<u32> + Send> Fill for Words<F> {
-    fn add(&mut self, rows: &Picked<'_>) {
-        self.keys.extend(rows.of_streams(&self.of));
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        self.texts.of(&mut self.keys)
-    }
-}
-
-struct Stripes(PrimitiveBuilder<Int64Type>);
-
-impl Fill for Stripes {
-    fn add(&mut self, rows: &Picked<'_>) {
-        self.0.extend(rows.stripes.iter().copied());
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(self.0.finish()))
-    }
-}
-
-struct Targets(ListBuilder<Int32Builder>);
-
-impl Fill for Targets {
-    fn add(&mut self, rows: &Picked<'_>) {
-        let mut from = 0;
-        for &end in rows.ost_ends {
-            self.0.values().append_slice(rows.osts.get(from..end).unwrap_or_default());
-            self.0.append(true);
-            from = end;
-        }
-    }
-
-    fn take(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(self.0.finish()))
-    }
-}
 
 /// The columns; the job's key is in the name of the directory.
 pub(super) fn fields() -> Vec<Field> {
@@ -244,12 +67,12 @@ fn flags(of: impl Fn(&Stream) -> bool + Send + 'static) -> Box<dyn Fill> {
     Box::new(Flags(BooleanBuilder::new(), of))
 }
 
-fn words(texts: &Texts, of: impl Fn(&Stream) -> Option<u32> + Send + 'static) -> Box<dyn Fill> {
+fn words(texts: &Texts, of: impl Fn(&Stream) -> u32 + Send + 'static) -> Box<dyn Fill> {
     Box::new(Words { keys: Vec::new(), texts: texts.clone(), of })
 }
 
 fn of_op(texts: &Texts) -> Box<dyn Fill> {
-    words(texts, |stream| Some(u32::from(stream.op)))
+    words(texts, |stream| u32::from(stream.op))
 }
 
 /// What fills the column called `name`.
@@ -260,8 +83,8 @@ pub(super) fn filler(name: &str, names: &Names) -> Option<Box<dyn Fill>> {
         "node" => Box::new(Nodes { keys: Vec::new(), texts: names.nodes.clone() }),
         "pid" => Box::new(OfBlock::<UInt32Type, _> { values: Vec::new(), of: |block: &Block<'_>| block.process.pid }),
         "thread" => Box::new(OfBlock::<UInt32Type, _> { values: Vec::new(), of: thread }),
-        "file" => words(&names.files, |stream| Some(stream.file)),
-        "data_set" => words(&names.data_sets, |stream| stream.data_set),
+        "file" => words(&names.files, |stream| stream.file),
+        "data_set" => Box::new(DataSets { keys: PrimitiveBuilder::new(), texts: names.data_sets.clone() }),
         "layer" => of_op(&names.layers),
         "op" => of_op(&names.ops),
         "mode" => of_op(&names.modes),

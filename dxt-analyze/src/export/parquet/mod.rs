@@ -4,6 +4,7 @@
 
 pub(crate) mod batches;
 mod columns;
+mod fill;
 mod names;
 mod segments;
 pub(crate) mod tables;

@@ -38,25 +38,25 @@ impl Texts {
         Self { different: Arc::new(StringArray::from(different)), places }
     }
 
-    /// The texts of `numbers`, which are taken. Where there are more texts than rows, only those that are used go along: nobody has to
-    /// look at a million names for each batch.
-    pub(super) fn of(&self, numbers: &mut Vec<Option<u32>>) -> Result<ArrayRef> {
-        let numbers = std::mem::take(numbers);
-        let many = self.different.len() > numbers.len().max(FEW);
-        let unknown = self.places.last().copied().unwrap_or_default();
-        let place = |number: u32| self.places.get(number as usize).copied().unwrap_or(unknown);
-        let places = numbers.into_iter().map(|number| number.map(place));
-        if !many {
-            return dictionary(places.collect(), &self.different);
+    /// What stands in [`Self::of`] for the text of a number.
+    pub(super) fn key(&self, number: u32) -> i32 {
+        self.places.get(number as usize).or(self.places.last()).copied().unwrap_or_default()
+    }
+
+    /// The texts of `keys`. Where there are more texts than rows, only those that are used go along: nobody has to look at a million
+    /// names for each batch.
+    pub(super) fn of(&self, keys: Int32Array) -> Result<ArrayRef> {
+        if self.different.len() <= keys.len().max(FEW) {
+            return dictionary(keys, &self.different);
         }
         let (mut used, mut known) = (Vec::new(), FxHashMap::default());
-        let mut again = |place: i32| {
-            *known.entry(place).or_insert_with(|| {
-                used.push(self.different.value(place as usize));
+        let mut again = |key: i32| {
+            *known.entry(key).or_insert_with(|| {
+                used.push(self.different.value(key as usize));
                 (used.len() - 1) as i32
             })
         };
-        let keys = places.map(|place| place.map(&mut again)).collect();
+        let keys = keys.iter().map(|key| key.map(&mut again)).collect();
         dictionary(keys, &Arc::new(StringArray::from(used)))
     }
 }
@@ -105,13 +105,15 @@ mod tests {
     #[test]
     fn a_dictionary_is_whole_or_has_what_is_used() {
         let some = |text: &str| Some(text.to_owned());
+        let of = |texts: &Texts, numbers: &[Option<u32>]| {
+            let keys = numbers.iter().map(|number| number.map(|number| texts.key(number)));
+            read(&texts.of(keys.collect()).unwrap())
+        };
         let few = Texts::new(["a", "b", "a", "b"].into_iter());
-        assert_eq!(read(&few.of(&mut vec![Some(3), None, Some(9)]).unwrap()), (vec![some("b"), None, some("?")], 3));
+        assert_eq!(of(&few, &[Some(3), None, Some(9)]), (vec![some("b"), None, some("?")], 3));
         let names: Vec<String> = (0..FEW * 2).map(|number| format!("f{number}")).collect();
         let many = Texts::new(names.iter().map(String::as_str));
-        let mut numbers = vec![Some(2000), None, Some(7), Some(2000), Some(u32::MAX)];
         let expected = vec![some("f2000"), None, some("f7"), some("f2000"), some("?")];
-        assert_eq!(read(&many.of(&mut numbers).unwrap()), (expected, 3));
-        assert!(numbers.is_empty());
+        assert_eq!(of(&many, &[Some(2000), None, Some(7), Some(2000), Some(u32::MAX)]), (expected, 3));
     }
 }

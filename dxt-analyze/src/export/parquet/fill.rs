@@ -1,0 +1,227 @@
+//! How columns of segments are filled from decoded blocks: a few ways, which `columns` gives their names.
+
+use super::names::Texts;
+use crate::model::Stream;
+use crate::scan::Block;
+use anyhow::Result;
+use arrow_array::builder::{BooleanBuilder, Int32Builder, ListBuilder, PrimitiveBuilder};
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_schema::DataType;
+use std::iter::repeat_n;
+use std::sync::Arc;
+
+/// Rows of a batch at most; fewer if they touch many targets.
+pub(crate) const BATCH_ROWS: usize = 1 << 16;
+
+/// Rows of a block that are taken.
+pub(super) struct Picked<'a> {
+    pub(super) block: Block<'a>,
+    /// Their places in the block.
+    pub(super) places: &'a [u32],
+    /// Streams of neighbouring rows: index in the process's table, where it is, and how many rows.
+    pub(super) runs: &'a [(u32, usize)],
+    /// Of each row, the stripe in which it begins; none where no file has a layout.
+    pub(super) stripes: &'a [Option<i64>],
+    /// Of each row, where its targets end in `osts`; likewise.
+    pub(super) ost_ends: &'a [usize],
+    pub(super) osts: &'a [i32],
+}
+
+impl Picked<'_> {
+    /// What streams say, and of how many rows.
+    fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
+        let streams = &self.block.process.streams;
+        self.runs.iter().filter_map(move |&(number, rows)| Some((of(streams.get(number as usize)?), rows)))
+    }
+}
+
+/// Room for a batch from the start: else it is moved again and again while it grows.
+fn room<T>(values: &mut Vec<T>) {
+    if values.is_empty() {
+        values.reserve(BATCH_ROWS);
+    }
+}
+
+/// A column that is being filled.
+pub(super) trait Fill: Send {
+    /// Adds rows.
+    fn add(&mut self, rows: &Picked<'_>);
+    /// What was added; empty again.
+    fn take(&mut self) -> Result<ArrayRef>;
+}
+
+/// Numbers, each by its place in the block.
+pub(super) struct Numbers<T: ArrowPrimitiveType, F> {
+    pub(super) values: Vec<T::Native>,
+    pub(super) kind: DataType,
+    pub(super) of: F,
+}
+
+impl<T, F> Fill for Numbers<T, F>
+where
+    T: ArrowPrimitiveType,
+    F: Fn(&Block<'_>, usize) -> T::Native + Send,
+{
+    fn add(&mut self, rows: &Picked<'_>) {
+        room(&mut self.values);
+        self.values.extend(rows.places.iter().map(|&place| (self.of)(&rows.block, place as usize)));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        let values = PrimitiveArray::<T>::new(std::mem::take(&mut self.values).into(), None);
+        Ok(Arc::new(values.with_data_type(self.kind.clone())))
+    }
+}
+
+/// The same of a whole block: it is asked for once.
+pub(super) struct OfBlock<T: ArrowPrimitiveType, F> {
+    pub(super) values: Vec<T::Native>,
+    pub(super) of: F,
+}
+
+impl<T, F> Fill for OfBlock<T, F>
+where
+    T: ArrowPrimitiveType,
+    F: Fn(&Block<'_>) -> T::Native + Send,
+{
+    fn add(&mut self, rows: &Picked<'_>) {
+        room(&mut self.values);
+        let all = self.values.len() + rows.places.len();
+        self.values.resize(all, (self.of)(&rows.block));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(PrimitiveArray::<T>::new(std::mem::take(&mut self.values).into(), None)))
+    }
+}
+
+/// Offsets: below zero is none.
+pub(super) struct Offsets(pub(super) PrimitiveBuilder<Int64Type>);
+
+impl Fill for Offsets {
+    fn add(&mut self, rows: &Picked<'_>) {
+        let offsets = &rows.block.columns.offset;
+        let of = |&place: &u32| offsets.get(place as usize).copied().filter(|&offset| offset >= 0);
+        self.0.extend(rows.places.iter().map(of));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.0.finish()))
+    }
+}
+
+/// What is so of a stream or not.
+pub(super) struct Flags<F>(pub(super) BooleanBuilder, pub(super) F);
+
+impl<F: Fn(&Stream) -> bool + Send> Fill for Flags<F> {
+    fn add(&mut self, rows: &Picked<'_>) {
+        rows.of_streams(&self.1).for_each(|(flag, rows)| self.0.append_n(rows, flag));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.0.finish()))
+    }
+}
+
+pub(super) struct Errnos(pub(super) Vec<i32>);
+
+impl Fill for Errnos {
+    fn add(&mut self, rows: &Picked<'_>) {
+        room(&mut self.0);
+        rows.of_streams(|stream| i32::from(stream.errno))
+            .for_each(|(errno, rows)| self.0.extend(repeat_n(errno, rows)));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(PrimitiveArray::<Int32Type>::new(std::mem::take(&mut self.0).into(), None)))
+    }
+}
+
+/// Host names.
+pub(super) struct Nodes {
+    pub(super) keys: Vec<i32>,
+    pub(super) texts: Texts,
+}
+
+impl Fill for Nodes {
+    fn add(&mut self, rows: &Picked<'_>) {
+        room(&mut self.keys);
+        self.keys.extend(repeat_n(self.texts.key(rows.block.process.node), rows.places.len()));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        self.texts.of(std::mem::take(&mut self.keys).into())
+    }
+}
+
+/// Names of what streams are about.
+pub(super) struct Words<F> {
+    pub(super) keys: Vec<i32>,
+    pub(super) texts: Texts,
+    pub(super) of: F,
+}
+
+impl<F: Fn(&Stream) -> u32 + Send> Fill for Words<F> {
+    fn add(&mut self, rows: &Picked<'_>) {
+        room(&mut self.keys);
+        let of = |stream: &Stream| self.texts.key((self.of)(stream));
+        rows.of_streams(of).for_each(|(key, rows)| self.keys.extend(repeat_n(key, rows)));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        self.texts.of(std::mem::take(&mut self.keys).into())
+    }
+}
+
+/// Names of data sets, which most streams have none of.
+pub(super) struct DataSets {
+    pub(super) keys: PrimitiveBuilder<Int32Type>,
+    pub(super) texts: Texts,
+}
+
+impl Fill for DataSets {
+    fn add(&mut self, rows: &Picked<'_>) {
+        for (key, rows) in rows.of_streams(|stream| stream.data_set.map(|set| self.texts.key(set))) {
+            match key {
+                Some(key) => self.keys.append_value_n(key, rows),
+                None => self.keys.append_nulls(rows),
+            }
+        }
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        self.texts.of(self.keys.finish())
+    }
+}
+
+pub(super) struct Stripes(pub(super) PrimitiveBuilder<Int64Type>);
+
+impl Fill for Stripes {
+    fn add(&mut self, rows: &Picked<'_>) {
+        self.0.extend(rows.stripes.iter().copied());
+        self.0.append_nulls(rows.places.len() - rows.stripes.len());
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.0.finish()))
+    }
+}
+
+pub(super) struct Targets(pub(super) ListBuilder<Int32Builder>);
+
+impl Fill for Targets {
+    fn add(&mut self, rows: &Picked<'_>) {
+        let mut from = 0;
+        for &end in rows.ost_ends {
+            self.0.values().append_slice(rows.osts.get(from..end).unwrap_or_default());
+            self.0.append(true);
+            from = end;
+        }
+        (rows.ost_ends.len()..rows.places.len()).for_each(|_| self.0.append(true));
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.0.finish()))
+    }
+}
