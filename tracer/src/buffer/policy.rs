@@ -98,7 +98,10 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
             if lane.awaited.get() == chunk.limit() {
                 chunk.await_spare();
             }
-            if let Some(free) = super::thin::thin(chunk, thread) {
+            // Collective calls of MPI are of no file, and never too short. A thread may have made no others, and have no number for
+            // what waits.
+            let is_io = std::ptr::eq(lane, &raw const thread.io);
+            if let Some(free) = is_io.then(|| super::thin::thin(chunk, thread)).flatten() {
                 lane.cursor.set(free + size_of::<Segment>());
                 return free;
             }

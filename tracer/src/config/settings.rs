@@ -244,6 +244,10 @@ pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
                 _ => None,
             }
         }
+
+        fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
+            self.0.each_name(see);
+        }
     }
     read(&Least(environment)).ok().flatten().filter(|config| config.flush != FlushMode::Process)
 }
