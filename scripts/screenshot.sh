@@ -5,7 +5,7 @@ set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-analyze=${1:-$(target_dir)/release/dxt-analyze}
+analyze=$(readlink -m -- "${1:-$(target_dir)/release/dxt-analyze}")
 [ -x "$analyze" ] || die "there is no $analyze: build it (cargo build --release)"
 have chromium || die "chromium is not installed (scripts/setup.sh)"
 folder=$(mktemp -d "${TMPDIR:-/tmp}/dxt-screenshot.XXXXXX")
