@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and installs everything below one directory:
 #   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/pkgconfig, share/man, completions of shells, share/doc/dxt,
-#   share/modulefiles/dxt (for `module use`), etc/dxt/dxt.conf (kept if it is there)
+#   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm), etc/dxt/dxt.conf (kept if it is there)
 #
 # Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST | --from DIR]
 #   --prefix DIR     where it will lie, such as $HOME/.local or /usr/local
@@ -62,6 +62,7 @@ install -D -m 755 "$from/libdxt_tracer.so" "$root/lib/dxt/.libdxt_tracer.so.new"
 if have strip; then strip --strip-unneeded "$root/bin/dxt-analyze" "$root/lib/dxt/.libdxt_tracer.so.new"; fi
 mv -f -- "$root/lib/dxt/.libdxt_tracer.so.new" "$root/lib/dxt/libdxt_tracer.so"
 "$from/dxt-analyze" --quiet generate "$root"
+install -D -m 755 scripts/site/task_prolog.sh "$root/share/dxt/task_prolog.sh"
 filled packaging/dxt-tracer.pc "$root/lib/pkgconfig/dxt-tracer.pc"
 for kind in tcl lua; do
     extension=${kind#tcl}

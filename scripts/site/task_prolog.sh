@@ -1,7 +1,12 @@
 #!/bin/sh
 # Slurm's TaskProlog (slurm.conf): what it prints as `export NAME=VALUE` is set for the task. Traces all tasks but those of who has opted out.
-library=${DXT_LIBRARY:-/opt/dxt/lib/libdxt_tracer.so}
-config=${DXT_CONFIG:-/etc/dxt.conf}
+# It lies in share/dxt of an installation, whose library and configuration it takes; DXT_TRACER and DXT_CONFIG name others.
+prefix=${0%/share/dxt/*}
+[ "$prefix" != "$0" ] || prefix=/opt/dxt
+etc=$prefix/etc
+[ "$prefix" != /usr ] || etc=/etc
+library=${DXT_TRACER:-$prefix/lib/dxt/libdxt_tracer.so}
+config=${DXT_CONFIG:-$etc/dxt/dxt.conf}
 
 [ "$DXT_ENABLE" != off ] || exit 0
 [ -r "$library" ] && [ -r "$config" ] || exit 0

@@ -21,7 +21,7 @@ fn the_prolog_of_tasks_sets_two_variables_once() {
     let run = |variables: &[(&str, &str)]| {
         let scratch = Scratch::new();
         let launch =
-            Launch::new(&scratch, "/bin/sh").untraced().arg(&script).env("DXT_LIBRARY", crate::harness::library());
+            Launch::new(&scratch, "/bin/sh").untraced().arg(&script).env("DXT_TRACER", crate::harness::library());
         let outcome = with(launch.env("DXT_CONFIG", example()).without("DXT_ENABLE"), variables).run();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
         outcome.stdout
