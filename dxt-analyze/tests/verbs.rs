@@ -344,7 +344,7 @@ fn exit_codes_of_what_cannot_be_done() {
     let good = put(folder.path(), "good.dxt", &small_bytes());
     let found = json(&["summary", "--format", "json", &good, &text], 3);
     assert_eq!(found["segments"], 28);
-    assert!(found["missing"]["problems"][0]["what"].as_str().unwrap().contains("not a DXT trace"));
+    assert!(found["missing"]["problems"][0]["what"].as_str().unwrap().contains("it is text"));
     let layout = put(folder.path(), "bad.layout", b"* size=4M\n");
     let output = run(&["stripes", "--layout", &layout, &good]);
     assert_eq!(output.status.code(), Some(2));
