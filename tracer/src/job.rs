@@ -184,7 +184,8 @@ pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'st
     (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
 }
 
-fn launcher_rank(environment: &impl Environment) -> i32 {
+/// The number that a launcher gave this process; -1 if none did.
+pub(crate) fn launcher_rank(environment: &impl Environment) -> i32 {
     let number = |name: &&CStr| {
         let believed = *name != c"RANK" || environment.get(c"WORLD_SIZE").is_some();
         let text = environment.get(name).filter(|_| believed)?;

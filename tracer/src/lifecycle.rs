@@ -39,7 +39,8 @@ fn is_chosen(rank: i32) -> bool {
     config.filters.chooses(&identity.exe, rank) && !anonymize::lacks_key() && !STANDS_BY.load(Ordering::Relaxed)
 }
 
-/// The settings make no sense here: this process records nothing, and does what all ranks do together.
+/// The settings make no sense here, or the file says that nothing is recorded: this process records nothing, and does what all ranks do
+/// together.
 static STANDS_BY: AtomicBool = AtomicBool::new(false);
 
 /// Nothing of this job is recorded, as far as this process knows. It is muted rather than off: ranks that see the kill switch while
@@ -75,12 +76,11 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         return;
     }
     say::remember_stderr();
-    let file = config::File::named_in(environment);
-    let known = file.as_ref().map_or(&config::NO_FILE, |file| file);
-    let environment = &Layered { environment, file: known };
-    let read = match &file {
-        Ok(_) => config::read(environment).map_err(|bad| say_bad_value(&bad, environment.place_of(bad.variable))),
-        Err(bad) => {
+    let (file, bad) = config::File::named_in(environment);
+    let environment = &Layered { environment, file: &file };
+    let read = match &bad {
+        None => config::read(environment).map_err(|bad| say_bad_value(&bad, environment.place_of(bad.variable))),
+        Some(bad) => {
             say_bad_file(bad);
             Err(())
         }
@@ -90,9 +90,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
     let mut config = match read {
         Ok(Some(config)) => config,
-        Ok(None) => return,
-        // A node whose file is another than the others': its ranks are waited for.
-        Err(()) => match config::standing_by(environment) {
+        // A node whose file is another than the others', or that has just been given a new one: its ranks are waited for.
+        Ok(None) if !file.is_named() || !looks_like_mpi(job::launcher_rank(environment)) => return,
+        Ok(None) | Err(()) => match config::standing_by(environment) {
             Some(config) => {
                 STANDS_BY.store(true, Ordering::Relaxed);
                 anonymize::begin_without_key();

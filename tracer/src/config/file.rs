@@ -23,9 +23,6 @@ struct Line {
     value: Vec<u8>,
 }
 
-/// None at all.
-pub(crate) static NO_FILE: File = File { path: Vec::new(), lines: Vec::new() };
-
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadFile {
@@ -36,19 +33,25 @@ pub(crate) struct BadFile {
 }
 
 impl File {
-    /// The file that DXT_CONFIG names; without lines if it names none.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub(crate) fn named_in(environment: &impl Environment) -> Result<Self, BadFile> {
+    /// The file that DXT_CONFIG names, without lines if it names none; and the first thing that is wrong with it. Lines that can be read are
+    /// kept beside others that cannot.
+    pub(crate) fn named_in(environment: &impl Environment) -> (Self, Option<BadFile>) {
         match environment.get(c"DXT_CONFIG") {
-            None | Some(b"") => Ok(Self::default()),
+            None | Some(b"") => (Self::default(), None),
             Some(path) => {
-                let bad = |(line, why)| BadFile { path: path.to_vec(), line, why };
-                let text = content(path).map_err(|why| bad((0, why)))?;
-                Ok(Self { path: path.to_vec(), lines: parse(&text).map_err(bad)? })
+                let (lines, wrong) = match content(path) {
+                    Ok(text) => parse(&text),
+                    Err(why) => (Vec::new(), Some((0, why))),
+                };
+                let bad = wrong.map(|(line, why)| BadFile { path: path.to_vec(), line, why });
+                (Self { path: path.to_vec(), lines }, bad)
             }
         }
+    }
+
+    /// Whether DXT_CONFIG names one.
+    pub(crate) fn is_named(&self) -> bool {
+        !self.path.is_empty()
     }
 }
 
@@ -113,30 +116,33 @@ fn last_error() -> String {
     std::io::Error::from_raw_os_error(crate::errno::save().value()).to_string()
 }
 
-/// The lines that set something; else the line that makes no sense, and why.
-fn parse(text: &[u8]) -> Result<Vec<Line>, (usize, String)> {
-    let mut lines = Vec::new();
+/// The lines that set something; and the first that makes no sense, and why.
+fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
+    let (mut lines, mut wrong) = (Vec::new(), None);
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
-        let (number, line) = (index + 1, line.trim_ascii());
+        let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
             continue;
         }
-        let wrong = |why: String| (number, why);
-        let equals = line.iter().position(|&byte| byte == b'=');
-        let (name, value) =
-            equals.map(|at| (&line[..at], &line[at + 1..])).ok_or_else(|| wrong("no NAME=value".into()))?;
-        let name = name.trim_ascii();
-        let known = VARIABLES.iter().find(|known| known.to_bytes() == name);
-        let unknown = || {
-            let name = String::from_utf8_lossy(name);
-            let meant = nearest(&name).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            wrong(format!("{name} is no variable of this tracer{meant}"))
-        };
-        let name = known.ok_or_else(unknown)?;
-        let value = unquoted(value.trim_ascii()).map_err(wrong)?;
-        lines.push(Line { number, name, value: value.to_vec() });
+        match setting(line) {
+            Ok((name, value)) => lines.push(Line { number: index + 1, name, value: value.to_vec() }),
+            Err(why) => wrong = wrong.or(Some((index + 1, why))),
+        }
     }
-    Ok(lines)
+    (lines, wrong)
+}
+
+/// Name and value of a line.
+fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
+    let equals = line.iter().position(|&byte| byte == b'=').ok_or("no NAME=value")?;
+    let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
+    let unknown = || {
+        let name = String::from_utf8_lossy(name);
+        let meant = nearest(&name).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+        format!("{name} is no variable of this tracer{meant}")
+    };
+    let name = VARIABLES.iter().find(|known| known.to_bytes() == name).ok_or_else(unknown)?;
+    Ok((name, unquoted(value)?))
 }
 
 /// The value without its quotes and the remark behind it.
@@ -160,7 +166,10 @@ mod tests {
 
     fn set(text: &str) -> Result<Vec<(String, String)>, (usize, String)> {
         let pair = |line: Line| (line.name.to_str().unwrap().to_owned(), String::from_utf8(line.value).unwrap());
-        parse(text.as_bytes()).map(|lines| lines.into_iter().map(pair).collect())
+        match parse(text.as_bytes()) {
+            (lines, None) => Ok(lines.into_iter().map(pair).collect()),
+            (_, Some(wrong)) => Err(wrong),
+        }
     }
 
     #[test]
@@ -188,13 +197,14 @@ mod tests {
 
     #[test]
     fn the_environment_counts_and_the_last_line_does() {
-        let lines = parse(b"DXT_FLUSH=auto\nDXT_FLUSH=process\nDXT_VERBOSE=2").unwrap();
+        let (lines, wrong) = parse(b"DXT_FLUSH=auto\nDXT_NEW=1\nDXT_FLUSH=process\nDXT_VERBOSE=2");
+        assert_eq!(wrong.unwrap().0, 2);
         let file = File { path: b"/site".to_vec(), lines };
         let variables: &[(&CStr, &str)] = &[(c"DXT_VERBOSE", "")];
         let both = Layered { environment: &variables, file: &file };
         assert_eq!(both.get(c"DXT_FLUSH"), Some(b"process".as_slice()));
         assert_eq!(both.get(c"DXT_VERBOSE"), Some(b"".as_slice()));
-        assert_eq!(both.place_of("DXT_FLUSH"), Some((b"/site".as_slice(), 2)));
+        assert_eq!(both.place_of("DXT_FLUSH"), Some((b"/site".as_slice(), 3)));
         assert_eq!(both.place_of("DXT_VERBOSE"), None);
     }
 }

@@ -11,7 +11,7 @@ mod site;
 mod source;
 mod values;
 
-pub(crate) use file::{BadFile, File, Layered, NO_FILE, content};
+pub(crate) use file::{BadFile, File, Layered, content};
 pub(crate) use output_dir::{Filled, Filling};
 pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Mode, Overflow, Spool, is_off, read, standing_by};
 pub(crate) use site::Site;

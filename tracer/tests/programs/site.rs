@@ -254,6 +254,37 @@ fn a_rank_whose_settings_make_no_sense_holds_nobody_up() {
     }
 }
 
+#[test]
+fn nodes_whose_files_differ_hold_nobody_up() {
+    // A file of rank 0 and one of rank 1; `None`: it is missing. A newer tracer's variable is one that this one does not know.
+    let files: [[Option<&str>; 2]; 6] = [
+        [Some("DXT_ENABLE=off"), Some("DXT_ENABLE=trace")],
+        [Some("DXT_ENABLE=trace"), Some("")],
+        [Some("# by hand only"), None],
+        [None, Some("DXT_ENABLE=trace")],
+        [Some("DXT_ENABLE=trace\nDXT_FLUSH=process"), Some("DXT_ENABLE=trace\nDXT_NEWER=1\nDXT_FLUSH=process")],
+        [Some("DXT_ENABLE=counters"), Some("DXT_ENABLE=off")],
+    ];
+    for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
+        for pair in files {
+            let scratch = Scratch::new();
+            for (rank, text) in pair.iter().enumerate() {
+                if let Some(text) = text {
+                    std::fs::write(scratch.root().join(format!("{rank}.conf")), text).expect("a file");
+                }
+            }
+            let program = workload_with("scarce_mpi", compiler, &["-O1", "-ldl"]);
+            let script = format!(
+                "DXT_CONFIG={}/${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}.conf exec \"$0\" \"$@\"",
+                scratch.root().display()
+            );
+            let launch = Launch::new(&scratch, "/bin/sh").without("DXT_ENABLE").arg("-c").arg(script).arg(program);
+            let outcome = launch.arg(scratch.data()).args(["0", "0"]).ranks(compiler, 2).run();
+            assert_eq!(outcome.code, 5, "{compiler:?} {pair:?}: {outcome:?}");
+        }
+    }
+}
+
 /// Demands that of the process's calls all are on record or counted, and that the files have at most `most` bytes.
 fn within(traces: &Traces, data: &Path, calls: u64, most: u64) {
     let bytes: u64 = traces.files.iter().map(|file| file.metadata().expect("a trace").len()).sum();
