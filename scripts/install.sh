@@ -35,9 +35,12 @@ case $prefix in
 /*) ;;
 *) prefix=$PWD/$prefix ;;
 esac
-# LD_PRELOAD splits at these.
-case $prefix in *[[:space:]:]*) die "the prefix must have no space and no colon: $prefix" ;; esac
+# LD_PRELOAD splits at some of these, and module files give others a meaning.
+case $prefix in *[!A-Za-z0-9/._+~@%=,-]*) die "the prefix may have letters, digits and /._+~@%=,- only: $prefix" ;; esac
 
+# From where the user is, not from the project.
+[ -z "$from" ] || from=$(readlink -m -- "$from")
+[ -z "$destdir" ] || destdir=$(readlink -m -- "$destdir")
 cd "$project"
 if [ -z "$from" ]; then
     from=$(target_dir)/release

@@ -25,7 +25,8 @@ done
 [ ${#wanted[@]} -gt 0 ] || die "say which: source, deb, rpm or all"
 
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
-out=$(target_dir)/package
+# Where the packages' manifests look.
+out=$project/target/package
 mkdir -p "$out"
 
 # tool NAME: a tool of cargo's, installed if it is not there.

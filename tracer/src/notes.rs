@@ -37,7 +37,7 @@ notes! {
     /// A call that DXT_LAYERS leaves out.
     Layer = "calls of layers that DXT_LAYERS does not name";
     /// A rank of which nothing is written.
-    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or for want of settings or a key that can be read";
+    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or since their settings or key could not be read";
     /// A file of which triggers keep no segments.
     Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER) keeps counters only";
     /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.

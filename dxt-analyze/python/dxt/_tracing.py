@@ -93,7 +93,8 @@ class Tracing:
         self._there = set(self.output.glob("*.dxt"))
         own = {
             "DXT_ENABLE": "counters" if self._counters else "trace",
-            "DXT_OUTPUT_DIR": str(self.output),
+            # A percent sign would begin a pattern.
+            "DXT_OUTPUT_DIR": str(self.output).replace("%", "%%"),
             "DXT_JOB_ID": os.environ.get("DXT_JOB_ID") or f"{platform.node()}.{os.getpid()}.{time.time_ns()}",
         }
         if not ("DXT_SPOOL" in self._settings or os.environ.get("DXT_SPOOL")):

@@ -80,7 +80,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
         };
         Some(found.mpi_only)
     })?;
-    take(c"DXT_MIN_RUN_TIME", "seconds from 0 to 1e9, such as 10 or 0.5", &mut |value| {
+    take(c"DXT_MIN_RUN_TIME", "seconds up to 1000000000, such as 10 or 0.5", &mut |value| {
         found.least.run_time_ns = seconds(value)?;
         Some(found.least.run_time_ns > 0)
     })?;

@@ -313,12 +313,12 @@ fn a_job_writes_no_more_than_its_budget() {
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (flush, files) in [("auto", 1), ("process", 2)] {
             let scratch = Scratch::new();
-            let launch = mpi(&scratch, compiler).env("DXT_JOB_BYTES", "10K").env("DXT_FLUSH", flush);
+            let launch = mpi(&scratch, compiler).env("DXT_JOB_BYTES", "6K").env("DXT_FLUSH", flush);
             let outcome = launch.ranks(compiler, 2).run();
             ended_quietly(&outcome);
             let traces = Traces::read(&scratch.traces());
             assert_eq!(traces.files.len(), files);
-            within(&traces, &scratch.data(), 6000, (10 << 10) + files as u64 * (4 << 10));
+            within(&traces, &scratch.data(), 6000, (6 << 10) + files as u64 * (4 << 10));
         }
     }
 }
