@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{put, run, stdout};
+use common::{put, python, run, stdout};
 
 #[test]
 fn what_is_no_spool_is_said() {
@@ -161,6 +161,54 @@ fn what_is_stale_goes_and_nothing_else() {
         let said = stdout(&[&words[..], &["--older-than", "0s"]].concat(), 0);
         assert!(!there(&young) && there(&running), "{said}");
     }
+}
+
+#[test]
+fn all_files_of_a_process_stay_if_one_of_them_is_in_use() {
+    let (user, ..) = of_this_process();
+    let name = |pid: u32, end: &str| format!("dxt-{user}-{pid}-1{end}");
+    for delete in [&[][..], &["--delete"]] {
+        let folder = tempfile::tempdir().unwrap();
+        // A spill was written to last week, its spool today; the other way around; and a second spool of one process.
+        for (old_one, young) in [(".spill", "-0.spool"), ("-0.spool", ".spill"), ("-0.spool", "-1.spool")] {
+            old(folder.path(), &name(1, old_one));
+            put(folder.path(), &name(1, young), &[0; 4096]);
+            let output = folder.path().join("traces");
+            let words = ["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()];
+            let said = stdout(&[&words[..], delete].concat(), 0);
+            for end in [old_one, young] {
+                let path = folder.path().join(name(1, end));
+                assert!(path.exists(), "{end} of {old_one} and {young}: {said}");
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_spill_that_a_process_elsewhere_has_mapped_stays() {
+    let Some(python) = python(&["mmap"], "mapped spills") else { return };
+    let (user, ..) = of_this_process();
+    let folder = tempfile::tempdir().unwrap();
+    let spill = format!("dxt-{user}-1-1.spill");
+    old(folder.path(), &spill);
+    let path = folder.path().join(&spill);
+    let code = "import mmap, sys\nfile = open(sys.argv[1], 'rb')\nview = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)\nprint('mapped', flush=True)\nsys.stdin.read()";
+    let mut other = std::process::Command::new(python)
+        .args(["-c", code, path.to_str().unwrap()])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(other.stdout.as_mut().unwrap()), &mut line).unwrap();
+    let words = ["recover", "--stale", "--delete", folder.path().to_str().unwrap()];
+    let (said, stayed) = (stdout(&words, 0), path.exists());
+    drop(other.stdin.take());
+    other.wait().unwrap();
+    assert!(stayed, "{said}");
+    let said = stdout(&words, 0);
+    assert!(!path.exists(), "{said}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
 }
 
 fn clean(place: &Place, output: &Path, which: &Stale, result: &mut Recovery) {
-    result.not_stale += place.in_use;
+    result.not_stale += place.kept;
     if which.delete {
         result.deleted.extend(place.left.iter().filter(|file| place.remove(file)).map(|file| file.path.clone()));
         return;
