@@ -212,6 +212,23 @@ fn a_spill_that_a_process_elsewhere_has_mapped_stays() {
 }
 
 #[test]
+fn a_spill_full_of_holes_is_not_read() {
+    let (user, ..) = of_this_process();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |end: &str| folder.path().join(format!("dxt-{user}-1-1{end}"));
+    old(folder.path(), &format!("dxt-{user}-1-1-0.spool"));
+    let spill = std::fs::File::create(at(".spill")).unwrap();
+    spill.set_len(1 << 40).unwrap();
+    spill.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let output = folder.path().join("traces");
+    let said = run(&["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    let error = String::from_utf8_lossy(&said.stderr).into_owned() + &String::from_utf8_lossy(&said.stdout);
+    assert!(error.contains("of its 1099511627776 bytes on the disk"), "{error}");
+    assert!(at("-0.spool").exists() && at(".spill").exists(), "{error}");
+    assert_eq!(said.status.code(), Some(3), "{error}");
+}
+
+#[test]
 fn stale_needs_a_place_and_a_time_that_make_sense() {
     for (words, code) in [
         (&["recover", "--stale", "/no/such/place"][..], 1),
