@@ -229,6 +229,39 @@ fn a_spill_full_of_holes_is_not_read() {
 }
 
 #[test]
+fn root_writes_only_where_nobody_else_may() {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    let (user, ..) = of_this_process();
+    if user != 0 {
+        common::skip_here("where root writes: not root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let spool = format!("dxt-{user}-1-1-0.spool");
+    old(folder.path(), &spool);
+    let output = folder.path().join("traces");
+    std::fs::create_dir(&output).unwrap();
+    let link = folder.path().join("link");
+    symlink(&output, &link).unwrap();
+    let refused = |output: &std::path::Path| {
+        let said = run(&["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()]);
+        let error = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.code() == Some(2) && error.contains("name another --output"), "{said:?}");
+        assert!(folder.path().join(&spool).exists() && std::fs::read_dir(output).unwrap().count() == 0);
+    };
+    chown(&output, Some(12_345), None).unwrap();
+    refused(&output);
+    chown(&output, Some(0), None).unwrap();
+    std::fs::set_permissions(&output, PermissionsExt::from_mode(0o1777)).unwrap();
+    refused(&output);
+    std::fs::set_permissions(&output, PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::lchown(&link, Some(12_345), None).unwrap();
+    refused(&link);
+    stdout(&["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()], 0);
+    assert!(!folder.path().join(&spool).exists());
+}
+
+#[test]
 fn stale_needs_a_place_and_a_time_that_make_sense() {
     for (words, code) in [
         (&["recover", "--stale", "/no/such/place"][..], 1),
