@@ -2,7 +2,7 @@
 //! everything would have made.
 
 use super::{corpus, in_two_files, site, text, through_hdf5};
-use crate::common::{Builder, job, process, put, python, run, trace};
+use crate::common::{Builder, job, process, put, python, run, testdata, trace};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -150,4 +150,22 @@ fn a_run_that_is_killed_at_any_moment_repeats_nothing_and_loses_nothing() {
     is_whole(folder, &days, scratch.path());
     let names = std::fs::read_dir(&days).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| name.starts_with("day=") || name == ".lock"));
+}
+
+#[test]
+fn a_path_that_is_no_text_is_collected_like_any_other() {
+    use std::os::unix::ffi::OsStrExt;
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    let odd = folder.join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::write(odd.join("a.dxt"), later("odd", 0, 10)).unwrap();
+    let other = folder.join(std::ffi::OsStr::from_bytes(b"caf\xe8"));
+    std::fs::create_dir(&other).unwrap();
+    for place in [&odd, &other] {
+        std::fs::copy(testdata("darshan/gen-mpi8-rt3.5.0.darshan"), place.join("b.darshan")).unwrap();
+    }
+    put(folder, "plain.dxt", &later("plain", 0, 10));
+    assert_eq!(read(&night(folder, &days, 0)), [4, 0, 0]);
+    assert_eq!(read(&night(folder, &days, 0)), [0, 0, 4]);
 }

@@ -27,6 +27,7 @@ const ZSTD_LEVEL: i32 = 3;
 /// A file as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Source {
+    #[serde(with = "super::path_text")]
     path: PathBuf,
     bytes: u64,
     modified_ns: i128,
@@ -83,7 +84,7 @@ impl Source {
 fn identity(key: Option<&str>, sources: &[Source]) -> String {
     match (key, sources.first()) {
         (Some(key), _) => format!("key {key}"),
-        (None, first) => format!("log {}", first.map(|one| one.path.display().to_string()).unwrap_or_default()),
+        (None, first) => format!("log {:?}", first.map(|one| &one.path)),
     }
 }
 

@@ -10,6 +10,7 @@ mod job;
 mod order;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
+mod path_text;
 mod queue;
 mod result;
 mod sent;
