@@ -13,7 +13,7 @@ fn what_is_no_spool_is_said() {
     let recover = |path: &str| run(&["recover", path, "-o", output.to_str().unwrap()]);
     let empty = put(folder.path(), "dxt-0-1-2-0.spool", &[0; 4096]);
     let found = stdout(&["recover", &empty, "-o", output.to_str().unwrap()], 0);
-    assert!(found.contains("1 spools held nothing"), "{found}");
+    assert!(found.contains("1 spool held nothing"), "{found}");
     assert!(!output.exists());
     for (name, bytes) in [("short.spool", vec![0; 10]), ("other.spool", b"something else ".repeat(400))] {
         let path = put(folder.path(), name, &bytes);
@@ -70,7 +70,7 @@ fn another_users_spool_is_for_that_user_or_root() {
         return;
     }
     // Root sees that nothing is in it.
-    assert!(stdout(&["recover", &spool], 0).contains("1 spools held nothing"));
+    assert!(stdout(&["recover", &spool], 0).contains("1 spool held nothing"));
     let bin = folder.path().join("dxt-analyze");
     // By another process: a file that one of this process's children has inherited open for writing cannot be run.
     assert!(
@@ -147,9 +147,9 @@ fn what_is_stale_goes_and_nothing_else() {
             words.push("--delete");
         }
         let said = stdout(&words, 0);
-        let told = if delete { "deleted 3 files" } else { "1 spools held nothing" };
+        let told = if delete { "deleted 3 files" } else { "1 spool held nothing" };
         assert!(
-            said.contains(told) && said.contains("2 spools are of processes that run, or ended not long ago"),
+            said.contains(told) && said.contains("kept 2 spools: their processes run or ended less than 1d ago"),
             "{said}"
         );
         assert!(!output.join(user.to_string()).exists(), "there was nothing to write");
@@ -160,6 +160,7 @@ fn what_is_stale_goes_and_nothing_else() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before - 3 + made);
         let said = stdout(&[&words[..], &["--older-than", "0s"]].concat(), 0);
         assert!(!there(&young) && there(&running), "{said}");
+        assert!(said.contains("kept 1 spool: its process runs\n"), "{said}");
     }
 }
 

@@ -17,6 +17,7 @@ use serde::Serialize;
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use trace_format::spool::{Recovered, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
@@ -60,6 +61,9 @@ pub struct Recovery {
     /// Spools that are not stale: of processes that run, or that ended not long ago.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_stale: u64,
+    /// Within what time.
+    #[serde(skip)]
+    pub older_than: Duration,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Which are stale, and what becomes of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Stale {
-    /// Files that were written to later than so long ago are not.
+    /// Files that were written to within this time are not.
     pub older_than: Duration,
     /// They are deleted, and no traces are made.
     pub delete: bool,
@@ -38,7 +38,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
     let mut paths: Vec<PathBuf> = if named { places.to_vec() } else { usual() };
     paths.sort();
     paths.dedup();
-    let mut result = Recovery::default();
+    let mut result = Recovery { older_than: which.older_than, ..Recovery::default() };
     let mut looked = false;
     for path in &paths {
         match Place::look(path, which.older_than) {
