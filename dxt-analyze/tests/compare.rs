@@ -163,3 +163,19 @@ fn forms_and_errors() {
     stdout(&["compare", &one, "/nowhere"], 1);
     stdout(&["compare", &one], 2);
 }
+
+#[test]
+fn what_is_chosen_may_be_in_one_of_the_runs_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let posix = synthetic(&folder, "posix.dxt", &["ior-strided", "-n", "4"]);
+    let mpiio = synthetic(&folder, "mpiio.dxt", &["ior-strided", "-n", "4", "--layer", "mpiio"]);
+    for (one, two, side) in [(&posix, &mpiio, "calls_after"), (&mpiio, &posix, "calls_before")] {
+        let table = stdout(&["compare", "--layer", "mpiio", "--format", "csv", "--table", "operations", one, two], 0);
+        let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+        let column = lines.next().unwrap().iter().position(|name| *name == side).unwrap();
+        assert!(lines.any(|line| line[column] != "0"), "{table}");
+    }
+    let neither = common::run(&["compare", "--layer", "hdf5", &posix, &mpiio]);
+    let error = String::from_utf8_lossy(&neither.stderr);
+    assert!(neither.status.code() == Some(2) && error.contains("the calls are of POSIX"), "{error}");
+}

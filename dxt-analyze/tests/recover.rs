@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{put, run, stdout};
+use common::{put, python, run, stdout};
 
 #[test]
 fn what_is_no_spool_is_said() {
@@ -13,7 +13,7 @@ fn what_is_no_spool_is_said() {
     let recover = |path: &str| run(&["recover", path, "-o", output.to_str().unwrap()]);
     let empty = put(folder.path(), "dxt-0-1-2-0.spool", &[0; 4096]);
     let found = stdout(&["recover", &empty, "-o", output.to_str().unwrap()], 0);
-    assert!(found.contains("1 spools held nothing"), "{found}");
+    assert!(found.contains("1 spool held nothing"), "{found}");
     assert!(!output.exists());
     for (name, bytes) in [("short.spool", vec![0; 10]), ("other.spool", b"something else ".repeat(400))] {
         let path = put(folder.path(), name, &bytes);
@@ -70,7 +70,7 @@ fn another_users_spool_is_for_that_user_or_root() {
         return;
     }
     // Root sees that nothing is in it.
-    assert!(stdout(&["recover", &spool], 0).contains("1 spools held nothing"));
+    assert!(stdout(&["recover", &spool], 0).contains("1 spool held nothing"));
     let bin = folder.path().join("dxt-analyze");
     // By another process: a file that one of this process's children has inherited open for writing cannot be run.
     assert!(
@@ -147,9 +147,9 @@ fn what_is_stale_goes_and_nothing_else() {
             words.push("--delete");
         }
         let said = stdout(&words, 0);
-        let told = if delete { "deleted 3 files" } else { "1 spools held nothing" };
+        let told = if delete { "deleted 3 files" } else { "1 spool held nothing" };
         assert!(
-            said.contains(told) && said.contains("2 spools are of processes that run, or ended not long ago"),
+            said.contains(told) && said.contains("kept 2 spools: their processes run or ended less than 1d ago"),
             "{said}"
         );
         assert!(!output.join(user.to_string()).exists(), "there was nothing to write");
@@ -160,7 +160,107 @@ fn what_is_stale_goes_and_nothing_else() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before - 3 + made);
         let said = stdout(&[&words[..], &["--older-than", "0s"]].concat(), 0);
         assert!(!there(&young) && there(&running), "{said}");
+        assert!(said.contains("kept 1 spool: its process runs\n"), "{said}");
     }
+}
+
+#[test]
+fn all_files_of_a_process_stay_if_one_of_them_is_in_use() {
+    let (user, ..) = of_this_process();
+    let name = |pid: u32, end: &str| format!("dxt-{user}-{pid}-1{end}");
+    for delete in [&[][..], &["--delete"]] {
+        let folder = tempfile::tempdir().unwrap();
+        // A spill was written to last week, its spool today; the other way around; and a second spool of one process.
+        for (old_one, young) in [(".spill", "-0.spool"), ("-0.spool", ".spill"), ("-0.spool", "-1.spool")] {
+            old(folder.path(), &name(1, old_one));
+            put(folder.path(), &name(1, young), &[0; 4096]);
+            let output = folder.path().join("traces");
+            let words = ["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()];
+            let said = stdout(&[&words[..], delete].concat(), 0);
+            for end in [old_one, young] {
+                let path = folder.path().join(name(1, end));
+                assert!(path.exists(), "{end} of {old_one} and {young}: {said}");
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_spill_that_a_process_elsewhere_has_mapped_stays() {
+    let Some(python) = python(&["mmap"], "mapped spills") else { return };
+    let (user, ..) = of_this_process();
+    let folder = tempfile::tempdir().unwrap();
+    let spill = format!("dxt-{user}-1-1.spill");
+    old(folder.path(), &spill);
+    let path = folder.path().join(&spill);
+    let code = "import mmap, sys\nfile = open(sys.argv[1], 'rb')\nview = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)\nprint('mapped', flush=True)\nsys.stdin.read()";
+    let mut other = std::process::Command::new(python)
+        .args(["-c", code, path.to_str().unwrap()])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(other.stdout.as_mut().unwrap()), &mut line).unwrap();
+    let words = ["recover", "--stale", "--delete", folder.path().to_str().unwrap()];
+    let (said, stayed) = (stdout(&words, 0), path.exists());
+    drop(other.stdin.take());
+    other.wait().unwrap();
+    assert!(stayed, "{said}");
+    let said = stdout(&words, 0);
+    assert!(!path.exists(), "{said}");
+}
+
+#[test]
+fn a_spill_full_of_holes_is_not_read() {
+    let (user, ..) = of_this_process();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |end: &str| folder.path().join(format!("dxt-{user}-1-1{end}"));
+    old(folder.path(), &format!("dxt-{user}-1-1-0.spool"));
+    let spill = std::fs::File::create(at(".spill")).unwrap();
+    spill.set_len(1 << 40).unwrap();
+    spill.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let output = folder.path().join("traces");
+    let said = run(&["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    let error = String::from_utf8_lossy(&said.stderr).into_owned() + &String::from_utf8_lossy(&said.stdout);
+    let words: Vec<&str> = error.split_whitespace().collect();
+    assert!(words.join(" ").contains("has 0 of its 1099511627776 bytes on the disk"), "{error}");
+    assert!(at("-0.spool").exists() && at(".spill").exists(), "{error}");
+    assert_eq!(said.status.code(), Some(3), "{error}");
+}
+
+#[test]
+fn root_writes_only_where_nobody_else_may() {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    let (user, ..) = of_this_process();
+    if user != 0 {
+        common::skip_here("where root writes: not root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let spool = format!("dxt-{user}-1-1-0.spool");
+    old(folder.path(), &spool);
+    let output = folder.path().join("traces");
+    std::fs::create_dir(&output).unwrap();
+    let link = folder.path().join("link");
+    symlink(&output, &link).unwrap();
+    let refused = |output: &std::path::Path| {
+        let said = run(&["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()]);
+        let error = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.code() == Some(2) && error.contains("name another --output"), "{said:?}");
+        assert!(folder.path().join(&spool).exists() && std::fs::read_dir(output).unwrap().count() == 0);
+    };
+    chown(&output, Some(12_345), None).unwrap();
+    refused(&output);
+    chown(&output, Some(0), None).unwrap();
+    std::fs::set_permissions(&output, PermissionsExt::from_mode(0o1777)).unwrap();
+    refused(&output);
+    std::fs::set_permissions(&output, PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::lchown(&link, Some(12_345), None).unwrap();
+    refused(&link);
+    stdout(&["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()], 0);
+    assert!(!folder.path().join(&spool).exists());
 }
 
 #[test]

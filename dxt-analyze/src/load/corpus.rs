@@ -57,7 +57,8 @@ pub struct Found {
     pub remarks: Vec<String>,
 }
 
-/// Finds the jobs in `named`: each Darshan log is one, and all traces with one key are one, wherever they lie.
+/// Finds the jobs in `named`: each Darshan log is one, and all traces of one user with one key are one, wherever they lie. A key can be
+/// anything (`DXT_JOB_ID`): nobody's traces get into another user's job.
 ///
 /// # Errors
 /// If a name does not exist, or there is no trace and no log.
@@ -65,11 +66,14 @@ pub fn find(named: &[PathBuf]) -> Result<Found> {
     find_but(named, |_| None)
 }
 
-/// The same without opening files of which `known` tells the job's key, or that they are Darshan logs.
+/// User id of a file's owner and the key of its job.
+pub(crate) type OfJob = (u32, String);
+
+/// The same without opening files of which `known` tells the job, or that they are Darshan logs.
 ///
 /// # Errors
 /// As [`find`].
-pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option<String>> + Sync) -> Result<Found> {
+pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option<OfJob>> + Sync) -> Result<Found> {
     let mut walk = Walk::default();
     for name in named {
         let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
@@ -85,13 +89,13 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
             .push(format!("{} unfinished .partial file(s) left out; name one to read what is in it", walk.partial));
     }
     let pool = Arc::new(Pool::default());
-    let kinds: Vec<(PathBuf, Result<Option<String>>)> = walk
+    let kinds: Vec<(PathBuf, Result<Option<OfJob>>)> = walk
         .paths
         .into_par_iter()
         .map(|path| (known(&path).map_or_else(|| kind_of(&path, &pool), Ok), path))
         .map(|(kind, path)| (path, kind))
         .collect();
-    let mut job_of: FxHashMap<String, usize> = FxHashMap::default();
+    let mut job_of: FxHashMap<OfJob, usize> = FxHashMap::default();
     for (path, kind) in kinds {
         match kind {
             Err(error) => found.left_out.push(LeftOut::new(&path, &error)),
@@ -99,8 +103,9 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
                 found.jobs.push(JobFiles { paths: vec![path], darshan: true });
                 found.keys.push(None);
             }
-            Ok(Some(key)) => {
-                let place = *job_of.entry(key.clone()).or_insert(found.jobs.len());
+            Ok(Some(of_job)) => {
+                let key = of_job.1.clone();
+                let place = *job_of.entry(of_job).or_insert(found.jobs.len());
                 match found.jobs.get_mut(place) {
                     Some(job) => job.paths.push(path),
                     None => {
@@ -114,10 +119,11 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     Ok(found)
 }
 
-/// `None` for a Darshan log or rows of the connector, which are a job by themselves, the job's key for a trace.
-fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<String>> {
+/// `None` for a Darshan log or rows of the connector, which are a job by themselves, the job for a trace.
+fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     // Opening a pipe would wait for who writes to it.
-    ensure!(std::fs::metadata(path)?.is_file(), "it is no regular file");
+    let about = std::fs::metadata(path)?;
+    ensure!(about.is_file(), "it is no regular file");
     let content = Content::file(path, pool)?;
     if is_darshan(path, &content) || is_rows(path, &content) {
         return Ok(None);
@@ -128,7 +134,7 @@ fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<String>> {
         "it does not say which job it is of, its job block is lost: read it with the job's other files, as in \
          `dxt-analyze summary FILE...`"
     );
-    Ok(Some(key))
+    Ok(Some((about.uid(), key)))
 }
 
 /// What a walk through directories met.

@@ -7,7 +7,6 @@ pub use inputs::{Inputs, LayerName, Output};
 use crate::exit::UsageError;
 use crate::layouts::Rules;
 use crate::limits::TEXT_BYTES;
-use crate::load;
 use crate::model::select::{self, Selection};
 use crate::model::{FileLayout, Run};
 use crate::pattern::Pattern;
@@ -19,13 +18,35 @@ use trace_format::op::Layer;
 
 /// Loads the job that the options name and narrows it down to what they choose.
 pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
-    let thresholds = thresholds(inputs.thresholds.as_deref())?;
-    let chosen = selection(inputs)?;
-    let mut run = load::load_paths(&inputs.traces, inputs.job.as_deref())?;
-    run.thresholds = thresholds;
+    let (mut run, chosen) = load(inputs)?;
     run.check_for(&chosen)?;
     run.select(chosen);
     Ok(run)
+}
+
+/// The same of two, in one of which there may be nothing that is chosen.
+pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
+    let open = |inputs: &Inputs| {
+        let named =
+            || inputs.traces.first().map(|path| format!("failed to load {}", path.display())).unwrap_or_default();
+        load(inputs).with_context(named)
+    };
+    let [(mut one, of_one), (mut two, of_two)] = [open(inputs[0])?, open(inputs[1])?];
+    if two.check_for(&of_two).is_err() {
+        one.check_for(&of_one)?;
+    }
+    one.select(of_one);
+    two.select(of_two);
+    Ok([one, two])
+}
+
+/// The job that the options name, and what they choose of it.
+fn load(inputs: &Inputs) -> Result<(Run, Selection)> {
+    let thresholds = thresholds(inputs.thresholds.as_deref())?;
+    let chosen = selection(inputs)?;
+    let mut run = crate::load::load_paths(&inputs.traces, inputs.job.as_deref())?;
+    run.thresholds = thresholds;
+    Ok((run, chosen))
 }
 
 pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {

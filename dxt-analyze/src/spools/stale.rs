@@ -42,8 +42,8 @@ pub(crate) struct Place {
     directory: OwnedFd,
     /// Files whose process is gone for as long as asked, of the users that this one may speak for.
     pub(crate) left: Vec<Left>,
-    /// How many spools are of others.
-    pub(crate) in_use: u64,
+    /// How many spools are of other processes.
+    pub(crate) kept: u64,
 }
 
 /// What a file's name says: `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
@@ -55,7 +55,14 @@ struct Named {
     is_spool: bool,
 }
 
+/// A process: its user, its number, and when it was started.
+type Process = (u32, u32, u64);
+
 impl Named {
+    const fn process(&self) -> Process {
+        (self.user, self.pid, self.started)
+    }
+
     fn parse(name: &str) -> Option<Self> {
         let (stem, ending) = name.strip_prefix("dxt-")?.rsplit_once('.')?;
         let numbers: Vec<&str> = stem.split('-').collect();
@@ -71,7 +78,8 @@ impl Named {
 }
 
 impl Place {
-    /// What lies in `path` and was last written to longer than `older_than` ago.
+    /// What lies in `path` of processes that are gone and last wrote to any of their files longer than `older_than` ago: a spill is
+    /// written to once in a while, and its spool needs it.
     ///
     /// # Errors
     /// If it cannot be listed, or is of a file system that other machines see.
@@ -88,7 +96,7 @@ impl Place {
         let before = SystemTime::now().checked_sub(older_than).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let before = before.map_or(i64::MIN, |before| i64::try_from(before.as_secs()).unwrap_or(i64::MAX));
         let (mapped, user) = (mapped(), own_user());
-        let (mut left, mut in_use) = (Vec::new(), 0);
+        let (mut found, mut in_use) = (Vec::new(), BTreeSet::<Process>::new());
         for entry in Dir::read_from(&directory).with_context(failed)? {
             let entry = entry.with_context(failed)?;
             let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
@@ -101,14 +109,17 @@ impl Place {
             }
             let is_young = about.st_mtime > before;
             if is_young || owner::runs(named.pid, named.started) || mapped.contains(&about.st_ino) {
-                in_use += u64::from(named.is_spool);
-                continue;
+                in_use.insert(named.process());
             }
             let identity = (about.st_dev, about.st_ino);
-            left.push(Left { owner: about.st_uid, path: path.join(&name), name, identity });
+            found.push((named, Left { owner: about.st_uid, path: path.join(&name), name, identity }));
         }
+        let (kept, left): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(named, _)| in_use.contains(&named.process()));
+        let kept = kept.iter().filter(|(named, _)| named.is_spool).count() as u64;
+        let mut left: Vec<Left> = left.into_iter().map(|(_, file)| file).collect();
         left.sort();
-        Ok(Self { directory, left, in_use })
+        Ok(Self { directory, left, kept })
     }
 
     /// Takes a file away, if it still is the one that was looked at; whether it did.
@@ -126,7 +137,7 @@ impl Left {
     }
 }
 
-/// Numbers of the files that processes have mapped as spools, as far as this user may see: the processes of a container have other
+/// Numbers of the files that processes have mapped as spools and spills, as far as this user may see: the processes of a container have other
 /// numbers in there than here (proc(5), maps).
 fn mapped() -> BTreeSet<u64> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
@@ -136,7 +147,8 @@ fn mapped() -> BTreeSet<u64> {
     let inode = |line: &str| line.split_whitespace().nth(4)?.parse().ok();
     let of_one = |text: Vec<u8>| {
         let text = String::from_utf8_lossy(&text).into_owned();
-        text.lines().filter(|line| line.contains(".spool")).filter_map(inode).collect::<Vec<u64>>()
+        let is_ours = |line: &&str| line.contains(".spool") || line.contains(".spill");
+        text.lines().filter(is_ours).filter_map(inode).collect::<Vec<u64>>()
     };
     maps.flat_map(of_one).collect()
 }

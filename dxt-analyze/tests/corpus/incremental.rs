@@ -1,8 +1,8 @@
 //! `corpus --incremental`: what is collected night by night, whatever comes, changes, goes and is interrupted, is what one run over
 //! everything would have made.
 
-use super::{corpus, in_two_files, site, text, through_hdf5};
-use crate::common::{Builder, job, process, put, python, run, trace};
+use super::{corpus, in_two_files, site, testdata, text, through_hdf5};
+use crate::common::{Builder, job, process, put, python, run, skip_here, trace};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -150,4 +150,72 @@ fn a_run_that_is_killed_at_any_moment_repeats_nothing_and_loses_nothing() {
     is_whole(folder, &days, scratch.path());
     let names = std::fs::read_dir(&days).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| name.starts_with("day=") || name == ".lock"));
+}
+
+#[test]
+fn a_path_that_is_no_text_is_collected_like_any_other() {
+    use std::os::unix::ffi::OsStrExt;
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    let odd = folder.join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::write(odd.join("a.dxt"), later("odd", 0, 10)).unwrap();
+    let other = folder.join(std::ffi::OsStr::from_bytes(b"caf\xe8"));
+    std::fs::create_dir(&other).unwrap();
+    for place in [&odd, &other] {
+        std::fs::copy(testdata("darshan/gen-mpi8-rt3.5.0.darshan"), place.join("b.darshan")).unwrap();
+    }
+    put(folder, "plain.dxt", &later("plain", 0, 10));
+    assert_eq!(read(&night(folder, &days, 0)), [4, 0, 0]);
+    assert_eq!(read(&night(folder, &days, 0)), [0, 0, 4]);
+}
+
+#[test]
+fn a_key_that_is_used_again_takes_no_row_away() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    put(folder, "first.dxt", &later("test", 0, 10));
+    assert_eq!(read(&night(folder, &days, 0)), [1, 0, 0]);
+    // Moved, it is the same job.
+    std::fs::rename(folder.join("first.dxt"), folder.join("moved.dxt")).unwrap();
+    assert_eq!(read(&night(folder, &days, 0)), [0, 1, 0]);
+    // Its trace is gone, and another run has its key.
+    std::fs::remove_file(folder.join("moved.dxt")).unwrap();
+    put(folder, "second.dxt", &later("test", 2, 20));
+    let report = night(folder, &days, 0);
+    assert_eq!((read(&report), &report["jobs"][0]["job"]), ([1, 0, 1], &"test~2".into()));
+    assert_eq!(read(&night(folder, &days, 0)), [0, 0, 2]);
+    // A further part of the second is no third.
+    put(folder, "part.dxt", &later("test", 2, 30));
+    let report = night(folder, &days, 0);
+    assert_eq!((read(&report), &report["jobs"][0]["job"]), ([0, 1, 1], &"test~2".into()));
+}
+
+#[test]
+fn users_that_chose_one_key_have_a_job_each() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    put(folder, "a.dxt", &later("test", 0, 10));
+    put(folder, "b.dxt", &later("test", 0, 20));
+    if std::os::unix::fs::chown(folder.join("b.dxt"), Some(12_345), None).is_err() {
+        skip_here("traces of two users: not root");
+        return;
+    }
+    let whole = corpus(&[text(folder)], 0);
+    let jobs = |report: &Value| -> Vec<(String, u64)> {
+        let jobs = report["jobs"].as_array().unwrap().iter();
+        let mut jobs: Vec<_> =
+            jobs.map(|job| (job["job"].as_str().unwrap().to_owned(), job["bytes_written"].as_u64().unwrap())).collect();
+        jobs.sort();
+        jobs
+    };
+    let both = vec![("test".to_owned(), 10), ("test~2".to_owned(), 20)];
+    assert_eq!(jobs(&whole), both);
+    let first = night(folder, &days, 0);
+    assert_eq!((read(&first), jobs(&first)), ([2, 0, 0], both));
+    assert_eq!(read(&night(folder, &days, 0)), [0, 0, 2]);
+    // One user's change does nothing to the other's row.
+    put(folder, "a.dxt", &later("test", 0, 1000));
+    let changed = night(folder, &days, 0);
+    assert_eq!((read(&changed), jobs(&changed)), ([0, 1, 1], vec![("test".to_owned(), 1000)]));
 }

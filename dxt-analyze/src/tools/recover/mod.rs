@@ -15,7 +15,9 @@ use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use trace_format::spool::{Recovered, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
@@ -59,6 +61,9 @@ pub struct Recovery {
     /// Spools that are not stale: of processes that run, or that ended not long ago.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_stale: u64,
+    /// Within what time.
+    #[serde(skip)]
+    pub older_than: Duration,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -163,6 +168,9 @@ fn is_one_job(one: &Found, other: &Found) -> bool {
     (one.owner, &one.about.job) == (other.owner, &other.about.job)
 }
 
+/// A file system may keep so much of a file elsewhere than in its blocks.
+const SLACK_BYTES: u64 = 64 << 10;
+
 /// What the spool's process had no room for in memory.
 fn spill(spool: &Path, owner: u32) -> Result<Vec<u8>> {
     let Some(path) = spill_path(spool).filter(|path| path.symlink_metadata().is_ok()) else { return Ok(Vec::new()) };
@@ -170,8 +178,19 @@ fn spill(spool: &Path, owner: u32) -> Result<Vec<u8>> {
     if spill.owner != owner {
         bail!("the spill beside it belongs to user {}", spill.owner);
     }
-    let (mut file, mut bytes) = (spill.file, Vec::new());
-    file.read_to_end(&mut bytes).context("failed to read the spill beside it")?;
+    let about = spill.file.metadata().context("failed to look at the spill beside it")?;
+    // Blocks are written one after another. A file with holes, which costs who makes it nothing, is none of the tracer's.
+    let most = about.blocks().saturating_mul(512).saturating_add(SLACK_BYTES);
+    if about.len() > most {
+        bail!(
+            "the spill beside it has {} of its {} bytes on the disk: it is damaged, or was not written by the tracer",
+            about.blocks().saturating_mul(512),
+            about.len()
+        );
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    spill.file.take(most).read_to_end(&mut bytes).context("failed to read the spill beside it")?;
     Ok(bytes)
 }
 

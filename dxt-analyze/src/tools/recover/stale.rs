@@ -2,9 +2,10 @@
 //! does it for all users: each user's traces go into a directory that root alone may change, and belong to the user.
 
 use super::Recovery;
+use crate::exit::UsageError;
 use crate::spools::files::own_user;
 use crate::spools::stale::{Left, Place};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, lchown};
@@ -14,7 +15,7 @@ use std::time::Duration;
 /// Which are stale, and what becomes of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Stale {
-    /// Files that were written to later than so long ago are not.
+    /// Files that were written to within this time are not.
     pub older_than: Duration,
     /// They are deleted, and no traces are made.
     pub delete: bool,
@@ -24,8 +25,11 @@ pub struct Stale {
 /// written stays where it is.
 ///
 /// # Errors
-/// If no directory can be listed.
+/// If no directory can be listed; [`UsageError`] if root is to write where others may.
 pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recovery> {
+    if own_user() == 0 && !which.delete && output.symlink_metadata().is_ok() {
+        check(output)?;
+    }
     let named = !places.is_empty();
     let usual = || {
         let own = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -34,7 +38,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
     let mut paths: Vec<PathBuf> = if named { places.to_vec() } else { usual() };
     paths.sort();
     paths.dedup();
-    let mut result = Recovery::default();
+    let mut result = Recovery { older_than: which.older_than, ..Recovery::default() };
     let mut looked = false;
     for path in &paths {
         match Place::look(path, which.older_than) {
@@ -54,7 +58,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
 }
 
 fn clean(place: &Place, output: &Path, which: &Stale, result: &mut Recovery) {
-    result.not_stale += place.in_use;
+    result.not_stale += place.kept;
     if which.delete {
         result.deleted.extend(place.left.iter().filter(|file| place.remove(file)).map(|file| file.path.clone()));
         return;
@@ -112,20 +116,30 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     Ok(stays)
 }
 
-/// Makes a user's directory, which is root's: a user who could change it could have root write elsewhere.
+/// Makes a user's directory, which is root's as the one around it is: a user who could change either could have root write elsewhere.
 fn prepare(output: &Path, folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(output).with_context(|| format!("failed to make {}", output.display()))?;
+    let failed = || format!("failed to make {}", folder.display());
+    DirBuilder::new().recursive(true).mode(0o755).create(output).with_context(failed)?;
+    check(output)?;
     match DirBuilder::new().mode(0o755).create(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(error).with_context(|| format!("failed to make {}", folder.display()))
-        }
-        _ => {
-            let about = folder.symlink_metadata().with_context(|| format!("failed to look at {}", folder.display()))?;
-            let is_roots = about.is_dir() && about.uid() == 0 && about.mode() & 0o022 == 0;
-            ensure!(is_roots, "{} is no directory that only root may change: name another --output", folder.display());
-            Ok(())
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error).with_context(failed),
+        _ => check(folder),
     }
+}
+
+/// Whether root alone may change a directory, and what its name stands for.
+fn check(folder: &Path) -> Result<()> {
+    let failed = || format!("failed to look at {}", folder.display());
+    let (name, about) = (folder.symlink_metadata().with_context(failed)?, folder.metadata().with_context(failed)?);
+    if about.is_dir() && name.uid() == 0 && about.uid() == 0 && about.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let place = folder.display();
+    let why = format!(
+        "{place} is no directory that only root may change, so others could have root write elsewhere: \
+         name another --output, or chown root {place} && chmod go-w {place}"
+    );
+    Err(UsageError(why).into())
 }
 
 /// Whether `file` is `spool` or what belongs to it.

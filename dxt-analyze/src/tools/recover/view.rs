@@ -3,6 +3,7 @@
 use crate::exit::Exit;
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
+use crate::text::units::counted;
 use crate::tools::recover::{self, Recovery, Stale};
 use anyhow::Result;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ pub struct Args {
     /// Clean up: recover what processes left that ended long ago, each user's into a directory of its own in --output, and remove it
     #[arg(long, conflicts_with_all = ["force", "remove"])]
     pub stale: bool,
-    /// With --stale: leave alone what was written to later than so long ago, such as 12h or 7d
+    /// With --stale: keep files that were written to within this time, such as 12h or 7d
     #[arg(long, requires = "stale", value_name = "TIME", default_value = "1d", value_parser = age)]
     pub older_than: Duration,
     /// With --stale: make no traces
@@ -37,19 +38,22 @@ pub struct Args {
     pub format: Format,
 }
 
+/// Units of times, longest first, in seconds.
+const UNITS: [(char, u64); 5] = [('w', 7 * 86_400), ('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
+
 /// A time such as `90s`, `30m`, `12h`, `7d` or `2w`.
 fn age(text: &str) -> Result<Duration, String> {
-    let seconds = |unit: char| match unit {
-        's' => Some(1),
-        'm' => Some(60),
-        'h' => Some(3600),
-        'd' => Some(86_400),
-        'w' => Some(7 * 86_400),
-        _ => None,
-    };
+    let seconds = |unit: char| UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| *seconds);
     let parts = text.char_indices().next_back().and_then(|(at, unit)| Some((text.get(..at)?, seconds(unit)?)));
     let total = parts.and_then(|(number, unit)| number.parse::<u64>().ok()?.checked_mul(unit));
     total.map(Duration::from_secs).ok_or_else(|| "expected a number with s, m, h, d or w, such as 12h or 7d".to_owned())
+}
+
+/// The same as text, in the longest unit that it is a multiple of.
+fn age_text(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let unit = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit)).unwrap_or(&('s', 1));
+    format!("{}{}", seconds / unit.1, unit.0)
 }
 
 /// Recovers what is named.
@@ -82,15 +86,22 @@ impl Report for Recovery {
         let mut lines: Vec<String> = self.written.iter().map(|path| format!("wrote {}", path.display())).collect();
         match self.empty.len() {
             0 => {}
-            count => lines.push(format!("{count} spools held nothing that is not in a trace already")),
+            count => {
+                lines.push(format!("{} held nothing that is not in a trace already", counted(count as u64, "spool")))
+            }
         }
         match self.deleted.len() {
             0 => {}
-            count => lines.push(format!("deleted {count} files that processes had left, without a trace of them")),
+            count => {
+                let files = counted(count as u64, "file");
+                lines.push(format!("deleted {files} that processes had left, without a trace of them"));
+            }
         }
         if self.not_stale > 0 {
-            lines
-                .push(format!("{} spools are of processes that run, or ended not long ago: they stay", self.not_stale));
+            let whose = if self.not_stale == 1 { "its process runs" } else { "their processes run" };
+            let time = (!self.older_than.is_zero()).then(|| age_text(self.older_than));
+            let ended = time.map_or_else(String::new, |time| format!(" or ended less than {time} ago"));
+            lines.push(format!("kept {}: {whose}{ended}", counted(self.not_stale, "spool")));
         }
         lines.extend(self.failed.iter().map(|why| format!("failed to read {why}")));
         if self.spools.iter().any(|one| one.running) {

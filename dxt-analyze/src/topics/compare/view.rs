@@ -13,7 +13,7 @@ use crate::topics::compare::files::{How, matched};
 use crate::topics::compare::result::{Changed, Comparison, OperationRow, Over, RunPart, Totalled, UnitRow, Units};
 use crate::topics::compare::side::{Side, measure};
 use crate::topics::compare::{operations, setup, units as by_unit, verdict};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use std::path::Path;
 
@@ -31,21 +31,19 @@ pub struct CompareReport {
 /// Loads both and compares.
 ///
 /// # Errors
-/// If one of them cannot be loaded.
+/// If one of them cannot be loaded, or what is chosen is in neither.
 pub fn compare(args: &Args) -> Result<CompareReport> {
-    let open = |path: &Path| {
-        let inputs = Inputs {
-            traces: vec![path.to_owned()],
-            job: None,
-            ranks: args.ranks.clone(),
-            files: args.files.clone(),
-            layer: args.layer.clone(),
-            time: None,
-            thresholds: args.thresholds.clone(),
-        };
-        crate::session::open(&inputs).with_context(|| format!("failed to load {}", path.display()))
+    let inputs = |path: &Path| Inputs {
+        traces: vec![path.to_owned()],
+        job: None,
+        ranks: args.ranks.clone(),
+        files: args.files.clone(),
+        layer: args.layer.clone(),
+        time: None,
+        thresholds: args.thresholds.clone(),
     };
-    Ok(compare_of(&open(&args.before)?, &open(&args.after)?, args.top))
+    let [before, after] = crate::session::open_both([&inputs(&args.before), &inputs(&args.after)])?;
+    Ok(compare_of(&before, &after, args.top))
 }
 
 /// Compares two runs that are loaded; thresholds are those of the first.

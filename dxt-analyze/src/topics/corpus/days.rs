@@ -3,7 +3,9 @@
 //! job's rows are there once or not yet.
 
 use super::parquet::Tables;
+use super::places::Places;
 use super::worker::Done;
+use crate::load::corpus::OfJob;
 use crate::written::sync_folder;
 use anyhow::{Context, Result, ensure};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,9 +29,12 @@ const ZSTD_LEVEL: i32 = 3;
 /// A file as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Source {
-    path: PathBuf,
+    #[serde(with = "super::path_text")]
+    pub(super) path: PathBuf,
     bytes: u64,
     modified_ns: i128,
+    /// User id of its owner.
+    pub(super) owner: u32,
 }
 
 /// A job that was read.
@@ -59,31 +64,18 @@ pub(super) struct Days {
     places: Places,
 }
 
-/// Where jobs are in the corpus.
-#[derive(Default)]
-pub(super) struct Places {
-    /// By the key of their traces, or the path of their log: their key in the tables, and their day.
-    jobs: FxHashMap<String, (String, String)>,
-    /// Keys in the tables.
-    taken: FxHashSet<String>,
-    /// How many have been added.
-    new: usize,
-}
-
 impl Source {
+    /// Whether it has the name of the other, or is the same file under another: a trace may be moved.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let of = |one: &Self| (one.bytes, one.modified_ns, one.owner);
+        self.path == other.path || of(self) == of(other)
+    }
+
     /// The file as it is now.
     pub(super) fn of(path: &Path) -> Result<Self> {
         let about = std::fs::metadata(path)?;
         let modified_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
-        Ok(Self { path: std::path::absolute(path)?, bytes: about.len(), modified_ns })
-    }
-}
-
-/// By what a job is known from one run to the next.
-fn identity(key: Option<&str>, sources: &[Source]) -> String {
-    match (key, sources.first()) {
-        (Some(key), _) => format!("key {key}"),
-        (None, first) => format!("log {}", first.map(|one| one.path.display().to_string()).unwrap_or_default()),
+        Ok(Self { path: std::path::absolute(path)?, bytes: about.len(), modified_ns, owner: about.uid() })
     }
 }
 
@@ -111,12 +103,10 @@ impl Days {
             let opened = File::open(&file).with_context(|| format!("failed to open {}", file.display()))?;
             for line in BufReader::new(opened).lines() {
                 let entry: Entry = parse(&line.with_context(failed)?, &file)?;
-                let identity = identity(entry.key.as_deref(), &entry.sources);
-                for source in entry.sources {
-                    known.insert(source.path.clone(), (source, entry.key.clone()));
+                for source in &entry.sources {
+                    known.insert(source.path.clone(), (source.clone(), entry.key.clone()));
                 }
-                places.taken.insert(entry.job.clone());
-                places.jobs.insert(identity, (entry.job, day.clone()));
+                places.add(entry, day.clone());
             }
         }
         Ok(Self { place: place.to_owned(), _lock: lock, known, places })
@@ -127,11 +117,11 @@ impl Days {
         std::mem::take(&mut self.places)
     }
 
-    /// Whether the file was read as it is now; then also the key of its job.
-    pub(super) fn known(&self, path: &Path) -> Option<Option<String>> {
+    /// Whether the file was read as it is now; then also its job.
+    pub(super) fn known(&self, path: &Path) -> Option<Option<OfJob>> {
         let now = Source::of(path).ok()?;
         let (source, key) = self.known.get(&now.path)?;
-        (*source == now).then(|| key.clone())
+        (*source == now).then(|| key.clone().map(|key| (source.owner, key)))
     }
 
     /// Takes the rows of jobs, to be put in their places by [`Incoming::settle`].
@@ -139,41 +129,6 @@ impl Days {
         let folder = self.place.join(NEW);
         std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
         Ok(Incoming { place: &self.place, days: BTreeMap::new() })
-    }
-}
-
-impl Places {
-    /// How many jobs there are.
-    pub(super) fn count(&self) -> usize {
-        self.jobs.len()
-    }
-
-    /// How many have been added.
-    pub(super) fn new_jobs(&self) -> usize {
-        self.new
-    }
-
-    /// The key in the tables and the day of a job that was read from `sources`: those that it had, or new ones.
-    pub(super) fn of(
-        &mut self,
-        key: Option<&str>,
-        sources: &[Source],
-        wanted: &str,
-        start_ns: i64,
-    ) -> (String, String) {
-        let identity = identity(key, sources);
-        if let Some(found) = self.jobs.get(&identity) {
-            return found.clone();
-        }
-        let numbered = (2_u64..).map(|number| format!("{wanted}~{number}"));
-        let free = std::iter::once(wanted.to_owned()).chain(numbered).find(|job| !self.taken.contains(job));
-        let job = free.unwrap_or_else(|| wanted.to_owned());
-        let start = jiff::Timestamp::from_nanosecond(i128::from(start_ns)).unwrap_or_default();
-        let place = (job.clone(), format!("day={}", start.strftime("%Y-%m-%d")));
-        self.taken.insert(job);
-        self.new += 1;
-        self.jobs.insert(identity, place.clone());
-        place
     }
 }
 

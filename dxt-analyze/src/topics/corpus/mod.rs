@@ -10,6 +10,8 @@ mod job;
 mod order;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
+mod path_text;
+mod places;
 mod queue;
 mod result;
 mod sent;
