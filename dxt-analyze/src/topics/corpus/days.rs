@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -25,6 +25,8 @@ const SOURCES: &str = ".sources.jsonl";
 const NEW: &str = ".new";
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
+/// Files with rows of days that are open at a time.
+const OPEN: usize = 16;
 
 /// A file as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,14 +130,17 @@ impl Days {
     pub(super) fn incoming(&self) -> Result<Incoming<'_>> {
         let folder = self.place.join(NEW);
         std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
-        Ok(Incoming { place: &self.place, days: BTreeMap::new() })
+        Ok(Incoming { place: &self.place, days: BTreeMap::new(), open: VecDeque::new() })
     }
 }
 
 /// Rows of jobs that were read now, by day, in files.
 pub(super) struct Incoming<'a> {
     place: &'a Path,
-    days: BTreeMap<String, (BufWriter<File>, FxHashSet<String>)>,
+    /// Keys of the jobs.
+    days: BTreeMap<String, FxHashSet<String>>,
+    /// Days that were added to last: an archive has more days than a process may have files open.
+    open: VecDeque<(String, BufWriter<File>)>,
 }
 
 impl Incoming<'_> {
@@ -143,14 +148,24 @@ impl Incoming<'_> {
     pub(super) fn add(&mut self, day: &str, entry: Entry, done: Done) -> Result<()> {
         let path = self.rows(day);
         let failed = || format!("failed to write {}", path.display());
-        if !self.days.contains_key(day) {
-            let file = BufWriter::new(File::create(&path).with_context(failed)?);
-            self.days.insert(day.to_owned(), (file, FxHashSet::default()));
+        self.days.entry(day.to_owned()).or_default().insert(entry.job.clone());
+        let place = self.open.iter().position(|(open, _)| open == day);
+        let mut file = match place.and_then(|place| self.open.remove(place)) {
+            Some((_, file)) => file,
+            None => BufWriter::new(File::options().create(true).append(true).open(&path).with_context(failed)?),
+        };
+        serde_json::to_writer(&mut file, &Kept { entry, done }).with_context(failed)?;
+        file.write_all(b"\n").with_context(failed)?;
+        self.open.push_back((day.to_owned(), file));
+        if self.open.len() > OPEN {
+            self.close_oldest()?;
         }
-        let Some((file, jobs)) = self.days.get_mut(day) else { return Ok(()) };
-        jobs.insert(entry.job.clone());
-        serde_json::to_writer(&mut *file, &Kept { entry, done }).with_context(failed)?;
-        file.write_all(b"\n").with_context(failed)
+        Ok(())
+    }
+
+    fn close_oldest(&mut self) -> Result<()> {
+        let Some((day, mut file)) = self.open.pop_front() else { return Ok(()) };
+        file.flush().with_context(|| format!("failed to write {}", self.rows(&day).display()))
     }
 
     fn rows(&self, day: &str) -> PathBuf {
@@ -159,9 +174,11 @@ impl Incoming<'_> {
 
     /// Makes each day that has got jobs, of those that it had and did not get again and the new ones.
     pub(super) fn settle(mut self) -> Result<()> {
-        for (day, (file, jobs)) in std::mem::take(&mut self.days) {
+        while !self.open.is_empty() {
+            self.close_oldest()?;
+        }
+        for (day, jobs) in std::mem::take(&mut self.days) {
             let failed = || format!("failed to write {} of {}", day, self.place.display());
-            file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(failed)?;
             let mut all = Vec::new();
             let old = self.place.join(&day).join(ROWS);
             match File::open(&old) {
