@@ -4,6 +4,7 @@
 
 use super::parquet::Tables;
 use super::places::Places;
+use super::sources::{Entry, Source};
 use super::worker::Done;
 use crate::load::corpus::OfJob;
 use crate::written::sync_folder;
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Rows as they were read, one job per line, compressed: of them the tables of a day are made again when it gets more jobs.
@@ -27,27 +27,6 @@ const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
 /// Files with rows of days that are open at a time.
 const OPEN: usize = 16;
-
-/// A file as it was when it was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Source {
-    #[serde(with = "super::path_text")]
-    pub(super) path: PathBuf,
-    bytes: u64,
-    modified_ns: i128,
-    /// User id of its owner.
-    pub(super) owner: u32,
-}
-
-/// A job that was read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Entry {
-    /// Its key in the tables.
-    pub(super) job: String,
-    /// The key that its traces have; `None` of a Darshan log, which is a job by itself.
-    pub(super) key: Option<String>,
-    pub(super) sources: Vec<Source>,
-}
 
 /// A job with its rows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,21 +43,6 @@ pub(super) struct Days {
     /// What is known of each file, by its absolute path.
     known: FxHashMap<PathBuf, (Source, Option<String>)>,
     places: Places,
-}
-
-impl Source {
-    /// Whether it has the name of the other, or is the same file under another: a trace may be moved.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        let of = |one: &Self| (one.bytes, one.modified_ns, one.owner);
-        self.path == other.path || of(self) == of(other)
-    }
-
-    /// The file as it is now.
-    pub(super) fn of(path: &Path) -> Result<Self> {
-        let about = std::fs::metadata(path)?;
-        let modified_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
-        Ok(Self { path: std::path::absolute(path)?, bytes: about.len(), modified_ns, owner: about.uid() })
-    }
 }
 
 impl Days {
