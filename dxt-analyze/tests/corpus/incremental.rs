@@ -60,6 +60,7 @@ fn later(key: &str, days: i64, bytes: u64) -> Vec<u8> {
     let mut about = job(key, 1);
     about.info.start_unix_ns += days * 86_400_000_000_000;
     let mut one: Builder = process(0, "n");
+    one.process.info.epoch_unix_ns = about.info.start_unix_ns;
     one.write("/scratch/later", 0, bytes, 0, 1_000_000_000);
     trace(&about, vec![one])
 }
