@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{command, put, run, small, trace};
+use common::{command, job, process, put, run, small, trace};
 use std::io::Write;
 use std::process::{Output, Stdio};
 
@@ -47,7 +47,15 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
     assert_eq!(twice.status.code(), Some(0), "{}", said(&twice));
     let nothing = piped(&["summary", "-"], b"");
     assert_eq!(nothing.status.code(), Some(1));
-    assert!(said(&nothing).contains("it is empty"), "{}", said(&nothing));
+    assert!(said(&nothing).contains("failed to read standard input: it is empty"), "{}", said(&nothing));
+    // What is damaged is called by the same name.
+    let whole = std::fs::read(&log).unwrap();
+    let half = piped(&["check", "-"], &whole[..whole.len() / 2]);
+    let words = said(&half) + &String::from_utf8_lossy(&half.stdout);
+    assert!(words.contains("standard input") && !words.contains("/proc/"), "{words}");
+    let many = piped(&["corpus", "-"], &whole);
+    assert_eq!(many.status.code(), Some(2));
+    assert!(said(&many).contains("corpus reads files and directories"), "{}", said(&many));
 }
 
 #[test]
@@ -79,7 +87,7 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
         (["--ranks", "4:"], "there are 4 ranks from 0 to 3"),
         (["--files", "*.none"], "quote wildcards"),
         (["--layer", "hdf5"], "the calls are of POSIX"),
-        (["--time", "1000:2000"], "the last call on record ends at"),
+        (["--time", "1000:2000"], "calls are on record from "),
     ];
     for (choice, expected) in choices {
         for verb in ["summary", "dump", "report", "outliers"] {
@@ -90,6 +98,23 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
         }
     }
     assert!(!folder.path().join("report.html").exists());
+}
+
+#[test]
+fn a_choice_of_ranks_or_times_says_why_there_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut late = process(0, "n");
+    late.write("/f", 0, 1, 2_000_000_000, 3_000_000_000);
+    let late = put(folder.path(), "late.dxt", &trace(&job("late", 1), vec![late]));
+    let early = said(&run(&["summary", "--time", ":1", &late]));
+    assert!(early.contains("calls are on record from 2 s to 3 s"), "{early}");
+    // Sums over all ranks are one process without a rank.
+    let mut shared = process(-1, "n");
+    shared.write("/f", 0, 1, 0, 1);
+    shared.process.reduction.ranks = 4;
+    let shared = put(folder.path(), "shared.dxt", &trace(&job("shared", 4), vec![shared]));
+    let ranks = said(&run(&["summary", "--ranks", "0", &shared]));
+    assert!(ranks.contains("keeps sums over all ranks, not single ones"), "{ranks}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a conversion may hold: a log of some kilobytes can have millions of records, each of which is small.
 
 use crate::model::Problem;
+use crate::text::paths::shown;
 use std::path::Path;
 
 /// Bytes that may still be taken. What comes after a refusal is refused too, so that what is kept is the beginning, until it is
@@ -40,7 +41,7 @@ impl Budget {
     /// What is left out, if anything is.
     pub(crate) fn problem(&self, path: &Path) -> Option<Problem> {
         self.is_spent().then(|| Problem {
-            file: path.display().to_string(),
+            file: shown(path),
             offset: 0,
             what: format!(
                 "{} would take more than {} MiB of memory: what came behind that is left out",

@@ -61,7 +61,7 @@ pub struct Found {
 /// anything (`DXT_JOB_ID`): nobody's traces get into another user's job.
 ///
 /// # Errors
-/// If a name does not exist, or there is no trace and no log.
+/// If a name does not exist or is `-`, or there is no trace and no log.
 pub fn find(named: &[PathBuf]) -> Result<Found> {
     find_but(named, |_| None)
 }
@@ -76,6 +76,10 @@ pub(crate) type OfJob = (u32, String);
 pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option<OfJob>> + Sync) -> Result<Found> {
     let mut walk = Walk::default();
     for name in named {
+        if name == Path::new("-") {
+            let why = "corpus reads files and directories: put what comes from standard input into a file (one named - is ./-)";
+            return Err(UsageError(why.into()).into());
+        }
         let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
         if about.is_dir() { walk.directory(name, &about) } else { walk.named(name.clone()) }
     }

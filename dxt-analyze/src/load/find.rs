@@ -1,6 +1,7 @@
 //! From what the user named to the files to read: files as they are, of a directory its `*.dxt`, or its `*.darshan`.
 
 use crate::exit::UsageError;
+use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
             if seen.insert(identity) {
                 found.paths.push(path);
             } else {
-                found.notes.push(format!("{} is named twice and read once", path.display()));
+                found.notes.push(format!("{} is named twice and read once", shown(&path)));
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::model::Stream;
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
+use crate::text::paths::shown;
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,7 +35,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let mut remarks = Vec::new();
     drop_repeated(&mut reads, &mut remarks);
     for input in &inputs {
-        let path = input.path.display().to_string();
+        let path = shown(&input.path);
         health.problems.extend(input.trace.problems.iter().map(|problem| as_problem(&path, problem)));
         if let Some(converted) = &input.converted {
             health.problems.extend(converted.problems.iter().cloned());
@@ -145,7 +146,7 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
         .collect();
     let mut reads = Vec::with_capacity(regions.len());
     for ((input, place), mut region) in wanted.into_iter().zip(regions) {
-        let path = inputs.get(input).map(|input| input.path.display().to_string()).unwrap_or_default();
+        let path = inputs.get(input).map(|input| shown(&input.path)).unwrap_or_default();
         health.problems.extend(region.problems.iter().map(|problem| as_problem(&path, problem)));
         let found: u64 = region.blocks.iter().map(|block| u64::from(block.head.segments)).sum();
         let expected = region.expected_segments.unwrap_or(found);

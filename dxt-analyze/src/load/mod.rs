@@ -16,6 +16,7 @@ use crate::model::content::{Content, Pool};
 use crate::model::converted::Converted;
 use crate::model::run::Input;
 use crate::model::{Problem, Run};
+use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ fn some((inputs, mut failures): (Vec<Input>, Vec<Failure>)) -> Result<(Vec<Input
 
 fn problems(failures: Vec<Failure>) -> Vec<Problem> {
     let problems = failures.into_iter().map(|(path, error)| Problem {
-        file: path.display().to_string(),
+        file: shown(&path),
         offset: 0,
         what: format!("{:#}", error.root_cause()),
     });
@@ -130,7 +131,7 @@ fn open_all_in(
 
 /// The trace in a file, or those of the jobs in a file of another tool.
 fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Result<Vec<Input>> {
-    let content = content.with_context(|| format!("failed to open {}", path.display()))?;
+    let content = content.with_context(|| format!("failed to open {}", shown(path)))?;
     // A log is a job by itself, and what a large one holds may be large.
     let large = of_log(TABLE_BYTES, content.size().unwrap_or(0));
     let large_room = || if large > TABLE_BYTES { Arc::new(Room::new(large)) } else { Arc::clone(&room) };
@@ -156,7 +157,7 @@ fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Resu
 
 /// Why a file could not be read; of one that is no trace at all, what it is instead.
 fn not_read(path: &Path, error: trace_format::Error) -> anyhow::Error {
-    let place = format!("failed to read {}", path.display());
+    let place = format!("failed to read {}", shown(path));
     match (&error, looks_like::looks_like(path)) {
         (trace_format::Error::NotATrace { .. }, Some(what)) => anyhow::anyhow!("{what}").context(place),
         _ => anyhow::Error::new(error).context(place),
@@ -186,8 +187,7 @@ fn is_darshan(path: &Path, content: &Content) -> bool {
 
 /// A Darshan log as a trace, in a file without a name.
 fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
-    let failed =
-        || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), path.display());
+    let failed = || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));
     let mut file = tempfile::tempfile().with_context(failed)?;
     let converted = darshan::convert(path, &mut file)?;
     let size = file.metadata().with_context(failed)?.len();
@@ -230,7 +230,7 @@ fn list_jobs(keys: &[String], inputs: &[Input]) -> String {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        out.push_str(&format!("\n  {key}  {exe}  {}{more}", first.path.display()));
+        out.push_str(&format!("\n  {key}  {exe}  {}{more}", shown(&first.path)));
     }
     if keys.len() > SHOWN {
         out.push_str(&format!("\n  and {} more", keys.len() - SHOWN));

@@ -1,6 +1,7 @@
 //! `-`: a trace from standard input, for what comes through a pipe: `ssh node cat job.dxt | dxt-analyze report -`.
 
 use crate::exit::UsageError;
+use crate::text::paths::WITHOUT_NAME;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::IsTerminal as _;
@@ -35,5 +36,5 @@ pub(super) fn or_path(name: &Path) -> Result<PathBuf> {
         }
     };
     // proc(5): opened anew from its beginning each time.
-    Ok(PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
+    Ok(PathBuf::from(format!("{WITHOUT_NAME}{}", file.as_raw_fd())))
 }

@@ -34,9 +34,10 @@ impl Run {
         }
         if let Some(window) = selection.window {
             let all = || self.processes.iter().flat_map(spans);
-            let end = all().map(|(_, end)| end).max();
-            if let Some(end) = end.filter(|_| !all().any(|(start, end)| overlaps(start, end, window))) {
-                return none("--time", format!("the last call on record ends at {} s", end as f64 / 1e9));
+            let bounds = all().map(|(start, _)| start).min().zip(all().map(|(_, end)| end).max());
+            if let Some((first, last)) = bounds.filter(|_| !all().any(|(start, end)| overlaps(start, end, window))) {
+                let seconds = |ns: u64| ns as f64 / 1e9;
+                return none("--time", format!("calls are on record from {} s to {} s", seconds(first), seconds(last)));
             }
         }
         Ok(())
@@ -49,6 +50,10 @@ impl Run {
             (Some(first), Some(last)) if first == last => format!("there is rank {first} only"),
             (Some(first), Some(last)) => {
                 format!("there are {} from {first} to {last}", units::counted(ranks.len() as u64, "rank"))
+            }
+            _ if self.reduced_ranks() > 0 || self.info.mpi.as_ref().is_some_and(|mpi| mpi.ranks > 0) => {
+                let what = if self.was_log() { "log" } else { "trace" };
+                format!("the {what} keeps sums over all ranks, not single ones")
             }
             _ => "no process has a rank".to_owned(),
         }

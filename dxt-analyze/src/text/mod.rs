@@ -1,6 +1,7 @@
-//! Numbers as words: durations, bytes, rates, shares, plurals, and series of them in one line; names of layers.
+//! Numbers as words: durations, bytes, rates, shares, plurals, and series of them in one line; names of layers; paths.
 
 pub mod layers;
+pub(crate) mod paths;
 pub(crate) mod signed;
 pub mod spark;
 pub mod units;

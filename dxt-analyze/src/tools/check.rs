@@ -9,6 +9,7 @@ use crate::model::origin::{Kept, Origin};
 use crate::model::run::Input;
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
+use crate::text::paths::shown;
 use crate::text::units;
 use anyhow::Result;
 use rayon::prelude::*;
@@ -112,12 +113,12 @@ pub fn check_sources(sources: Vec<Source>) -> Vec<FileCheck> {
     let order: Vec<String> = sources
         .iter()
         .map(|source| match source {
-            Source::Path(path) | Source::Memory(path, _) => path.display().to_string(),
+            Source::Path(path) | Source::Memory(path, _) => shown(path),
         })
         .collect();
     let (inputs, failures) = load::open_all(sources);
     let mut files: Vec<FileCheck> = inputs.iter().map(one).collect();
-    files.extend(failures.into_iter().map(|(path, error)| unreadable(path.display().to_string(), &error)));
+    files.extend(failures.into_iter().map(|(path, error)| unreadable(shown(&path), &error)));
     files.sort_by_key(|check| order.iter().position(|name| *name == check.file));
     files
 }
@@ -153,7 +154,7 @@ struct Sums {
 }
 
 fn one(input: &Input) -> FileCheck {
-    let file = input.path.display().to_string();
+    let file = shown(&input.path);
     let problem = |problem: &trace_format::read::Problem| Problem {
         file: file.clone(),
         offset: problem.offset,

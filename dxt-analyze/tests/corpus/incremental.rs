@@ -60,6 +60,7 @@ fn later(key: &str, days: i64, bytes: u64) -> Vec<u8> {
     let mut about = job(key, 1);
     about.info.start_unix_ns += days * 86_400_000_000_000;
     let mut one: Builder = process(0, "n");
+    one.process.info.epoch_unix_ns = about.info.start_unix_ns;
     one.write("/scratch/later", 0, bytes, 0, 1_000_000_000);
     trace(&about, vec![one])
 }
@@ -218,4 +219,32 @@ fn users_that_chose_one_key_have_a_job_each() {
     put(folder, "a.dxt", &later("test", 0, 1000));
     let changed = night(folder, &days, 0);
     assert_eq!((read(&changed), jobs(&changed)), ([0, 1, 1], vec![("test".to_owned(), 1000)]));
+}
+
+#[test]
+fn an_archive_may_have_more_days_than_files_can_be_open() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (days, folder) = (scratch.path().join("days"), logs.path());
+    for day in 0..240_i64 {
+        put(folder, &format!("{day}.dxt"), &later(&format!("job-{day}"), day, 10));
+    }
+    let program = env!("CARGO_BIN_EXE_dxt-analyze");
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -n 200; exec \"$@\"",
+            "sh",
+            program,
+            "--threads",
+            "2",
+            "corpus",
+            "--incremental",
+            "--no-findings",
+        ])
+        .args(["--format", "json", "-o", text(&days), text(folder)])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(read(&serde_json::from_slice(&output.stdout).unwrap()), [240, 0, 0]);
+    assert_eq!(read(&night(folder, &days, 0)), [0, 0, 240]);
 }

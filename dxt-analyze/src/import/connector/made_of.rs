@@ -4,6 +4,7 @@ use super::jobs::{Job, MOST_JOBS, Survey};
 use super::row::table;
 use crate::model::Problem;
 use crate::model::converted::SOURCE;
+use crate::text::paths::shown;
 use std::path::Path;
 use trace_format::meta::{self, JobInfo, Mpi};
 
@@ -43,7 +44,7 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     if unknown > 0 {
         out.push(format!(
             "{}: {unknown} of {} calls are on unknown files: no row of an open names a file for their record_id, or it was rounded.",
-            path.display(),
+            shown(path),
             job.calls
         ));
     }
@@ -63,7 +64,7 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
 
 /// What of the file is left out, whatever job it is of.
 pub(super) fn problems(path: &Path, survey: &Survey) -> Vec<Problem> {
-    let problem = |offset, what| Problem { file: path.display().to_string(), offset, what };
+    let problem = |offset, what| Problem { file: shown(path), offset, what };
     let damaged = survey.damaged.iter().map(|(first, count)| {
         let who = match count {
             1 => format!("line {} is left out", first.line),

@@ -23,6 +23,7 @@ use crate::import::budget::Budget;
 use crate::import::written::Written;
 use crate::limits::{LOG_FRAMES, LOG_PROCESSES, LOG_SEGMENTS, of_log};
 use crate::model::converted::Converted;
+use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use jobs::Survey;
 use names::Named;
@@ -67,14 +68,14 @@ pub struct Made {
 /// # Errors
 /// If it cannot be read, has no row, or there is no room.
 pub fn convert(path: &Path) -> Result<Vec<Made>> {
-    let length = std::fs::metadata(path).with_context(|| format!("failed to read {}", path.display()))?.len();
+    let length = std::fs::metadata(path).with_context(|| format!("failed to read {}", shown(path)))?.len();
     let survey = Survey::of(path, length)?;
     if survey.jobs.is_empty() {
         let why = match &survey.damaged {
             Some((Damaged { line, why, .. }, _)) => format!("no row can be read; of the first, in line {line}: {why}"),
             None => "there is no row behind the names of the columns".into(),
         };
-        return Err(UsageError(format!("failed to read {}: {why}", path.display())).into());
+        return Err(UsageError(format!("failed to read {}: {why}", shown(path))).into());
     }
     let mut gathering = Gathering::new(&survey, length)?;
     let mut rows = Rows::open(path, length)?;
@@ -160,7 +161,7 @@ impl<'a> Gathering<'a> {
     /// Writes all jobs.
     fn finish(mut self, path: &Path) -> Result<Vec<Made>> {
         let failed =
-            || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), path.display());
+            || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));
         self.pack()?;
         let survey = self.survey;
         let mut problems = made_of::problems(path, survey);

@@ -5,6 +5,7 @@ use super::fields::Fields;
 use super::lines::{Line, Lines, MOST_BYTES};
 use super::row::Row;
 use crate::exit::UsageError;
+use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{BufReader, Read, Take};
@@ -70,10 +71,10 @@ impl Rows {
     /// # Errors
     /// If it cannot be read, is empty, or lacks columns.
     pub(super) fn open(path: &Path, length: u64) -> Result<Self> {
-        let failed = || format!("failed to read {}", path.display());
+        let failed = || format!("failed to read {}", shown(path));
         let mut head = Vec::new();
         File::open(path).with_context(failed)?.take(HEAD_BYTES as u64).read_to_end(&mut head).with_context(failed)?;
-        let shown = path.display();
+        let shown = shown(path);
         let wrong = |why: String| Err(UsageError(format!("failed to read {shown}: {why}")).into());
         if head.trim_ascii().is_empty() {
             return wrong("it is empty: there is nothing of a job in it".into());

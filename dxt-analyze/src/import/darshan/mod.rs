@@ -24,6 +24,7 @@ use crate::import::written::Written;
 use crate::limits::{LOG_LAYOUTS, LOG_SHARED, of_log};
 use crate::model::Problem;
 use crate::model::converted::{Converted, DATA_ONLY, SOURCE};
+use crate::text::paths::shown;
 use anyhow::{Context, Result, anyhow};
 use cursor::Cursors;
 use darshan_log::packed::{compression, refuse_packed};
@@ -60,7 +61,7 @@ pub fn is_log(path: &Path, head: &[u8]) -> bool {
 /// # Errors
 /// If `path` is no log that can be read, or `out` cannot be written.
 pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
-    let place = || format!("failed to read {}", path.display());
+    let place = || format!("failed to read {}", shown(path));
     let mut log = Log::open(path).with_context(place)?;
     let mut encoder = Encoder::new()?;
     let length = std::fs::metadata(path).with_context(place)?.len();
@@ -106,18 +107,14 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
         drop(sender);
         (unpacked, pack.join())
     });
-    packed.map_err(|_| anyhow!("failed to convert {}: a thread ended early", path.display()))??;
+    packed.map_err(|_| anyhow!("failed to convert {}: a thread ended early", shown(path)))??;
     unpacked?;
     let budgets = [&of_layouts, &of_shared].into_iter().chain(cursors.budgets());
     let mut problems: Vec<Problem> = budgets.filter_map(|budget| budget.problem(path)).collect();
     problems.extend(cursors.aside().problems(path, &info));
     problems.extend(aside.problems(path, &info));
     let of_job = bounds.job_problem(&info).filter(|_| info.header.job.length > 0);
-    problems.extend(of_job.map(|what| Problem {
-        file: path.display().to_string(),
-        offset: info.header.job.offset,
-        what,
-    }));
+    problems.extend(of_job.map(|what| Problem { file: shown(path), offset: info.header.job.offset, what }));
     if let Some(region) = shared.region(&log, ranks.into_layouts(), &mut encoder, written.regions(), notes)? {
         written.add(region, &mut out)?;
     }
@@ -129,7 +126,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
 
     let of_log = log.problems().iter().chain(logs.problems());
     let problem = |problem: &darshan_log::Problem| Problem {
-        file: path.display().to_string(),
+        file: shown(path),
         offset: problem.offset,
         what: problem.error.to_string(),
     };

@@ -4,6 +4,7 @@
 //! The bounds come from the job record. Where that makes no sense itself there are none, and only numbers that are never right count.
 
 use crate::model::Problem;
+use crate::text::paths::shown;
 use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
 use darshan_log::{CounterRecord, HeatmapRecord, Info, Module, Segment};
 use std::collections::BTreeMap;
@@ -269,7 +270,7 @@ impl Aside {
     /// In sentences.
     pub(crate) fn problems(&self, path: &Path, info: &Info) -> Vec<Problem> {
         let one = |(&(module, what), (count, why)): (&(Module, &'static str), &(u64, String))| Problem {
-            file: path.display().to_string(),
+            file: shown(path),
             offset: info.header.module(module).map_or(0, |entry| entry.region.offset),
             what: match count {
                 1 => format!("1 {module} {what} cannot be and is set aside, for {why}"),

@@ -2,6 +2,7 @@
 
 use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
+use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use darshan_log::Log;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
@@ -21,7 +22,7 @@ pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
             UsageError("the forms of Darshan's tools show a whole log: leave the other options out".into()).into()
         );
     }
-    let place = || format!("failed to read {}: this form is for Darshan logs", path.display());
+    let place = || format!("failed to read {}: this form is for Darshan logs", shown(path));
     let mut log = Log::open(path).with_context(place)?;
     match args.format {
         DumpFormat::DarshanParser => darshan_parser(&mut log, out),
@@ -30,7 +31,7 @@ pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     }
     .context("failed to write to standard output")?;
     for problem in log.problems() {
-        eprintln!("dxt-analyze: {} at byte {}: {}", path.display(), problem.offset, problem.error);
+        eprintln!("dxt-analyze: {} at byte {}: {}", shown(path), problem.offset, problem.error);
     }
     let whole = log.problems().is_empty() && log.partial().next().is_none();
     Ok(if whole { Exit::Fine } else { Exit::Incomplete })

@@ -12,6 +12,7 @@ use crate::progress::Bar;
 use crate::progress::say;
 use crate::scan::{Lost, Progress, any_stream, resolve};
 use crate::shared::completeness::Completeness;
+use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -74,7 +75,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
                     Err(error) => {
                         lost.segments += u64::from(block.head.segments);
                         lost.blocks += 1;
-                        let file = input.path.display().to_string();
+                        let file = shown(&input.path);
                         lost.problems.push(crate::model::Problem {
                             file,
                             offset: block.offset,

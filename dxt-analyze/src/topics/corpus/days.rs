@@ -4,6 +4,7 @@
 
 use super::parquet::Tables;
 use super::places::Places;
+use super::sources::{Entry, Source};
 use super::worker::Done;
 use crate::load::corpus::OfJob;
 use crate::written::sync_folder;
@@ -11,10 +12,9 @@ use anyhow::{Context, Result, ensure};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Rows as they were read, one job per line, compressed: of them the tables of a day are made again when it gets more jobs.
@@ -25,27 +25,8 @@ const SOURCES: &str = ".sources.jsonl";
 const NEW: &str = ".new";
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
-
-/// A file as it was when it was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Source {
-    #[serde(with = "super::path_text")]
-    pub(super) path: PathBuf,
-    bytes: u64,
-    modified_ns: i128,
-    /// User id of its owner.
-    pub(super) owner: u32,
-}
-
-/// A job that was read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Entry {
-    /// Its key in the tables.
-    pub(super) job: String,
-    /// The key that its traces have; `None` of a Darshan log, which is a job by itself.
-    pub(super) key: Option<String>,
-    pub(super) sources: Vec<Source>,
-}
+/// Files with rows of days that are open at a time.
+const OPEN: usize = 16;
 
 /// A job with its rows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,21 +43,6 @@ pub(super) struct Days {
     /// What is known of each file, by its absolute path.
     known: FxHashMap<PathBuf, (Source, Option<String>)>,
     places: Places,
-}
-
-impl Source {
-    /// Whether it has the name of the other, or is the same file under another: a trace may be moved.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        let of = |one: &Self| (one.bytes, one.modified_ns, one.owner);
-        self.path == other.path || of(self) == of(other)
-    }
-
-    /// The file as it is now.
-    pub(super) fn of(path: &Path) -> Result<Self> {
-        let about = std::fs::metadata(path)?;
-        let modified_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
-        Ok(Self { path: std::path::absolute(path)?, bytes: about.len(), modified_ns, owner: about.uid() })
-    }
 }
 
 impl Days {
@@ -128,14 +94,17 @@ impl Days {
     pub(super) fn incoming(&self) -> Result<Incoming<'_>> {
         let folder = self.place.join(NEW);
         std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
-        Ok(Incoming { place: &self.place, days: BTreeMap::new() })
+        Ok(Incoming { place: &self.place, days: BTreeMap::new(), open: VecDeque::new() })
     }
 }
 
 /// Rows of jobs that were read now, by day, in files.
 pub(super) struct Incoming<'a> {
     place: &'a Path,
-    days: BTreeMap<String, (BufWriter<File>, FxHashSet<String>)>,
+    /// Keys of the jobs.
+    days: BTreeMap<String, FxHashSet<String>>,
+    /// Days that were added to last: an archive has more days than a process may have files open.
+    open: VecDeque<(String, BufWriter<File>)>,
 }
 
 impl Incoming<'_> {
@@ -143,14 +112,24 @@ impl Incoming<'_> {
     pub(super) fn add(&mut self, day: &str, entry: Entry, done: Done) -> Result<()> {
         let path = self.rows(day);
         let failed = || format!("failed to write {}", path.display());
-        if !self.days.contains_key(day) {
-            let file = BufWriter::new(File::create(&path).with_context(failed)?);
-            self.days.insert(day.to_owned(), (file, FxHashSet::default()));
+        self.days.entry(day.to_owned()).or_default().insert(entry.job.clone());
+        let place = self.open.iter().position(|(open, _)| open == day);
+        let mut file = match place.and_then(|place| self.open.remove(place)) {
+            Some((_, file)) => file,
+            None => BufWriter::new(File::options().create(true).append(true).open(&path).with_context(failed)?),
+        };
+        serde_json::to_writer(&mut file, &Kept { entry, done }).with_context(failed)?;
+        file.write_all(b"\n").with_context(failed)?;
+        self.open.push_back((day.to_owned(), file));
+        if self.open.len() > OPEN {
+            self.close_oldest()?;
         }
-        let Some((file, jobs)) = self.days.get_mut(day) else { return Ok(()) };
-        jobs.insert(entry.job.clone());
-        serde_json::to_writer(&mut *file, &Kept { entry, done }).with_context(failed)?;
-        file.write_all(b"\n").with_context(failed)
+        Ok(())
+    }
+
+    fn close_oldest(&mut self) -> Result<()> {
+        let Some((day, mut file)) = self.open.pop_front() else { return Ok(()) };
+        file.flush().with_context(|| format!("failed to write {}", self.rows(&day).display()))
     }
 
     fn rows(&self, day: &str) -> PathBuf {
@@ -159,9 +138,11 @@ impl Incoming<'_> {
 
     /// Makes each day that has got jobs, of those that it had and did not get again and the new ones.
     pub(super) fn settle(mut self) -> Result<()> {
-        for (day, (file, jobs)) in std::mem::take(&mut self.days) {
+        while !self.open.is_empty() {
+            self.close_oldest()?;
+        }
+        for (day, jobs) in std::mem::take(&mut self.days) {
             let failed = || format!("failed to write {} of {}", day, self.place.display());
-            file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(failed)?;
             let mut all = Vec::new();
             let old = self.place.join(&day).join(ROWS);
             match File::open(&old) {

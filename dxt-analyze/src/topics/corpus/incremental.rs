@@ -1,9 +1,10 @@
 //! `corpus --incremental`: only what is new or changed since the last time is read; the rows of all else stay as they are.
 
 use super::args::Args;
-use super::days::{Days, Entry, Source};
+use super::days::Days;
 use super::queue;
 use super::result::Corpus;
+use super::sources::{Entry, Source};
 use super::users::Users;
 use super::workers::Workers;
 use crate::load::corpus::{JobFiles, LeftOut, find_but};

@@ -16,6 +16,7 @@ mod queue;
 mod result;
 mod sent;
 mod share;
+mod sources;
 mod sums;
 mod sums_tables;
 mod tables;

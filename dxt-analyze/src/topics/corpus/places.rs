@@ -1,6 +1,6 @@
 //! Where jobs are in a corpus that grows, and where one that is read belongs.
 
-use super::days::{Entry, Source};
+use super::sources::{Entry, Source};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::PathBuf;
 
