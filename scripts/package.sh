@@ -54,8 +54,11 @@ make_source() {
     local name=dxt-tracer-$version
     rm -rf -- "${out:?}/$name"
     git archive --prefix="$name/" HEAD | tar -x -C "$out"
-    # Whoever builds it without a network uses these; says so to cargo by the file that it prints.
-    (cd "$out/$name" && mkdir -p .cargo && cargo vendor --quiet --locked --versioned-dirs vendor >.cargo/config.toml)
+    (cd "$out/$name" && cargo vendor --quiet --locked --versioned-dirs vendor >/dev/null)
+    mkdir -p "$out/$name/.cargo"
+    # Cargo takes them instead of the registry.
+    printf '[source.crates-io]\nreplace-with = "vendored-sources"\n\n[source.vendored-sources]\ndirectory = "vendor"\n' \
+        >"$out/$name/.cargo/config.toml"
     tar -C "$out" --owner=0 --group=0 --sort=name -cJf "$out/$name.tar.xz" "$name"
     rm -rf -- "${out:?}/$name"
     echo "$out/$name.tar.xz"

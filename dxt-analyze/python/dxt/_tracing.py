@@ -18,6 +18,7 @@ from ._tools import find
 #: What :func:`trace` takes beside its own arguments: ``DXT_`` and the name in capitals is a variable of docs/configuration.md.
 SETTINGS = frozenset(
     {
+        "anonymize",
         "apps",
         "buffer_max",
         "config",
@@ -25,13 +26,20 @@ SETTINGS = frozenset(
         "exclude",
         "flush",
         "include",
+        "job_bytes",
         "job_id",
+        "kill_switch",
         "layers",
         "live",
+        "min_calls",
+        "min_io",
+        "min_run_time",
         "min_size",
         "mpi_buffer_max",
         "overflow",
+        "processes",
         "ranks",
+        "sample",
         "small_io_size",
         "small_io_trigger",
         "spool",
