@@ -1,25 +1,27 @@
 #!/usr/bin/env bash
 # Builds the Python package as a wheel: the module, dxt-analyze, dxt-run and the tracer. docs/python.md says how to use it.
 #
-# Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--offline]
+# Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--config SETTING] [--offline]
 #   --out DIR       where the wheel goes (default: dist in cargo's target directory)
 #   --profile NAME  cargo's profile for the module (default: wheel); tests take dev, which shares what their own build made
 #   --tools DIR     where dxt-analyze and libdxt_tracer.so have been built (default: they are built, in release)
 #   --python PYTHON a Python that has maturin, if it is not on PATH
+#   --config SETTING  of cargo's, for the module only, such as a profile's level for one crate
 #   --offline       fetch nothing: all crates are vendored or were fetched before
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-out='' profile=wheel tools='' python='' offline=()
+out='' profile=wheel tools='' python='' offline=() config=()
 while [ $# -gt 0 ]; do
     case $1 in
     --out) out=${2:-} && shift ;;
     --profile) profile=${2:-} && shift ;;
     --tools) tools=${2:-} && shift ;;
     --python) python=${2:-} && shift ;;
+    --config) config=(--config "${2:-}") && shift ;;
     --offline) offline=(--offline) ;;
-    *) sed -n '4,9s/^# \?//p' "$0" >&2 && exit 2 ;;
+    *) sed -n '4,10s/^# \?//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
@@ -54,7 +56,7 @@ glibc=$(readelf --version-info --wide "$data/scripts/dxt-analyze" "$data/data/li
 # The module itself needs no Python to be built: it keeps to the stable interface of 3.9.
 mkdir -p "$out"
 "${maturin[@]}" build --quiet --manifest-path "$package/Cargo.toml" --profile "$profile" --out "$out" \
-    --compatibility "manylinux_2_$glibc" ${offline[@]+"${offline[@]}"}
+    --compatibility "manylinux_2_$glibc" ${config[@]+"${config[@]}"} ${offline[@]+"${offline[@]}"}
 for wheel in "$out"/dxt_tracer-*.whl; do
     printf '%s (%s)\n' "$wheel" "$(du -h -- "$wheel" | cut -f 1)"
 done

@@ -40,7 +40,8 @@ python_package() {
     local dist
     dist=$(target_dir)/test-wheel
     rm -rf -- "$dist"
-    scripts/package-wheel.sh --profile dev --tools "$(target_dir)/release" --python "$test_python" --out "$dist" &&
+    # The analyzer without optimization: it is used once, and takes minutes otherwise.
+    scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$(target_dir)/release" --python "$test_python" --out "$dist" &&
         "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl &&
         DXT_SYNTH=$(target_dir)/release/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
 }
