@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and installs everything below one directory:
-#   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/pkgconfig, share/man, completions of shells, share/doc/dxt,
+#   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/dxt/libdxt_static.a and link-flags (for static programs), lib/pkgconfig, share/man, completions of shells, share/doc/dxt,
 #   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm), etc/dxt/dxt.conf (kept if it is there)
 #
 # Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST | --from DIR]
@@ -45,9 +45,9 @@ cd "$project"
 if [ -z "$from" ]; then
     from=$(target_dir)/release
     [ "$features" != none ] || features=
-    cargo build --release --locked -p dxt-tracer -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"
+    cargo build --release --locked -p dxt-tracer -p dxt-tracer-static -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"
 fi
-for file in libdxt_tracer.so dxt-analyze; do [ -e "$from/$file" ] || die "there is no $from/$file"; done
+for file in libdxt_tracer.so libdxt_static.a dxt-analyze; do [ -e "$from/$file" ] || die "there is no $from/$file"; done
 
 root=$destdir$prefix
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -64,6 +64,17 @@ install -D -m 755 scripts/dxt-run "$root/bin/dxt-run"
 install -D -m 755 "$from/libdxt_tracer.so" "$root/lib/dxt/.libdxt_tracer.so.new"
 if have strip; then strip --strip-unneeded "$root/bin/dxt-analyze" "$root/lib/dxt/.libdxt_tracer.so.new"; fi
 mv -f -- "$root/lib/dxt/.libdxt_tracer.so.new" "$root/lib/dxt/libdxt_tracer.so"
+# Names that others need not know are taken away: a program may have a zstd, or Rust's library, of its own.
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+nm -g --defined-only "$from/libdxt_static.a" 2>/dev/null | awk '$3 ~ /^(__wrap|dxt_real|dxt_known)_/ { print $3 }' >"$work/names"
+sed 's/^/-u /' "$work/names" >"$work/wanted"
+ld -r "@$work/wanted" "$from/libdxt_static.a" -o "$work/dxt_static.o"
+# The bitcode in Rust's library is for optimizing compilers, which could not read it any more.
+objcopy --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd --keep-global-symbols="$work/names" "$work/dxt_static.o"
+ar rcs "$work/libdxt_static.a" "$work/dxt_static.o"
+install -m 644 "$work/libdxt_static.a" "$root/lib/dxt/libdxt_static.a"
+install -m 755 scripts/link-flags "$root/lib/dxt/link-flags"
 "$from/dxt-analyze" --quiet generate "$root"
 install -D -m 755 scripts/site/task_prolog.sh "$root/share/dxt/task_prolog.sh"
 filled packaging/dxt-tracer.pc "$root/lib/pkgconfig/dxt-tracer.pc"

@@ -82,7 +82,7 @@ else
     skip "lints: clippy is not installed"
 fi
 if have shellcheck; then
-    step "Shell scripts" shellcheck -x scripts/*.sh scripts/dxt-run scripts/*/*.sh .ci/run
+    step "Shell scripts" shellcheck -x scripts/*.sh scripts/dxt-run scripts/link-flags scripts/*/*.sh .ci/run
 else
     skip "shell scripts: shellcheck is not installed"
 fi

@@ -179,3 +179,97 @@ fn what_is_chosen_may_be_in_one_of_the_runs_only() {
     let error = String::from_utf8_lossy(&neither.stderr);
     assert!(neither.status.code() == Some(2) && error.contains("the calls are of POSIX"), "{error}");
 }
+
+/// A run of two ranks: each writes `calls` times 64 KiB in `ns` each, into its own file or into one of both, by POSIX or through MPI-IO.
+fn way(folder: &tempfile::TempDir, name: &str, shared: bool, mpiio: bool, ns: u64) -> String {
+    let ranks = (0..2_i32).map(|rank| {
+        let mut one = process(rank, "a");
+        let file = if shared { "/s/all".to_owned() } else { format!("/s/data.{rank}") };
+        for call in 0..8_u64 {
+            let start = 1000 + call * (ns + 1000);
+            let from = if shared { rank as u64 * 8 + call } else { call } * 65536;
+            if mpiio {
+                one.add(
+                    &file,
+                    op::POSIX_WRITE,
+                    trace_format::meta::stream_flags::NESTED,
+                    from as i64,
+                    65536,
+                    start + 100,
+                    start + ns - 100,
+                );
+                one.add(&file, op::MPIIO_WRITE_ALL, 0, from as i64, 65536, start, start + ns);
+            } else {
+                one.write(&file, from as i64, 65536, start, start + ns);
+            }
+        }
+        one.process.info.end_ns = 10_000_000 + ns * 8;
+        one
+    });
+    put(folder.path(), name, &trace(&job(name, 2), ranks.collect()))
+}
+
+#[test]
+fn another_interface_is_one_finding_and_files_of_ranks_are_one_data_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let (posix, mpiio) = (way(&folder, "a.dxt", false, false, 1_000_000), way(&folder, "b.dxt", true, true, 1_010_000));
+    let found = compare(&posix, &mpiio);
+    assert_eq!(codes(&found), ["DXT-D010"], "{}", found["findings"]);
+    assert_eq!(found["findings"][0]["severity"], "info");
+    let write = &found["job"]["directions"][0];
+    assert_eq!((&write["before"]["interface"], &write["after"]["interface"]), (&"POSIX".into(), &"MPI-IO".into()));
+    assert_eq!(write["before"]["time_ns"], 16e6);
+    assert_eq!(write["after"]["inside"], serde_json::json!([["POSIX", 16.0 * 1_009_800.0]]));
+    let text = stdout(&["compare", &posix, &mpiio], 0);
+    // 2 x 512 KiB in 8 ms of the slowest, then in 8.08 ms.
+    assert!(
+        text.contains("write: POSIX 16.0 ms, 125 MiB/s -> MPI-IO 16.2 ms, of which POSIX 16.2 ms, 124 MiB/s; -1.0 %"),
+        "{text}"
+    );
+    let files = found["files"]["rows"].as_array().unwrap();
+    assert_eq!((files.len(), &files[0]["matched_by"]), (1, &"data set".into()));
+    assert_eq!(files[0]["unit"], "/s/data.0 and 1 more");
+    assert!(compare(&posix, &way(&folder, "c.dxt", true, true, 3_000_000))["findings"][0]["severity"] != "info");
+}
+
+#[test]
+fn repeats_tell_a_change_from_their_own_scatter() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = |name: &str, times: [u64; 3]| times.map(|ns| way(&folder, &format!("{name}{ns}.dxt"), true, false, ns));
+    let of = |one: &[String; 3], two: &[String; 3]| {
+        let words: Vec<&str> =
+            ["compare", "--format", "json"].into_iter().chain(one.iter().map(String::as_str)).collect();
+        let behind: Vec<&str> = ["--"].into_iter().chain(two.iter().map(String::as_str)).collect();
+        json(&[words, behind].concat(), 0)
+    };
+    let number = |found: &Value, name: &str| {
+        let all = found["job"]["numbers"].as_array().unwrap();
+        all.iter().find(|row| row["measure"] == name).unwrap().clone()
+    };
+    let before = runs("a", [5_000_000, 5_100_000, 4_900_000]);
+    let slower = of(&before, &runs("b", [9_000_000, 9_100_000, 8_900_000]));
+    let row = number(&slower, "run_time_ns");
+    assert_eq!((&row["beyond_scatter"], row["before"]["runs"].as_u64()), (&true.into(), Some(3)), "{row}");
+    assert_eq!((row["before"]["mean"].as_f64(), row["before"]["most"].as_f64()), (Some(50e6), Some(50.8e6)));
+    assert!(codes(&slower).contains(&"DXT-D011"), "{:?}", codes(&slower));
+    assert!(slower["detailed"][0].as_str().unwrap().ends_with("a5000000.dxt"));
+    // The same means among repeats that differ as much.
+    let noisy = of(&runs("c", [5_000_000, 9_000_000, 2_000_000]), &runs("d", [6_000_000, 10_000_000, 3_000_000]));
+    assert_eq!(number(&noisy, "run_time_ns")["beyond_scatter"], false);
+    assert!(!codes(&noisy).contains(&"DXT-D011"));
+    // Without repeats nothing is said of scatter; and what is before what must be clear.
+    assert_eq!(number(&compare(&before[0], &before[1]), "run_time_ns")["beyond_scatter"], Value::Null);
+    for words in [vec!["compare", &before[0]], vec!["compare", &before[0], &before[1], &before[2]]] {
+        stdout(&words, 2);
+    }
+}
+
+#[test]
+fn a_page_lays_two_runs_over_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html").to_str().unwrap().to_owned();
+    let (one, two) = (way(&folder, "a.dxt", true, false, 1_000_000), way(&folder, "b.dxt", true, false, 2_000_000));
+    stdout(&["compare", "-o", &page, &one, &two], 0);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("Both runs over each other") && text.contains("<svg"), "{}", text.len());
+}

@@ -81,26 +81,6 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
     assert_eq!(finding(&found, "DXT-L002").unwrap()["cost_ns"], 700_000);
 }
 
-#[test]
-fn bandwidths_are_effective_and_perceived() {
-    let mut process = process(0, "n");
-    sieved(&mut process, 1_000_000);
-    sieved(&mut process, 2_900_000);
-    let found = layers(&trace(&layered(1), vec![process]), 0);
-    let row = |layer: &str, op: &str| {
-        let rows = found["layers"].as_array().unwrap();
-        rows.iter().find(|row| row["layer"] == layer && row["op"] == op).unwrap().clone()
-    };
-    // 200 bytes in 200 us of calls within 2 ms.
-    let mpiio = row("MPIIO", "write");
-    assert_eq!((&mpiio["effective"], &mpiio["perceived"]), (&1e6.into(), &1e5.into()));
-    // 800 bytes in 60 us; from 50 us after the first call's start to 80 us after the second's.
-    let posix = row("POSIX", "write");
-    assert_eq!(posix["wall_ns"], 1_930_000);
-    assert_eq!(posix["effective"], 800.0 * 1e9 / 60_000.0);
-    assert_eq!((&posix["called_by"], &row("POSIX", "read")["bytes"]), (&"MPI-IO".into(), &800.into()));
-}
-
 /// Four ranks on two nodes, three collective writes of 100 bytes each, 10 us long once all have come; rank 0 writes for all in
 /// 6 us. Rank 2 comes 5 us late to the second.
 fn two_phase() -> Vec<Builder> {
@@ -118,6 +98,42 @@ fn two_phase() -> Vec<Builder> {
         process
     });
     ranks.collect()
+}
+
+#[test]
+fn means_over_aggregators_stand_beside_those_over_all() {
+    let found = layers(&trace(&layered(4), two_phase()), 0);
+    let row = &found["collective_files"][0];
+    // Rank 0 is 35 us in three calls and writes for 18 of them; rank 2 comes 5 us late.
+    let means = |whose: &str| ["time_ns", "io_ns", "communication_ns"].map(|what| row[whose][what].as_u64());
+    assert_eq!(means("aggregators_mean"), [35_000, 18_000, 17_000].map(Some));
+    assert_eq!(means("processes_mean"), [33_750, 4500, 29_250].map(Some));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = put(folder.path(), "a.dxt", &trace(&layered(4), two_phase()));
+    let csv = stdout(&["layers", "--format", "csv", "--table", "means", &path], 0);
+    assert!(
+        csv.lines().nth(1).is_some_and(|line| line.contains(",aggregators,1,0.000035000,0.000018000,0.000017000,")),
+        "{csv}"
+    );
+}
+
+#[test]
+fn calls_in_flight_are_drawn_by_kind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut one = process(0, "n");
+    sieved(&mut one, 1_000_000);
+    let path = put(folder.path(), "a.dxt", &trace(&layered(1), vec![one]));
+    let shown = stdout(&["layers", &path], 0);
+    for kind in ["MPI-IO data", "POSIX reads", "POSIX writes", "POSIX locks"] {
+        assert!(shown.lines().any(|line| line.starts_with(kind) && line.contains("at once")), "{kind}: {shown}");
+    }
+    let csv = stdout(&["layers", "--format", "csv", "--table", "series", &path], 0);
+    assert!(csv.lines().any(|line| line.contains(",POSIX reads,")), "{csv}");
+    let page = folder.path().join("page.html");
+    stdout(&["report", "-o", page.to_str().expect("a path"), &path], 0);
+    let page = std::fs::read_to_string(&page).expect("a page");
+    let titles = ["Reads and writes of MPI-IO", "Reads of POSIX", "Writes of POSIX", "POSIX locks being taken"];
+    assert!(titles.iter().all(|title| page.contains(title)), "a panel is missing");
 }
 
 #[test]
@@ -387,4 +403,27 @@ fn a_slow_rank_is_first_in_the_table_of_ranks() {
     let inside = &found["job"]["mpiio"]["inside"];
     assert_eq!((&inside["writes"]["calls"], &found["elsewhere"]["writes"]["calls"]), (&4000.into(), &0.into()));
     assert_eq!(found["collectives"]["followed"], 0);
+}
+
+#[test]
+fn locks_and_unlocks_have_times_and_shares_of_their_own() {
+    let processes = (0..2).map(|rank| {
+        let mut process = process(rank, "n");
+        for i in 0..10 {
+            sieved(&mut process, 1_000_000 + i * 200_000);
+        }
+        process
+    });
+    let bytes = trace(&layered(2), processes.collect());
+    let time = &layers(&bytes, 0)["mpiio_time"];
+    let ns = |what: &str| time[what]["time_ns"].as_u64();
+    assert_eq!(["mpiio", "posix", "locks", "unlocks"].map(ns), [2_000_000, 1_300_000, 400_000, 100_000].map(Some));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = put(folder.path(), "a.dxt", &bytes);
+    let csv = stdout(&["layers", "--format", "csv", "--table", "locks", &path], 0);
+    let all = csv.lines().last().expect("a row");
+    assert_eq!(all, "MPIIO,all,,0.002000000,20,0.000400000,0.200000,20,0.000100000,0.050000");
+    let shown = stdout(&["layers", &path], 0);
+    let line = shown.lines().find(|line| line.starts_with("MPI-IO  all")).expect("a row of locks");
+    assert!(["400 µs", "20.0 %", "100 µs", "5.0 %"].iter().all(|word| line.contains(word)), "{line}");
 }

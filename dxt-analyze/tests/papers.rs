@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Builder, job, json, process, put, trace};
+use common::{Builder, job, json, process, put, run, trace};
 use serde_json::Value;
+use std::path::Path;
 
 /// Bytes of a block of MADBench2, 8 for each of 1,564 x 1,564 matrix elements, and the gap behind it.
 const BLOCK: u64 = 8 * 1564 * 1564;
@@ -39,4 +40,56 @@ fn madbench2_is_all_but_unaligned() {
     let at_start = file["unaligned_start"].as_u64().expect("a count");
     assert_eq!((file["writes"].as_u64(), 16_384 - at_start), (Some(16_384), 32), "{file:#}");
     assert!(found["findings"].to_string().contains("DXT-S001"));
+}
+
+const LAYOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/layouts/four-by-1m.layout");
+const PAPERS: &str = include_str!("../../docs/papers.md");
+
+/// The commands of a line of a table, without the quotes.
+fn commands(line: &str) -> impl Iterator<Item = &str> {
+    let quoted = line.split('`').skip(1).step_by(2);
+    quoted.filter(|text| text.starts_with("dxt-analyze "))
+}
+
+#[test]
+fn each_table_and_figure_has_a_command_that_makes_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = folder.path().join("runs");
+    std::fs::create_dir(&runs).expect("a folder");
+    let synth = |name: &str, args: &[&str]| {
+        let path = runs.join(name).to_str().expect("text").to_owned();
+        dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).expect("a trace");
+        path
+    };
+    let one = synth("one.dxt", &["ior-strided", "-n", "4", "--layer", "mpiio", "--segments", "16"]);
+    let two = synth("two.dxt", &["file-per-process", "-n", "8", "--segments", "16"]);
+    // It has locks, seeks and HDF5.
+    let three = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/demo/demo.dxt");
+    let all = runs.to_str().expect("text").to_owned();
+    let mut seen = 0;
+    let rows = PAPERS.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| item"));
+    for line in rows {
+        let wants = line.split(" | ").next().unwrap_or_default();
+        let elsewhere = line.contains("`scripts/bench.sh parallel`") || line.contains("/tests/");
+        assert!(elsewhere || commands(line).next().is_some(), "{wants} has no command");
+        for command in commands(line) {
+            let words = command.split_whitespace().skip(1).map(|word| match word {
+                "TRACE" => three,
+                "ONE" => one.as_str(),
+                "TWO" => two.as_str(),
+                "RUNS" => all.as_str(),
+                "testdata/layouts/four-by-1m.layout" => LAYOUT,
+                word => word,
+            });
+            let words: Vec<&str> = words.collect();
+            let output = run(&words);
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.code(), Some(0), "{command}: {text}{}", String::from_utf8_lossy(&output.stderr));
+            assert!(text.lines().count() > 1, "{command} has no rows: {text}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "only {seen} commands");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/bench/parallel.sh");
+    assert!(script.is_file(), "{} is gone", script.display());
 }

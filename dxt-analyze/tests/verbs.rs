@@ -403,3 +403,136 @@ fn every_report_names_the_filters() {
     let whole = put(folder.path(), "b.dxt", &small_bytes());
     assert!(!stdout(&["summary", &whole], 0).contains("filters"));
 }
+
+#[test]
+fn check_shows_how_long_writing_the_trace_took() {
+    use trace_format::columns::TickScale;
+    use trace_format::frame::FlushTimes;
+    use trace_format::write::{Encoder, ThreadSegments, file};
+
+    let (job, mut processes) = small();
+    let mut encoder = Encoder::new().unwrap();
+    let mut regions = Vec::new();
+    for (number, one) in (0..).zip(&mut processes) {
+        let pieces = vec![one.threads[0].1.as_slice().into()];
+        let threads = [ThreadSegments { thread: one.threads[0].0, pieces }];
+        let mut region = encoder.region(number, &mut one.process, &threads, &TickScale::IDENTITY).unwrap();
+        // The last rank does not say.
+        if number < 3 {
+            let ns = 1000 * (u64::from(number) + 1);
+            region.add_flush(&FlushTimes { stages_ns: [ns, ns, ns, 0, ns, 10_000 - ns, 0, 5], packed_segments: 1 });
+            region.renumber(number).unwrap();
+        }
+        regions.push(region);
+    }
+    let raw: u64 = regions[..3].iter().map(|region| region.entry.segments * 32).sum();
+    let written: u64 = regions[..3].iter().map(|region| region.bytes.len() as u64).sum();
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &file(&mut encoder, &job, regions).unwrap());
+    // Nothing else changes.
+    assert_eq!(json(&["summary", "--format", "json", &path], 0)["segments"], 4 * 7);
+    let found = &json(&["check", "--format", "json", &path], 0)["files"][0];
+    assert_eq!(found["state"], "complete");
+    let flush = &found["flush"];
+    assert_eq!((&flush["processes"], &flush["packed_segments"]), (&3.into(), &3.into()));
+    assert_eq!((flush["raw_bytes"].as_u64(), flush["written_bytes"].as_u64()), (Some(raw), Some(written)));
+    assert_eq!(flush["compression_ratio"].as_f64(), Some(raw as f64 / written as f64));
+    assert_eq!((&flush["stages"][0]["sum_ns"], &flush["stages"][0]["longest_rank"]), (&6000.into(), &2.into()));
+    assert_eq!((&flush["stages"][5]["longest_ns"], &flush["stages"][5]["longest_rank"]), (&9000.into(), &0.into()));
+    let text = stdout(&["check", &path], 0);
+    assert!(text.contains("compress") && text.contains("3.00 µs"), "{text}");
+    // No mending, no time.
+    let mend = text.lines().find(|line| line.contains("mend")).unwrap();
+    assert!(!mend.contains("ns") && mend.contains('-'), "{mend}");
+    let csv = stdout(&["check", "--format", "csv", "--table", "flush", &path], 0);
+    assert!(csv.starts_with("job,stage,processes,mean_s,longest_s,longest_rank,bytes_in,bytes_out,ratio"), "{csv}");
+
+    let plain = put(folder.path(), "b.dxt", &small_bytes());
+    assert!(json(&["check", "--format", "json", &plain], 0)["files"][0]["flush"].is_null());
+    assert!(!stdout(&["check", &plain], 0).contains("compress"));
+    // A file cut behind a flush frame still has it.
+    let bytes = std::fs::read(&path).unwrap();
+    let cut = put(folder.path(), "c.dxt", &bytes[..bytes.len() - 200]);
+    assert_eq!(json(&["check", "--format", "json", &cut], 3)["files"][0]["flush"]["processes"], 3);
+}
+
+#[test]
+fn without_times_no_verb_shows_one() {
+    let (mut job, mut processes) = small();
+    job.settings.extend([("DXT_ENABLE".into(), "counters".into()), ("DXT_TIMING".into(), "off".into())]);
+    for one in &mut processes {
+        // As the tracer leaves them: no time, no first and no last.
+        let (mut counters, mut previous) = (Counters::default(), Previous::default());
+        (0..200).for_each(|i| counters.fold(&mut previous, i * 300, 100, 0, 0));
+        (counters.first_start, counters.last_end) = (u64::MAX, 0);
+        one.threads[0].1.clear();
+        let stream = one.stream("/data/few", op::POSIX_WRITE, 0);
+        one.process.missing = vec![Missing { stream, counters }];
+        one.process.info.end_ns = 5_000_000_000;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &trace(&job, processes));
+    let verbs = ["summary", "counters", "ledger", "causes", "outliers", "stripes", "layers", "checks", "timeline"];
+    for verb in verbs.into_iter().chain(["signatures", "dump"]) {
+        let text = stdout(&[verb, &path], 0);
+        // The dump's head has the start as a number.
+        let untold = if verb == "dump" { text.contains("time_ns -") } else { !text.contains("0 ns") };
+        assert!(untold && !text.contains("time_ns 0"), "{verb}: {text}");
+        // dump says what is missing on standard error.
+        assert!(verb == "dump" || text.contains("(DXT_TIMING=off)"), "{verb}: {text}");
+    }
+    let page = folder.path().join("page.html");
+    let text = stdout(&["report", "-o", page.to_str().unwrap(), &path], 0);
+    assert!(text.contains("What I/O costs cannot be told without times") && !text.contains("bottleneck"), "{text}");
+    assert!(!std::fs::read_to_string(&page).unwrap().contains(">0 ns<"));
+    let summary = json(&["summary", "--format", "json", &path], 0);
+    assert_eq!((&summary["missing"]["untimed"], summary["job"]["runtime_ns"].as_u64() > Some(0)), (&true.into(), true));
+    assert!(summary["write_ns"].is_null() && summary["operations"][0]["time_ns"].is_null());
+    assert_eq!(summary["bytes_written"], 4 * 20_000);
+    let ledger = json(&["ledger", "--format", "json", &path], 0);
+    assert!(ledger["io_share"].is_null() && ledger["rows"][0]["write_ns"].is_null());
+    assert!(ledger["rows"][0]["run_ns"].as_u64() > Some(0));
+    let report = json(&["report", "--format", "json", &path], 0);
+    assert!(report["verdict"]["io_share"].is_null() && report["verdict"]["io_matters"].is_null());
+}
+
+#[test]
+fn counters_tell_how_memory_was_aligned_where_it_is_known() {
+    use trace_format::meta::{MemoryCost, MemoryDef, MemoryUse};
+    use trace_format::op::Layer;
+
+    let (job, mut processes) = small();
+    let known = put(tempfile::tempdir().unwrap().keep().as_path(), "none.dxt", &small_bytes());
+    let patterns = json(&["counters", "--format", "json", &known], 0)["patterns"].clone();
+    assert!(patterns.as_array().unwrap().iter().all(|row| row["memory_unaligned"].is_null()), "{patterns}");
+    let stream = processes[0].stream("/data/mine", op::POSIX_WRITE, 0);
+    processes[0].process.memory = MemoryDef {
+        alignment: 512,
+        streams: vec![MemoryUse { stream, known: 4, unaligned: 3 }],
+        costs: vec![MemoryCost {
+            layer: Layer::Posix,
+            writes: 1,
+            size: 2,
+            aligned: 1,
+            aligned_ns: 1000,
+            unaligned: 3,
+            unaligned_ns: 6000,
+        }],
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &trace(&job, processes));
+    let found = json(&["counters", "--format", "json", &path], 0);
+    let posix = found["patterns"].as_array().unwrap().iter().find(|row| row["layer"] == "POSIX").unwrap();
+    assert_eq!((&posix["memory_known"], &posix["memory_unaligned"]), (&4.into(), &3.into()));
+    assert_eq!(posix["memory_alignment"], 512);
+    let row = &found["memory"][0];
+    assert_eq!((&row["direction"], &row["size_bin"], &row["unaligned"]), (&"write".into(), &2.into(), &3.into()));
+    assert_eq!((row["aligned_mean_ns"].as_f64(), row["unaligned_mean_ns"].as_f64()), (Some(1000.0), Some(2000.0)));
+    assert!(stdout(&["counters", &path], 0).contains("at a multiple of 512 B"));
+    // What was counted over the whole run is not known of a part of it, nor by file.
+    let part = json(&["counters", "--format", "json", "--time", "0:1", &path], 0);
+    assert!(part["memory"].as_array().unwrap().is_empty());
+    let others = json(&["counters", "--format", "json", "--files", "/data/mine", &path], 0);
+    assert!(others["memory"].as_array().unwrap().is_empty());
+    assert_eq!(others["patterns"][0]["memory_unaligned"], 3);
+}

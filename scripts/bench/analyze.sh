@@ -7,8 +7,8 @@
 # With --form darshan the verbs read the trace as a Darshan log, and so does PROGRAM, for instance an installed darshan-dxt-parser.
 # Targets: 20 M segments/s for decoding and all analyses together on 2 processors, memory that does not grow with the trace.
 set -euo pipefail
-# shellcheck source=../common.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 segments=10000000 ranks=64 pattern=ior-strided runs=3 form=trace peer=
 verbs="summary;outliers;outliers --by rank;stripes;counters;layers;checks;timeline;report -o /dev/null"
@@ -25,11 +25,7 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-case $segments in
-*K) segments=${segments%K}000 ;;
-*M) segments=${segments%M}000000 ;;
-*G) segments=${segments%G}000000000 ;;
-esac
+segments=$(in_full "$segments")
 
 cd "$project"
 cargo build --quiet --release -p dxt-analyze -p dxt-synth

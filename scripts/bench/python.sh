@@ -22,11 +22,7 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-case $segments in
-*K) segments=${segments%K}000 ;;
-*M) segments=${segments%M}000000 ;;
-*G) segments=${segments%G}000000000 ;;
-esac
+segments=$(in_full "$segments")
 
 cd "$project"
 if [ -z "$tools" ]; then

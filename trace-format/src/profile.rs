@@ -2,6 +2,7 @@
 //! tracer folds what it keeps no segments of, the analyzer folds segments, and both get the same record.
 
 use crate::common_values::CommonValues;
+use crate::segment::NO_TIME;
 use serde::{Deserialize, Serialize};
 
 /// A read or write that succeeded.
@@ -15,7 +16,7 @@ pub struct Access {
     pub length: u64,
     /// When the call was made.
     pub start: u64,
-    /// When it returned, in the same unit.
+    /// When it returned, in the same unit; [`NO_TIME`], or 0, if it was not timed.
     pub end: u64,
     /// Whether the program's memory began off a multiple of [`MEMORY_ALIGNMENT`]; `None` where that is not known.
     pub memory_unaligned: Option<bool>,
@@ -118,10 +119,13 @@ impl Profile {
             self.memory_known += 1;
             self.memory_unaligned += u64::from(unaligned);
         }
-        let duration = access.end.saturating_sub(access.start);
-        let slowest = if access.writes { &mut self.slowest_write } else { &mut self.slowest_read };
-        if duration >= slowest.duration {
-            slowest.offer(Slowest { duration, start: access.start, bytes: access.length });
+        // Of a call that was not timed there is nothing to compare.
+        if access.end > NO_TIME {
+            let duration = access.end.saturating_sub(access.start);
+            let slowest = if access.writes { &mut self.slowest_write } else { &mut self.slowest_read };
+            if duration >= slowest.duration {
+                slowest.offer(Slowest { duration, start: access.start, bytes: access.length });
+            }
         }
     }
 

@@ -18,12 +18,20 @@ pub const MAX_STREAMS: u32 = 1 << 24;
 /// [`Segment::offset`] of an operation that has none (open, close, sync, a read from a terminal).
 pub const NO_OFFSET: i64 = -1;
 
+/// Start and end of each call where calls are not timed. It is not 0, since in the tracer's memory a segment without an end is none.
+pub const NO_TIME: u64 = 1;
+
 /// Bit of [`Segment::end`] in the tracer's memory: the segment belongs to the trace that is being written. No clock counts that far.
 pub const TAKEN: u64 = 1 << 62;
 /// The same: the segment is in a trace.
 pub const WRITTEN: u64 = 1 << 63;
-/// Both marks.
+/// Both marks, and the bits of a start below.
 pub const MARKS: u64 = TAKEN | WRITTEN;
+
+/// Bit of [`Segment::start`] in the tracer's memory: it is known where in memory the bytes came from or went to.
+pub const MEMORY_KNOWN: u64 = 1 << 62;
+/// The same: that is off a multiple of the alignment.
+pub const MEMORY_UNALIGNED: u64 = 1 << 63;
 
 /// Which file, through which interface, doing what: an index into the process's stream table, 24 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +83,20 @@ impl Segment {
     #[must_use]
     pub const fn ended(&self) -> u64 {
         self.end & !MARKS
+    }
+
+    /// When the call was made, without the bits that tell of its memory.
+    #[inline]
+    #[must_use]
+    pub const fn started(&self) -> u64 {
+        self.start & !(MEMORY_KNOWN | MEMORY_UNALIGNED)
+    }
+
+    /// Whether the call's memory began off a multiple of the alignment; `None` where that is not known. In the tracer's memory only.
+    #[inline]
+    #[must_use]
+    pub const fn memory_unaligned(&self) -> Option<bool> {
+        if self.start & MEMORY_KNOWN == 0 { None } else { Some(self.start & MEMORY_UNALIGNED != 0) }
     }
 
     /// The segment without marks.

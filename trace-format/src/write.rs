@@ -5,8 +5,8 @@
 use crate::columns::{self, Scratch, TickScale};
 use crate::error::{Error, Result};
 use crate::frame::{
-    BLOCK_HEAD_BYTES, BlockHead, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FrameHeader, IndexEntry, Trailer,
-    codec, crc, kind,
+    BLOCK_HEAD_BYTES, BlockHead, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FlushTimes, FrameHeader,
+    IndexEntry, Trailer, codec, crc, kind,
 };
 use crate::limits;
 use crate::meta::{Job, Process, ProcessInfo};
@@ -27,6 +27,8 @@ pub struct Encoder {
     zstd: CCtx<'static>,
     scratch: Scratch,
     raw: Vec<u8>,
+    clock: fn() -> u64,
+    compress_ticks: u64,
 }
 
 /// The segments of one thread, in order, in one or more pieces.
@@ -64,6 +66,13 @@ pub struct Region {
 }
 
 impl Region {
+    /// Adds how long its process took to write it, as far as known; [`FlushTimes::frame`] may be written over it later, in the
+    /// last [`crate::frame::FLUSH_FRAME_BYTES`] of the region.
+    pub fn add_flush(&mut self, times: &FlushTimes) {
+        self.bytes.extend_from_slice(&times.frame(0));
+        self.entry.length = self.bytes.len() as u64;
+    }
+
     /// Makes it region `number`. A rank knows its regions' numbers only when all have encoded theirs.
     ///
     /// # Errors
@@ -88,7 +97,19 @@ impl Encoder {
     pub fn new() -> Result<Self> {
         let mut zstd = CCtx::try_create().ok_or_else(|| memory("no context"))?;
         zstd.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).map_err(refused)?;
-        Ok(Self { zstd, scratch: Scratch::default(), raw: Vec::new() })
+        Ok(Self { zstd, scratch: Scratch::default(), raw: Vec::new(), clock: || 0, compress_ticks: 0 })
+    }
+
+    /// The same with a clock, for [`Self::compress_ticks`].
+    #[must_use]
+    pub fn timed_by(self, clock: fn() -> u64) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Ticks of [`Self::timed_by`]'s clock spent in zstd so far; 0 without one.
+    #[must_use]
+    pub const fn compress_ticks(&self) -> u64 {
+        self.compress_ticks
     }
 
     /// Appends the job frame to `out`.
@@ -269,7 +290,9 @@ impl Encoder {
         out.resize(body, 0);
         let (first, rest) = raw.split_at(first.min(raw.len()));
         let pieces = std::iter::once(first).chain(rest.chunks(then.max(1)));
+        let before = (self.clock)();
         let stored = self.compress(raw.len(), pieces, out)?;
+        self.compress_ticks += (self.clock)().saturating_sub(before);
         let codec = if stored < raw.len() {
             codec::ZSTD
         } else {

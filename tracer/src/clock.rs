@@ -2,9 +2,10 @@
 //! nanoseconds only when a trace is written, with a rate measured over the whole run.
 #![expect(unsafe_code, reason = "reads the processor's counter and clock_gettime(2)")]
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use trace_format::columns::TickScale;
 use trace_format::meta::ClockSource;
+use trace_format::segment::NO_TIME;
 
 /// Where the clock was stopped, in ticks and in ns of CLOCK_MONOTONIC; 0 while it goes.
 static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
@@ -12,6 +13,14 @@ static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// Whether the counter is to be used again.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
 static USE_COUNTER: AtomicBool = AtomicBool::new(false);
+/// What [`of_call`] reads: one of the three below.
+static CALLS: AtomicU8 = AtomicU8::new(BY_CLOCK);
+/// What [`now`] would, out of line.
+const BY_CLOCK: u8 = 0;
+/// The processor's counter.
+const BY_COUNTER: u8 = 1;
+/// Nothing: DXT_TIMING=off.
+const UNTIMED: u8 = 2;
 static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
 static BASE_MONOTONIC_NS: AtomicU64 = AtomicU64::new(0);
 static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
@@ -20,6 +29,34 @@ static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { without_counter() }
+}
+
+/// Now, in ticks, as a wrapped function asks for it before and after the call; always the same where calls are not timed.
+#[inline(always)]
+pub(crate) fn of_call() -> u64 {
+    match CALLS.load(Ordering::Relaxed) {
+        BY_COUNTER => counter(),
+        UNTIMED => NO_TIME,
+        _ => without_counter(),
+    }
+}
+
+/// Calls are not timed from now on. For the constructor.
+pub(crate) fn leave_calls_untimed() {
+    CALLS.store(UNTIMED, Ordering::Release);
+}
+
+/// Whether calls are timed.
+pub(crate) fn times_calls() -> bool {
+    CALLS.load(Ordering::Relaxed) != UNTIMED
+}
+
+/// From now on the processor's counter may be read, or not.
+fn use_counter(may: bool, order: Ordering) {
+    USE_COUNTER.store(may, order);
+    if times_calls() {
+        CALLS.store(if may { BY_COUNTER } else { BY_CLOCK }, order);
+    }
 }
 
 /// Out of line: a clock read through the vDSO is a call anyway, and the counter's path stays short.
@@ -40,14 +77,14 @@ pub(crate) fn stop() {
         STOPPED_COUNTER.store(USE_COUNTER.load(Ordering::Relaxed), Ordering::Relaxed);
         STOPPED_NS.store(ns, Ordering::Relaxed);
         STOPPED_TICKS.store(ticks.max(1), Ordering::Release);
-        USE_COUNTER.store(false, Ordering::Release);
+        use_counter(false, Ordering::Release);
     }
 }
 
 /// Lets it go on.
 pub(crate) fn go_on() {
     if STOPPED_TICKS.swap(0, Ordering::AcqRel) != 0 {
-        USE_COUNTER.store(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
+        use_counter(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
     }
 }
 
@@ -122,7 +159,7 @@ fn pair(read: impl Fn() -> i64) -> (u64, i64) {
 
 /// Sets the process's time zero to now. Once at start, and again in a forked child.
 pub(crate) fn start() {
-    USE_COUNTER.store(counter_is_invariant(), Ordering::Relaxed);
+    use_counter(counter_is_invariant(), Ordering::Relaxed);
     let (ticks, unix) = pair(unix_ns);
     let (base, monotonic) = pair(|| monotonic_ns() as i64);
     BASE_TICKS.store(base, Ordering::Relaxed);

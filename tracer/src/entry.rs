@@ -1,8 +1,10 @@
-//! Where the dynamic linker enters: constructor and destructor.
+//! Where the dynamic linker enters: constructor and destructor. In a static program, the C library's start enters, and by their
+//! numbers the one runs before, the other after all of the program's own.
 #![expect(unsafe_code, reason = "constructor and destructor")]
 
 use crate::config::Environment;
 use crate::notes::Note;
+use crate::real::global;
 use crate::{errno, hooks, job, lifecycle, sys, tls};
 use std::ffi::{CStr, c_char, c_int, c_long};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static STARTED: AtomicBool = AtomicBool::new(false);
 
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(not(dxt_static), unsafe(link_section = ".init_array"))]
+#[cfg_attr(dxt_static, unsafe(link_section = ".init_array.00099"))]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 #[used]
-#[unsafe(link_section = ".fini_array")]
+#[cfg_attr(not(dxt_static), unsafe(link_section = ".fini_array"))]
+#[cfg_attr(dxt_static, unsafe(link_section = ".fini_array.00099"))]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
 /// The environment as the dynamic linker passes it: a vector of `NAME=value`.
@@ -80,8 +84,7 @@ fn is_first_thread() -> bool {
 /// What main will get, as the kernel has put it on the stack: the number of arguments, they, null, and the environment (System V ABI,
 /// 3.4.1). The dynamic linker tells where. `None` if that is not how it looks.
 fn arguments() -> Option<(c_int, *const *const c_char, *const *const c_char)> {
-    // SAFETY: the name ends in NUL.
-    let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_stack_end".as_ptr()) };
+    let variable = global!("__libc_stack_end");
     // SAFETY: null, or the dynamic linker's variable: a pointer.
     let start = unsafe { variable.cast::<*const c_long>().as_ref() }?;
     // SAFETY: null, or where the stack began.

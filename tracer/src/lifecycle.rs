@@ -2,8 +2,12 @@
 //! anything is recorded at all, and when the trace is written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), access(2)")]
 
-use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode};
+use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode, WithDarshan};
 use crate::filters::Share;
+#[cfg(dxt_static)]
+use crate::notes::Note;
+#[cfg(dxt_static)]
+use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
@@ -76,10 +80,24 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         return;
     }
     say::remember_stderr();
+    // As the dynamic linker, which does not look at LD_PRELOAD then.
+    #[cfg(dxt_static)]
+    if real::is_secure() {
+        return;
+    }
+    #[cfg(dxt_static)]
+    if real::is_preloaded() {
+        return say(&[b"libdxt_tracer.so is preloaded and records: the tracer linked into this program does not"]);
+    }
     let (file, bad) = config::File::named_in(environment);
-    let environment = &Layered { environment, file: &file };
+    let layered = &Layered { environment, file: &file };
+    let environment = &WithDarshan::new(layered);
     let read = match &bad {
-        None => config::read(environment).map_err(|bad| say_bad_value(&bad, environment.place_of(bad.variable))),
+        None => config::read(environment).map_err(|mut bad| {
+            let place = layered.place_of(bad.variable);
+            bad.variable = environment.name_of(bad.variable);
+            say_bad_value(&bad, place);
+        }),
         Some(bad) => {
             say_bad_file(bad);
             Err(())
@@ -120,10 +138,13 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     let scale = memory::scale();
     let spooled = config.is_spooled();
     let (mode, counters_files, verbose) = (config.mode, config.counters_files, config.verbose);
+    if !config.timing {
+        clock::leave_calls_untimed();
+    }
+    record::mark_memory(config.mem_align);
     config::adopt(config);
     if mode == Mode::Counters {
         buffer::counting::begin((1 << 15) / scale);
-        record::mark_memory();
         registry::prepare_counters(counters_files);
     } else {
         if !record::ARENA.prepare(begin::arena_bytes()) {
@@ -147,6 +168,8 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     // SAFETY: registers a function of this library, which is never unloaded.
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
     record::prepare(begin::begin);
+    #[cfg(dxt_static)]
+    Note::SharedLibrary.count_many(real::shared_libraries());
     // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
     if state::prepare(take_over, has_left) {
         spool::may_be();

@@ -61,7 +61,11 @@ notes! {
     /// A program was started that loads no preloaded library.
     Untraceable = "programs started that cannot be traced: statically linked, or of another user (set-user-ID)";
     /// A library was opened with RTLD_DEEPBIND or in a namespace of its own.
+    #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may go past the tracer";
+    /// A shared library of a program that the tracer was linked into.
+    #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
+    SharedLibrary = "shared libraries whose own calls the tracer that is linked into the program does not see";
     /// A child that was forked by a process which had confined itself.
     ConfinedChild = "forked children of a process confined by seccomp, which record nothing";
     /// From here on calls are recorded with one and the same time.

@@ -2,7 +2,6 @@
 //! stores and a bump, with no lock, no allocation and no system call. `tests/programs/instructions.rs` counts its instructions.
 #![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
 
-use crate::buffer::counting::{MEMORY_KNOWN, MEMORY_UNALIGNED};
 use crate::buffer::{self, Arena};
 use crate::handles::Placed;
 use crate::memory::{Record, Table};
@@ -16,9 +15,9 @@ pub(crate) use crate::state::{
 use crate::tls::{self, Lane, Thread};
 use crate::{clock, errno, filters, gate, late, state};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::ThreadDef;
-use trace_format::segment::{NO_OFFSET, pack};
+use trace_format::segment::{MEMORY_KNOWN, MEMORY_UNALIGNED, NO_OFFSET, pack};
 use trace_format::{Segment, StreamId};
 
 /// What is done before a thread gets its first memory.
@@ -49,17 +48,25 @@ unsafe impl Record for ThreadRecord {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// The bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`] in counters mode, else none: whether it is known where in memory the bytes
-/// came from or went to, and whether that is off a multiple of eight bytes.
+/// The bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`] of a segment's start, or none: whether it is known where in memory the bytes
+/// came from or went to, and whether that is off a multiple of the alignment.
 ///
-/// Not a flag of the stream, and not in trace mode: measured on 1 M writes one after another from buffers of irregular
-/// alignment, two streams instead of one take 1.75 bytes per segment instead of 1.25, since the offset column predicts
-/// within a stream; and what is consecutive in a file would no longer be so in its streams.
+/// Not a flag of the stream: measured on 1 M writes one after another from buffers of irregular alignment, two streams instead of one
+/// take 1.75 bytes per segment instead of 1.25, since the offset column predicts within a stream; and what is consecutive in a file
+/// would no longer be so in its streams. So the bits are counted before a segment is encoded (`registry/memory.rs`), or folded.
 static MEMORY_WANTED: AtomicU64 = AtomicU64::new(0);
+/// The address bits below the alignment.
+static MEMORY_MASK: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on segments carry these bits.
-pub(crate) fn mark_memory() {
+/// From now on segments carry these bits, for memory at multiples of `alignment`, a power of two.
+pub(crate) fn mark_memory(alignment: usize) {
+    MEMORY_MASK.store(alignment.saturating_sub(1), Ordering::Relaxed);
     MEMORY_WANTED.store(MEMORY_KNOWN | MEMORY_UNALIGNED, Ordering::Relaxed);
+}
+
+/// Bytes at whose multiples memory counts as aligned.
+pub(crate) fn memory_alignment() -> u64 {
+    MEMORY_MASK.load(Ordering::Relaxed) as u64 + 1
 }
 
 /// Whether [`Call::with_memory`] has an effect.
@@ -81,7 +88,7 @@ impl Call {
     /// Starts the clock of a call.
     #[inline(always)]
     pub(crate) fn begin(_thread: &'static Thread) -> Self {
-        Self { start: clock::now() }
+        Self { start: clock::of_call() }
     }
 
     /// A call that was submitted at `start` and is seen to be done on `thread`.
@@ -92,7 +99,7 @@ impl Call {
     /// Notes the address of the memory that is read into or written from; of several, all of them or'ed.
     #[inline(always)]
     pub(crate) fn with_memory(self, address: usize) -> Self {
-        let unaligned = address & (trace_format::profile::MEMORY_ALIGNMENT - 1) != 0;
+        let unaligned = address & MEMORY_MASK.load(Ordering::Relaxed) != 0;
         let marks = MEMORY_KNOWN | if unaligned { MEMORY_UNALIGNED } else { 0 };
         Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed) }
     }
@@ -115,7 +122,7 @@ impl Call {
     /// Records the call as `op` on `file`: `length` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        let end = clock::now();
+        let end = clock::of_call();
         self.end_at(end, file, op, offset, length);
     }
 
@@ -186,7 +193,7 @@ impl Call {
     /// As [`Self::failed`], for a call that tells its error otherwise.
     #[cold]
     pub(crate) fn failed_with(self, error: i32, file: &'static File, op: &'static Op, offset: i64) {
-        let end = clock::now();
+        let end = clock::of_call();
         let errno = errno::save();
         let thread = tls::current_now();
         let within = within(thread);
@@ -302,7 +309,7 @@ fn once_more(slot: usize) {
         let (offset, word) = (place.offset.load(Ordering::Relaxed), place.word.load(Ordering::Relaxed));
         let start = place.start.load(Ordering::Relaxed) & !(MEMORY_KNOWN | MEMORY_UNALIGNED);
         late::switch(thread);
-        append(thread, Segment { offset, word, start, end: clock::now() });
+        append(thread, Segment { offset, word, start, end: clock::of_call() });
     }
 }
 

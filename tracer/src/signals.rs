@@ -3,7 +3,7 @@
 //! that asks is told that it still does.
 #![expect(unsafe_code, reason = "sigaction(2)")]
 
-use crate::real::Slot;
+use crate::real::{Slot, slot_again};
 use crate::sys;
 use libc::{c_int, sighandler_t};
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ static ON_END: OnceLock<fn(&'static str)> = OnceLock::new();
 /// What is done should the process not die of it.
 static SURVIVED: OnceLock<fn()> = OnceLock::new();
 /// The C library's own sigaction(2), past our hook.
-static SIGACTION: Slot = Slot::new(c"sigaction");
+static SIGACTION: Slot = slot_again!("sigaction");
 
 /// Whether the trace is being written because the process ends by itself, and the signal that came meanwhile.
 static WRITING: AtomicBool = AtomicBool::new(false);

@@ -1,15 +1,14 @@
 //! Whether the process has only one thread, as the C library knows it (`__libc_single_threaded`, glibc 2.32 and later).
 #![expect(unsafe_code, reason = "a variable of the C library")]
 
+use crate::real::global;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 static SINGLE: AtomicPtr<AtomicU8> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Finds the variable. For the constructor.
 pub(crate) fn prepare() {
-    // SAFETY: the name ends in NUL.
-    let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
-    SINGLE.store(variable.cast(), Ordering::Relaxed);
+    SINGLE.store(global!("__libc_single_threaded").cast(), Ordering::Relaxed);
 }
 
 /// True only if there is certainly one thread.

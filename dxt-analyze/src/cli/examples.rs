@@ -4,7 +4,7 @@
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// One row a verb.
-pub(super) const EXAMPLES: [OfVerb; 23] = [
+pub(super) const EXAMPLES: [OfVerb; 24] = [
     (
         "summary",
         &[
@@ -74,6 +74,7 @@ pub(super) const EXAMPLES: [OfVerb; 23] = [
         &[
             ("compare before.dxt after.dxt", "what changed, and whether more than chance"),
             ("compare --fail-on warn before.dxt after.dxt", "for tests: ends with 4 if it became worse"),
+            ("compare -o both.html a1 a2 a3 -- b1 b2 b3", "repeats: what is more than their scatter, as a page too"),
         ],
     ),
     (
@@ -81,6 +82,13 @@ pub(super) const EXAMPLES: [OfVerb; 23] = [
         &[
             ("corpus traces", "all jobs below a directory"),
             ("corpus --sort bytes --limit 50 traces", "those that move most"),
+        ],
+    ),
+    (
+        "scaling",
+        &[
+            ("scaling runs", "runs by number of ranks, repeats as median and range"),
+            ("scaling --group-by=-t -o transfers.html runs", "by the value of the program's option -t, as a page too"),
         ],
     ),
     (

@@ -26,7 +26,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
     let color = cli.color.decide();
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
     let exit = match &cli.verb {
-        Verb::Topic(verb) => verb.run(&style(Format::Table, None, color), &mut out),
+        Verb::Topic(verb) => verb.run(&style(Format::Table, None, color), &mut out, &page::of_view),
         Verb::Report(args) => page::report(args, &style(Format::Table, None, color), &mut out),
         // These two write by themselves, while they run, and from other threads.
         Verb::Live(args) => {

@@ -50,6 +50,11 @@ impl Evidence {
         Self { words, about }
     }
 
+    /// Changes the sentence.
+    pub(crate) fn reword(&mut self, change: impl FnOnce(&str) -> String) {
+        self.words = change(&self.words);
+    }
+
     /// The sentence.
     #[must_use]
     pub fn words(&self) -> &str {

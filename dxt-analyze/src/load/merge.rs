@@ -328,6 +328,7 @@ impl Tables {
                 ..process.reduction
             },
             heat: process.heat,
+            memory: process.memory,
             counters_only: self.by_design.get(input).is_some_and(|design| design.counters_only),
             data_only: self.by_design.get(input).is_some_and(|design| design.data_only),
             input: input as u32,

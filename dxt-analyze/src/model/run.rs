@@ -14,8 +14,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use trace_format::counters::Counters;
 use trace_format::layout::Layout;
-use trace_format::meta::{HeatDef, JobInfo, Missing, ProfileDef, Reduction, ThreadDef, WholeDef};
+use trace_format::meta::{HeatDef, JobInfo, MemoryDef, Missing, ProfileDef, Reduction, ThreadDef, WholeDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::read::{BlockRef, Trace};
 
 /// An operation of the job. `layer` and `class` are `None` if the operation table that names it is lost.
@@ -95,6 +96,8 @@ pub struct Process {
     pub reduction: Reduction,
     /// Bytes over time of what has no segments.
     pub heat: Vec<HeatDef>,
+    /// How the memory of reads and writes was aligned, as far as no profile says so.
+    pub memory: MemoryDef,
     /// Whether it has no segments by design: `DXT_ENABLE=counters`.
     pub counters_only: bool,
     /// Whether it has segments of POSIX and MPI-IO reads and writes only, by design: Darshan's DXT.
@@ -427,6 +430,23 @@ impl Run {
     #[must_use]
     pub fn reduced_ranks(&self) -> u64 {
         self.processes.iter().map(|process| u64::from(process.reduction.ranks)).max().unwrap_or_default()
+    }
+
+    /// Bytes at whose multiples memory counts as aligned: what a process says, else the usual; the largest of several.
+    #[must_use]
+    pub fn memory_alignment(&self) -> u64 {
+        let said = self.processes.iter().map(|process| process.memory.alignment).max().unwrap_or_default();
+        let of_log = self.processes.iter().flat_map(|process| &process.whole).map(|def| def.memory_alignment).max();
+        if said > 0 { said } else { of_log.filter(|bytes| *bytes > 0).unwrap_or(MEMORY_ALIGNMENT as u64) }
+    }
+
+    /// Whether calls were not timed (`DXT_TIMING=off`): then no time in calls is known.
+    #[must_use]
+    pub fn untimed(&self) -> bool {
+        self.inputs.iter().any(|input| {
+            let settings = &input.trace.job.settings;
+            settings.iter().any(|(name, value)| name == "DXT_TIMING" && value == "off")
+        })
     }
 
     /// Whether it was made of another tool's log, which does not tell everything.

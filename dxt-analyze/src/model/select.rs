@@ -114,6 +114,13 @@ impl Run {
             process.reduction.spreads.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
             // Bytes over time are of all files together.
             process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
+            let mut memory = std::mem::take(&mut process.memory);
+            memory
+                .streams
+                .retain(|used| process.stream_index(used.stream).is_some_and(|at| process.streams[at].chosen));
+            // Times are of all files together.
+            memory.costs.retain(|cost| selection.files.is_empty() && selection.has_layer(Some(cost.layer)));
+            process.memory = memory;
             if let Some(window) = selection.window {
                 unsure += cut_to(process, window);
             }
@@ -147,6 +154,7 @@ fn cut_to(process: &mut Process, window: (u64, u64)) -> u64 {
         let (start, end) = place(block.head.min_start, block.head.max_end);
         overlaps(start, end, window)
     });
+    process.memory = trace_format::meta::MemoryDef::default();
     process.profiles.clear();
     process.whole.clear();
     process.reduction.spreads.clear();

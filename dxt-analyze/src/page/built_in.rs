@@ -19,6 +19,14 @@ pub(crate) fn policy(scripts: &str) -> String {
     )
 }
 
+/// The same of a page without the plotting library.
+pub(crate) fn policy_of(scripts: &str) -> String {
+    let script = hash(scripts);
+    format!(
+        "default-src 'none'; script-src '{script}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+}
+
 /// As a content security policy names a script.
 fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))

@@ -31,7 +31,7 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, place: &Place<'_>) -> M
             p.missing { (words::sentence(&damage.title)) ": " a href="#missing" { "what this trace does not have" } "." }
         }
         p.lead { (verdict.lead) }
-        (time(ledger))
+        @if !verdict.untimed { (time(ledger)) }
         p.sentence { (place.text(&verdict.sentence)) }
         @if !listed.is_empty() {
             (findings(&listed, place))

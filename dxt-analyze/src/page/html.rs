@@ -23,7 +23,7 @@ pub(super) fn anchor(finding: &Finding) -> String {
 
 /// A section with its findings and the parts of its view, folded under a line that says what it has.
 pub(super) fn section(section: &Section, names: &Names) -> Markup {
-    let mut tables = Tables { section: section.id, names, number: 0, heading: String::new() };
+    let mut tables = Tables { section: section.id, names, number: 0, heading: String::new(), open: OPEN_TABLES };
     let parts = &section.view.parts;
     let body = html! {
         (all_findings(&section.findings, names))
@@ -35,6 +35,14 @@ pub(super) fn section(section: &Section, names: &Names) -> Markup {
         units::counted(section.findings.len() as u64, "finding")
     };
     folded(section.id, section.title, section.about, &found, &body)
+}
+
+/// A section with all parts of its view, open.
+pub(super) fn open_section(section: &Section, names: &Names) -> Markup {
+    let mut tables = Tables { section: section.id, names, number: 0, heading: String::new(), open: usize::MAX };
+    let parts = &section.view.parts;
+    let body = html! { @for (number, part) in parts.iter().enumerate() { (tables.part(part, parts.get(number + 1))) } };
+    unfolded(section.id, section.title, &body)
 }
 
 /// A section that is open.
@@ -113,6 +121,8 @@ struct Tables<'a> {
     number: usize,
     /// The last heading.
     heading: String,
+    /// Tables that stand open.
+    open: usize,
 }
 
 impl Tables<'_> {
@@ -154,7 +164,7 @@ impl Tables<'_> {
             ("", heading) => heading.to_owned(),
             (title, _) => title.to_owned(),
         };
-        let behind = self.number >= OPEN_TABLES;
+        let behind = self.number >= self.open;
         let markup = one_table(&self.id(), table, &caption);
         let rows = units::counted(table.rows().len() as u64, "row");
         html! {
@@ -225,6 +235,7 @@ fn value(cell: &Cell) -> Option<f64> {
         Cell::None | Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. } => None,
         Cell::Count(value) | Cell::Bytes(value) | Cell::Moment(value) | Cell::Duration(value) => Some(*value as f64),
         Cell::Number(value) => Some(*value as f64),
+        Cell::Ranged { value: inner, .. } => value(inner),
         Cell::Rate(value) | Cell::Times(value) | Cell::Share(value) => Some(*value),
     }
 }

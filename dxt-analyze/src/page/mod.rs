@@ -2,6 +2,7 @@
 //!
 //! * `words`, `names`: what the first screen says; `terminal`: how the terminal shows it, `first`: how the page does.
 //! * `html`: sections of the page, made of views; `document`: all that as one file; `open`: the page in a browser.
+//! * `several`: a page for the verbs that look at several runs.
 
 mod args;
 pub(crate) mod built_in;
@@ -10,16 +11,18 @@ mod first;
 mod html;
 mod names;
 mod open;
+mod several;
 mod terminal;
 mod words;
 
 pub use args::Args;
+pub use several::of_view;
 
 use crate::exit::Exit;
 use crate::findings::{Code, Finding};
 use crate::model::Run;
 use crate::progress::say;
-use crate::render::{self, Format, Part, Report, Style, View};
+use crate::render::{self, Format, Part, Report, Style, Untimed, View, untimed};
 use crate::text::units;
 use crate::topics::ledger::result::Ledger;
 use crate::topics::report::{Job, Options, Section};
@@ -75,7 +78,12 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
         target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
         say!("wrote {} ({})", output.display(), units::bytes(page.html.len() as u64));
     }
-    render::write(&page, &Style { format: args.format, ..style.clone() }, out)?;
+    let style = Style { format: args.format, ..style.clone() };
+    if page.untimed() {
+        render::write(&Untimed(&page), &style, out)?;
+    } else {
+        render::write(&page, &style, out)?;
+    }
     if let Some(output) = output.filter(|_| args.open) {
         open::open(output);
     }
@@ -97,6 +105,10 @@ impl Outcome for Page {
 
     fn complete(&self) -> bool {
         self.complete
+    }
+
+    fn untimed(&self) -> bool {
+        self.verdict.untimed
     }
 }
 
@@ -136,6 +148,9 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     let said: Vec<Part> = missing.parts().into_iter().chain(missing.scope_part()).collect();
     for section in &mut sections {
         section.view.parts.retain(|part| !said.contains(part));
+        if missing.untimed {
+            section.view = untimed::without_times(std::mem::take(&mut section.view));
+        }
         section.findings.retain(|finding| !OF_THE_TRACE.contains(&finding.code));
         section.findings.iter_mut().for_each(|finding| verdict::give_weight(finding, &verdict));
     }

@@ -21,6 +21,11 @@ pub(super) enum Piece {
 pub(super) struct Names(Vec<String>);
 
 impl Names {
+    /// No names: text stands as it is.
+    pub(super) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Those of the files of a run.
     pub(super) fn of(run: &Run) -> Self {
         let spaced = run.files.iter().map(|file| &file.name).filter(|name| name.contains(char::is_whitespace));

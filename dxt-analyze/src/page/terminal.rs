@@ -20,7 +20,10 @@ pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
     let lines = |lines: Vec<String>| (!lines.is_empty()).then_some(Part::Lines(lines));
     parts.extend(lines(words::damage(verdict).map(damaged).into_iter().collect()));
     parts.push(Part::Pairs(words::job(verdict)));
-    parts.push(Part::Lines(vec![format!("{}:", verdict.lead), format!("  {}", words::ledger(verdict))]));
+    parts.push(Part::Lines(match verdict.untimed {
+        true => vec![format!("{}.", verdict.lead)],
+        false => vec![format!("{}:", verdict.lead), format!("  {}", words::ledger(verdict))],
+    }));
     parts.push(Part::Lines(vec![names.short(&verdict.sentence)]));
     parts.push(Part::Table(findings(verdict, names)));
     let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(|weighed| card(weighed, names)).collect();

@@ -30,6 +30,13 @@ pub enum Cell {
     Duration(u64),
     /// Bytes per second.
     Rate(f64),
+    /// A number with words on its range: as people see it; CSV has the number alone.
+    Ranged {
+        /// The number.
+        value: Box<Self>,
+        /// For people.
+        shown: String,
+    },
     /// A ratio: `2.5 x`.
     Times(f64),
     /// A share of one; percent in tables.

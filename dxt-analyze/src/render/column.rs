@@ -36,6 +36,7 @@ pub struct TableOf<'a, Row> {
     rows: Vec<Row>,
     columns: Vec<Column<'a, Row>>,
     most: usize,
+    beside: bool,
 }
 
 impl<'a, Row> TableOf<'a, Row> {
@@ -55,6 +56,11 @@ impl<'a, Row> TableOf<'a, Row> {
         Self { most, ..self }
     }
 
+    /// Makes it one that CSV has only if it is asked for: the main table is another, even if that stands behind it.
+    pub fn beside(self) -> Self {
+        Self { beside: true, ..self }
+    }
+
     /// The table, with the cells of all rows.
     #[must_use]
     pub fn done(self) -> Table {
@@ -65,6 +71,7 @@ impl<'a, Row> TableOf<'a, Row> {
             rows: self.rows.iter().map(cells).collect(),
             title: self.title,
             most: self.most,
+            beside: self.beside,
         }
     }
 }
@@ -78,6 +85,8 @@ pub struct Table {
     pub title: String,
     /// Rows that a table for people shows; with 0 it is left out. CSV has all.
     pub most: usize,
+    /// Whether the main table of the view is another.
+    pub beside: bool,
     heads: Vec<Head>,
     rows: Vec<Vec<Cell>>,
 }
@@ -89,7 +98,14 @@ impl Table {
         title: impl Into<String>,
         rows: impl IntoIterator<Item = Row>,
     ) -> TableOf<'a, Row> {
-        TableOf { name, title: title.into(), rows: rows.into_iter().collect(), columns: Vec::new(), most: usize::MAX }
+        TableOf {
+            name,
+            title: title.into(),
+            rows: rows.into_iter().collect(),
+            columns: Vec::new(),
+            most: usize::MAX,
+            beside: false,
+        }
     }
 
     /// The headings.
@@ -102,6 +118,13 @@ impl Table {
     #[must_use]
     pub fn rows(&self) -> &[Vec<Cell>] {
         &self.rows
+    }
+
+    /// Changes cells; `change` is told the name of the column.
+    pub fn change(&mut self, mut change: impl FnMut(&'static str, &mut Cell)) {
+        for row in &mut self.rows {
+            self.heads.iter().zip(row).for_each(|(head, cell)| change(head.name, cell));
+        }
     }
 
     /// Whether it has no rows.

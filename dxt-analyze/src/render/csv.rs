@@ -15,13 +15,10 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
             _ => None,
         })
         .collect();
+    let main = tables.iter().find(|table| !table.beside).or(tables.first());
     let chosen: Vec<&Table> = match &style.table {
         Some(name) => tables.iter().copied().filter(|table| table.name == *name).collect(),
-        None => tables
-            .iter()
-            .copied()
-            .filter(|table| tables.first().is_some_and(|first| first.name == table.name))
-            .collect(),
+        None => tables.iter().copied().filter(|table| main.is_some_and(|main| main.name == table.name)).collect(),
     };
     let Some(first) = chosen.first() else {
         let mut names: Vec<&str> = tables.iter().map(|table| table.name).collect();
@@ -40,6 +37,7 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
 
 fn plain(cell: &Cell) -> String {
     match cell {
+        Cell::Ranged { value, .. } => plain(value),
         Cell::None => String::new(),
         Cell::Text(text) | Cell::Layer(text) | Cell::Path(text) | Cell::Prose { plain: text, .. } => text.clone(),
         Cell::Count(value) | Cell::Bytes(value) => value.to_string(),

@@ -7,10 +7,12 @@ mod csv;
 pub mod figure;
 pub mod svg;
 pub mod table;
+pub mod untimed;
 
 pub use cell::Cell;
 pub use column::{Head, Table, TableOf};
 pub use figure::Figure;
+pub use untimed::Untimed;
 
 use crate::findings::Finding;
 use anyhow::Result;

@@ -166,7 +166,7 @@ pub fn human(cell: &Cell) -> String {
         Cell::Text(text) => printable(text),
         Cell::Layer(text) => printable(&layer(text)),
         Cell::Path(text) => printable(text),
-        Cell::Prose { shown, .. } => printable(shown),
+        Cell::Prose { shown, .. } | Cell::Ranged { shown, .. } => printable(shown),
         Cell::Count(value) => units::count(*value),
         Cell::Number(value) => value.to_string(),
         Cell::Bytes(value) => units::bytes(*value),

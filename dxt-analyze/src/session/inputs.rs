@@ -46,6 +46,17 @@ pub struct Output {
     pub fail_on: Option<Severity>,
 }
 
+/// Where a result goes as a page.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PageOutput {
+    /// Write it as a page with charts too: one file of HTML that needs nothing else
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace a file that is no page of dxt-analyze
+    #[arg(long, requires = "output")]
+    pub force: bool,
+}
+
 /// Layers by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LayerName {

@@ -2,7 +2,7 @@
 
 mod inputs;
 
-pub use inputs::{Inputs, LayerName, Output};
+pub use inputs::{Inputs, LayerName, Output, PageOutput};
 
 use crate::exit::UsageError;
 use crate::layouts::Rules;

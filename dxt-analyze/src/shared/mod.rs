@@ -1,8 +1,12 @@
 //! What several topics compute with: sums, groups of like operations, statistics, what a trace lacks.
 
+pub mod bandwidth;
+pub mod calls;
 pub mod completeness;
 pub mod followed;
 pub mod groups;
+pub(crate) mod memory;
+pub mod mpiio_time;
 pub mod profiles;
 pub mod ratio;
 pub mod significance;

@@ -28,7 +28,7 @@ pub struct FileProfile {
     /// Accesses of which it is known where in memory they began.
     pub memory_known: u64,
     /// Those of them that began off a multiple of 8 bytes.
-    pub memory_unaligned: u64,
+    pub memory_unaligned: Option<u64>,
     /// Changes between reading and writing.
     pub switches: u64,
     /// The most common lengths in bytes.
@@ -123,7 +123,7 @@ fn row(file: &str, layer: Layer, profile: &Profile, spread: Option<&Spread>) -> 
         alignment: profile.alignment,
         file_unaligned: profile.file_unaligned,
         memory_known: profile.memory_known,
-        memory_unaligned: profile.memory_unaligned,
+        memory_unaligned: (profile.memory_known > 0).then_some(profile.memory_unaligned),
         switches: profile.switches,
         sizes: profile.sizes.top(),
         strides: profile.strides.top(),

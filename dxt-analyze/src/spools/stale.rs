@@ -10,22 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// File systems that other machines see too (statfs(2)), on which nobody here can tell whether a process runs: NFS, CIFS, SMB2, Lustre,
-/// GPFS, Ceph, BeeGFS, Panasas, AFS, 9P, FUSE.
-const SHARED: [u32; 11] = [
-    0x6969,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x0bd0_0bd0,
-    0x4750_4653,
-    0x00c3_6400,
-    0x1983_0326,
-    0xaad7_aaea,
-    0x5346_414f,
-    0x0102_1997,
-    0x6573_5546,
-];
+use trace_format::spool::is_seen_elsewhere;
 
 /// A file that a process left.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +74,7 @@ impl Place {
         let directory = open(path, flags, Mode::empty()).with_context(failed)?;
         let kind = fstatfs(&directory).with_context(failed)?.f_type as u32;
         anyhow::ensure!(
-            !SHARED.contains(&kind),
+            !is_seen_elsewhere(kind),
             "{} is on a file system that other machines share: whether their processes run cannot be told here",
             path.display()
         );

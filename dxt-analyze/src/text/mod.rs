@@ -2,6 +2,7 @@
 
 pub mod layers;
 pub(crate) mod paths;
+pub(crate) mod rate;
 pub(crate) mod signed;
 pub mod spark;
 pub mod units;

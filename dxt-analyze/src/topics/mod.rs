@@ -11,6 +11,7 @@ pub mod layers;
 pub mod ledger;
 pub mod outliers;
 pub(crate) mod report;
+pub mod scaling;
 pub mod signatures;
 pub mod stripes;
 pub mod summary;
@@ -27,14 +28,17 @@ pub use table::Outcome;
 use crate::exit::Exit;
 use crate::findings::{Code, Finding};
 use crate::progress::Bar;
-use crate::render::{self, Style};
+use crate::render::{self, Style, View};
 use crate::scan::{Nothing, scan, together};
-use crate::session::Output;
+use crate::session::{Output, PageOutput};
 use crate::shared::completeness;
 use crate::shared::totals::{Totals, with_missing};
 use anyhow::Result;
 use report::{Found, Job, Reported, Section, Sums};
 use std::io::Write;
+
+/// Writes a result as a page: where to, its title, and how it looks.
+pub type PageWriter<'a> = &'a dyn Fn(&PageOutput, &str, &View) -> Result<()>;
 
 table::topics! {
     one run {
@@ -64,13 +68,19 @@ table::topics! {
         compare: Compare;
         /// Many jobs: a row for each, who does most I/O and how; tables in Parquet for SQL and data frames
         corpus: Corpus;
+        /// Runs of a program side by side: time in MPI-IO, POSIX and locks, bandwidth, sizes, efficiency, by ranks or an option
+        scaling: Scaling;
     }
 }
 
 /// Writes a verb's result as its options say.
 fn finish(outcome: &impl Outcome, output: &Output, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     let style = Style { format: output.format, table: output.table.clone(), ..style.clone() };
-    render::write(outcome, &style, out)?;
+    if outcome.untimed() {
+        render::write(&render::Untimed(outcome), &style, out)?;
+    } else {
+        render::write(outcome, &style, out)?;
+    }
     Ok(outcome.exit(output.fail_on))
 }
 
@@ -106,7 +116,8 @@ mod tests {
         let known: Vec<&str> = crate::thresholds::Thresholds::default().all().iter().map(|known| known.name).collect();
         for code in codes() {
             let words = code.explanation().computed.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            for word in words.filter(|word| word.contains('_')) {
+            // But for variables of the tracer.
+            for word in words.filter(|word| word.contains('_') && !word.starts_with("DXT_")) {
                 assert!(known.contains(&word), "{}: {word} is no threshold", code.name());
             }
         }

@@ -6,6 +6,8 @@ pub trait Outcome: crate::render::Report {
     fn findings(&self) -> &[crate::findings::Finding];
     /// Whether nothing is missing from what it is about.
     fn complete(&self) -> bool;
+    /// Whether the run's calls were not timed.
+    fn untimed(&self) -> bool;
     /// The exit code; `fail_on` is the least severity that is a failure.
     fn exit(&self, fail_on: Option<crate::findings::Severity>) -> crate::exit::Exit {
         let fails = fail_on.is_some_and(|least| self.findings().iter().any(|finding| finding.severity >= least));
@@ -31,14 +33,22 @@ macro_rules! topics {
         }
 
         impl Verb {
-            /// Does what is asked and writes it; `style` is that of the terminal.
+            /// Does what is asked and writes it; `style` is that of the terminal, `page` writes one where it is wanted.
             ///
             /// # Errors
             /// If nothing can be loaded or written, or the options make no sense.
-            pub fn run(&self, style: &Style, out: &mut dyn Write) -> Result<Exit> {
+            pub fn run(&self, style: &Style, out: &mut dyn Write, page: PageWriter<'_>) -> Result<Exit> {
+                // A table without topics of several runs has no use for it.
+                let _ = page;
                 match self {
                     $(Self::$verb(args) => finish(&$topic::verb(args)?, &args.output, style, out),)+
-                    $(Self::$more_verb(args) => finish(&$more::verb(args)?, &args.output(), style, out),)*
+                    $(Self::$more_verb(args) => {
+                        let outcome = $more::verb(args)?;
+                        if let Some(place) = args.page() {
+                            page(place, stringify!($more), &render::Report::view(&outcome))?;
+                        }
+                        finish(&outcome, &args.output(), style, out)
+                    })*
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::scan::{Nothing, scan, together};
 use crate::shared::completeness;
 use crate::shared::totals::{Totals, with_missing};
 use crate::topics::report::{self, Found, Job, Options, Reported, Section, Sums};
-use crate::topics::{finish, table};
+use crate::topics::{PageWriter, finish, table};
 use anyhow::Result;
 use clap::Parser;
 use std::io::Write;
@@ -36,7 +36,7 @@ fn the_row_makes_the_verb() {
     let style = Style { format: Format::Table, color: false, width: None, table: None };
     let mut out = Vec::new();
     let line = Line::parse_from(["dxt-analyze", "toy", TRACE, "--format", "csv", "--fail-on", "info"]);
-    assert_eq!(line.verb.run(&style, &mut out).unwrap(), Exit::Findings);
+    assert_eq!(line.verb.run(&style, &mut out, &|_, _, _| Ok(())).unwrap(), Exit::Findings);
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("reads\r\n") || text.starts_with("reads\n"), "{text}");
     assert!(text.lines().nth(1).unwrap().parse::<u64>().unwrap() > 0, "{text}");

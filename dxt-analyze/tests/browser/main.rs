@@ -9,10 +9,25 @@ mod names;
 mod page;
 mod paper;
 mod served;
+mod several;
 mod timeline;
 mod wide;
 
 use std::path::Path;
+
+/// Whether the page is no wider than the window, and what is wrong with its figures: the drawing, and the words in it, none of which may lie on
+/// another's.
+const DRAWINGS_FIT: &str = "const out = [];
+                 for (const svg of document.querySelectorAll('svg.figure')) {
+                   const box = svg.getBoundingClientRect();
+                   if (box.width < Math.min(innerWidth, 1240) * 0.8 || box.right > innerWidth || box.height < 150) out.push(`${box.width} x ${box.height}`);
+                   const words = [...svg.querySelectorAll('text')].map((text) => [text.textContent, text.getBoundingClientRect()]);
+                   words.forEach(([text, at], number) => {
+                     if (at.left < box.left - 2 || at.right > box.right + 2 || at.bottom > box.bottom + 1) out.push(text);
+                     words.slice(number + 1).forEach(([other, of]) => { if (at.left < of.right && of.left < at.right && at.top + 3 < of.bottom && of.top + 3 < at.bottom) out.push(`${text} on ${other}`); });
+                   });
+                 }
+                 return [document.documentElement.scrollWidth <= innerWidth, out.slice(0, 5)]";
 
 /// A synthetic trace.
 fn synth(folder: &Path, args: &[&str]) -> String {

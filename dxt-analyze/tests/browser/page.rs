@@ -1,5 +1,6 @@
 //! The page from disk.
 
+use crate::DRAWINGS_FIT;
 use crate::driver::{Browser, available};
 use crate::{page_of, synth};
 use serde_json::Value;
@@ -395,22 +396,10 @@ async fn figures_of_the_signatures_fit_every_window() {
     assert_eq!(browser.js(what).await, wanted);
     let bandwidth = browser.js("return document.querySelector('#signatures-bandwidth figcaption').innerText").await;
     assert!(bandwidth.as_str().unwrap().contains("10,880 calls are too many for a bar each"), "{bandwidth}");
-    // The drawing, and the words in it, none of which may lie on another's.
-    let place = "const out = [];
-                 for (const svg of document.querySelectorAll('svg.figure')) {
-                   const box = svg.getBoundingClientRect();
-                   if (box.width < Math.min(innerWidth, 1240) * 0.8 || box.right > innerWidth || box.height < 150) out.push(`${box.width} x ${box.height}`);
-                   const words = [...svg.querySelectorAll('text')].map((text) => [text.textContent, text.getBoundingClientRect()]);
-                   words.forEach(([text, at], number) => {
-                     if (at.left < box.left - 2 || at.right > box.right + 2 || at.bottom > box.bottom + 1) out.push(text);
-                     words.slice(number + 1).forEach(([other, of]) => { if (at.left < of.right && of.left < at.right && at.top + 3 < of.bottom && of.top + 3 < at.bottom) out.push(`${text} on ${other}`); });
-                   });
-                 }
-                 return [document.documentElement.scrollWidth <= innerWidth, out.slice(0, 5)]";
     for width in [400, 800, 1600] {
         browser.resize(width, 900).await;
         browser.until(&format!("return innerWidth === {width}")).await;
-        assert_eq!(browser.js(place).await, serde_json::json!([true, []]), "{width}");
+        assert_eq!(browser.js(DRAWINGS_FIT).await, serde_json::json!([true, []]), "{width}");
         browser.js("document.getElementById('signatures-offsets').scrollIntoView()").await;
         browser.picture(&format!("figures-{width}")).await;
     }

@@ -132,7 +132,7 @@ fn predict(
                 high[column::LENGTH] = high[column::LENGTH].max(length);
                 summary.stream_mask |= 1 << (stream % 64);
             }
-            let start = scale.nanoseconds(segment.start);
+            let start = scale.nanoseconds(segment.started());
             let end = scale.nanoseconds(segment.ended()).max(start);
             let slot = &mut predicted[stream as usize % PREDICTORS];
             let offset = zigzag(segment.offset.wrapping_sub(*slot) as u64);

@@ -3,8 +3,10 @@
 
 mod fields;
 mod file;
+mod flush;
 
 pub use file::{FileHeader, IndexEntry, Trailer};
+pub use flush::{FLUSH_FRAME_BYTES, FlushStage, FlushTimes};
 
 use crate::error::{Error, Result};
 use fields::{Fields, Parts};
@@ -18,7 +20,7 @@ pub const FRAME_MAGIC: [u8; 4] = *b"\xd7FRM";
 /// Layout version: readers refuse a larger one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Raised when something is added that older readers may ignore.
-pub const VERSION_MINOR: u16 = 0;
+pub const VERSION_MINOR: u16 = 1;
 
 /// Size of [`FileHeader`] in bytes.
 pub const FILE_HEADER_BYTES: usize = 64;
@@ -45,6 +47,8 @@ pub mod kind {
     pub const PROCESS: u8 = 2;
     /// A block of segments: a block head, then columns.
     pub const SEGMENTS: u8 = 3;
+    /// How long the process's part took to be written: [`super::FlushTimes`]; last frame of a region.
+    pub const FLUSH: u8 = 4;
 }
 
 /// How a frame's payload is stored.

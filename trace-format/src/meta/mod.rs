@@ -5,6 +5,7 @@ mod codec;
 mod communicators;
 mod data_sets;
 mod job;
+mod memory;
 #[cfg(feature = "read")]
 mod metered;
 mod mpi_io;
@@ -14,6 +15,7 @@ mod whole;
 pub use communicators::{CommunicatorDef, WORLD};
 pub use data_sets::{DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
+pub use memory::{MemoryCost, MemoryDef, MemoryUse};
 pub use mpi_io::{Combiner, DatatypeRole, DatatypeUse, HintDef, HintOrigin};
 pub use process::{
     ClockSource, FileDef, FileKind, HeatDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process,

@@ -3,6 +3,7 @@
 use super::codec;
 use super::communicators::CommunicatorDef;
 use super::data_sets::DataSetDef;
+use super::memory::MemoryDef;
 use super::mpi_io::{DatatypeUse, HintDef};
 use super::whole::WholeDef;
 use crate::coded::coded;
@@ -29,6 +30,7 @@ mod tag {
     pub(super) const HEAT: u16 = 13;
     pub(super) const WHOLE: u16 = 14;
     pub(super) const COMMUNICATORS: u16 = 15;
+    pub(super) const MEMORY: u16 = 16;
 }
 
 /// The clock behind the segments.
@@ -301,6 +303,9 @@ pub struct Process {
     /// Communicators of the layer MPI.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub communicators: Vec<CommunicatorDef>,
+    /// Where in memory reads and writes began.
+    #[serde(skip_serializing_if = "MemoryDef::is_none")]
+    pub memory: MemoryDef,
 }
 
 impl Reduction {
@@ -335,6 +340,8 @@ impl Process {
             size_of_val(self.heat.as_slice()),
             size_of_val(self.whole.as_slice()),
             size_of_val(self.communicators.as_slice()),
+            size_of_val(self.memory.streams.as_slice()),
+            size_of_val(self.memory.costs.as_slice()),
         ];
         let info = size_of::<Self>() + self.info.exe.len() + self.info.node.len() + self.info.ended_by.len();
         (info + lists.into_iter().sum::<usize>() + paths + layouts + notes + heat + sets) as u64
@@ -363,6 +370,9 @@ impl Process {
         codec::list_section(tag::HEAT, &self.heat, &mut out);
         codec::list_section(tag::WHOLE, &self.whole, &mut out);
         codec::list_section(tag::COMMUNICATORS, &self.communicators, &mut out);
+        if !self.memory.is_none() {
+            codec::section(tag::MEMORY, &self.memory, &mut out);
+        }
         out
     }
 
@@ -400,6 +410,7 @@ impl Process {
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
                 tag::COMMUNICATORS => process.communicators = codec::value("communicators", bytes, offset, meter)?,
+                tag::MEMORY => process.memory = codec::value("where in memory calls began", bytes, offset, meter)?,
                 tag::WHOLE => process.whole = codec::value("what was counted of all accesses", bytes, offset, meter)?,
                 _ => {}
             }

@@ -6,7 +6,9 @@ use super::frames::{BlockRef, Frames, Step};
 use super::room::{Meter, Room};
 use super::source::{Source, fill};
 use crate::error::{Error, Result};
-use crate::frame::{FILE_HEADER_BYTES, FileHeader, INDEX_ENTRY_BYTES, IndexEntry, TRAILER_BYTES, Trailer, kind};
+use crate::frame::{
+    FILE_HEADER_BYTES, FileHeader, FlushTimes, INDEX_ENTRY_BYTES, IndexEntry, TRAILER_BYTES, Trailer, kind,
+};
 use crate::limits;
 use crate::meta::{Job, Process};
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub struct RegionRef {
 pub struct Region {
     /// The process block, unless it is lost.
     pub process: Option<Process>,
+    /// How long the process took to write it, if it says so.
+    pub flush: Option<FlushTimes>,
     /// Segment blocks that can be asked for.
     pub blocks: Vec<BlockRef>,
     /// Segments that should be in the region, if anything says so.
@@ -164,7 +168,7 @@ impl<S: Source> Trace<S> {
         for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, self.size) {
             let (offset, frame) = match step {
                 Step::Block(block) => (block.offset, block.frame),
-                Step::Other(offset, frame) if frame.kind == kind::PROCESS => (offset, frame),
+                Step::Other(offset, frame) if matches!(frame.kind, kind::PROCESS | kind::FLUSH) => (offset, frame),
                 Step::Other(..) | Step::Lost(..) => continue,
             };
             let end = offset + frame.frame_bytes();
@@ -239,6 +243,13 @@ impl<S: Source> Trace<S> {
                             out.expected_segments = Some(process.info.segments);
                             out.process = Some(process);
                         }
+                        Err(error) => out.problems.push(Problem { offset, error }),
+                    }
+                }
+                Step::Other(offset, frame) if frame.kind == kind::FLUSH && out.flush.is_none() => {
+                    let decode = |raw: &[u8], _: &Meter<'_>| Ok(FlushTimes::decode(raw));
+                    match decoder.metadata(&self.source, offset, &frame, &self.room, decode) {
+                        Ok(times) => out.flush = Some(times),
                         Err(error) => out.problems.push(Problem { offset, error }),
                     }
                 }

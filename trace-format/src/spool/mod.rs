@@ -22,6 +22,7 @@ mod place;
 mod read;
 #[cfg(all(feature = "read", feature = "write"))]
 mod scratches;
+mod seen_elsewhere;
 
 pub use blocks::{Block, blocks};
 #[cfg(all(feature = "read", feature = "write"))]
@@ -30,6 +31,7 @@ pub use head::{Clock, Cut, Head};
 pub use names::Names;
 #[cfg(all(feature = "read", feature = "write"))]
 pub use read::{ENDED_BY, Recovered, Spool};
+pub use seen_elsewhere::is_seen_elsewhere;
 
 /// First bytes of a spool; stored last when one is made.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");

@@ -106,43 +106,28 @@ fn job_id(scheduler: &str) -> String {
 }
 
 /// What a process is, as it may be told. Nodes keep their names: reports name slow ones.
-pub(crate) fn process_info(info: ProcessInfo) -> ProcessInfo {
+pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     if !is_on() {
         return info;
     }
     let ProcessInfo {
-        rank,
-        node,
-        pid,
-        ppid,
+        rank: _,
+        node: _,
+        pid: _,
+        ppid: _,
         exe,
-        epoch_unix_ns,
-        clock,
-        clock_hz,
-        sync_ns,
-        end_ns,
-        ended_by,
-        segments,
-        missing,
-        blocks,
-    } = info;
-    let exe = path(&exe);
-    ProcessInfo {
-        rank,
-        node,
-        pid,
-        ppid,
-        exe,
-        epoch_unix_ns,
-        clock,
-        clock_hz,
-        sync_ns,
-        end_ns,
-        ended_by,
-        segments,
-        missing,
-        blocks,
-    }
+        epoch_unix_ns: _,
+        clock: _,
+        clock_hz: _,
+        sync_ns: _,
+        end_ns: _,
+        ended_by: _,
+        segments: _,
+        missing: _,
+        blocks: _,
+    } = &mut info;
+    *exe = path(exe);
+    info
 }
 
 /// Makes a process block one that may be told. `info` and the names of files come so.
@@ -167,6 +152,7 @@ pub(crate) fn process(process: &mut Process) {
         heat: _,
         whole: _,
         communicators: _,
+        memory: _,
     } = process;
     for HintDef { file: _, origin: _, key, value } in hints {
         if !KNOWN_HINTS.iter().any(|known| key.starts_with(known)) {

@@ -12,7 +12,7 @@ use crate::config::{self, Overflow};
 use crate::registry;
 use crate::spool::spill;
 use std::sync::atomic::{AtomicU32, Ordering};
-use trace_format::spool;
+use trace_format::{Segment, spool};
 
 /// Stands before each block; the block is there once its length is.
 #[repr(C, align(8))]
@@ -55,7 +55,16 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
         let done = encoders::with(|encoder, out, number| {
             pack(chunk, encoder, out)?;
             // All of it is in a trace: there is nothing to keep.
-            if out.is_empty() { Some(Stored::Elsewhere) } else { Some(store(arena, chunk, out, number)) }
+            if out.is_empty() {
+                return Some(Stored::Elsewhere);
+            }
+            // Before their places are used for something else.
+            registry::memory::note(new_slots(chunk), false);
+            let stored = store(arena, chunk, out, number);
+            if matches!(stored, Stored::Nowhere) {
+                registry::memory::note(new_slots(chunk), true);
+            }
+            Some(stored)
         });
         match done.flatten() {
             Some(Stored::Elsewhere) => {
@@ -70,13 +79,19 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
     None
 }
 
+/// The slots from the first new one on.
+fn new_slots(chunk: Chunk) -> &'static [Segment] {
+    let all = chunk.filled_slots();
+    let first = all.iter().position(is_new).unwrap_or(all.len());
+    all.get(first..).unwrap_or_default()
+}
+
 /// Encodes the chunk's new segments behind a block header in `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
     // None is marked as taken: such a chunk is not claimed. Those that were written before come first, but for a call that was on its way
     // for very long: then the chunk stays as it is, since readers know a segment by its place.
-    let all = chunk.filled_slots();
-    let first = all.iter().position(is_new).unwrap_or(all.len());
-    let slots = all.get(first..)?;
+    let slots = new_slots(chunk);
+    let first = chunk.filled_slots().len() - slots.len();
     if !slots.iter().all(is_new) {
         return None;
     }

@@ -212,8 +212,9 @@ fn fold_run(run: &[Segment]) {
         counting.remember(stream.file);
     }
     for segment in filled {
-        counters.fold(&mut previous, segment.offset, segment.length(), segment.start, segment.end);
+        counters.fold(&mut previous, segment.offset, segment.length(), segment.started(), segment.end);
     }
+    registry::memory::note_folded(run);
     if counters.segments > 0 && !stream.add(&counters, previous) {
         Note::TablesFull.count_many(counters.segments);
     }

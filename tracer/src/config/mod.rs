@@ -3,6 +3,7 @@
 //! were not there.
 
 pub(crate) mod check;
+mod darshan;
 mod file;
 mod filters;
 mod output_dir;
@@ -11,6 +12,7 @@ mod site;
 mod source;
 mod values;
 
+pub(crate) use darshan::WithDarshan;
 pub(crate) use file::{BadFile, File, Layered, content};
 pub(crate) use output_dir::{Filled, Filling};
 pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Mode, Overflow, Spool, is_off, read, standing_by};

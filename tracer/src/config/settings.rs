@@ -5,6 +5,7 @@ use super::site::{self, Site};
 use super::source::Environment;
 use super::values::{BadValue, bad, permissions, size};
 use crate::filters::Filters;
+use trace_format::profile::MEMORY_ALIGNMENT;
 
 /// What is kept of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,10 @@ pub(crate) struct Config {
     pub(crate) spool: Spool,
     /// Others may want to see what the process does while it runs: what is only counted is kept in a spool, too.
     pub(crate) live: bool,
+    /// Bytes at whose multiples memory counts as aligned: a power of two.
+    pub(crate) mem_align: usize,
+    /// Whether calls are timed.
+    pub(crate) timing: bool,
     /// How to flush.
     pub(crate) flush: FlushMode,
     /// 0 quiet, 1 says what was written, 2 says more.
@@ -113,6 +118,12 @@ impl Config {
                 ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
             ],
         };
+        if self.mem_align != MEMORY_ALIGNMENT {
+            all.push(("DXT_MEM_ALIGN".to_owned(), self.mem_align.to_string()));
+        }
+        if !self.timing {
+            all.push(("DXT_TIMING".to_owned(), "off".to_owned()));
+        }
         if self.live {
             all.push(("DXT_LIVE".to_owned(), "1".to_owned()));
         }
@@ -124,6 +135,9 @@ impl Config {
         all
     }
 }
+
+/// Largest value of `DXT_MEM_ALIGN`: that of a huge page.
+const LARGEST_ALIGNMENT: usize = 1 << 30;
 
 /// Default of `DXT_TRACE_MODE`: a trace tells what a program did with which files, which is its user's business.
 const DEFAULT_TRACE_MODE: u32 = 0o600;
@@ -187,6 +201,23 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(b"1") => true,
         Some(value) => return Err(bad("DXT_LIVE", value, "1 or 0")),
     };
+    let mem_align = match environment.get(c"DXT_MEM_ALIGN") {
+        None | Some(b"") => MEMORY_ALIGNMENT,
+        Some(value) => size(value)
+            .filter(|bytes| bytes.is_power_of_two() && *bytes <= LARGEST_ALIGNMENT)
+            .ok_or_else(|| bad("DXT_MEM_ALIGN", value, "a power of two up to 1G, such as 8, 512 or 4K"))?,
+    };
+    let can_be_untimed = (mode == Mode::Counters || super::check::is_wanted(environment)) && !live;
+    let timing = match environment.get(c"DXT_TIMING") {
+        // Darshan 2's switch for the same thing.
+        None | Some(b"") => !can_be_untimed || environment.get(c"DARSHAN_DISABLE_TIMING").is_none(),
+        Some(b"on") => true,
+        Some(b"off") if can_be_untimed => false,
+        Some(value @ b"off") => {
+            return Err(bad("DXT_TIMING", value, "on: only DXT_ENABLE=counters without DXT_LIVE can do without times"));
+        }
+        Some(value) => return Err(bad("DXT_TIMING", value, "on or off")),
+    };
     let flush = match environment.get(c"DXT_FLUSH") {
         None | Some(b"" | b"auto") => FlushMode::Auto,
         Some(b"collective") => FlushMode::Collective,
@@ -222,6 +253,8 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         overflow,
         spool,
         live,
+        mem_align,
+        timing,
         flush,
         verbose,
         file,
@@ -254,7 +287,7 @@ pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
 
 /// Whether the environment alone turns tracing off, whatever a file says.
 pub(crate) fn is_off(environment: &impl Environment) -> bool {
-    environment.get(c"DXT_ENABLE") == Some(b"off")
+    environment.get(c"DXT_ENABLE") == Some(b"off") || super::darshan::is_disabled(environment)
 }
 
 fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
@@ -266,6 +299,8 @@ fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
         None | Some(b"") => match environment.get(c"DXT_ENABLE_IO_TRACE") {
             Some(b"1") => Ok(Some(Mode::Trace)),
             None | Some(b"" | b"0") => Ok(None),
+            // Darshan takes any value; its documentation once had 4.
+            Some(value) if value.iter().all(u8::is_ascii_digit) => Ok(Some(Mode::Trace)),
             Some(value) => Err(bad("DXT_ENABLE_IO_TRACE", value, "1 or 0")),
         },
         Some(value) => Err(bad("DXT_ENABLE", value, "off, counters, trace or check")),
@@ -357,6 +392,26 @@ mod tests {
             assert!(!spooled(mode, "off", live).unwrap().0);
         }
         assert_eq!(spooled("counters", "auto", "yes").unwrap_err().variable, "DXT_LIVE");
+    }
+
+    #[test]
+    fn only_counters_that_nobody_watches_can_do_without_times() {
+        let timing = |mode, live, variable, value| {
+            let settings = settings(&[(c"DXT_ENABLE", mode), (c"DXT_LIVE", live), (variable, value)]);
+            settings.map(|config| config.map(|config| (config.timing, config.describe())).unwrap())
+        };
+        let told = ("DXT_TIMING".to_owned(), "off".to_owned());
+        for (variable, value) in [(c"DXT_TIMING", "off"), (c"DARSHAN_DISABLE_TIMING", "")] {
+            let (timed, settings) = timing("counters", "", variable, value).unwrap();
+            assert!(!timed && settings.contains(&told));
+        }
+        let (timed, settings) = timing("counters", "", c"DXT_TIMING", "on").unwrap();
+        assert!(timed && !settings.contains(&told));
+        for (mode, live, value) in [("trace", "", "off"), ("counters", "1", "off"), ("counters", "", "no")] {
+            assert_eq!(timing(mode, live, c"DXT_TIMING", value).unwrap_err().variable, "DXT_TIMING", "{mode} {live}");
+        }
+        assert!(timing("trace", "", c"DARSHAN_DISABLE_TIMING", "1").unwrap().0);
+        assert!(!timing("check", "", c"DXT_TIMING", "off").unwrap().0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 31] = [
+pub(super) const VARIABLES: [&CStr; 33] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
@@ -14,6 +14,8 @@ pub(super) const VARIABLES: [&CStr; 31] = [
     c"DXT_OVERFLOW",
     c"DXT_SPOOL",
     c"DXT_LIVE",
+    c"DXT_TIMING",
+    c"DXT_MEM_ALIGN",
     c"DXT_FLUSH",
     c"DXT_VERBOSE",
     c"DXT_JOB_ID",

@@ -28,6 +28,23 @@ impl Ranks {
         ranges.filter(|ranges| !ranges.is_empty()).map(Self)
     }
 
+    /// All others, as ranges that [`Self::parse`] takes; none if there are none.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let mut ranges = self.0.clone();
+        ranges.sort_unstable();
+        let (mut next, mut others) = (0_i64, Vec::new());
+        for (first, last) in ranges {
+            if i64::from(first) > next {
+                others.push(format!("{next}:{}", first - 1));
+            }
+            next = next.max(i64::from(last) + 1);
+        }
+        if next <= i64::from(i32::MAX) {
+            others.push(format!("{next}:"));
+        }
+        others
+    }
+
     /// Whether `rank` is one of them.
     pub(crate) fn contain(&self, rank: i32) -> bool {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&rank))

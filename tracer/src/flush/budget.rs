@@ -118,5 +118,5 @@ fn segments(piece: &Held, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> Vec
 }
 
 fn in_ns(segment: &Segment, scale: &TickScale) -> Segment {
-    Segment { start: scale.nanoseconds(segment.start), end: scale.nanoseconds(segment.ended()), ..*segment }
+    Segment { start: scale.nanoseconds(segment.started()), end: scale.nanoseconds(segment.ended()), ..*segment }
 }

@@ -39,6 +39,7 @@
 use super::counted::Counted;
 use super::gather::{Gathered, all_notes, calibrate};
 use super::plan::{self, Plan};
+use super::stages::{self, during};
 use super::together::{Sink, Spans};
 use super::{output, reduce};
 use crate::config::Config;
@@ -48,9 +49,9 @@ use crate::mpi::{SUCCESS, World, api};
 use crate::record;
 use crate::say::say;
 use crate::stack;
-use trace_format::frame::{INDEX_ENTRY_BYTES, IndexEntry};
+use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, IndexEntry};
 use trace_format::meta::SharedName;
-use trace_format::write::{Encoder, Region, count_regions, preamble, trailer};
+use trace_format::write::{Region, count_regions, preamble, trailer};
 
 /// What this rank contributes.
 #[derive(Default)]
@@ -98,7 +99,7 @@ impl From<String> for NoTrace {
 /// Why there is none; the same decision on all ranks.
 pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), NoTrace> {
     let muted = record::is_muted();
-    let (plan, file, shared) = plan::share(world, config, counted, muted);
+    let (plan, file, shared) = during(FlushStage::Agree, || plan::share(world, config, counted, muted));
     if !plan.has_file() {
         // So all know.
         let why = file.err().unwrap_or_else(|| "rank 0 could not make the file".into());
@@ -109,15 +110,16 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let job = (world.rank == 0).then_some(shared);
     let part = mine.note(here(|| encode(job, gathered)).and_then(std::convert::identity)).unwrap_or_default();
     let (bytes, regions) = (part.bytes(), part.regions.len() as u64);
-    let [before, first_region] = mine.note(scan(world, [bytes, regions])).unwrap_or_default();
+    let scanned = during(FlushStage::Agree, || scan(world, [bytes, regions]));
+    let [before, first_region] = mine.note(scanned).unwrap_or_default();
     let file = mine.note(file).flatten();
-    let mut sink = match plan.counting {
+    let mut sink = during(FlushStage::Open, || match plan.counting {
         true => Sink::of_few(&plan, file, bytes > 0, &mut mine),
         false => Sink::of_all(world, &plan, file, &mut mine),
-    };
+    });
 
     let state = [before + bytes, first_region + regions, u64::from(!muted), mine.failed()];
-    let [total, all_regions, recorded, failed] = mine.agree(world, state);
+    let [total, all_regions, recorded, failed] = during(FlushStage::Agree, || mine.agree(world, state));
     if failed > 0 || recorded == 0 {
         sink.give_up();
         let failed = failed.max(mine.failed());
@@ -130,6 +132,11 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let trailer_at = total + all_regions * INDEX_ENTRY_BYTES as u64;
     let end = trailer(total, all);
     let mut spans = Spans { body: (before, body), index: (index_at, Vec::new()), ..Spans::default() };
+    // The last of this rank's regions ends with its part, and with a flush frame.
+    spans.flush = regions.checked_sub(1).map(|last| {
+        let end = spans.body.0 + spans.body.1.len() as u64;
+        (first + last as u32, end.saturating_sub(FLUSH_FRAME_BYTES as u64))
+    });
     if plan.counting {
         spans.trailer = (world.rank == 0).then_some((trailer_at, end.to_vec()));
     } else if world.rank + 1 == world.size {
@@ -144,13 +151,14 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     // From the moment when the file has its name, it is known of all that was taken where it is.
     crate::spool::cut_goes_to(&plan.trace_path());
     if plan.counting {
-        mine.note(sink.write(&spans));
+        mine.note(during(FlushStage::Write, || sink.write(&spans)).and_then(|()| sink.describe(&spans)));
     } else {
-        mine.note(sink.write_together(world, &spans));
+        mine.note(during(FlushStage::Write, || sink.write_together(world, &spans)));
         // Who hears that somebody has failed joins the last agreement all the same: another may not have heard.
-        let [failed] = mine.agree(world, [mine.failed()]);
+        let [failed] = during(FlushStage::Write, || mine.agree(world, [mine.failed()]));
         if failed.max(mine.failed()) == 0 {
-            let mended = mine.note(here(|| sink.mend(&spans)).and_then(std::convert::identity));
+            let mended = during(FlushStage::Mend, || here(|| sink.mend(&spans)).and_then(std::convert::identity));
+            let mended = mine.note(mended.and_then(|bytes| sink.describe(&spans).map(|()| bytes)));
             if let Some(bytes @ 1..) = mended.filter(|_| config.verbose > 0) {
                 say(&[
                     b"MPI left bytes of the trace other than they were given, which were written again: up to ",
@@ -160,7 +168,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
         }
     }
     mine.note(sink.close());
-    let (all, agreed) = greatest(world, &[mine.failed()]);
+    let (all, agreed) = during(FlushStage::Agree, || greatest(world, &[mine.failed()]));
     // Where MPI does not tell this rank what the others say, its own part is there, and most likely theirs.
     let failed = mine.failed().max(if agreed { all.first().copied().unwrap_or(0) } else { 0 });
     if failed > 0 {
@@ -230,18 +238,21 @@ fn here<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// What this rank has to write: its own record, and on rank 0 the one of files that all ranks share, if there is one. Then a
 /// rank that has nothing besides writes nothing. Collective in counters mode.
 fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine: &mut Mine) -> Vec<Gathered> {
-    let traced =
-        |mine: &mut Mine| mine.note(here(|| vec![Gathered::new(by, Some(&plan.hashes), None)])).unwrap_or_default();
+    let traced = |mine: &mut Mine| {
+        let all = during(FlushStage::Gather, || here(|| vec![Gathered::new(by, Some(&plan.hashes), None)]));
+        mine.note(all).unwrap_or_default()
+    };
     if counted.is_none() && !plan.counting {
         return traced(mine);
     }
     let calibration = calibrate();
     let (notes, info) = (all_notes(), describe::process(by, &calibration));
     let reduce = || reduce::shared_files(world, counted, plan, &notes, &calibration, &info);
-    let mut reduced = plan.counting.then(reduce).and_then(|reduced| mine.note(reduced)).flatten();
+    let mut reduced =
+        plan.counting.then(|| during(FlushStage::Agree, reduce)).and_then(|reduced| mine.note(reduced)).flatten();
     let Some(counted) = counted else { return traced(mine) };
-    let own = here(|| Gathered::counted(by, &calibration, Some(&plan.hashes), counted, reduced.as_ref()));
-    let own = mine.note(own);
+    let own = || Gathered::counted(by, &calibration, Some(&plan.hashes), counted, reduced.as_ref());
+    let own = mine.note(during(FlushStage::Gather, || here(own)));
     let common = reduced.as_mut().and_then(|reduced| reduced.process.take());
     let mut all: Vec<Gathered> = common.into_iter().map(|process| Gathered::common(process, &calibration)).collect();
     all.extend(own.filter(|own| reduced.is_none() || !own.is_empty()));
@@ -253,14 +264,17 @@ fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Par
     if crate::sys::is_shut() {
         return Err("this rank has confined itself by seccomp(2); its part is in its spool".into());
     }
-    let encoded = || -> trace_format::Result<Part> {
-        let mut encoder = Encoder::new()?;
+    stages::encode_again();
+    let encoded = stages::encoding(|encoder| {
         let job = names.map(|names| describe::job(names, mounts()));
-        let preamble = job.map(|job| preamble(&mut encoder, &job, 0)).transpose()?.unwrap_or_default();
-        let regions = gathered.into_iter().map(|mut one| one.region(&mut encoder, 0));
-        Ok(Part { preamble, regions: regions.collect::<trace_format::Result<_>>()? })
-    };
-    encoded().map_err(|error| error.to_string())
+        let preamble = job.map(|job| preamble(encoder, &job, 0)).transpose()?.unwrap_or_default();
+        let packed = gathered.iter().map(Gathered::packed_segments).sum();
+        let regions = gathered.into_iter().map(|mut one| one.region(encoder, 0));
+        let mut regions = regions.collect::<trace_format::Result<Vec<_>>>()?;
+        stages::describe(&mut regions, packed);
+        Ok(Part { preamble, regions })
+    });
+    encoded.map_err(|error| error.to_string())
 }
 
 /// Sums of `values` over the ranks before this one. Collective.

@@ -1,8 +1,8 @@
 //! What was counted in counters mode, taken once from the registry and then described: for one process, or without what
 //! the ranks have reduced to one record.
 
-use crate::buffer;
 use crate::registry::{self, File, Stream};
+use crate::{buffer, clock};
 use std::collections::BTreeMap;
 use trace_format::columns::TickScale;
 use trace_format::counters::Counters;
@@ -96,7 +96,19 @@ pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDe
 }
 
 /// Counters in ticks as counters in ns since the process's epoch.
+///
+/// Of calls that were not timed there is no first and no last.
 pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
+    if !clock::times_calls() {
+        let none = Counters::default();
+        return Counters {
+            duration: 0,
+            max_duration: 0,
+            first_start: none.first_start,
+            last_end: none.last_end,
+            ..ticks
+        };
+    }
     Counters {
         duration: passed(ticks.duration, scale),
         max_duration: passed(ticks.max_duration, scale),
@@ -108,6 +120,9 @@ pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
 
 /// The same of a profile.
 pub(super) fn profile_in_nanoseconds(ticks: Profile, scale: &TickScale) -> Profile {
+    if !clock::times_calls() {
+        return Profile { slowest_read: Slowest::default(), slowest_write: Slowest::default(), ..ticks };
+    }
     let slowest = |slowest: Slowest| match slowest.start {
         0 => slowest,
         start => {

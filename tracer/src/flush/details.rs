@@ -1,10 +1,16 @@
 //! What the process block says beyond files and streams: data sets, hints, datatypes.
 
+use crate::record;
+use crate::registry::memory::Costs;
 use crate::registry::{self, File, Hint, Use};
 use std::collections::BTreeMap;
 use trace_format::StreamId;
-use trace_format::meta::{DataSetAccess, DataSetDef, DatatypeUse, HintDef, Process, StreamDef};
+use trace_format::columns::TickScale;
+use trace_format::meta::{
+    DataSetAccess, DataSetDef, DatatypeUse, HintDef, MemoryCost, MemoryDef, MemoryUse, Process, StreamDef,
+};
 use trace_format::op::Layer;
+use trace_format::profile::MEMORY_ALIGNMENT;
 
 /// Adds what is known of the files and streams that the block describes.
 pub(super) fn add(process: &mut Process) {
@@ -21,6 +27,37 @@ pub(super) fn add(process: &mut Process) {
         let used = details.datatypes().map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
         process.datatypes.extend(used);
     }
+}
+
+/// How memory was aligned, as the registry tells it of the streams that the block describes.
+pub(super) fn memory(process: &Process, told: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
+    let (by_stream, costs) = told;
+    let of = |def: &StreamDef| {
+        let [known, unaligned] = *by_stream.get(def.id as usize)?;
+        (known > 0).then_some(MemoryUse { stream: def.id, known, unaligned })
+    };
+    let streams: Vec<MemoryUse> = process.streams.iter().filter_map(of).collect();
+    let ns = |ticks: u64| scale.nanoseconds(scale.base.saturating_add(ticks));
+    let cost =
+        |(writes, size, [aligned, aligned_ticks, unaligned, unaligned_ticks]): (bool, usize, [u64; 4])| MemoryCost {
+            layer: Layer::Posix,
+            writes: u8::from(writes),
+            size: size as u8,
+            aligned,
+            aligned_ns: ns(aligned_ticks),
+            unaligned,
+            unaligned_ns: ns(unaligned_ticks),
+        };
+    let costs = if streams.is_empty() { Vec::new() } else { costs.rows().map(cost).collect() };
+    let alignment = if streams.is_empty() { 0 } else { record::memory_alignment() };
+    MemoryDef { alignment, streams, costs }
+}
+
+/// What counters cannot say themselves: the alignment, if it is not the usual one.
+pub(super) fn counted_memory() -> MemoryDef {
+    let alignment = record::memory_alignment();
+    let is_usual = alignment == MEMORY_ALIGNMENT as u64;
+    MemoryDef { alignment: if is_usual { 0 } else { alignment }, ..MemoryDef::default() }
 }
 
 /// Whether its segments have communicators.

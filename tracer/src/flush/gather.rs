@@ -44,6 +44,7 @@ impl Gathered {
             return Self::counted(by, &calibration, known, counted, None);
         }
         let mut threads = segments();
+        let memory = registry::memory::told(threads.iter().flatten().filter_map(Ordered::slots));
         let mut left_out = sift::sift(&mut threads, &calibration.scale);
         let triggered = left_out.files();
         let over_budget = budget::fit(&mut threads, &mut left_out, &calibration.scale);
@@ -61,6 +62,7 @@ impl Gathered {
         }
         describe(&mut process, &used, &left_out, &calibration.scale, known.unwrap_or_default());
         details::add(&mut process);
+        process.memory = details::memory(&process, &memory, &calibration.scale);
         spool::cut_ends_at(process.info.end_ns);
         Self { process, threads, scale: calibration.scale }
     }
@@ -100,6 +102,15 @@ impl Gathered {
         (&self.process.info.node, self.process.info.pid)
     }
 
+    /// Segments that were packed while the program ran.
+    pub(super) fn packed_segments(&self) -> u64 {
+        let of = |ordered: &Ordered| match &ordered.piece {
+            Held::Packed(block) => u64::from(block.head.segments),
+            Held::Slots(_) | Held::Again(_) => 0,
+        };
+        self.threads.iter().flatten().map(of).sum()
+    }
+
     /// Encodes the process's region.
     pub(super) fn region(&mut self, encoder: &mut Encoder, number: u32) -> trace_format::Result<Region> {
         let threads: Vec<ThreadSegments<'_>> = self
@@ -119,6 +130,9 @@ impl Gathered {
             })
             .collect();
         anonymize::process(&mut self.process);
+        if buffer::counting::is_on() {
+            self.process.memory = details::counted_memory();
+        }
         encoder.region(number, &mut self.process, &threads, &self.scale)
     }
 }
@@ -157,6 +171,16 @@ fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
 pub(super) struct Ordered {
     sequence: u32,
     pub(super) piece: Held,
+}
+
+impl Ordered {
+    /// Its slots, if it is no block.
+    fn slots(&self) -> Option<&[Segment]> {
+        match &self.piece {
+            Held::Slots(slots) => Some(slots),
+            Held::Packed(_) | Held::Again(_) => None,
+        }
+    }
 }
 
 /// A piece that is kept until it is encoded.

@@ -65,7 +65,8 @@ mod tests {
         std::fs::write(Path::new(std::str::from_utf8(&file.path()).unwrap()), found).unwrap();
         let index = (at + body.len() as u64, b"index".to_vec());
         let length = Some(index.0 + 5);
-        let count = mend(&file, &Spans { body: (at, body.to_vec()), index, trailer: None, length }, given).unwrap();
+        let count =
+            mend(&file, &Spans { body: (at, body.to_vec()), index, length, ..Spans::default() }, given).unwrap();
         let bytes = std::fs::read(std::str::from_utf8(&file.finish("x").unwrap()).unwrap()).unwrap();
         std::fs::remove_dir_all(place).unwrap();
         (count, bytes)
@@ -120,7 +121,7 @@ mod tests {
             file.inode().unwrap(),
         );
         let body = noise(100);
-        let spans = Spans { body: (1000, body.clone()), index: (1100, Vec::new()), trailer: None, length: None };
+        let spans = Spans { body: (1000, body.clone()), index: (1100, Vec::new()), ..Spans::default() };
         assert_eq!(mend(&other.unwrap(), &spans, 100).unwrap(), 100);
         let mut found = vec![0; 100];
         let path = file.path();

@@ -14,6 +14,7 @@ mod output;
 mod plan;
 mod reduce;
 mod sift;
+mod stages;
 mod together;
 mod unfinished;
 mod unpack;
@@ -29,7 +30,8 @@ use collective::NoTrace;
 use counted::Counted;
 use gather::Gathered;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use trace_format::write::{self, Encoder};
+use trace_format::frame::FlushStage;
+use trace_format::write;
 
 /// Where segments may be: those of the process, and those that come after its trace.
 fn arenas() -> [&'static Arena; 3] {
@@ -56,6 +58,9 @@ pub(crate) fn settle(written: bool) {
     }
     buffer::settle(arenas(), written);
     registry::settle_counts(written);
+    if written {
+        registry::memory::settle_told();
+    }
     notes::settle(written);
     budget::settle(written);
     worth::settle(written);
@@ -69,7 +74,8 @@ pub(crate) fn settle(written: bool) {
 /// what was taken is in a trace.
 pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     let by = "MPI_Finalize";
-    let taken = stack::at_end(Counted::taken);
+    stages::begin();
+    let taken = stages::during(FlushStage::Gather, || stack::at_end(Counted::taken));
     let counted = taken.as_ref().and_then(Option::as_ref);
     let together = config.flush != FlushMode::Process && gather::can_be_collective();
     let mut written = if together {
@@ -91,7 +97,16 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
         written = false;
     }
     give_back_unless(written, counted);
+    tell(config);
     written
+}
+
+/// Says how long everything took, to those who want to know.
+fn tell(config: &Config) {
+    if config.verbose > 1 {
+        // Without memory for the text there is none.
+        let _ = stack::at_end(stages::tell);
+    }
 }
 
 /// What became of what was taken.
@@ -111,12 +126,16 @@ pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
     if is_left_out(config) {
         return Outcome::LeftOut;
     }
-    let Some(counted) = stack::at_end(Counted::taken) else {
+    stages::begin();
+    let Some(counted) = stages::during(FlushStage::Gather, || stack::at_end(Counted::taken)) else {
         say_failed(NO_MEMORY);
         return Outcome::Failed;
     };
     let written = elsewhere(|| alone(config, by, counted.as_ref()));
     give_back_unless(written, counted.as_ref());
+    if stages::has_written() {
+        tell(config);
+    }
     if written { Outcome::Written } else { Outcome::Failed }
 }
 
@@ -173,7 +192,7 @@ fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
     if crate::sys::is_shut() {
         return false;
     }
-    let gathered = Gathered::new(by, None, counted);
+    let gathered = stages::during(FlushStage::Gather, || Gathered::new(by, None, counted));
     if gathered.is_empty() {
         return true;
     }
@@ -185,10 +204,14 @@ fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
 }
 
 fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> {
-    let mut encoder = Encoder::new().map_err(|error| error.to_string())?;
     let job = describe::job(Vec::new(), mounts());
-    let region = gathered.region(&mut encoder, 0).map_err(|error| error.to_string())?;
-    let bytes = write::file(&mut encoder, &job, vec![region]).map_err(|error| error.to_string())?;
+    stages::encode_again();
+    let encoded = stages::encoding(|encoder| {
+        let mut regions = vec![gathered.region(encoder, 0)?];
+        stages::describe(&mut regions, gathered.packed_segments());
+        write::file(encoder, &job, regions)
+    });
+    let bytes = encoded.map_err(|error| error.to_string())?;
     spool::cut_goes_to(&output::process_path(config, gathered.place()));
     let written = output::write_process(config, gathered.place(), &bytes)?;
     if config.verbose > 0 {

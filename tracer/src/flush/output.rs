@@ -1,11 +1,13 @@
 //! Where traces go and what they are called, and a process's own. A file has the suffix `.partial` until it is whole.
 
 use super::directory::Directory;
+use super::stages;
 use super::unfinished::{self, Unfinished};
 use crate::config::{Config, Filled, Filling};
 use crate::say::say;
 use crate::{anonymize, job, spool};
 use std::ffi::CStr;
+use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, TRAILER_BYTES};
 
 /// Year, month, day and second of the day of a wall-clock time. Civil date from days: Hinnant, "chrono-Compatible Low-Level Date
 /// Algorithms".
@@ -119,8 +121,13 @@ pub(super) const WHOLE: &[u8] = b"; the trace is whole: name that file to dxt-an
 /// under the name that it has, and that is said.
 pub(super) fn write_process(config: &Config, place: (&str, u32), bytes: &[u8]) -> Result<Vec<u8>, String> {
     let stem = process_stem(place);
-    let mut file = new_file(config, &stem)?;
-    let whole = file.write_at(bytes, 0).and_then(|()| file.settle());
+    let mut file = stages::during(FlushStage::Open, || new_file(config, &stem))?;
+    let whole = stages::during(FlushStage::Write, || file.write_at(bytes, 0));
+    // Its one region ends before the index of one entry.
+    let behind = FLUSH_FRAME_BYTES + INDEX_ENTRY_BYTES + TRAILER_BYTES;
+    let again = |()| file.write_at(&stages::times().frame(0), bytes.len().saturating_sub(behind) as u64);
+    let whole = whole.and_then(again);
+    let whole = stages::during(FlushStage::Write, || whole.and_then(|()| file.settle()));
     if let Err(why) = whole {
         file.abandon();
         return Err(why);

@@ -4,11 +4,12 @@
 
 use super::counted::Counted;
 use super::unfinished::Unfinished;
-use super::{names, output};
+use super::{names, output, stages};
 use crate::config::Config;
 use crate::mpi::{SUCCESS, World, api};
 use std::collections::BTreeSet;
 use std::ffi::CString;
+use trace_format::frame::FlushStage;
 use trace_format::meta::SharedName;
 
 /// Bytes of the broadcast: MPICH sends up to 12 KiB along a binomial tree, more in rounds.
@@ -151,7 +152,7 @@ pub(super) fn share(
     muted: bool,
 ) -> (Plan, Result<Option<Unfinished>, String>, Vec<SharedName>) {
     let (own, file, mut shared) = match world.rank {
-        0 => make(world, config, counted, muted),
+        0 => stages::during(FlushStage::Open, || make(world, config, counted, muted)),
         _ => (Plan::default(), Err(String::new()), Vec::new()),
     };
     let (mut bytes, _) = own.encode();

@@ -52,7 +52,7 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
             match &mut ordered.piece {
                 Held::Slots(slots) => {
                     let in_ns = |segment: &Segment| {
-                        let (start, end) = (scale.nanoseconds(segment.start), scale.nanoseconds(segment.ended()));
+                        let (start, end) = (scale.nanoseconds(segment.started()), scale.nanoseconds(segment.ended()));
                         Segment { start, end, ..*segment }
                     };
                     let (kept, rest) = parted(slots.iter().filter(|slot| buffer::is_filled(slot)).copied(), &least);

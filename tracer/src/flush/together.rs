@@ -3,6 +3,7 @@
 use super::collective::Mine;
 use super::mend::mend;
 use super::plan::Plan;
+use super::stages;
 use super::unfinished::Unfinished;
 use crate::mpi::{Handle, SUCCESS, World, api};
 
@@ -19,6 +20,8 @@ pub(super) struct Spans {
     pub(super) index: Span,
     /// Where the index entry of the last rank does not bring it along.
     pub(super) trailer: Option<Span>,
+    /// Number of this rank's last region, and where its flush frame is.
+    pub(super) flush: Option<(u32, u64)>,
     /// How long the file is to be, on the rank that sees to it.
     pub(super) length: Option<u64>,
 }
@@ -106,6 +109,17 @@ impl Sink {
         let file = self.file.as_ref().ok_or("the file is not open")?;
         file.share_between_nodes();
         mend(file, spans, MOST_BYTES)
+    }
+
+    /// Writes this rank's flush frame again, with the times by now. For when nobody else writes there any more.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub(super) fn describe(&self, spans: &Spans) -> Result<(), String> {
+        match (&self.file, spans.flush) {
+            (Some(file), Some((region, at))) => file.write_at(&stages::times().frame(region), at),
+            _ => Ok(()),
+        }
     }
 
     /// Nothing more is written. Collective where all ranks have the file open by MPI.

@@ -3,14 +3,7 @@
 //! of the version that the caller was linked with, if it was linked with one.
 #![expect(unsafe_code, reason = "dladdr(3), dlsym(3), dl_iterate_phdr(3), the dynamic section of loaded objects")]
 
-use crate::tls;
 use std::ffi::{CStr, c_char, c_int, c_void};
-
-/// Remembers the return address of the wrapped function that this thread has just entered. Called by its first
-/// instructions, before anything else of it runs.
-pub(crate) extern "C" fn note_caller(address: usize) {
-    tls::current().hdf5_caller.set(address);
-}
 
 /// Grows whenever an object is loaded or unloaded. Wraps around.
 pub(super) fn generation() -> u8 {

@@ -2,10 +2,17 @@
 //! looked up then. After that a call costs a look at whether anything was loaded since, and one into a small cache.
 #![expect(unsafe_code, reason = "calls H5get_libversion through its address")]
 
-use super::dynamic::{self, Object};
+use super::dynamic;
+#[cfg(not(dxt_static))]
+use super::dynamic::Object;
 use crate::memory::{Record, Table};
+#[cfg(dxt_static)]
+use crate::real::known;
+#[cfg(not(dxt_static))]
 use crate::real::loaded_symbol;
-use std::ffi::{CStr, c_int, c_uint, c_void};
+#[cfg(not(dxt_static))]
+use std::ffi::CStr;
+use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -18,12 +25,18 @@ macro_rules! functions {
             $($name,)+
         }
 
+        #[cfg(not(dxt_static))]
         const NAMES: &[&CStr] = &[$(
             match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => panic!("a symbol's name holds no NUL"),
             },
         )+];
+
+        /// The functions that were linked in.
+        #[cfg(dxt_static)]
+        static WORDS: &[&crate::real::Word] = &[$(known!(stringify!($name)),)+];
+        const FUNCTIONS: usize = [$(Function::$name),+].len();
     };
 }
 
@@ -48,7 +61,7 @@ const OLDEST: (c_uint, c_uint) = (1, 10);
 
 /// One copy of HDF5.
 pub(crate) struct Library {
-    addresses: [usize; NAMES.len()],
+    addresses: [usize; FUNCTIONS],
     /// 0 not asked yet, 1 is recorded, 2 is too old.
     state: AtomicU8,
 }
@@ -82,10 +95,18 @@ pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     crate::stack::attempt(|| &*Box::leak(Box::new(Library::new(addresses))))
 }
 
+/// Where the functions are: there is one HDF5, which the linker has found, or none.
+#[cfg(dxt_static)]
+fn addresses_for(_caller: usize) -> Option<[usize; FUNCTIONS]> {
+    let addresses = std::array::from_fn(|index| WORDS[index].address() as usize);
+    (addresses[Function::H5get_libversion as usize] != 0).then_some(addresses)
+}
+
 /// Where the functions are that `caller` means; `None` if there are none. Wrapped ones may be another tool's, which goes on
 /// to the library; what the tracer itself calls is the library's.
+#[cfg(not(dxt_static))]
 #[cold]
-fn addresses_for(caller: usize) -> Option<[usize; NAMES.len()]> {
+fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
     let object = Object::of(caller);
     let mut anchor = if object.is_versioned() {
         NAMES
@@ -104,7 +125,7 @@ fn addresses_for(caller: usize) -> Option<[usize; NAMES.len()]> {
         return None;
     }
     let library = Object::of(anchor as usize);
-    let mut addresses = [0; NAMES.len()];
+    let mut addresses = [0; FUNCTIONS];
     for (index, (address, name)) in addresses.iter_mut().zip(NAMES).enumerate() {
         *address = library.own(name) as usize;
         if index < Function::H5get_libversion as usize && *address != 0 && !object.is_versioned() {
@@ -116,14 +137,14 @@ fn addresses_for(caller: usize) -> Option<[usize; NAMES.len()]> {
 }
 
 /// The table's memory is taken late, since few programs need it, and calls are passed on even where nothing is recorded.
-fn add(addresses: [usize; NAMES.len()]) -> Option<(usize, &'static Library)> {
+fn add(addresses: [usize; FUNCTIONS]) -> Option<(usize, &'static Library)> {
     static PREPARE: Once = Once::new();
     PREPARE.call_once(|| LIBRARIES.prepare(MOST_LIBRARIES));
     LIBRARIES.push(Library::new(addresses))
 }
 
 impl Library {
-    fn new(addresses: [usize; NAMES.len()]) -> Self {
+    fn new(addresses: [usize; FUNCTIONS]) -> Self {
         Self { addresses, state: AtomicU8::new(0) }
     }
 

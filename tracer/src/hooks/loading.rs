@@ -6,14 +6,14 @@
 #![expect(unsafe_code, reason = "naked functions")]
 
 use crate::notes::Note;
-use crate::real::Slot;
+use crate::real::{Slot, slot};
 use crate::record;
 use std::arch::naked_asm;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-static DLOPEN: Slot = Slot::new(c"dlopen");
-static DLMOPEN: Slot = Slot::new(c"dlmopen");
+static DLOPEN: Slot = slot!("dlopen");
+static DLMOPEN: Slot = slot!("dlmopen");
 /// The next definitions, once they have been found.
 static NEXT_DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT_DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());

@@ -2,6 +2,7 @@
 //! handle table and `record`; nothing else. To wrap another function, add an entry to the table of its family.
 
 mod hdf5;
+#[cfg(not(dxt_static))]
 mod loading;
 mod mpi;
 mod posix;
@@ -31,6 +32,8 @@ pub(crate) fn resolve_all() {
         stdio::STREAMS,
         stdio::BLOCKS,
         stdio::CHARACTERS,
+        #[cfg(not(dxt_static))]
+        stdio::GETS,
         stdio::FORMATTED,
         stdio::TOUCHES,
         stdio::WIDE,
@@ -44,6 +47,7 @@ pub(crate) fn resolve_all() {
     for slot in families.into_iter().flatten() {
         slot.address();
     }
+    #[cfg(not(dxt_static))]
     loading::prepare();
     stdio::prepare();
     posix::prepare();

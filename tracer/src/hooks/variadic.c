@@ -5,29 +5,36 @@
 
 typedef void stream; /* FILE, without the header's own inline definitions. */
 
-int vfprintf(stream *, const char *, va_list);
-int vprintf(const char *, va_list);
-int vdprintf(int, const char *, va_list);
-int vfscanf(stream *, const char *, va_list);
-int vscanf(const char *, va_list);
-int __isoc99_vfscanf(stream *, const char *, va_list);
-int __isoc99_vscanf(const char *, va_list);
-int __isoc23_vfscanf(stream *, const char *, va_list);
-int __isoc23_vscanf(const char *, va_list);
-int __vfprintf_chk(stream *, int, const char *, va_list);
-int __vprintf_chk(int, const char *, va_list);
-int __vdprintf_chk(int, int, const char *, va_list);
+/* A function of this library. Where that is linked into a program, its name says that it wraps another (real/linked.rs). */
+#ifdef DXT_STATIC
+#define OURS(name, parameters) int name parameters __asm__("__wrap_" #name);
+#else
+#define OURS(name, parameters) int name parameters;
+#endif
 
-int vfwprintf(stream *, const wchar_t *, va_list);
-int vwprintf(const wchar_t *, va_list);
-int vfwscanf(stream *, const wchar_t *, va_list);
-int vwscanf(const wchar_t *, va_list);
-int __isoc99_vfwscanf(stream *, const wchar_t *, va_list);
-int __isoc99_vwscanf(const wchar_t *, va_list);
-int __isoc23_vfwscanf(stream *, const wchar_t *, va_list);
-int __isoc23_vwscanf(const wchar_t *, va_list);
-int __vfwprintf_chk(stream *, int, const wchar_t *, va_list);
-int __vwprintf_chk(int, const wchar_t *, va_list);
+OURS(vfprintf, (stream *, const char *, va_list))
+OURS(vprintf, (const char *, va_list))
+OURS(vdprintf, (int, const char *, va_list))
+OURS(vfscanf, (stream *, const char *, va_list))
+OURS(vscanf, (const char *, va_list))
+OURS(__isoc99_vfscanf, (stream *, const char *, va_list))
+OURS(__isoc99_vscanf, (const char *, va_list))
+OURS(__isoc23_vfscanf, (stream *, const char *, va_list))
+OURS(__isoc23_vscanf, (const char *, va_list))
+OURS(__vfprintf_chk, (stream *, int, const char *, va_list))
+OURS(__vprintf_chk, (int, const char *, va_list))
+OURS(__vdprintf_chk, (int, int, const char *, va_list))
+
+OURS(vfwprintf, (stream *, const wchar_t *, va_list))
+OURS(vwprintf, (const wchar_t *, va_list))
+OURS(vfwscanf, (stream *, const wchar_t *, va_list))
+OURS(vwscanf, (const wchar_t *, va_list))
+OURS(__isoc99_vfwscanf, (stream *, const wchar_t *, va_list))
+OURS(__isoc99_vwscanf, (const wchar_t *, va_list))
+OURS(__isoc23_vfwscanf, (stream *, const wchar_t *, va_list))
+OURS(__isoc23_vwscanf, (const wchar_t *, va_list))
+OURS(__vfwprintf_chk, (stream *, int, const wchar_t *, va_list))
+OURS(__vwprintf_chk, (int, const wchar_t *, va_list))
 
 #define VARIADIC(name, parameters, call)                                                                              \
     int dxt_##name parameters;                                                                                        \
@@ -62,9 +69,9 @@ VARIADIC(isoc23_wscanf, (const wchar_t *format, ...), __isoc23_vwscanf(format, l
 VARIADIC(fwprintf_chk, (stream * to, int flag, const wchar_t *format, ...), __vfwprintf_chk(to, flag, format, list))
 VARIADIC(wprintf_chk, (int flag, const wchar_t *format, ...), __vwprintf_chk(flag, format, list))
 
-int execv(const char *, char *const[]);
-int execvp(const char *, char *const[]);
-int execve(const char *, char *const[], char *const[]);
+OURS(execv, (const char *, char *const[]))
+OURS(execvp, (const char *, char *const[]))
+OURS(execve, (const char *, char *const[], char *const[]))
 
 /* The arguments of execl(3) and its like end with a null pointer; execle's environment follows it. */
 #define EXECL(name, environment, call)                                                                                \

@@ -1,11 +1,14 @@
 //! The constants of each binary interface. Handles are pointers or integers; either fits a register and is passed as it
 //! is. Sources: mpi.h of MPICH 4, of Open MPI 4 and 5, and of the MPI 5.0 standard ABI (MPI 5.0, chapter 20).
-#![expect(unsafe_code, reason = "dlsym(3)")]
+#![expect(unsafe_code, reason = "a handle that a program keeps")]
 
 use super::calls::{Handle, api};
 use super::datatypes::{Combiners, Predefined};
 use super::errors::{self, ErrorClasses};
-use crate::real::{loaded_symbol, object_path, object_range};
+#[cfg(not(dxt_static))]
+use crate::real::object_path;
+use crate::real::{object_range, variable};
+#[cfg(not(dxt_static))]
 use std::ffi::CStr;
 
 /// Constants of one interface.
@@ -99,41 +102,39 @@ const STANDARD: Abi = Abi {
 
 /// Open MPI: handles are addresses of the library's variables.
 fn open_mpi() -> Option<Abi> {
-    let variable = |name: &'static CStr| {
-        let address = find(name);
-        (address != 0).then_some(address)
-    };
+    /// The variable's address; the function ends where there is none.
+    macro_rules! handle {
+        ($name:literal) => {{
+            let address = variable!($name) as Handle;
+            if address == 0 {
+                return None;
+            }
+            address
+        }};
+    }
+    let byte = handle!("ompi_mpi_byte");
     Some(Abi {
         family: "Open MPI",
-        comm_world: variable(c"ompi_mpi_comm_world")?,
-        byte: variable(c"ompi_mpi_byte")?,
-        uint64: variable(c"ompi_mpi_uint64_t")?,
-        sum: variable(c"ompi_mpi_op_sum")?,
-        max: variable(c"ompi_mpi_op_max")?,
-        info_null: variable(c"ompi_mpi_info_null")?,
-        file_null: variable(c"ompi_mpi_file_null")?,
-        errors_return: variable(c"ompi_mpi_errors_return")?,
+        comm_world: handle!("ompi_mpi_comm_world"),
+        byte,
+        uint64: handle!("ompi_mpi_uint64_t"),
+        sum: handle!("ompi_mpi_op_sum"),
+        max: handle!("ompi_mpi_op_max"),
+        info_null: handle!("ompi_mpi_info_null"),
+        file_null: handle!("ompi_mpi_file_null"),
+        errors_return: handle!("ompi_mpi_errors_return"),
         status_ignore: 0,
         status_bytes: 24,
         status_error: 8,
         errors: errors::OPEN_MPI,
         request_bytes: 8,
-        request_null: variable(c"ompi_request_null")?,
+        request_null: handle!("ompi_request_null"),
         seek_set: 600,
         write_only: 4,
         // A program may hold copies of the library's variables (R_X86_64_COPY and its like).
-        predefined: Predefined::Within([
-            object_range(api().init_address()),
-            object_range(variable(c"ompi_mpi_byte")? as *const _),
-        ]),
+        predefined: Predefined::Within([object_range(api().init_address()), object_range(byte as *const _)]),
         combiners: Combiners::HistoricFrom(0),
     })
-}
-
-fn find(name: &CStr) -> usize {
-    // SAFETY: the name ends in NUL.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    if address.is_null() { loaded_symbol(name) as usize } else { address as usize }
 }
 
 impl Abi {
@@ -167,12 +168,20 @@ impl Abi {
 
     /// The interface of the MPI library that is loaded.
     pub(crate) fn detect() -> Self {
-        // A library of the standard ABI is told by its name (MPI 5.0, 20.2: libmpi_abi); one that has the function
-        // MPI_Abi_get_version may still speak its own.
-        let path = object_path(api().init_address()).map(CStr::to_bytes).unwrap_or_default();
-        if path.windows(7).any(|part| part == b"mpi_abi") {
-            return STANDARD;
-        }
-        open_mpi().unwrap_or(MPICH)
+        if is_standard() { STANDARD } else { open_mpi().unwrap_or(MPICH) }
     }
+}
+
+/// Whether the library speaks the standard ABI. It is told by its name (MPI 5.0, 20.2: libmpi_abi); one that has the function
+/// MPI_Abi_get_version may still speak its own.
+#[cfg(not(dxt_static))]
+fn is_standard() -> bool {
+    let path = object_path(api().init_address()).map(CStr::to_bytes).unwrap_or_default();
+    path.windows(7).any(|part| part == b"mpi_abi")
+}
+
+/// A library that was linked in has no name any more: it is taken for one that speaks its own.
+#[cfg(dxt_static)]
+fn is_standard() -> bool {
+    false
 }

@@ -7,6 +7,7 @@ mod file;
 mod folded;
 mod layouts;
 mod meetings;
+pub(crate) mod memory;
 mod mpi_details;
 mod others;
 mod paths;
@@ -55,6 +56,7 @@ pub(crate) fn counted_streams() -> usize {
 /// Forgets all counts and profiles: for a forked child, which has one thread.
 pub(crate) fn start_empty() {
     forget_counters();
+    memory::forget(stream::streams().map(|(_, stream)| stream));
     profiles::forget(files());
 }
 

@@ -3,6 +3,7 @@
 
 use super::accesses::Gone;
 use super::folded::Folded;
+use super::memory::Memory;
 use super::profiles::{Profiled, Role};
 use super::stream::Within;
 use crate::handles::Plain;
@@ -129,6 +130,8 @@ pub(crate) struct Stream {
     pub(super) used: AtomicBool,
     /// Counters of what was folded; null while nothing was.
     pub(super) counters: AtomicPtr<Folded>,
+    /// How its calls' memory was aligned.
+    pub(super) memory: AtomicPtr<Memory>,
     /// Next stream of the file.
     pub(super) next: *const Stream,
 }

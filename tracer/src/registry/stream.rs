@@ -3,6 +3,7 @@
 
 use super::file;
 use super::folded::Folded;
+use super::memory;
 use super::others;
 use super::records::{File, Stream};
 use crate::filters;
@@ -63,6 +64,7 @@ pub(super) fn prepare(streams: usize) {
     let streams = streams.min(MAX_STREAMS as usize);
     STREAMS.prepare(streams);
     FOLDED.prepare(streams);
+    memory::prepare(streams);
 }
 
 /// Streams from which on only the condensed record gets new ones.
@@ -136,6 +138,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
         errno: 0,
         used: AtomicBool::new(false),
         counters: AtomicPtr::new(std::ptr::null_mut()),
+        memory: memory::none(),
         next: std::ptr::null(),
     })?;
     note(stream);
@@ -172,6 +175,7 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
             role: op.role(flags & stream_flags::FAILED != 0),
             used: AtomicBool::new(false),
             counters: AtomicPtr::new(std::ptr::null_mut()),
+            memory: memory::none(),
             next: head,
         })?;
         // Before anyone can find it: see `file::find_or_add`.

@@ -4,22 +4,7 @@
 use crate::config::{self, Spool};
 use crate::job;
 use std::ffi::CString;
-
-/// File systems that other nodes see too (statfs(2), and the file systems' own sources): NFS, CIFS, SMB2, Lustre, GPFS, Ceph,
-/// BeeGFS, Panasas, AFS, 9P, FUSE. A mapped file there is slow, and may fail in ways that a program cannot survive.
-const SHARED: [u32; 11] = [
-    0x6969,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x0bd0_0bd0,
-    0x4750_4653,
-    0x00c3_6400,
-    0x1983_0326,
-    0xaad7_aaea,
-    0x5346_414f,
-    0x0102_1997,
-    0x6573_5546,
-];
+use trace_format::spool::is_seen_elsewhere;
 
 /// Directory for the spool.
 pub(super) fn directory() -> Option<CString> {
@@ -52,5 +37,5 @@ fn is_of_this_node(path: &CString) -> bool {
     let mut about: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the name ends in NUL, the structure is ours. The raw system call, since statfs(3) may be wrapped.
     let known = unsafe { crate::sys::syscall!(libc::SYS_statfs, path.as_ptr(), &raw mut about) } == 0;
-    known && !SHARED.contains(&(about.f_type as u32))
+    known && !is_seen_elsewhere(about.f_type as u32)
 }

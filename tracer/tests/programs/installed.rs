@@ -1,6 +1,6 @@
 //! scripts/install.sh: one directory with everything, from which programs are traced; what it asks of a system; its modules.
 
-use crate::harness::{Launch, Outcome, Scratch, Traces, library, skip, skip_here, workload_source};
+use crate::harness::{Launch, Outcome, Scratch, Traces, library, skip, skip_here, static_library, workload_source};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +14,7 @@ fn install(scratch: &Scratch) -> Option<PathBuf> {
         skip("dxt-analyze is not built beside the library (cargo build)");
         return None;
     }
+    static_library();
     let prefix = scratch.root().join("prefix");
     let script = workload_source("../../scripts/install.sh");
     let launch = Launch::new(scratch, script).untraced().arg("--from").arg(&built).arg("--prefix").arg(&prefix);
@@ -34,6 +35,7 @@ fn one_directory_holds_all_and_traces_from_there() {
         "bin/dxt-run",
         "bin/dxt-analyze",
         "lib/dxt/libdxt_tracer.so",
+        "lib/dxt/libdxt_static.a",
         "share/man/man1/dxt-run.1",
         "share/doc/dxt/LICENSE",
     ] {
@@ -48,8 +50,34 @@ fn one_directory_holds_all_and_traces_from_there() {
     let outcome = shell(&scratch, &run);
     assert!(outcome.code == 0 && outcome.stdout.contains("I/O takes"), "{outcome:?}");
     assert_eq!(Traces::read(&scratch.traces()).files.len(), 1);
+    let run = format!("{}/bin/dxt-run --link-flags", prefix.display());
+    let flags = shell(&scratch, &run);
+    let library = format!(" {}/lib/dxt/libdxt_static.a ", prefix.display());
+    assert!(flags.stdout.contains("--wrap=write,") && flags.stdout.contains(&library), "{flags:?}");
+    links_beside_another_zstd(&scratch, &flags.stdout);
     // Again, over what is there and may be in use.
     assert_eq!(install(&scratch), Some(prefix));
+}
+
+/// The library for static programs has no names that a program's own libraries may have too.
+fn links_beside_another_zstd(scratch: &Scratch, flags: &str) {
+    let (source, program) = (scratch.root().join("zstd.c"), scratch.root().join("zstd"));
+    let text = "#include <stdio.h>\nint ZSTD_versionNumber(void);\nint ZSTD_versionNumber(void) { return 7; }\n\
+                int main(void) { FILE *file = fopen(\"made\", \"w\"); return fprintf(file, \"%d\", ZSTD_versionNumber()) != 1 || fclose(file) != 0; }\n";
+    std::fs::write(&source, text).expect("a file");
+    let (source, program) = (source.display(), program.display());
+    let run = format!(
+        "cc -static {source} -o {program} {flags} && DXT_ENABLE=trace DXT_OUTPUT_DIR={}/linked {program}",
+        scratch.root().display()
+    );
+    let outcome = shell(scratch, &run.replace('\n', " "));
+    if outcome.stderr.contains("cannot find -lc") {
+        return skip("no static C library");
+    }
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let traces = Traces::read(&scratch.root().join("linked"));
+    let made: Vec<&str> = traces.segments.iter().map(|seg| seg.op.name.as_str()).collect();
+    assert_eq!(made, ["open", "write", "close"]);
 }
 
 #[test]

@@ -54,6 +54,9 @@ pub struct Completeness {
     pub notes: Vec<Note>,
     /// Remarks on the inputs.
     pub remarks: Vec<String>,
+    /// Whether calls were not timed: all times in calls are unknown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub untimed: bool,
     /// Filters that were set when the trace was made: variable and value.
     pub filters: Filters,
     /// What of the job is looked at, as the user wrote it: option and value; empty for everything.
@@ -186,6 +189,7 @@ impl Completeness {
             problems,
             notes: run.notes.iter().map(|(what, count)| Note { what: what.clone(), count: *count }).collect(),
             remarks: run.remarks.clone(),
+            untimed: run.untimed(),
             filters: run.filters.clone(),
             selection: run.selection.iter().map(|(option, value)| ((*option).into(), value.clone())).collect(),
             segments_end_ns: cuts.first_end_ns,
@@ -302,11 +306,12 @@ impl Completeness {
         (!self.selection.is_empty()).then(|| words.collect::<Vec<String>>().join("  "))
     }
 
-    /// The filters that were set, and what is looked at, a line each.
+    /// The filters that were set, whether calls were not timed, and what is looked at, a line each.
     #[must_use]
     pub fn scope_lines(&self) -> Vec<String> {
         let filters = filters::line(&self.filters).map(|line| format!("filters: {line}"));
-        filters.into_iter().chain(self.selection_line().map(|line| format!("only: {line}"))).collect()
+        let untimed = self.untimed.then(|| crate::render::untimed::WHY.to_owned());
+        filters.into_iter().chain(untimed).chain(self.selection_line().map(|line| format!("only: {line}"))).collect()
     }
 
     /// The same as a part of a view, to stand in front of all others; `None` if there is nothing to say.

@@ -4,6 +4,7 @@
 
 use super::args::DumpFormat;
 use crate::model::{Process, Run};
+use crate::render::Untimed;
 use crate::shared::profiles::RankSpread;
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -96,6 +97,8 @@ pub(crate) fn dump(run: &Run, format: DumpFormat, base: u64, out: &mut dyn Write
 
 fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dyn Write) -> Result<()> {
     let shift = process.shift_ns.saturating_add(base);
+    let untimed = run.untimed();
+    let form = (format, untimed);
     let who = |file: u32, layer: &'static str| Who {
         rank: process.rank,
         node: run.node(process),
@@ -119,12 +122,12 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
             errno: stream.errno,
             counters,
         };
-        write(out, format, &row, || counters_text(&row))?;
+        write(out, form, &row, || counters_text(&row, untimed))?;
     }
     for def in &process.profiles {
         let profile = profile_moved(&def.profile, shift);
         let row = ProfileRow { record: "profile", who: who(def.file, def.layer.name()), profile };
-        write(out, format, &row, || profile_text(row.record, &row.who, "", &row.profile))?;
+        write(out, form, &row, || profile_text(row.record, &row.who, "", &row.profile))?;
     }
     for def in &process.whole {
         let row = WholeRow {
@@ -136,7 +139,7 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
             // When the longest calls began is not known.
             profile: def.profile,
         };
-        write(out, format, &row, || {
+        write(out, form, &row, || {
             let order = |order: &OrderRow, what| {
                 format!(
                     " {what} ordered {} consecutive {} sequential {}",
@@ -155,13 +158,22 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
     for def in &process.reduction.spreads {
         let row =
             SpreadRow { record: "spread", who: who(def.file, def.layer.name()), spread: RankSpread::from(&def.spread) };
-        write(out, format, &row, || spread_text(&row))?;
+        write(out, form, &row, || spread_text(&row, untimed))?;
     }
     Ok(())
 }
 
-fn write<T: Serialize>(out: &mut dyn Write, format: DumpFormat, row: &T, text: impl FnOnce() -> String) -> Result<()> {
+fn write<T: Serialize>(
+    out: &mut dyn Write,
+    (format, untimed): (DumpFormat, bool),
+    row: &T,
+    text: impl FnOnce() -> String,
+) -> Result<()> {
     match format {
+        DumpFormat::Json if untimed => {
+            serde_json::to_writer(&mut *out, &Untimed(row))?;
+            writeln!(out)?;
+        }
         DumpFormat::Json => {
             serde_json::to_writer(&mut *out, row)?;
             writeln!(out)?;
@@ -186,7 +198,7 @@ fn head(record: &str, who: &Who<'_>) -> String {
     format!("# {record}: rank {}{ranks} {} pid {} {}", who.rank, who.node, who.pid, who.layer)
 }
 
-fn counters_text(row: &CountersRow<'_>) -> String {
+fn counters_text(row: &CountersRow<'_>, untimed: bool) -> String {
     let c = &row.counters;
     let mut text = format!("{} {}", head(row.record, &row.who), row.op);
     for (shown, word) in [(!row.mode.is_empty(), row.mode), (row.nested, "nested")] {
@@ -205,14 +217,17 @@ fn counters_text(row: &CountersRow<'_>) -> String {
             c.min_offset, c.max_end_offset, c.consecutive, c.sequential
         )
     };
+    let times = match untimed {
+        true => "time_ns - max_ns - first_ns - last_ns -".to_owned(),
+        false => format!(
+            "time_ns {} max_ns {} first_ns {} last_ns {}",
+            c.duration, c.max_duration, c.first_start, c.last_end
+        ),
+    };
     format!(
-        "{text} calls {} bytes {} time_ns {} max_ns {} first_ns {} last_ns {}{extent} sizes {:?}  {}",
+        "{text} calls {} bytes {} {times}{extent} sizes {:?}  {}",
         c.segments,
         c.bytes,
-        c.duration,
-        c.max_duration,
-        c.first_start,
-        c.last_end,
         c.sizes,
         row.who.file.escape_debug()
     )
@@ -257,8 +272,15 @@ fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String 
     )
 }
 
-fn spread_text(row: &SpreadRow<'_>) -> String {
+fn spread_text(row: &SpreadRow<'_>, untimed: bool) -> String {
     let s = &row.spread;
+    if untimed {
+        // Who is fastest and slowest follows from times.
+        let who = head(row.record, &row.who);
+        let (ranks, mean, variance) = (s.ranks, s.bytes_mean, s.bytes_variance);
+        let file = row.who.file.escape_debug();
+        return format!("{who} used by {ranks} ranks, bytes mean {mean:.0} variance {variance:.0}  {file}");
+    }
     format!(
         "{} used by {} ranks, fastest {} ({} ns, {} bytes), slowest {} ({} ns, {} bytes), time mean {:.0} ns variance {:.0}, \
          bytes mean {:.0} variance {:.0}  {}",

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 /// An option of the script: its short name, its long one, its value, and what it does.
 type Row = (Option<char>, &'static str, Option<&'static str>, &'static str);
 
-const OPTIONS: [Row; 14] = [
+const OPTIONS: [Row; 15] = [
     (
         Some('o'),
         "output",
@@ -37,6 +37,12 @@ const OPTIONS: [Row; 14] = [
     (None, "hints", Some("DIR"), "Use what `dxt-analyze advise` wrote there; what is set already goes first"),
     (None, "lib", Some("FILE"), "The tracer library, if it is not where this script looks for it"),
     (None, "dry-run", None, "Say what would be set and run, and do neither"),
+    (
+        None,
+        "link-flags",
+        None,
+        "Print the options that link the tracer into a static program; what it is linked with besides the C library follows, such as mpicc",
+    ),
     (None, "print-preload", None, "Print the path of the tracer library, for LD_PRELOAD, and end"),
     (Some('v'), "verbose", None, "The tracer says what it writes"),
     (Some('h'), "help", None, "Print help"),

@@ -52,4 +52,16 @@ codes! {
         "A process has 0.8 to 2.2 reads of at most 64 KiB for each of its writes on a file, and no larger reads there. Cost: those reads.",
         "Write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment).",
         "ours";
+    HDF5_METADATA = "DXT-V010",
+        "Ranks read or write the metadata of an HDF5 file one by one, each near the same places.",
+        "Independent reads (or writes) of MPI-IO inside HDF5 below 16 KiB, less as many as data sets have small ones: at least half of them, 4 for each of at least 4 \
+         ranks, each of which reaches over a quarter of the bytes that all touch. Cost: what all ranks but one take for them.",
+        "H5Pset_all_coll_metadata_ops for reads, H5Pset_coll_metadata_write for writes; open objects once.",
+        "Howison et al., Tuning HDF5 for Lustre File Systems, 2010 (GCRM)";
+    ALIASING = "DXT-V011",
+        "Requests of several ranks begin on one storage target at a time while the others idle, though each has its share in all.",
+        "Moments as long as a call usually takes in which at least 4 processes begin requests on a file with at least 4 targets: in half of them at least three quarters on one \
+         target. Cost: time of calls beyond the fastest of their kind, if they usually take twice as long, less what they would wait on all targets.",
+        "Let the distance of ranks' blocks be no multiple of stripe count times stripe size, or let each rank begin at another block.",
+        "ours; Lustre Operations Manual, chapter on striping";
 }

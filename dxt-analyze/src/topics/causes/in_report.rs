@@ -1,5 +1,6 @@
 //! Causes in a report: what is slow, for the verdict. They have no section of their own: they are its first screen.
 
+use super::aliasing::{self, Aliasing};
 use super::cells::{self, Cells};
 use super::phases::Phases;
 use super::usual::Durations;
@@ -19,10 +20,10 @@ impl<'a> Reported<'a> for InReport<'a> {
     type First = First<Phases, Durations>;
     type Read = Frame;
     type Second<'b>
-        = Cells<'b>
+        = (Cells<'b>, Aliasing<'b>)
     where
         Self: 'b;
-    type More = cells::Partial;
+    type More = (cells::Partial, aliasing::Partial);
     type Found = CausesReport<'a>;
 
     fn new(job: &'a Job<'a>) -> Self {
@@ -37,12 +38,16 @@ impl<'a> Reported<'a> for InReport<'a> {
         Ok(Frame::of(self.job.run, partial.phases, &partial.durations))
     }
 
-    fn second<'b>(&'b self, read: &'b Frame, _sums: &'b Sums) -> Option<Cells<'b>> {
-        Some(Cells::new(self.job.run, &read.slots, &read.usual, &self.job.certain))
+    fn second<'b>(&'b self, read: &'b Frame, _sums: &'b Sums) -> Option<Self::Second<'b>> {
+        let (run, layouts) = (self.job.run, &self.job.certain);
+        Some((Cells::new(run, &read.slots, &read.usual, layouts), Aliasing::new(run, &read.usual, layouts)))
     }
 
-    fn found(self, read: Frame, more: Option<cells::Partial>, sums: &Sums) -> CausesReport<'a> {
-        CausesReport::of(self.job.run, read, &self.job.certain, more.unwrap_or_default(), &sums.lost)
+    fn found(self, read: Frame, more: Option<Self::More>, sums: &Sums) -> CausesReport<'a> {
+        let (run, layouts) = (self.job.run, &self.job.certain);
+        let (cells, moments) = more.unwrap_or_default();
+        let aliased = Aliasing::new(run, &read.usual, layouts).found(&moments);
+        CausesReport::of(run, read, layouts, (cells, aliased), &sums.lost)
     }
 }
 

@@ -10,9 +10,11 @@
 //!   [`longer`]: ranks that are in calls for longer;
 //!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block;
 //!   [`shared_records`]: files of which a log knows only the slowest rank.
+//!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`aliasing`]: ranks that meet on one target after another.
 //! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
 //! * [`claim`]: a finding and the calls that it explains; [`result`], [`view`]: all of them, and how they look.
 
+pub mod aliasing;
 pub mod apart;
 pub mod args;
 pub mod cells;
@@ -20,6 +22,7 @@ pub mod claim;
 pub mod class;
 pub mod codes;
 pub mod grid;
+pub mod hdf5_metadata;
 mod in_report;
 pub mod late;
 pub mod locks;

@@ -1,5 +1,6 @@
 //! Slow units and single calls as findings, with what they cost the job.
 
+use super::aliasing::Aliased;
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
@@ -38,7 +39,7 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
 
 /// What is slow in `grid`, and what else costs the job time, the most costly first.
 #[must_use]
-pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps]) -> (Grid<'a>, Vec<Claim>) {
+pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Grid<'a>, Vec<Claim>) {
     let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
     let slow = together(slow_units(&mut grid), &grid, &phases);
     let mut out: Vec<Claim> = slow.iter().map(|slow| of_unit(&grid, slow)).collect();
@@ -49,6 +50,8 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps]) -> (Grid<'a>, Vec<Claim>) {
         entry.left_ns = entry.cell.time_ns as f64;
     }
     out.extend(super::shape::claims(&grid, gaps));
+    out.extend(super::hdf5_metadata::claims(&grid));
+    out.extend(super::aliasing::claims(&grid, aliased));
     for claim in &mut out {
         price(&grid, &phases, &slots, claim);
     }

@@ -1,5 +1,6 @@
 //! `causes`: two passes, and how it looks.
 
+use super::aliasing::{Aliased, Aliasing};
 use super::args::Args;
 use super::cells::{self, Cells};
 use super::claim::Claim;
@@ -73,12 +74,12 @@ impl<'a> CausesReport<'a> {
         run: &'a Run,
         frame: Frame,
         layouts: &[Option<FileLayout>],
-        cells: cells::Partial,
+        (cells, aliased): (cells::Partial, Vec<Aliased>),
         lost: &Lost,
     ) -> Self {
         let missing = Completeness::of(run, lost);
         let grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
-        let (grid, claims) = claims(grid, &frame.gaps);
+        let (grid, claims) = claims(grid, &frame.gaps, &aliased);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
         let (phases, ranks_met) = (grid.slots.phases(), grid.slots.ranks_met);
@@ -104,9 +105,11 @@ pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesRepo
     drop(bar);
     let frame = Frame::of(run, first.phases, &first.durations);
     let bar = Bar::new(run.segments(), "what is slow");
-    let (read, _) = scan(run, &Cells::new(run, &frame.slots, &frame.usual, layouts), &bar);
+    let reading = (Cells::new(run, &frame.slots, &frame.usual, layouts), Aliasing::new(run, &frame.usual, layouts));
+    let ((cells, moments), _) = scan(run, &reading, &bar);
     drop(bar);
-    CausesReport::of(run, frame, layouts, read, &lost)
+    let aliased = reading.1.found(&moments);
+    CausesReport::of(run, frame, layouts, (cells, aliased), &lost)
 }
 
 impl Outcome for Causes {
@@ -116,6 +119,10 @@ impl Outcome for Causes {
 
     fn complete(&self) -> bool {
         self.missing.complete
+    }
+
+    fn untimed(&self) -> bool {
+        self.missing.untimed
     }
 }
 

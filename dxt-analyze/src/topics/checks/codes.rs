@@ -115,7 +115,7 @@ codes! {
         "Drishti M08, M09, M10";
     MEMORY_UNALIGNED = "DXT-C023",
         "Many reads and writes are unaligned in memory.",
-        "Share that begins off a multiple of 8 bytes: more than memory_unaligned_share. Only the mode that keeps counters records it.",
+        "Share that begins off a multiple of 8 bytes, or of DXT_MEM_ALIGN: more than memory_unaligned_share.",
         "posix_memalign(3).",
         "Drishti P07";
     REREAD = "DXT-C024",

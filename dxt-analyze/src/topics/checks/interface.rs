@@ -107,7 +107,11 @@ fn collective(
             "where all ranks move data at the same step, call {call} (in HDF5: H5Pset_dxpl_mpio with H5FD_MPIO_COLLECTIVE)"
         ),
     });
-    let looked = format!("{} calls, {} independent", units::count(all), units::duration(forms.independent.time_ns));
+    let independent = match forms.independent.time_ns {
+        0 => String::new(),
+        ns => format!(", {} independent", units::duration(ns)),
+    };
+    let looked = format!("{} calls{independent}", units::count(all));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
     out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
@@ -184,13 +188,17 @@ fn memory(m: &Measured<'_>, out: &mut Verdicts) {
             check,
             code,
             Amount::Ratio(least),
-            "only counters record it: DXT_ENABLE=counters, or a Darshan log",
+            "this trace does not say it: an earlier tracer made it, or no call has a buffer of its own (C streams)",
         );
     }
     let part = share(unaligned, known);
     let said = (part > least).then(|| Said {
         severity: Severity::Info,
-        title: format!("{} of reads and writes begin off a multiple of 8 bytes in memory", percent(part)),
+        title: format!(
+            "{} of reads and writes begin off a multiple of {} bytes in memory",
+            percent(part),
+            m.run.memory_alignment()
+        ),
         evidence: vec![format!("{} of {} accesses", units::count(unaligned), units::count(known))],
         cost_ns: None,
         hint: "allocate buffers with posix_memalign(3); direct I/O needs that anyway".into(),

@@ -7,6 +7,7 @@ use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, table};
 use crate::scan::{Lost, scan};
 use crate::shared::completeness::Completeness;
+use crate::shared::memory;
 use crate::shared::profiles;
 use crate::shared::totals::{self, Totals, with_missing};
 use crate::text::units;
@@ -68,7 +69,8 @@ pub(crate) fn checks_from(
     walked.finish(least);
     counted::add_counters(run, &mut walked.files, least);
     let counted = profiles::counted(run);
-    let memory = counted.values().fold((0_u64, 0_u64), |sum, profile| {
+    let [known, unaligned] = memory::of_run(run);
+    let memory = counted.values().fold((known, unaligned), |sum, profile| {
         (sum.0.saturating_add(profile.memory_known), sum.1.saturating_add(profile.memory_unaligned))
     });
     let measured = Measured {
@@ -106,6 +108,10 @@ impl Outcome for ChecksReport {
 
     fn complete(&self) -> bool {
         self.result.missing.complete
+    }
+
+    fn untimed(&self) -> bool {
+        self.result.missing.untimed
     }
 }
 

@@ -43,6 +43,16 @@ codes! {
         "Modified z-score of the logarithm of the ratio of its times per byte at least modified_z, and slower by min_slowdown, both than before and than the rest; at least units_min_sample ranks.",
         "See `outliers --by rank` of the second run.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
+    OTHER_INTERFACE = "DXT-D010",
+        "The second run reads or writes through another interface.",
+        "The layer through which the program moves most bytes, of reads or of writes, is another one; calls and bytes of single operations are then not compared one by one. Cost: time of the slowest process in these calls beyond that of the first run.",
+        "Compare the lines at the top: time, time inside, bandwidth.",
+        "Wright et al., Parallel File System Analysis Through Application I/O Tracing, The Computer Journal 56(2), 2013, Table 5";
+    SLOWER_RUNS = "DXT-D011",
+        "The job got slower, by more than its repeats differ.",
+        "Run times of both ways by Welch's test, with a false discovery rate over all numbers of at most compare_q, ranges that have nothing in common, and means that differ by min_slowdown. Only with as many ranks.",
+        "See which numbers differ beyond the scatter, then the two runs in detail.",
+        "Welch, Biometrika 34, 1947; Benjamini & Hochberg, 1995";
     FILE_GOT_SLOWER = "DXT-D009",
         "A file got slower against the others.",
         "As DXT-D008, over files.",

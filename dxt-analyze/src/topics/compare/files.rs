@@ -14,6 +14,9 @@ pub enum How {
     Folder,
     /// The same path but for numbers.
     Numbers,
+    /// The same bytes in another number of files.
+    #[serde(rename = "data set")]
+    DataSet,
 }
 
 impl How {
@@ -24,6 +27,7 @@ impl How {
             Self::Path => "path",
             Self::Folder => "folder",
             Self::Numbers => "numbers",
+            Self::DataSet => "data set",
         }
     }
 }
@@ -37,6 +41,30 @@ pub struct Matched {
     pub gone: Vec<usize>,
     /// Only in the second.
     pub new: Vec<usize>,
+    /// Files of the first that hold together what those of the second do: a file of each rank, and one of all.
+    pub set: Option<(Vec<usize>, Vec<usize>)>,
+}
+
+/// How far the bytes of a data set may differ that is in another number of files: headers, padding.
+const SET_BYTES: f64 = 0.1;
+
+impl Matched {
+    /// Takes what moved data and is on one side only as one data set, if it is in another number of files and moved as many bytes.
+    pub fn find_set(&mut self, before: impl Fn(usize) -> u64, after: impl Fn(usize) -> u64) {
+        let with_data = |places: &[usize], bytes: &dyn Fn(usize) -> u64| {
+            let kept: Vec<usize> = places.iter().copied().filter(|&place| bytes(place) > 0).collect();
+            let sum = kept.iter().fold(0_u64, |sum, &place| sum.saturating_add(bytes(place))) as f64;
+            (kept, sum)
+        };
+        let ((one, of_one), (two, of_two)) = (with_data(&self.gone, &before), with_data(&self.new, &after));
+        let alike = (of_one - of_two).abs() <= SET_BYTES * of_one.max(of_two);
+        if one.is_empty() || two.is_empty() || one.len() == two.len() || !alike {
+            return;
+        }
+        self.gone.retain(|place| !one.contains(place));
+        self.new.retain(|place| !two.contains(place));
+        self.set = Some((one, two));
+    }
 }
 
 /// Matches the paths of two runs. Within a run every path is there once.
@@ -143,6 +171,20 @@ mod tests {
         // Three against two: which is which is not clear.
         let found = matched(&["/s/a1", "/s/a2", "/s/a3"], &["/s/a4", "/s/a5"]);
         assert_eq!((found.pairs.len(), found.gone.len(), found.new.len()), (0, 3, 2));
+    }
+
+    #[test]
+    fn a_file_of_each_rank_and_one_of_all_are_one_data_set() {
+        let left = || Matched { gone: vec![0, 1, 2, 3], new: vec![0, 1], ..Matched::default() };
+        let mut found = left();
+        found.find_set(|place| [100, 100, 100, 0][place], |place| [310, 0][place]);
+        assert_eq!((found.set, found.gone, found.new), (Some((vec![0, 1, 2], vec![0])), vec![3], vec![1]));
+        // Other bytes, or as many files.
+        for (ours, theirs) in [([100, 100, 100, 0], [200, 0]), ([100, 0, 0, 0], [100, 0]), ([0; 4], [0; 2])] {
+            let mut found = left();
+            found.find_set(|place| ours[place], |place| theirs[place]);
+            assert_eq!(found, left());
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The result of a comparison.
 
 use super::files::How;
+use super::repeats::Job;
 use crate::findings::Finding;
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
@@ -163,6 +164,8 @@ pub struct RunPart {
 /// The result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
+    /// Both ways at the level of the job.
+    pub job: Job,
     /// The first run.
     pub before: RunPart,
     /// The second run.
@@ -183,4 +186,10 @@ pub struct Comparison {
     pub tests: u64,
     /// Findings.
     pub findings: Vec<Finding>,
+}
+
+/// A rate in words: `3.1e-4`, or below what a number can hold.
+#[must_use]
+pub fn chance(q: f64) -> String {
+    if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }
 }

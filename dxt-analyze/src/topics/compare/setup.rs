@@ -31,6 +31,7 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
     .into_iter()
     .flatten()
     .collect();
+    out.extend(differing("ranks per node", ranks_per_node(before), ranks_per_node(after)));
     let settings = |run: &Run| run.settings.iter().cloned().collect::<BTreeMap<String, String>>();
     let (ours, theirs) = (settings(before), settings(after));
     let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
@@ -39,6 +40,27 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
         differing(name, value(&ours), value(&theirs))
     }));
     out
+}
+
+/// Processes that read or write for MPI-IO, where they differ.
+#[must_use]
+pub fn aggregators(before: (&Run, &BTreeSet<u32>), after: (&Run, &BTreeSet<u32>)) -> Option<Changed> {
+    let of = |(run, all): (&Run, &BTreeSet<u32>)| run.count_of(all.iter().copied()).to_string();
+    differing("processes that read or write for MPI-IO", of(before), of(after))
+}
+
+/// `32`, `1 to 32`, or nothing where the nodes of ranks are not known.
+fn ranks_per_node(run: &Run) -> String {
+    let mut all: BTreeMap<u32, u64> = BTreeMap::new();
+    let known = |process: &&crate::model::Process| process.rank >= 0 && (process.node as usize) < run.nodes.len();
+    for process in run.processes.iter().filter(known) {
+        *all.entry(process.node).or_default() += 1;
+    }
+    match (all.values().min(), all.values().max()) {
+        (Some(least), Some(most)) if least == most => most.to_string(),
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        _ => "unknown".to_owned(),
+    }
 }
 
 /// Layouts that differ, of files that are in both runs. Which storage targets a file got is left aside: that differs with

@@ -7,7 +7,7 @@ use crate::shared::groups::Group;
 use crate::shared::stats::Sample;
 use crate::shared::totals::{self, StreamTotal, Totals};
 use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
 /// What one operation did.
@@ -38,6 +38,22 @@ pub struct FileSum {
     pub data_ns: u64,
 }
 
+impl FileSum {
+    /// Adds those of another file.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls.merge(&other.calls);
+        self.read = self.read.saturating_add(other.read);
+        self.written = self.written.saturating_add(other.written);
+        self.data_ns = self.data_ns.saturating_add(other.data_ns);
+    }
+
+    /// Bytes read and written.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.read.saturating_add(self.written)
+    }
+}
+
 /// A run, measured.
 #[derive(Debug)]
 pub struct Side {
@@ -47,6 +63,8 @@ pub struct Side {
     pub ranks: BTreeMap<u64, UnitSum>,
     /// Calls of the program, by file.
     pub files: BTreeMap<u32, FileSum>,
+    /// Processes that read or write for MPI-IO.
+    pub aggregators: BTreeSet<u32>,
     /// Time in all calls of the program, ns.
     pub time_ns: u64,
     /// What the pass lost.
@@ -65,7 +83,14 @@ pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
     let totals = totals::with_missing(run, partial);
     let by_rank = by_rank(run, &all, &totals);
     let operations = operations(run, &all, &totals, durations, bandwidths, by_rank);
-    let mut side = Side { operations, ranks: BTreeMap::new(), files: BTreeMap::new(), time_ns: 0, lost };
+    let mut side = Side {
+        operations,
+        ranks: BTreeMap::new(),
+        files: BTreeMap::new(),
+        aggregators: BTreeSet::new(),
+        time_ns: 0,
+        lost,
+    };
     totals.iter().for_each(|total| side.add(run, total));
     side
 }
@@ -110,6 +135,9 @@ impl Side {
     fn add(&mut self, run: &Run, total: &StreamTotal) {
         let Some(process) = run.processes.get(total.process as usize) else { return };
         let Some(stream) = process.streams.get(total.stream as usize) else { return };
+        if stream.within() == Within::Mpiio && !stream.failed && run.op(stream).is_data() {
+            self.aggregators.insert(total.process);
+        }
         if stream.failed || stream.within() != Within::Nothing {
             return;
         }

@@ -57,7 +57,22 @@ pub fn files(
         let file = *kept.1.get(place)?;
         Some(Unit { row: empty(name(runs.1, file), None, Some(of_file(&sum(sides.1, file)))), data: None })
     });
-    judged(pairs.chain(gone).chain(new).collect(), least)
+    let set = matched.set.iter().map(|(ours, theirs)| {
+        let of = |run: &Run, side: &Side, kept: &[u32], places: &[usize]| {
+            let files: Vec<u32> = places.iter().filter_map(|&place| kept.get(place).copied()).collect();
+            let mut all = FileSum::default();
+            files.iter().for_each(|&file| all.merge(&sum(side, file)));
+            let first = files.first().map(|&file| name(run, file)).unwrap_or_default();
+            let more = files.len().saturating_sub(1);
+            (if more > 0 { format!("{first} and {more} more") } else { first }, all)
+        };
+        let ((one, first), (two, second)) = (of(runs.0, sides.0, kept.0, ours), of(runs.1, sides.1, kept.1, theirs));
+        let mut row = empty(one, Some(of_file(&first)), Some(of_file(&second)));
+        row.matched_by = Some(How::DataSet);
+        row.other = Some(two);
+        Unit { row, data: Some((data(&first), data(&second))) }
+    });
+    judged(pairs.chain(set).chain(gone).chain(new).collect(), least)
 }
 
 fn empty(unit: String, before: Option<Totalled>, after: Option<Totalled>) -> UnitRow {

@@ -1,7 +1,8 @@
 //! What a comparison concludes. A difference counts if it is both large (thresholds) and significant at a false discovery rate
 //! over all tests of the comparison.
 
-use super::result::{Comparison, Judged, OperationRow, Over, Totalled, UnitRow};
+use super::job_verdict;
+use super::result::{Comparison, Judged, OperationRow, Over, Totalled, UnitRow, chance};
 use crate::findings::{Code, Evidence, Finding, Severity, said};
 use crate::limits::NAMED_EXAMPLES;
 use crate::shared::significance::false_discovery_rates;
@@ -28,6 +29,8 @@ pub fn judge(result: &mut Comparison, least: &Thresholds) {
     findings.extend(apart(result, &result.files.rows, Code::FILE_GOT_SLOWER, "file", least));
     findings.extend(new_files(result));
     findings.extend(changed(result));
+    job_verdict::one_for_the_interface(result, &mut findings, least);
+    findings.extend(job_verdict::slower_runs(result, least));
     result.findings = findings;
 }
 
@@ -49,12 +52,6 @@ fn verdict(row: &OperationRow, least: &Thresholds) -> Judged {
     } else {
         Judged::Same
     }
-}
-
-/// A rate in words: `3.1e-4`, or below what a number can hold.
-#[must_use]
-pub fn chance(q: f64) -> String {
-    if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }
 }
 
 fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option<Finding> {

@@ -4,18 +4,23 @@ use super::args::Args;
 use crate::findings::{self, Finding};
 use crate::model::Run;
 use crate::progress::Bar;
-use crate::render::{Cell, Part, Report, Table, View};
+use crate::render::{Cell, Figure, Part, Report, Table, View};
 use crate::session::Inputs;
 use crate::shared::completeness::Completeness;
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::compare::files::{How, matched};
-use crate::topics::compare::result::{Changed, Comparison, OperationRow, Over, RunPart, Totalled, UnitRow, Units};
-use crate::topics::compare::side::{Side, measure};
-use crate::topics::compare::{operations, setup, units as by_unit, verdict};
-use anyhow::Result;
+use crate::topics::compare::repeats::Job;
+use crate::topics::compare::result::{
+    Changed, Comparison, OperationRow, Over, RunPart, Totalled, UnitRow, Units, chance,
+};
+use crate::topics::compare::side::{FileSum, Side, measure};
+use crate::topics::compare::{operations, overlay, setup, units as by_unit, verdict};
+use crate::topics::corpus::Read;
+use crate::topics::scaling::{self, measure::RunRow};
+use anyhow::{Context, Result};
 use serde::Serialize;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// The result and how many rows to show.
 #[derive(Debug, Serialize)]
@@ -26,6 +31,11 @@ pub struct CompareReport {
     /// Ranks and files that a table shows.
     #[serde(skip)]
     pub top: usize,
+    /// Of repeats: the runs that are compared in detail, those with the median run times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detailed: Option<[String; 2]>,
+    #[serde(skip)]
+    figures: Vec<Figure>,
 }
 
 /// Loads both and compares.
@@ -33,8 +43,9 @@ pub struct CompareReport {
 /// # Errors
 /// If one of them cannot be loaded, or what is chosen is in neither.
 pub fn compare(args: &Args) -> Result<CompareReport> {
-    let inputs = |path: &Path| Inputs {
-        traces: vec![path.to_owned()],
+    let (before, after) = args.ways()?;
+    let inputs = |path: &PathBuf| Inputs {
+        traces: vec![path.clone()],
         job: None,
         ranks: args.ranks.clone(),
         files: args.files.clone(),
@@ -42,22 +53,77 @@ pub fn compare(args: &Args) -> Result<CompareReport> {
         time: None,
         thresholds: args.thresholds.clone(),
     };
-    let [before, after] = crate::session::open_both([&inputs(&args.before), &inputs(&args.after)])?;
-    Ok(compare_of(&before, &after, args.top))
+    // A page has pictures, for which each run is read once more.
+    let draw = args.page.output.is_some();
+    let ([one], [two]) = (before, after) else { return repeats(before, after, inputs, (args.top, draw)) };
+    let [before, after] = crate::session::open_both([&inputs(one), &inputs(two)])?;
+    let mut report = compare_of(&before, &after, args.top);
+    if draw {
+        report.figures = overlay::figures([&before, &after], &report.result.job);
+    }
+    Ok(report)
+}
+
+/// Compares repeats: their numbers together, and of each way the run with the median run time in detail.
+fn repeats(
+    before: &[PathBuf],
+    after: &[PathBuf],
+    inputs: impl Fn(&PathBuf) -> Inputs,
+    (top, draw): (usize, bool),
+) -> Result<CompareReport> {
+    let measured = |paths: &[PathBuf]| -> Result<Vec<RunRow>> {
+        let one = |path: &PathBuf| {
+            let run =
+                crate::session::open(&inputs(path)).with_context(|| format!("failed to load {}", path.display()))?;
+            Ok(scaling::measure::measure(
+                &run,
+                Read { source: path.display().to_string(), sources: 1, darshan: run.was_log() },
+            ))
+        };
+        paths.iter().map(one).collect()
+    };
+    let (ours, theirs) = (measured(before)?, measured(after)?);
+    let typical = |paths: &[PathBuf], rows: &[RunRow]| {
+        let mut order: Vec<(u64, usize)> = rows.iter().map(|row| row.job.runtime_ns).zip(0..).collect();
+        order.sort_unstable();
+        let place = order.get(order.len().saturating_sub(1) / 2).map_or(0, |(_, place)| *place);
+        paths.get(place).cloned().unwrap_or_default()
+    };
+    let (one, two) = (typical(before, &ours), typical(after, &theirs));
+    let [first, second] = crate::session::open_both([&inputs(&one), &inputs(&two)])?;
+    let mut report = detailed([&first, &second], (ours, theirs), top);
+    if draw {
+        report.figures = overlay::figures([&first, &second], &report.result.job);
+    }
+    report.detailed = Some([one, two].map(|path| path.display().to_string()));
+    Ok(report)
 }
 
 /// Compares two runs that are loaded; thresholds are those of the first.
 #[must_use]
 pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
+    let measured = |run: &Run| vec![scaling::measure::measure(run, Read { darshan: run.was_log(), ..Read::default() })];
+    detailed([before, after], (measured(before), measured(after)), top)
+}
+
+/// Compares two runs, which stand for `measured` ones.
+fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), top: usize) -> CompareReport {
     let least = &before.thresholds;
     let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));
     let (one, two) = (read(before, "first run"), read(after, "second run"));
     let (ours, theirs): (Vec<u32>, Vec<u32>) =
         (one.files.keys().copied().collect(), two.files.keys().copied().collect());
-    let found = matched(&names(before, &ours), &names(after, &theirs));
+    let mut found = matched(&names(before, &ours), &names(after, &theirs));
+    let bytes = |side: &Side, kept: &[u32], place: usize| {
+        kept.get(place).and_then(|file| side.files.get(file)).map_or(0, FileSum::bytes)
+    };
+    found.find_set(|place| bytes(&one, &ours, place), |place| bytes(&two, &theirs, place));
     let kept = (ours.as_slice(), theirs.as_slice());
+    let mut setup = setup::setup(before, after);
+    setup.extend(setup::aggregators((before, &one.aggregators), (after, &two.aggregators)));
     let mut result = Comparison {
-        setup: setup::setup(before, after),
+        job: Job::of(&measured.0, &measured.1, least),
+        setup,
         hints: setup::hints(before, after, kept, &found),
         layouts: setup::layouts(before, after, kept, &found),
         operations: operations::rows(&one, &two, least),
@@ -72,7 +138,7 @@ pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
     let missing = [&result.before, &result.after].map(|part| part.missing.findings());
     result.findings.extend(missing.into_iter().flatten());
     findings::sort(&mut result.findings);
-    CompareReport { result, top }
+    CompareReport { result, top, detailed: None, figures: Vec::new() }
 }
 
 fn names<'a>(run: &'a Run, files: &[u32]) -> Vec<&'a str> {
@@ -98,6 +164,10 @@ impl Outcome for CompareReport {
     fn complete(&self) -> bool {
         self.result.before.missing.complete && self.result.after.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.result.before.missing.untimed || self.result.after.missing.untimed
+    }
 }
 
 impl Report for CompareReport {
@@ -115,6 +185,8 @@ impl Report for CompareReport {
             )
         };
         parts.push(Part::Pairs(vec![("Before", run(&result.before)), ("After", run(&result.after))]));
+        parts.extend(super::job_view::parts(&result.job, self.detailed.as_ref()));
+        parts.extend(self.figures.iter().cloned().map(|figure| Part::Figure(Box::new(figure))));
         parts.push(Part::Table(operation_table(&result.operations)));
         parts.push(Part::Table(unit_table(&result.ranks, "ranks", "Ranks: reads and writes", self.top)));
         parts.push(Part::Table(unit_table(&result.files, "files", "Files", self.top)));
@@ -138,7 +210,7 @@ fn operation_table(rows: &[OperationRow]) -> Table {
     let mean = |sum: &Totalled| Cell::maybe(sum.time_ns.checked_div(sum.calls), Cell::Duration);
     let rate = |row: &OperationRow, sum: &Totalled| Cell::maybe(sum.bandwidth().filter(|_| row.is_data), Cell::Rate);
     let slower = |over: Option<Over>| Cell::maybe(over, |over| Cell::Times(over.slower));
-    let chance = |over: Option<Over>| Cell::maybe(over, |over| Cell::Text(verdict::chance(over.q)));
+    let chance = |over: Option<Over>| Cell::maybe(over, |over| Cell::Text(chance(over.q)));
     Table::of("operations", "Operations (slower: by the median of calls, and of the ranks' means)", rows)
         .column("Operation", "operation", |row| Cell::Text(row.group.title()))
         .column("Calls", "calls_before", |row| Cell::Count(row.before.calls))
@@ -162,7 +234,7 @@ fn operation_table(rows: &[OperationRow]) -> Table {
 fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table {
     let (who, unit, matched_by) = if name == "files" { ("File", "file", "Same by") } else { ("Rank", "rank", "") };
     let test = all.test.map_or(String::new(), |over| {
-        let (slower, pairs, q) = (over.slower, over.sample.0, verdict::chance(over.q));
+        let (slower, pairs, q) = (over.slower, over.sample.0, chance(over.q));
         format!(", {slower:.2} x slower in the median of {pairs} pairs, signed-rank q = {q}")
     });
     let count = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Count(sum.calls));

@@ -1,7 +1,7 @@
 //! The options of `corpus`.
 
 use crate::render::Format;
-use crate::session::Output;
+use crate::session::{Output, PageOutput};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -75,5 +75,11 @@ impl Args {
     #[must_use]
     pub fn output(&self) -> Output {
         Output { format: self.format, table: self.table.clone(), fail_on: None }
+    }
+
+    /// Where a page of it goes.
+    #[must_use]
+    pub fn page(&self) -> Option<&PageOutput> {
+        None
     }
 }

@@ -4,6 +4,7 @@ use super::interface::{INTERFACES, Interface, InterfaceSum, sums as interface_su
 use super::share::{ShareOfTime, slowest_ns};
 use crate::findings::Code;
 use crate::model::Run;
+use crate::shared::mpiio_time::MpiioTime;
 use crate::shared::sums::{self, Called};
 use crate::shared::totals::StreamTotal;
 use crate::topics::summary::result::Summary;
@@ -80,6 +81,18 @@ pub struct JobRow {
     /// What went through each interface.
     #[serde(serialize_with = "by_name")]
     pub interfaces: BTreeMap<Interface, InterfaceSum>,
+    /// MPI-IO, and POSIX and locks inside it.
+    #[serde(default)]
+    pub inside_mpiio: MpiioTime,
+    /// Of it, time in POSIX, ns.
+    #[serde(default)]
+    pub posix_in_mpiio_ns: u64,
+    /// Of that, time in locks, ns; `None` of a Darshan log, which does not have them.
+    #[serde(default)]
+    pub lock_ns: Option<u64>,
+    /// The same of giving locks back.
+    #[serde(default)]
+    pub unlock_ns: Option<u64>,
     /// Operations that have no segment for want of room: findings may lack something.
     pub missing_segments: u64,
     /// Whether nothing is missing and nothing damaged.
@@ -175,6 +188,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
     let io_ns = called.time_ns();
     let mean_ns = io_ns / ranks.max(1);
     let slowest_ns = slowest_ns(run, totals, mean_ns);
+    let inside = MpiioTime::of(run, totals);
     let mut row = JobRow {
         job: of_job.key.clone(),
         source: read.source,
@@ -199,6 +213,10 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         slowest_ns,
         slowest_share: share_of(slowest_ns, of_job.runtime_ns),
         interfaces,
+        inside_mpiio: inside,
+        posix_in_mpiio_ns: inside.posix.time_ns,
+        lock_ns: (!read.darshan).then_some(inside.locks.time_ns),
+        unlock_ns: (!read.darshan).then_some(inside.unlocks.time_ns),
         missing_segments: summary.missing_segments,
         complete: summary.missing.complete,
         problems: summary.missing.problem_count,

@@ -163,6 +163,9 @@ fn job_batch(jobs: &[&JobRow]) -> Result<RecordBatch> {
         columns.push((time, of(|sum| sum.time_ns)));
     }
     columns.extend([
+        ("posix_in_mpiio_ns", numbers(all().map(|job| job.posix_in_mpiio_ns))),
+        ("lock_ns", some_numbers(all().map(|job| job.lock_ns))),
+        ("unlock_ns", some_numbers(all().map(|job| job.unlock_ns))),
         ("missing_segments", numbers(all().map(|job| job.missing_segments))),
         ("complete", flags(all().map(|job| job.complete))),
         ("problems", numbers(all().map(|job| job.problems))),

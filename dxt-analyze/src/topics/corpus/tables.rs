@@ -99,6 +99,9 @@ fn jobs(corpus: &Corpus, shown: usize) -> Table {
             .csv(time, move |job| Cell::Duration(job.interface(interface).time_ns));
     }
     table
+        .csv("posix_in_mpiio_s", |job| Cell::Duration(job.posix_in_mpiio_ns))
+        .csv("lock_s", |job| Cell::maybe(job.lock_ns, Cell::Duration))
+        .csv("unlock_s", |job| Cell::maybe(job.unlock_ns, Cell::Duration))
         .csv("missing_segments", |job| Cell::Count(job.missing_segments))
         .csv("complete", |job| Cell::flag(job.complete))
         .csv("problems", |job| Cell::Count(job.problems))

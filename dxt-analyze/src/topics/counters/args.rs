@@ -22,11 +22,14 @@ pub struct Options {
     /// Files to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
+    /// Bandwidth that the machine can reach at best, as 2500MB/s or 2.4GiB/s: adds the share of it that each bandwidth is
+    #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
+    pub peak: Option<f64>,
 }
 
 impl Default for Options {
     /// As on the command line.
     fn default() -> Self {
-        Self { top: 20 }
+        Self { top: 20, peak: None }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::model::{Run, Stream, Within};
 use crate::scan::{Analysis, Block, group_of_process};
+use crate::shared::memory;
 use crate::shared::profiles::Profiles;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,6 +141,11 @@ impl Sums {
         }
         for def in process.profiles.iter().filter(|def| !told.contains_key(&(def.file, def.layer))) {
             self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+        }
+        for (key, [known, unaligned]) in memory::of_process(run, process).filter(|(key, _)| !told.contains_key(key)) {
+            let profile = self.profiles.entry(key).or_default();
+            profile.memory_known = profile.memory_known.saturating_add(known);
+            profile.memory_unaligned = profile.memory_unaligned.saturating_add(unaligned);
         }
         for def in &process.whole {
             self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);

@@ -1,5 +1,6 @@
 //! The characterization on the page.
 
+use super::steps::Steps;
 use super::{Characterization, Fold, characterize};
 use crate::findings::Finding;
 use crate::scan::{Analysis, Nothing};
@@ -9,11 +10,11 @@ use anyhow::Result;
 /// See [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
-    first: Fold,
+    first: (Fold, Steps),
 }
 
 impl<'a> Reported<'a> for InReport<'a> {
-    type First = Fold;
+    type First = (Fold, Steps);
     type Read = Characterization;
     type Second<'b>
         = Nothing
@@ -23,7 +24,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     type Found = Characterization;
 
     fn new(job: &'a Job<'a>) -> Self {
-        Self { job, first: Fold }
+        Self { job, first: (Fold, Steps) }
     }
 
     fn first(&self) -> &Self::First {
@@ -32,7 +33,7 @@ impl<'a> Reported<'a> for InReport<'a> {
 
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<Characterization> {
         let job = self.job;
-        Ok(characterize(job.run, partial, &sums.lost, job.options.top))
+        Ok(characterize(job.run, partial, &sums.all, &sums.lost, job.options.top))
     }
 
     fn found(self, read: Characterization, _more: Option<()>, _sums: &Sums) -> Characterization {

@@ -3,10 +3,16 @@
 use super::between::extremes;
 use super::files::{FileKinds, FileUse, PlaceRow, SizeBin, file_uses, kinds, places, sizes};
 use super::fold::{FileOp, KINDS, LAYERS, Partial, Sums, Times, kind_of, layer_place};
+use super::open::{self, OpenRow};
+use super::stepped::{self, AlignmentRow, StrideRow};
+use super::steps;
 use crate::findings::Finding;
 use crate::model::{Run, Within};
 use crate::scan::Lost;
+use crate::shared::bandwidth::{self, LayerRow};
 use crate::shared::completeness::Completeness;
+use crate::shared::memory;
+use crate::shared::totals::StreamTotal;
 use crate::topics::summary::details::{self, DatatypeRow};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -62,8 +68,29 @@ pub struct PatternRow {
     pub file_unaligned: u64,
     /// Accesses of which it is known where in memory they began.
     pub memory_known: u64,
-    /// Those of them that began off a multiple of 8 bytes.
-    pub memory_unaligned: u64,
+    /// Those of them that began off a multiple of `memory_alignment`; `None` if none is known.
+    pub memory_unaligned: Option<u64>,
+    /// Bytes; `None` if no access is known.
+    pub memory_alignment: Option<u64>,
+}
+
+/// Reads or writes of one layer and size: those whose memory began at a multiple of the alignment, and the others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemoryRow {
+    /// Layer.
+    pub layer: String,
+    /// `read` or `write`.
+    pub direction: &'static str,
+    /// Bin of [`trace_format::counters::SIZE_BOUNDS`].
+    pub size_bin: u8,
+    /// Calls of aligned memory.
+    pub aligned: u64,
+    /// Their mean time, ns; `None` without any.
+    pub aligned_mean_ns: Option<f64>,
+    /// Calls of unaligned memory.
+    pub unaligned: u64,
+    /// Their mean time, ns; `None` without any.
+    pub unaligned_mean_ns: Option<f64>,
 }
 
 /// Time of processes in calls of one layer.
@@ -111,8 +138,20 @@ pub struct Characterization {
     pub runtime_ns: u64,
     /// Reads and writes per layer.
     pub accesses: Vec<AccessRow>,
+    /// Strides of calls on record, and how many of these follow a seek.
+    pub strides: Vec<StrideRow>,
+    /// Alignment of calls on record by form of call.
+    pub alignment: Vec<AlignmentRow>,
+    /// Files by how long they were open, the longest first.
+    pub open_files: Vec<OpenRow>,
+    /// Number of all files that were opened.
+    pub open_file_count: u64,
+    /// Bandwidths per layer and caller.
+    pub bandwidths: Vec<LayerRow>,
     /// Patterns per layer.
     pub patterns: Vec<PatternRow>,
+    /// What reads and writes of aligned and of unaligned memory took, by size; empty if it is not known.
+    pub memory: Vec<MemoryRow>,
     /// Times of processes.
     pub times: Vec<TimeRow>,
     /// Files of one process against files of several.
@@ -142,19 +181,32 @@ const LAYER_NAMES: [&str; LAYERS] = ["POSIX", "STDIO", "MPIIO", "HDF5", "other"]
 
 /// Puts the result together; the `top` files are listed.
 #[must_use]
-pub fn characterize(run: &Run, partial: Partial, lost: &Lost, top: usize) -> Characterization {
+pub fn characterize(
+    run: &Run,
+    (partial, steps): (Partial, steps::Partial),
+    totals: &[StreamTotal],
+    lost: &Lost,
+    top: usize,
+) -> Characterization {
     let sums = partial.sums(run);
     let runtime_ns = run.processes.iter().map(|process| process.end_ns).max().unwrap_or(0);
     let missing = Completeness::of(run, lost);
     let mut files = file_uses(run, &sums);
     let (kinds, file_sizes, places) = (kinds(&files), sizes(&files), places(&files));
+    let open_files = open::rows(run, totals, &steps.handles);
     let file_count = files.len() as u64;
     files.truncate(top);
     Characterization {
         processes: run.process_count(),
         runtime_ns,
         accesses: accesses(run, &sums),
-        patterns: patterns(&sums),
+        strides: stepped::strides(&steps),
+        alignment: stepped::alignment(&steps),
+        open_file_count: open_files.len() as u64,
+        open_files: open_files.into_iter().take(top).collect(),
+        bandwidths: bandwidth::layers(run, totals),
+        patterns: patterns(&sums, run.memory_alignment()),
+        memory: memory_costs(run),
         times: times(run, &sums, runtime_ns),
         sharing: sharing(run, &sums),
         kinds,
@@ -205,7 +257,7 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
     rows.into_iter().map(row).collect()
 }
 
-fn patterns(sums: &Sums) -> Vec<PatternRow> {
+fn patterns(sums: &Sums, alignment: u64) -> Vec<PatternRow> {
     let mut layers: BTreeMap<Layer, (Profile, u64)> = BTreeMap::new();
     for ((_, layer), profile) in &sums.profiles {
         let (all, known) = layers.entry(*layer).or_default();
@@ -221,9 +273,24 @@ fn patterns(sums: &Sums) -> Vec<PatternRow> {
         file_known,
         file_unaligned: profile.file_unaligned,
         memory_known: profile.memory_known,
-        memory_unaligned: profile.memory_unaligned,
+        memory_unaligned: (profile.memory_known > 0).then_some(profile.memory_unaligned),
+        memory_alignment: (profile.memory_known > 0).then_some(alignment),
     };
     layers.into_iter().map(row).collect()
+}
+
+fn memory_costs(run: &Run) -> Vec<MemoryRow> {
+    let mean = |(calls, ns): (u64, u64)| (calls > 0).then(|| ns as f64 / calls as f64);
+    let row = |((layer, writes, size_bin), [aligned, unaligned]): ((Layer, bool, u8), memory::Cost)| MemoryRow {
+        layer: layer.name().into(),
+        direction: KIND_NAMES[usize::from(writes)],
+        size_bin,
+        aligned: aligned.0,
+        aligned_mean_ns: mean(aligned),
+        unaligned: unaligned.0,
+        unaligned_mean_ns: mean(unaligned),
+    };
+    memory::costs(run).into_iter().map(row).collect()
 }
 
 fn times(run: &Run, sums: &Sums, runtime_ns: u64) -> Vec<TimeRow> {

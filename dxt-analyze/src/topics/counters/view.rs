@@ -6,17 +6,20 @@ use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
 use crate::scan::scan;
+use crate::shared::bandwidth::table;
+use crate::shared::totals::{Totals, with_missing};
 use crate::text::units;
 use crate::topics::Outcome;
+use crate::topics::counters::bins::{BINS, names};
 use crate::topics::counters::result::{AccessRow, PatternRow};
-use crate::topics::counters::{Characterization, Fold, characterize};
+use crate::topics::counters::steps::Steps;
+use crate::topics::counters::{Characterization, Fold, characterize, tables_steps};
 use anyhow::Result;
 use trace_format::common_values::CommonValue;
-use trace_format::counters::SIZE_BINS;
 
-/// Names of the bins of sizes, with bounds that belong to the lower bin.
-pub(crate) const BINS: [&str; SIZE_BINS] =
-    ["0-100", "100-1K", "1K-10K", "10K-100K", "100K-1M", "1M-4M", "4M-10M", "10M-100M", "100M-1G", "1G+"];
+/// What the bandwidths are.
+const BANDWIDTHS: &str =
+    "Bandwidth: bytes over the time in calls of the slowest process, and from the first start to the last end";
 
 /// Loads and characterizes.
 ///
@@ -24,16 +27,18 @@ pub(crate) const BINS: [&str; SIZE_BINS] =
 /// If nothing can be loaded.
 pub fn counters(args: &Args) -> Result<Characterization> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(counters_of(&run, args.options.top))
+    let mut found = counters_of(&run, args.options.top);
+    found.bandwidths.iter_mut().for_each(|row| row.bandwidth.measure(args.options.peak));
+    Ok(found)
 }
 
 /// Characterizes a run that is loaded; `top` files are listed.
 #[must_use]
 pub fn counters_of(run: &Run, top: usize) -> Characterization {
     let bar = Bar::new(run.segments(), "counters");
-    let (partial, lost) = scan(run, &Fold, &bar);
+    let ((partial, totals), lost) = scan(run, &((Fold, Steps), Totals), &bar);
     drop(bar);
-    characterize(run, partial, &lost, top)
+    characterize(run, partial, &with_missing(run, totals), &lost, top)
 }
 
 impl Outcome for Characterization {
@@ -44,6 +49,10 @@ impl Outcome for Characterization {
     fn complete(&self) -> bool {
         self.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.missing.untimed
+    }
 }
 
 impl Report for Characterization {
@@ -51,14 +60,20 @@ impl Report for Characterization {
         let mut parts: Vec<Part> = self.missing.scope_part().into_iter().collect();
         let tables = [
             accesses(&self.accesses),
+            table::narrow("bandwidths", BANDWIDTHS, &self.bandwidths),
             histogram(&self.accesses),
+            tables_steps::strides(&self.strides),
+            tables_steps::seeks(&self.strides),
+            tables_steps::alignment(&self.alignment),
             patterns(&self.patterns),
+            memory(self),
             times(self),
             sharing(self),
             kinds(self),
             file_sizes(self),
             places(self),
             files(self),
+            tables_steps::open_files(&self.open_files, self.open_file_count),
             datatypes(self),
         ];
         parts.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Part::Table));
@@ -93,23 +108,11 @@ fn accesses(rows: &[AccessRow]) -> Table {
 }
 
 fn histogram(rows: &[AccessRow]) -> Table {
-    let names = |row: &AccessRow| match (row.layer.as_str(), row.direction) {
-        ("POSIX", "read") => ("POSIX read", "posix_read"),
-        ("POSIX", _) => ("POSIX write", "posix_write"),
-        ("STDIO", "read") => ("STDIO read", "stdio_read"),
-        ("STDIO", _) => ("STDIO write", "stdio_write"),
-        ("MPIIO", "read") => ("MPI-IO read", "mpiio_read"),
-        ("MPIIO", _) => ("MPI-IO write", "mpiio_write"),
-        ("HDF5", "read") => ("HDF5 read", "hdf5_read"),
-        ("HDF5", _) => ("HDF5 write", "hdf5_write"),
-        (_, "read") => ("other read", "other_read"),
-        _ => ("other write", "other_write"),
-    };
     let bins = BINS.iter().enumerate().filter(|(bin, _)| rows.iter().any(|row| row.sizes.get(*bin) != Some(&0)));
     let title = "Calls by size of the request, bytes";
     let mut table = Table::of("sizes", title, bins).column("Size of request", "size", |(_, name)| Cell::text(**name));
     for row in rows {
-        let (title, name) = names(row);
+        let (title, name) = names(&row.layer, row.direction);
         table = table.column(title, name, |(bin, _)| Cell::Count(row.sizes.get(*bin).copied().unwrap_or_default()));
     }
     table.done()
@@ -132,8 +135,26 @@ fn patterns(rows: &[PatternRow]) -> Table {
         .column("Read/write switches", "switches", |row| Cell::Count(row.switches))
         .column("Unaligned", "unaligned_share", |row| Cell::share_of(row.file_unaligned, row.file_known))
         .csv("unaligned", |row| some(row.file_known > 0, row.file_unaligned))
-        .column("in memory", "memory_unaligned_share", |row| Cell::share_of(row.memory_unaligned, row.memory_known))
-        .csv("memory_unaligned", |row| some(row.memory_known > 0, row.memory_unaligned))
+        .column("in memory", "memory_unaligned_share", |row| {
+            Cell::share_of(row.memory_unaligned.unwrap_or_default(), row.memory_known)
+        })
+        .csv("memory_unaligned", |row| Cell::maybe(row.memory_unaligned, Cell::Count))
+        .csv("memory_alignment_bytes", |row| Cell::maybe(row.memory_alignment, Cell::Count))
+        .done()
+}
+
+fn memory(result: &Characterization) -> Table {
+    let alignment = result.patterns.iter().find_map(|row| row.memory_alignment).unwrap_or_default();
+    let title = format!("Aligned memory: at a multiple of {}", units::bytes(alignment));
+    let mean = |mean: Option<f64>| Cell::maybe(mean, |ns| Cell::Duration(ns as u64));
+    Table::of("memory", title, result.memory.iter())
+        .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
+        .column("Direction", "direction", |row| Cell::text(row.direction))
+        .column("Size", "size", |row| Cell::text(BINS.get(usize::from(row.size_bin)).copied().unwrap_or("?")))
+        .column("Aligned", "aligned", |row| Cell::Count(row.aligned))
+        .column("Mean time", "aligned_mean_s", move |row| mean(row.aligned_mean_ns))
+        .column("Unaligned", "unaligned", |row| Cell::Count(row.unaligned))
+        .column("Mean time", "unaligned_mean_s", move |row| mean(row.unaligned_mean_ns))
         .done()
 }
 
@@ -192,7 +213,8 @@ fn places(result: &Characterization) -> Table {
 fn files(result: &Characterization) -> Table {
     let more = result.file_count - result.files.len() as u64;
     let more = if more > 0 { format!(", {} more: --top N", units::count(more)) } else { String::new() };
-    let title = format!("Files with most time{more}");
+    let order = if result.missing.untimed { "Files" } else { "Files with most time" };
+    let title = format!("{order}{more}");
     Table::of("files", title, result.files.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Procs", "processes", |row| Cell::Count(row.processes))

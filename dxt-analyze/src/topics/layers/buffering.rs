@@ -2,6 +2,7 @@
 //! ranks become large requests of few, and what each collective operation's time is spent on.
 
 use super::collectives::{Collective, Followed, Key};
+use super::means::Means;
 use super::parts::{Form, Made, Sum};
 use super::pass::Partial;
 use crate::model::{Run, Stream};
@@ -48,6 +49,10 @@ pub struct BufferingRow {
     pub hints: BTreeMap<String, String>,
     /// Stripe count of the file's layout in the trace, if it has one.
     pub stripe_count: Option<u64>,
+    /// Means over the aggregators alone: see [`Means`].
+    pub aggregators_mean: Means,
+    /// Means over all processes that took part.
+    pub processes_mean: Means,
     /// Who reaches the system, those with most bytes first.
     pub aggregators: Vec<Aggregator>,
 }
@@ -59,9 +64,8 @@ const HINTS: [&str; 6] =
 #[derive(Default)]
 struct Found {
     made: Made,
-    processes: BTreeSet<u32>,
+    processes: BTreeMap<u32, Made>,
     with_bytes: BTreeSet<u32>,
-    data: BTreeMap<u32, Sum>,
 }
 
 fn stream_of(run: &Run, key: (u32, u32)) -> Option<&Stream> {
@@ -80,13 +84,9 @@ pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
         }
         let found = all.entry((stream.file, op.class == Some(OpClass::Write))).or_default();
         found.made.add(made);
-        found.processes.insert(key.0);
+        found.processes.entry(key.0).or_default().add(made);
         if made.of.bytes > 0 {
             found.with_bytes.insert(key.0);
-        }
-        let data = made.inside.data();
-        if data.calls > 0 {
-            found.data.entry(key.0).or_default().add(&data);
         }
     }
     let mut rows: Vec<((u32, bool), BufferingRow)> =
@@ -102,7 +102,9 @@ fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
     let node = |number: &u32| run.processes.get(*number as usize).map_or(u32::MAX, |process| process.node);
     let def = run.files.get(file as usize);
     let layout = def.and_then(|file| file.layout.as_ref()).filter(|layout| !layout.is_guess());
-    let mut data: Vec<(u32, Sum)> = found.data.into_iter().collect();
+    let is_aggregator = |made: &&Made| made.inside.data().calls > 0;
+    let of_each = found.processes.iter().map(|(number, made)| (*number, made.inside.data()));
+    let mut data: Vec<(u32, Sum)> = of_each.filter(|(_, data)| data.calls > 0).collect();
     data.sort_by_key(|(process, sum)| (std::cmp::Reverse(sum.bytes), *process));
     let aggregator = |(number, data): (u32, Sum)| Aggregator {
         process: run.process_name(number),
@@ -118,11 +120,11 @@ fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
         file: def.map(|file| file.name.clone()).unwrap_or_default(),
         op: if writes { "write" } else { "read" },
         made: found.made,
-        processes: run.count_of(found.processes.iter().copied()),
+        processes: run.count_of(found.processes.keys().copied()),
         with_bytes: run.count_of(found.with_bytes.iter().copied()),
         nodes: found
             .processes
-            .iter()
+            .keys()
             .map(node)
             .filter(|node| (*node as usize) < run.nodes.len())
             .collect::<BTreeSet<u32>>()
@@ -134,6 +136,8 @@ fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
         hints: run.hints.iter().filter(hint).map(|hint| (hint.key.clone(), hint.value.clone())).collect(),
         stripe_count: layout
             .and_then(|layout| layout.layout.components.iter().map(|c| u64::from(c.stripe_count)).max()),
+        aggregators_mean: Means::of(found.processes.values().filter(is_aggregator)),
+        processes_mean: Means::of(found.processes.values()),
         aggregators: data.into_iter().map(aggregator).collect(),
     }
 }

@@ -53,4 +53,16 @@ codes! {
          the time in such calls. Cost: that time for each other rank in MPI-IO, at most what POSIX does not account for.",
         "More aggregators, more stripes, no lock on the whole file, no funnelling through one rank.",
         "Wright et al., RIOT, Figures on concurrent POSIX calls; The Computer Journal 56, 2013";
+    BUFFER_SIZE = "DXT-L009",
+        "A buffer of fixed size cuts collective calls into many rounds.",
+        "The buffer that the hints in effect set and the requests inside the calls: their mean is 60 to 100 % of it, and a rank that moves data makes at least 3 for \
+         each call. Cost: time outside system calls beyond 1 ns for each byte asked for, and in locks, of a rank that moves data, less the part of one round; times \
+         the processes.",
+        "Set cb_buffer_size to the bytes that a rank moves for one call; each aggregator allocates so much.",
+        "Carns et al., Understanding and Improving Computational Science Storage Access through Continuous Characterization, 2011";
+    SIEVING_BLOCK = "DXT-L010",
+        "The block of data sieving is smaller than what independent calls reach over, so that each becomes many.",
+        "As DXT-L009, of independent calls and the buffer of data sieving.",
+        "Set ind_wr_buffer_size or ind_rd_buffer_size to the bytes between the first and the last that a call asks for.",
+        "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
 }

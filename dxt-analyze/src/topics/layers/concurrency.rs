@@ -56,18 +56,19 @@ impl InFlight {
     /// The result.
     #[must_use]
     pub fn result(self) -> (Series, Vec<Concurrency>) {
-        let span = self.span;
+        let this = self.with_posix();
+        let span = this.span;
         let last_of = |flights: &Flights| {
             flights.partly.iter().zip(&flights.wholly).rposition(|(&partly, &wholly)| partly > 0 || wholly != 0)
         };
-        let used = self.kinds.iter().flatten().filter_map(|flights| last_of(flights)).max().map_or(0, |last| last + 1);
+        let used = this.kinds.iter().flatten().filter_map(|flights| last_of(flights)).max().map_or(0, |last| last + 1);
         let together = used.div_ceil(SERIES).max(1);
         let series = Series {
             start_ns: span.start,
             width_ns: span.width.saturating_mul(together as u64),
             bins: used.div_ceil(together),
         };
-        let kinds = What::ALL.into_iter().zip(self.kinds);
+        let kinds = What::ALL.into_iter().zip(this.kinds);
         let of = |(what, flights): (What, Option<Box<Flights>>)| Some(one(what, *flights?, span, used, together));
         (series, kinds.filter_map(of).collect())
     }
@@ -150,7 +151,7 @@ mod tests {
 
     fn of(calls: &[(u64, u64)], span: Span) -> (Series, Concurrency) {
         let mut flight = InFlight::new(span, calls.len() as u64);
-        calls.iter().for_each(|&(start, end)| flight.add(What::Posix, start, end));
+        calls.iter().for_each(|&(start, end)| flight.add(What::Locks, start, end));
         let (series, mut all) = flight.result();
         (series, all.remove(0))
     }

@@ -3,7 +3,9 @@
 use super::amplification::FileRow;
 use super::buffering::BufferingRow;
 use super::evidence::severity;
+use super::parts::Form;
 use super::result::Layers;
+use super::rounds::RoundsRow;
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::shared::ratio::share;
 use crate::text::units;
@@ -19,6 +21,7 @@ pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     listed(&mut out, &found.files, |file| independent(found, file, least));
     listed(&mut out, &found.collective_files, |file| unbuffered(found, file, least));
     listed(&mut out, &found.collective_files, |file| aggregators(found, file, least));
+    listed(&mut out, &found.rounds, |row| Some(buffer_size(found, row, least)));
     out
 }
 
@@ -225,4 +228,46 @@ fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Fin
                transfer property list): aggregators then make few large requests"
             .into(),
     })
+}
+
+fn buffer_size(found: &Layers, row: &RoundsRow, least: &Thresholds) -> Finding {
+    let data = row.made.inside.data();
+    let calls = if row.form == Form::Collective { "collective" } else { "independent" };
+    Finding {
+        code: if row.form == Form::Collective { Code::BUFFER_SIZE } else { Code::SIEVING_BLOCK },
+        severity: severity(found, row.cost_ns, least),
+        title: format!(
+            "{} of {} cuts {calls} {}s on {} into {:.0} rounds each",
+            row.hint,
+            units::bytes(row.buffer_bytes),
+            row.op,
+            row.file,
+            row.rounds
+        ),
+        evidence: vec![Evidence::of(
+            format!(
+                "{} system calls of {} on average by {}; outside of them {} went into exchange, waiting and locks",
+                units::count(data.calls),
+                units::bytes(data.bytes.checked_div(data.calls).unwrap_or(0)),
+                units::counted(row.movers, "rank"),
+                units::duration(row.made.rest_ns().saturating_add(row.made.inside.locking().time_ns))
+            ),
+            About {
+                file: Some(row.file.clone()),
+                bytes: Some(row.wanted_bytes),
+                // Of each process: all are in such a call for as long.
+                time_ns: row.cost_ns.checked_div(row.processes),
+                ..About::default()
+            },
+        )],
+        cost_ns: Some(row.cost_ns),
+        saving: None,
+        hint: format!(
+            "set the hint {}={} ({}), for what a rank moves in one call, instead of {:.0} rounds",
+            row.hint,
+            row.wanted_bytes,
+            units::bytes(row.wanted_bytes),
+            row.rounds
+        ),
+    }
 }

@@ -16,8 +16,12 @@ pub const BINS: usize = 1 << 14;
 pub enum What {
     /// Reads and writes of MPI-IO.
     Mpiio,
-    /// Reads and writes of POSIX.
+    /// Reads and writes of POSIX: the two kinds below together.
     Posix,
+    /// Reads of POSIX.
+    PosixReads,
+    /// Writes of POSIX.
+    PosixWrites,
     /// POSIX locks being taken.
     Locks,
     /// Reads and writes of HDF5.
@@ -28,7 +32,8 @@ pub enum What {
 
 impl What {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Mpiio, Self::Posix, Self::Locks, Self::Hdf5, Self::Stdio];
+    pub const ALL: [Self; 7] =
+        [Self::Mpiio, Self::Posix, Self::PosixReads, Self::PosixWrites, Self::Locks, Self::Hdf5, Self::Stdio];
 
     /// For tables.
     #[must_use]
@@ -36,19 +41,22 @@ impl What {
         match self {
             Self::Mpiio => "MPI-IO data",
             Self::Posix => "POSIX data",
+            Self::PosixReads => "POSIX reads",
+            Self::PosixWrites => "POSIX writes",
             Self::Locks => "POSIX locks",
             Self::Hdf5 => "HDF5 data",
             Self::Stdio => "STDIO data",
         }
     }
 
-    /// What a stream's calls count as.
+    /// What a stream's calls count as; never [`Self::Posix`], which is put together in the end.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Option<Self> {
         match (op.layer?, op.class?) {
             _ if stream.failed => None,
             (Layer::Posix, OpClass::Lock) => Some(Self::Locks),
-            (Layer::Posix, class) if class.is_data() => Some(Self::Posix),
+            (Layer::Posix, OpClass::Read) => Some(Self::PosixReads),
+            (Layer::Posix, OpClass::Write) => Some(Self::PosixWrites),
             (Layer::Mpiio, class) if class.is_data() => Some(Self::Mpiio),
             (Layer::Hdf5, class) if class.is_data() => Some(Self::Hdf5),
             (Layer::Stdio, class) if class.is_data() => Some(Self::Stdio),
@@ -173,6 +181,19 @@ impl InFlight {
         if let Some(place) = self.kinds.get_mut(what as usize) {
             place.get_or_insert_with(|| Box::new(Flights::new(hold))).add(span, start, end);
         }
+    }
+
+    /// Puts POSIX reads and writes together.
+    pub(super) fn with_posix(mut self) -> Self {
+        for part in [What::PosixReads, What::PosixWrites] {
+            let Some(flights) = self.kinds.get(part as usize).cloned().flatten() else { continue };
+            let Some(whole) = self.kinds.get_mut(What::Posix as usize) else { continue };
+            match whole {
+                Some(whole) => whole.merge(*flights),
+                None => *whole = Some(flights),
+            }
+        }
+        self
     }
 
     /// Adds what another thread saw.

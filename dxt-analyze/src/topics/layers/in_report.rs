@@ -1,9 +1,11 @@
 //! Layers on the page.
 
+use super::figure;
 use super::pass::Pass;
 use super::result::Layers;
 use super::view::LayersReport;
 use crate::findings::Finding;
+use crate::render::Part;
 use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
@@ -45,12 +47,16 @@ impl<'a> Reported<'a> for InReport<'a> {
 
 impl Found for LayersReport {
     fn sections(&self) -> Vec<Section> {
-        vec![Section::of(
+        let mut section = Section::of(
             "layers",
             "Layers",
             "What calls of MPI-IO and HDF5 are made of; collective operations; calls in flight.",
             self,
-        )]
+        );
+        // A terminal's lines of blocks: the page has the figure.
+        let lines = figure::lines(&self.result.series, &self.result.concurrency).map(Part::Pairs);
+        section.view.parts.retain(|part| Some(part) != lines.as_ref());
+        vec![section]
     }
 
     fn findings(&self) -> Vec<&Finding> {

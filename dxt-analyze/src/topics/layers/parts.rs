@@ -1,35 +1,9 @@
 //! Sums of calls, and of the calls that were made inside them.
 
 use crate::model::{Op, Stream};
+pub use crate::shared::calls::Sum;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass, OpMode};
-
-/// Some calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Sum {
-    /// How many.
-    pub calls: u64,
-    /// Bytes that they moved.
-    pub bytes: u64,
-    /// Time in them, ns.
-    pub time_ns: u64,
-}
-
-impl Sum {
-    /// One call.
-    #[must_use]
-    pub const fn call(bytes: u64, time_ns: u64) -> Self {
-        Self { calls: 1, bytes, time_ns }
-    }
-
-    /// Adds `other`.
-    #[inline]
-    pub fn add(&mut self, other: &Self) {
-        self.calls = self.calls.saturating_add(other.calls);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.time_ns = self.time_ns.saturating_add(other.time_ns);
-    }
-}
 
 /// Kinds of system calls that are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

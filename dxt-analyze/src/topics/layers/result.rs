@@ -1,13 +1,15 @@
 //! The whole result, put together from what the pass found.
 
 use super::amplification::FileRow;
-use super::bandwidth::LayerRow;
 use super::buffering::{BufferingRow, Collectives};
 use super::concurrency::{Concurrency, Series};
 use super::dissection::{CallRow, RankRow};
 use super::parts::Inside;
+use super::rounds::RoundsRow;
 use crate::findings::Finding;
+use crate::shared::bandwidth::LayerRow;
 use crate::shared::completeness::Completeness;
+use crate::shared::mpiio_time::MpiioTime;
 use serde::Serialize;
 
 /// The result.
@@ -15,6 +17,8 @@ use serde::Serialize;
 pub struct Layers {
     /// Bandwidth of each layer.
     pub layers: Vec<LayerRow>,
+    /// Time in MPI-IO and in the system calls inside it, locks and unlocks apart.
+    pub mpiio_time: MpiioTime,
     /// What calls of MPI-IO and HDF5 are made of, by kind of call.
     pub calls: Vec<CallRow>,
     /// The same of all ranks together.
@@ -25,6 +29,8 @@ pub struct Layers {
     pub files: Vec<FileRow>,
     /// Collective calls by file, those with most time first.
     pub collective_files: Vec<BufferingRow>,
+    /// Calls that a buffer of fixed size cuts into rounds, those that cost most first.
+    pub rounds: Vec<RoundsRow>,
     /// Collective operations.
     pub collectives: Collectives,
     /// Calls in flight over time.

@@ -1,29 +1,12 @@
-//! The tables of `layers` on bandwidths, ranks and files.
+//! The tables of `layers` on ranks and files.
 
 use crate::render::{Cell, Table, TableOf};
 use crate::topics::layers::amplification::FileRow;
-use crate::topics::layers::bandwidth::LayerRow;
 use crate::topics::layers::dissection::{CallRow, RankRow};
 use crate::topics::layers::parts::{Form, Made, Sum};
 
 fn rate(sum: &Sum) -> Cell {
     Cell::rate_of(sum.bytes, sum.time_ns)
-}
-
-/// Bandwidths.
-pub(crate) fn layers(rows: &[LayerRow]) -> Table {
-    Table::of("layers", "Layers: bytes over time in calls (effective) and over wall-clock time (perceived)", rows)
-        .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))
-        .column("Called by", "called_by", |row| Cell::text(row.called_by))
-        .column("Operation", "op", |row| Cell::text(row.op))
-        .column("Ranks", "processes", |row| Cell::Count(row.processes))
-        .column("Calls", "calls", |row| Cell::Count(row.sum.calls))
-        .column("Bytes", "bytes", |row| Cell::Bytes(row.sum.bytes))
-        .column("Time", "time_s", |row| Cell::Duration(row.sum.time_ns))
-        .column("Wall", "wall_s", |row| Cell::Duration(row.wall_ns))
-        .column("Effective", "effective_bytes_per_s", |row| Cell::Rate(row.effective))
-        .column("Perceived", "perceived_bytes_per_s", |row| Cell::Rate(row.perceived))
-        .done()
 }
 
 /// A row with what its calls are made of.
@@ -53,7 +36,8 @@ fn dissected<'a, Row>(table: TableOf<'a, Dissected<'a, Row>>, hdf5: bool) -> Tab
         .csv("mpiio_rest_time_s", |of| Cell::Duration(of.made.inside.mpiio_rest_ns))
         .csv("rest_time_s", |of| Cell::Duration(of.rest_ns))
         .column("Data %", "posix_data_share", move |of| share(of, of.made.inside.data().time_ns))
-        .column("Lock %", "lock_share", move |of| share(of, of.made.inside.locking().time_ns))
+        .column("Lock %", "lock_share", move |of| share(of, of.made.inside.locks.time_ns))
+        .column("Unlock %", "unlock_share", move |of| share(of, of.made.inside.unlocks.time_ns))
         .column("Other %", "posix_other_share", move |of| share(of, of.made.inside.others.time_ns))
         .column(if hdf5 { "MPI-IO %" } else { "" }, "mpiio_rest_share", move |of| {
             share(of, of.made.inside.mpiio_rest_ns)

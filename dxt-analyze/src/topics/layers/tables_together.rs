@@ -25,6 +25,27 @@ pub(crate) fn collective_files(rows: &[BufferingRow], top: usize) -> Table {
         .done()
 }
 
+/// Where aggregators spend their collective calls, beside all ranks that take part.
+pub(crate) fn means(rows: &[BufferingRow], top: usize) -> Table {
+    let title = "Mean time of a rank in collective calls, in system calls for data and in none (communication, copying, waiting)";
+    let rows = rows.iter().filter(|row| !row.aggregators.is_empty());
+    let rows = rows.flat_map(|row| {
+        let aggregators = (row, "aggregators", row.aggregators.len() as u64, row.aggregators_mean);
+        [aggregators, (row, "all", row.processes, row.processes_mean)]
+    });
+    Table::of("means", title, rows)
+        .column("File", "file", |(row, ..)| Cell::path(&row.file))
+        .column("Operation", "op", |(row, ..)| Cell::text(row.op))
+        .column("Ranks", "whose", |(_, whose, ..)| Cell::text(*whose))
+        .column("Number", "processes", |(_, _, number, _)| Cell::Count(*number))
+        .column("Time", "time_s", |(.., mean)| Cell::Duration(mean.time_ns))
+        .column("I/O", "io_s", |(.., mean)| Cell::Duration(mean.io_ns))
+        .column("Communication", "communication_s", |(.., mean)| Cell::Duration(mean.communication_ns))
+        .column("Comm. %", "communication_share", |(.., mean)| Cell::share_of(mean.communication_ns, mean.time_ns))
+        .most(top.saturating_mul(2))
+        .done()
+}
+
 /// Who reaches the system in collective calls.
 pub(crate) fn aggregators(rows: &[BufferingRow], top: usize) -> Table {
     let rows = rows.iter().flat_map(|row| {

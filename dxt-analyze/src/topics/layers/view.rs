@@ -1,12 +1,13 @@
 //! `layers`: one pass, and how its result looks.
 
 use super::args::Args;
-use super::{tables, tables_together as together};
+use super::{figure, tables, tables_locks, tables_together as together};
 use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Part, Report, Table, View};
 use crate::scan::scan;
+use crate::shared::bandwidth::table;
 use crate::shared::totals::Totals;
 use crate::text::units;
 use crate::topics::Outcome;
@@ -32,7 +33,9 @@ pub struct LayersReport {
 /// If nothing can be loaded.
 pub fn layers(args: &Args) -> Result<LayersReport> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(layers_of(&run, args.options.top))
+    let mut report = layers_of(&run, args.options.top);
+    report.result.layers.iter_mut().for_each(|row| row.bandwidth.measure(args.options.peak));
+    Ok(report)
 }
 
 /// Dissects a run that is loaded; `top` rows per table are shown, and as many collective operations listed.
@@ -52,18 +55,24 @@ impl Outcome for LayersReport {
     fn complete(&self) -> bool {
         self.result.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.result.missing.untimed
+    }
 }
 
 impl Report for LayersReport {
     fn view(&self) -> View {
         let (result, top) = (&self.result, self.top);
         let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
-        parts.push(Part::Table(tables::layers(&result.layers)));
+        parts.push(Part::Table(table::whole(&result.layers)));
         let all = [
             tables::calls(&result.calls),
+            tables_locks::locks(result),
             tables::ranks(&result.ranks, &result.job, top),
             tables::files(&result.files, top),
             together::collective_files(&result.collective_files, top),
+            together::means(&result.collective_files, top),
             together::aggregators(&result.collective_files, top),
             together::collectives(&result.collectives),
             together::late(&result.collectives),
@@ -71,6 +80,8 @@ impl Report for LayersReport {
         ];
         parts.extend(all.into_iter().filter(|table: &Table| !table.is_empty()).map(Part::Table));
         parts.extend(collectives_line(result));
+        parts.extend(figure::lines(&result.series, &result.concurrency).map(Part::Pairs));
+        parts.extend(figure::figure(&result.series, &result.concurrency).map(|figure| Part::Figure(Box::new(figure))));
         let series = together::series(&result.series, &result.concurrency);
         parts.extend((!series.is_empty()).then_some(Part::Table(series)));
         let remarks = remarks(result);

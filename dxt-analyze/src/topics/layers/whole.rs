@@ -4,12 +4,13 @@ use super::concurrency::Series;
 use super::parts::Inside;
 use super::pass::Partial;
 use super::result::Layers;
-use super::{amplification, bandwidth, buffering, dissection};
+use super::{amplification, buffering, dissection, rounds};
 use crate::findings;
 use crate::model::Run;
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
-use crate::shared::totals;
+use crate::shared::mpiio_time::MpiioTime;
+use crate::shared::{bandwidth, totals};
 
 impl Layers {
     /// Puts the result together; `top` collective operations and late ranks are listed.
@@ -23,11 +24,13 @@ impl Layers {
         dissection::add_direct(run, &totals, &mut ranks);
         let mut result = Self {
             layers: bandwidth::layers(run, &totals),
+            mpiio_time: MpiioTime::of(run, &totals),
             calls: dissection::calls(run, &partial),
             job: dissection::job(&ranks),
             ranks,
             files: amplification::files(run, &totals, &partial),
             collective_files: buffering::files(run, &partial),
+            rounds: rounds::rows(run, &partial),
             collectives: buffering::collectives(run, followed, top),
             concurrency: Vec::new(),
             series: Series::default(),

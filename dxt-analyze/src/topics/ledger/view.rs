@@ -70,6 +70,10 @@ impl Outcome for LedgerReport {
     fn complete(&self) -> bool {
         self.result.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.result.missing.untimed
+    }
 }
 
 /// How much larger a process's share in I/O is than the mean to be named, as a share of the run time.
@@ -78,6 +82,9 @@ const FAR_ABOVE: f64 = 0.1;
 /// The ledger in a sentence: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
 #[must_use]
 pub fn lead(ledger: &Ledger) -> String {
+    if ledger.missing.untimed {
+        return format!("What I/O takes of the run time is not known: {}", crate::render::untimed::WHY);
+    }
     let each = |ns: u64| units::duration(ns / ledger.processes.max(1));
     let whose = if ledger.processes == 1 { "" } else { ", the mean over processes" };
     // One that is in I/O for much longer than the others may decide how long the job runs.
@@ -101,7 +108,9 @@ impl Report for LedgerReport {
         let result = &self.result;
         let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
         parts.push(Part::Lines(vec![lead(result)]));
-        parts.push(Part::Table(job_table(result)));
+        if !result.missing.untimed {
+            parts.push(Part::Table(job_table(result)));
+        }
         parts.push(Part::Table(process_table(&result.rows, self.top)));
         let remarks = remarks(result);
         parts.extend((!remarks.is_empty()).then_some(Part::Lines(remarks)));

@@ -239,6 +239,10 @@ impl Outcome for OutliersReport {
     fn complete(&self) -> bool {
         self.result.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.result.missing.untimed
+    }
 }
 
 impl Report for OutliersReport {

@@ -78,6 +78,10 @@ impl Outcome for SignaturesReport {
     fn complete(&self) -> bool {
         self.result.missing.complete && self.result.verified.is_none_or(|verified| verified.wrong == 0)
     }
+
+    fn untimed(&self) -> bool {
+        self.result.missing.untimed
+    }
 }
 
 impl Report for SignaturesReport {

@@ -148,6 +148,10 @@ impl Outcome for StripesReport {
     fn complete(&self) -> bool {
         self.result.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.result.missing.untimed
+    }
 }
 
 impl Report for StripesReport {

@@ -25,11 +25,14 @@ pub struct Options {
     /// Show common sizes, strides, switches and alignment also of a full trace, whose segments are then read once more
     #[arg(long)]
     pub profiles: bool,
+    /// Bandwidth that the machine can reach at best, as 2500MB/s or 2.4GiB/s: adds the share of it that each bandwidth is
+    #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
+    pub peak: Option<f64>,
 }
 
 impl Default for Options {
     /// As on the command line.
     fn default() -> Self {
-        Self { top: 10, profiles: false }
+        Self { top: 10, profiles: false, peak: None }
     }
 }

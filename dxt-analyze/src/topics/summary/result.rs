@@ -5,6 +5,7 @@ use super::details::{self, DataSetRow, DatatypeRow, HintRow};
 use crate::findings::Finding;
 use crate::model::{FileLayout, Run, Within};
 use crate::scan::Lost;
+use crate::shared::bandwidth::{self, LayerRow};
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
 use crate::shared::profiles::FileProfile;
@@ -131,6 +132,8 @@ pub struct Summary {
     pub other_ns: u64,
     /// Per layer and operation.
     pub operations: Vec<OperationRow>,
+    /// Bandwidths per layer and caller.
+    pub bandwidths: Vec<LayerRow>,
     /// Files with most time.
     pub top_files: Vec<FileRow>,
     /// Data sets with most time.
@@ -181,6 +184,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         write_ns: sum(|sums| sums.called.write_ns),
         other_ns: sum(|sums| sums.called.other_ns),
         operations: operations(run, by_op),
+        bandwidths: bandwidth::layers(run, &totals),
         top_files: top_files(run, &by_file, top),
         top_data_sets: details::data_sets(run, &totals, top),
         hints: details::hints(run),

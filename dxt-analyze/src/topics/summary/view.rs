@@ -4,8 +4,9 @@ use super::args::Args;
 use crate::findings::Finding;
 use crate::model::{Run, filters};
 use crate::progress::Bar;
-use crate::render::{Cell, Part, Report, Table, View};
+use crate::render::{Cell, Part, Report, Table, View, untimed};
 use crate::scan::{Lost, scan, together};
+use crate::shared::bandwidth::table;
 use crate::shared::profiles::{self, FileProfile, Profiles};
 use crate::shared::totals::{self, Totals, with_missing};
 use crate::text::units;
@@ -34,7 +35,9 @@ const WIDTH: usize = 80;
 /// If nothing can be loaded.
 pub fn summary(args: &Args) -> Result<Summary> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(summary_of(&run, args.options.top, args.options.profiles))
+    let mut summary = summary_of(&run, args.options.top, args.options.profiles);
+    summary.bandwidths.iter_mut().for_each(|row| row.bandwidth.measure(args.options.peak));
+    Ok(summary)
 }
 
 /// Sums up a run that is loaded; `top` files are listed, with the profiles of what was counted and, if `profiles`, of
@@ -78,6 +81,10 @@ impl Outcome for Summary {
     fn complete(&self) -> bool {
         self.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.missing.untimed
+    }
 }
 
 impl Report for Summary {
@@ -95,6 +102,9 @@ impl Report for Summary {
             parts.push(Part::Table(ranks(self)));
         }
         parts.extend(super::tables_details::parts(self));
+        if !self.bandwidths.is_empty() {
+            parts.push(Part::Table(table::narrow("bandwidths", "", &self.bandwidths)));
+        }
         parts.extend(self.missing.parts());
         View { parts, max_width: Some(WIDTH) }
     }
@@ -150,6 +160,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
             ));
         }
     }
+    let untimed = summary.missing.untimed;
     for (label, bytes, time) in
         [("read", summary.bytes_read, summary.read_ns), ("written", summary.bytes_written, summary.write_ns)]
     {
@@ -158,9 +169,11 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         } else {
             String::new()
         };
-        out.push((label, format!("{} in {} of calls{rate}", units::bytes(bytes), units::duration(time))));
+        let time = if untimed { String::new() } else { format!(" in {} of calls{rate}", units::duration(time)) };
+        out.push((label, format!("{}{time}", units::bytes(bytes))));
     }
-    out.push(("other calls", units::duration(summary.other_ns)));
+    let other = if untimed { untimed::WHY.to_owned() } else { units::duration(summary.other_ns) };
+    out.push((if untimed { "times" } else { "other calls" }, other));
     for (node, shift) in &job.clock_shifts {
         let sign = if *shift < 0 { "-" } else { "+" };
         out.push(("clock", format!("{node} {sign}{}", units::duration(shift.unsigned_abs()))));
@@ -257,7 +270,7 @@ fn accesses(summary: &Summary) -> Table {
         .csv("alignment_bytes", |row| Cell::Count(row.alignment))
         .csv("file_unaligned", |row| Cell::Count(row.file_unaligned))
         .csv("memory_known", |row| Cell::Count(row.memory_known))
-        .csv("memory_unaligned", |row| Cell::Count(row.memory_unaligned))
+        .csv("memory_unaligned", |row| Cell::maybe(row.memory_unaligned, Cell::Count))
         .csv("slowest_read_s", |row| time(row.slowest_read))
         .csv("slowest_read_bytes", |row| bytes(row.slowest_read))
         .csv("slowest_write_s", |row| time(row.slowest_write))

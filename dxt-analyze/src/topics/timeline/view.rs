@@ -85,6 +85,10 @@ impl Outcome for TimelineReport {
     fn complete(&self) -> bool {
         self.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.missing.untimed
+    }
 }
 
 impl Report for TimelineReport {

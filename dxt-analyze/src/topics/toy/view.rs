@@ -85,6 +85,10 @@ impl Outcome for Toy {
     fn complete(&self) -> bool {
         self.missing.complete
     }
+
+    fn untimed(&self) -> bool {
+        self.missing.untimed
+    }
 }
 
 impl Report for Toy {

@@ -39,6 +39,8 @@ enum Mended {
     Parallel,
     /// What as many aggregators as nodes would take.
     Spread,
+    /// No call: what each process would wait less inside of MPI-IO.
+    Waiting,
 }
 
 /// Which calls.
@@ -90,6 +92,7 @@ const RULES: &[ForCodes] = &[
     (&[Code::SIEVING, Code::UNASKED], DATA, Some(true), Mended::Asked),
     (&[Code::SERIALISED, Code::SERIAL], DATA, None, Mended::Parallel),
     (&[Code::AGGREGATORS, Code::FEW_AGGREGATORS], DATA, Some(true), Mended::Spread),
+    (&[Code::BUFFER_SIZE, Code::SIEVING_BLOCK], DATA, Some(true), Mended::Waiting),
     (&[Code::REREAD, Code::READ_BACK, Code::READ_AHEAD], READS, None, Mended::ByCost),
     (&[Code::ONE_CALL], DATA, None, Mended::Large),
     (&[Code::OVERWRITTEN, Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Mended::ByCost),
@@ -161,6 +164,10 @@ impl<'g, 'a> Mending<'g, 'a> {
         if rule.mended == Mended::Parallel {
             return Some(Claim { waiting_ns: self.beside_ns, ..Claim::new(finding.clone(), Vec::new()) });
         }
+        if rule.mended == Mended::Waiting {
+            let waiting_ns = about.time_ns.unwrap_or_default() as f64;
+            return (waiting_ns > 0.0).then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), Vec::new()) });
+        }
         let all: f64 = theirs.iter().map(|(_, entry)| entry.left_ns).sum();
         let cost = finding.cost_ns.unwrap_or_default() as f64 / all.max(1.0);
         let shortened: Shortened = theirs
@@ -185,7 +192,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                 let per_byte = self.per_byte.get(&entry.class).copied().unwrap_or(DEFAULT_NS_PER_BYTE);
                 time - entry.cell.bytes as f64 * per_byte
             }
-            Mended::Large | Mended::Tiny | Mended::Parallel => 0.0,
+            Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting => 0.0,
             Mended::Once => {
                 let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)

@@ -74,7 +74,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let most = cards.iter().map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
-    let outside = cards.iter().any(|card| [Code::COMMUNICATION, Code::OUTSIDE_POSIX].contains(&card.finding.code));
+    let outside = cards.iter().any(|card| TOLD_OUTSIDE.contains(&card.finding.code));
     let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * ledger.processes as f64 };
     let rest = rest(grid, &left, ledger.job.io_ns() as f64, library_ns);
     others
@@ -96,6 +96,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         ledger: ledger.job,
         lead: lead(ledger),
         io_share,
+        untimed: ledger.missing.untimed,
         io_matters,
         sentence: String::new(),
         findings,
@@ -105,6 +106,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict.sentence = sentence(&verdict);
     verdict
 }
+
+/// Codes that tell of the time in MPI-IO outside of system calls.
+const TOLD_OUTSIDE: [Code; 4] = [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {

@@ -69,6 +69,9 @@ pub(crate) struct Verdict {
     pub(crate) lead: String,
     /// Share of the run time in I/O: the mean over processes, or that of the slowest ones of each phase if that is more.
     pub(crate) io_share: f64,
+    /// Whether calls were not timed: then nothing is known of what they cost.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) untimed: bool,
     /// Whether that is enough to matter.
     pub(crate) io_matters: bool,
     /// The verdict in a sentence.

@@ -6,6 +6,9 @@ use crate::text::units;
 /// `I/O is not the bottleneck`, or what costs most.
 pub(crate) fn sentence(verdict: &Verdict) -> String {
     let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
+    if verdict.untimed {
+        return "What I/O costs cannot be told without times: findings are of counts and bytes alone.".into();
+    }
     if !verdict.io_matters {
         let most = verdict.io_share * 100.0;
         return if most < 0.1 {

@@ -63,9 +63,13 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             }
         }
         // Who waits for the same, by another rule, saves nothing more.
-        let says_the_same = |claim: &Claim| waits_alike(claim, &best) || only_says_who(claim, &mine);
+        let says_the_same =
+            |claim: &Claim| waits_alike(claim, &best) || same_wait(claim, &best) || only_says_who(claim, &mine);
         let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(says_the_same);
         claims = others;
+        for claim in claims.iter_mut().filter(|claim| is_part_of(&best, claim)) {
+            claim.waiting_ns = (claim.waiting_ns - best.waiting_ns).max(0.0);
+        }
         let also = same.into_iter().map(|claim| Finding { severity: Severity::Info, ..claim.finding }).collect();
         cards.push(Card { finding: best.finding, also });
         explained.push(mine);
@@ -98,6 +102,17 @@ fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     let all: f64 = claim.shortened.iter().map(|(_, ns)| ns).sum();
     let known: f64 = claim.shortened.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
     claim.finding.code == Code::TIME_IMBALANCE && !claim.shortened.is_empty() && known >= all * THE_SAME
+}
+
+/// Whether the time that a buffer's rounds cost is a part of what the other says of time outside of system calls.
+fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
+    let codes = (rounds.finding.code, outside.finding.code);
+    codes == (Code::BUFFER_SIZE, Code::COMMUNICATION) || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
+}
+
+/// Whether a claim is of time that `before` tells of already, or most of it.
+fn same_wait(claim: &Claim, before: &Claim) -> bool {
+    is_part_of(claim, before) || is_part_of(before, claim) && before.waiting_ns >= claim.waiting_ns * THE_SAME
 }
 
 /// Whether two claims are of the same time in which ranks wait, and of nothing else.
@@ -137,8 +152,12 @@ fn rank(claim: &Claim) -> usize {
             Code::LOCK_WAITS,
             Code::LOCK_TIME,
             Code::FEW_TARGETS,
+            Code::ALIASING,
+            Code::HDF5_METADATA,
             Code::FALSE_SHARING,
             Code::AGGREGATORS,
+            Code::BUFFER_SIZE,
+            Code::SIEVING_BLOCK,
             Code::SERIALISED,
             Code::READ_MODIFY_WRITE,
             Code::REREAD,

@@ -1,8 +1,8 @@
 //! A thread's waiting segments on their way into counters and profiles: stream by stream and profile by profile, however they
 //! alternate.
 
+use super::SLOTS;
 use super::waiting::Waiting;
-use super::{MEMORY_KNOWN, MEMORY_UNALIGNED, SLOTS};
 use crate::notes::Note;
 use crate::registry::{self, Role, Stream};
 use trace_format::counters::Counters;
@@ -119,9 +119,9 @@ fn count(waiting: &Waiting, stream: &'static Stream, members: u64) {
     let ordered = stream.has_order();
     for (_, segment) in waiting.segments(members) {
         if ordered {
-            counters.fold(&mut previous, segment.offset, segment.length(), start(&segment), segment.end);
+            counters.fold(&mut previous, segment.offset, segment.length(), segment.started(), segment.end);
         } else {
-            counters.fold_alone(segment.offset, segment.length(), start(&segment), segment.end);
+            counters.fold_alone(segment.offset, segment.length(), segment.started(), segment.end);
         }
     }
     if !stream.add(&counters, previous) {
@@ -148,19 +148,14 @@ fn profile(waiting: &Waiting, stream: &'static Stream, members: u64, writes: u64
     }
 }
 
-/// When the call was made.
-const fn start(segment: &Segment) -> u64 {
-    segment.start & !(MEMORY_KNOWN | MEMORY_UNALIGNED)
-}
-
 fn access(segment: &Segment, writes: bool) -> Access {
     Access {
         writes,
         offset: segment.offset,
         length: segment.length(),
-        start: start(segment),
+        start: segment.started(),
         end: segment.end,
-        memory_unaligned: (segment.start & MEMORY_KNOWN != 0).then_some(segment.start & MEMORY_UNALIGNED != 0),
+        memory_unaligned: segment.memory_unaligned(),
     }
 }
 

@@ -18,12 +18,6 @@ use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 use waiting::{WAITING, Waiting};
 
-/// Bit of a segment's start until it is folded: it is known where in memory its bytes came from or went to. No clock counts
-/// that far.
-pub(crate) const MEMORY_KNOWN: u64 = 1 << 62;
-/// The same: that is off a multiple of [`trace_format::profile::MEMORY_ALIGNMENT`].
-pub(crate) const MEMORY_UNALIGNED: u64 = 1 << 63;
-
 /// Segments of a chunk: with its header it takes 2 KiB and a little.
 const SLOTS: usize = 64;
 /// Index of the last one, which is spare, as in the arena's chunks.

@@ -13,7 +13,7 @@ use super::collective::greatest;
 use super::counted::{Counted, Files, in_nanoseconds, profile_in_nanoseconds};
 use super::details;
 use super::plan::Plan;
-use crate::clock::Calibration;
+use crate::clock::{self, Calibration};
 use crate::mpi::World;
 use crate::registry::{File, Stream};
 use calls::Tools;
@@ -224,6 +224,7 @@ fn describe(process: &mut Process, mine: &Mine, sums: &Sums, sync_ns: u64) {
         let aligned = words::counters(words);
         let first_start = words::since_epoch(aligned.first_start, sync_ns);
         let last_end = words::since_epoch(aligned.last_end, sync_ns);
+        let (first_start, last_end) = if clock::times_calls() { (first_start, last_end) } else { (u64::MAX, 0) };
         // Other ranks may have gone on for a little longer.
         process.info.end_ns = process.info.end_ns.max(last_end);
         process.missing.push(Missing { stream: id, counters: Counters { first_start, last_end, ..aligned } });

@@ -38,7 +38,7 @@ fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>
     let timer = Call::begin(thread);
     let result = thread.hdf5.run(call);
     let thread = crate::tls::current_now();
-    let (end, errno) = (clock::now(), errno::save());
+    let (end, errno) = (clock::of_call(), errno::save());
     (result, Some(Done { thread, timer, end, errno }))
 }
 
@@ -61,7 +61,8 @@ macro_rules! hooks {
         /// # Safety
         /// As the function of this name that it wraps: arguments are passed on as they are.
         #[unsafe(naked)]
-        #[unsafe(no_mangle)]
+        #[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+        #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
         pub(crate) unsafe extern "C" fn $name() {
             extern "C" fn body($($arg: $type),*) -> $ret {
                 let caller = $crate::tls::current().hdf5_caller.get();

@@ -87,7 +87,7 @@ fn watching(
     }
     let result = thread.mpi.run(|| call(statuses));
     let thread = tls::current_now();
-    let (end, errno) = (clock::now(), errno::save());
+    let (end, errno) = (clock::of_call(), errno::save());
     held.release(|index, request| {
         if result != SUCCESS {
             // Some may be complete, in error or not: those are gone from the list.

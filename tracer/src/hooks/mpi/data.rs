@@ -36,7 +36,7 @@ pub(super) fn transferring(
     let timer = Call::begin(thread);
     let result = thread.mpi.run(|| call(status));
     let thread = tls::current_now();
-    let (end, errno) = (clock::now(), errno::save());
+    let (end, errno) = (clock::of_call(), errno::save());
     if result == SUCCESS {
         if matches!(place, Where::Shared) {
             begin.in_file = thread.nested_offset.get();

@@ -78,7 +78,7 @@ fn opening(
     let timer = Call::begin(thread);
     let (result, outer) = outermost(call);
     if outer && result == SUCCESS {
-        let end = crate::clock::now();
+        let end = crate::clock::of_call();
         let errno = crate::errno::save();
         if let Some(file) = file_named(name) {
             // SAFETY: the call succeeded, so the handle is there.
@@ -118,7 +118,7 @@ fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     let timer = Call::begin(thread);
     let (result, _) = outermost(call);
     if result == SUCCESS {
-        let (end, errno) = (crate::clock::now(), crate::errno::save());
+        let (end, errno) = (crate::clock::of_call(), crate::errno::save());
         if let Some(file) = path.and_then(|(path, length)| handles::file_of(&path[..length], Identity::default())) {
             timer.end_at(end, file, &MPIIO_DELETE, NO_OFFSET, 0);
         }
@@ -143,7 +143,7 @@ pub(super) fn on_file(
         && result == SUCCESS
         && let Some(file) = handles::find_mpi_file(handle)
     {
-        let (end, errno) = (crate::clock::now(), crate::errno::save());
+        let (end, errno) = (crate::clock::of_call(), crate::errno::save());
         let (offset, length) = crate::tls::current_now().mpi.run(|| place(file));
         timer.end_at(end, file.file(), op, offset, length);
         errno.restore();

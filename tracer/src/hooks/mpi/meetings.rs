@@ -34,7 +34,7 @@ pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_in
     let Some(world) = active() else { return call() };
     let timer = Call::begin(thread);
     let result = thread.meeting.run(call);
-    let (end, errno) = (clock::now(), errno::save());
+    let (end, errno) = (clock::of_call(), errno::save());
     if result == SUCCESS {
         timer.end_meeting(end, op, registry::meeting_stream_of(op), communicators::number_of_used(world, comm));
     } else {

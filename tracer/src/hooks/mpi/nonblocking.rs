@@ -39,7 +39,7 @@ pub(super) fn submitting(
     let timer = Call::begin(thread);
     let result = thread.mpi.run(call);
     let thread = tls::current_now();
-    let (end, errno) = (clock::now(), errno::save());
+    let (end, errno) = (clock::of_call(), errno::save());
     if result == SUCCESS && !request.is_null() {
         if matches!(place, Where::Shared) {
             begin.in_file = thread.nested_offset.get();

@@ -61,7 +61,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
     thread.nested_offset.set(NO_OFFSET);
     let result = thread.mpi.run(|| call(status));
     let thread = tls::current_now();
-    let (end, errno) = (clock::now(), errno::save());
+    let (end, errno) = (clock::of_call(), errno::save());
     if result == SUCCESS && start != 0 {
         if begin.in_file < 0 {
             begin.in_file = thread.nested_offset.get();

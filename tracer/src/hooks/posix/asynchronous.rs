@@ -24,7 +24,7 @@ fn submit(block: *const aiocb, op: &'static Op) -> bool {
     let placed = op.is_data() && !(op.writes() && description.appends());
     let offset = if placed { about.aio_offset.max(NO_OFFSET) } else { NO_OFFSET };
     let file = Some(description.file());
-    let pending = Pending { file, op, offset, length: 0, start: clock::now(), end: 0, turn: 0 };
+    let pending = Pending { file, op, offset, length: 0, start: clock::of_call(), end: 0, turn: 0 };
     pending::add_block(key_of(block), &pending);
     true
 }
@@ -61,7 +61,7 @@ fn error_of(block: *const aiocb) -> c_int {
 
 /// Notes which of the operations in a list are done by now.
 fn look_at(list: *const *const aiocb, count: c_int) {
-    let (now, errno) = (clock::now(), errno::save());
+    let (now, errno) = (clock::of_call(), errno::save());
     for block in blocks(list, count) {
         if error_of(block) != libc::EINPROGRESS {
             pending::seen_done(key_of(block), now);
@@ -93,7 +93,7 @@ fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
         pending::add(key_of(block), &pending);
         return call();
     }
-    let end = if pending.end == 0 { clock::now() } else { pending.end };
+    let end = if pending.end == 0 { clock::of_call() } else { pending.end };
     let result = call();
     let call = Call::since(thread, pending.start);
     match u64::try_from(result) {
@@ -138,7 +138,7 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| {
             let error = real(block);
             if error != libc::EINPROGRESS && record::thread().is_some() {
-                pending::seen_done(key_of(block), clock::now());
+                pending::seen_done(key_of(block), clock::of_call());
             }
             error
         };

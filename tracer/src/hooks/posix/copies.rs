@@ -52,7 +52,7 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
     let movers = ends.each_ref().map(|end| end.moving().map(Description::moving));
     let timer = Call::begin(thread);
     let result = call();
-    let (after, errno) = (crate::clock::now(), errno::save());
+    let (after, errno) = (crate::clock::of_call(), errno::save());
     for (end, mover) in ends.iter().zip(movers) {
         let Some(description) = end.description else { continue };
         let writes = end.op.writes();

@@ -112,7 +112,7 @@ pub(super) fn submitting(
     call: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(thread) = record::thread() else { return call() };
-    let start = clock::now();
+    let start = clock::of_call();
     // Another thread may see the end of an operation before this one goes on, and reuse its memory. Alone, it is better
     // to wait for the kernel to say what it could read.
     let before = !threads::is_single() && is_plausible(list);
@@ -157,7 +157,7 @@ fn failed(thread: &'static Thread, key: Key, error: c_int) {
 pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce() -> c_long) -> c_long {
     let Some(thread) = record::thread() else { return call() };
     let result = call();
-    let (end, errno) = (clock::now(), errno::save());
+    let (end, errno) = (clock::of_call(), errno::save());
     for at in 0..usize::try_from(result).unwrap_or(0) {
         // SAFETY: the kernel has stored so many.
         let place = unsafe { events.add(at) };

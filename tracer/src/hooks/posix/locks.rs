@@ -29,7 +29,7 @@ fn locking(
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    let (end, errno) = (crate::clock::now(), errno::save());
+    let (end, errno) = (crate::clock::of_call(), errno::save());
     let error = if result == 0 { 0 } else { errno.value() };
     if let Some((op, (offset, length))) = op_of(error) {
         match error {

@@ -7,14 +7,14 @@ use crate::errno;
 use crate::handles::{self, mappings};
 use crate::notes::Note;
 use crate::ops::{POSIX_MMAP, POSIX_MREMAP, POSIX_MSYNC, POSIX_MUNMAP};
-use crate::real::Slot;
+use crate::real::{Slot, slot};
 use crate::record::{self, Call};
 use libc::{c_int, c_long, c_void, off_t, size_t};
 
-static MMAP: Slot = Slot::new(c"mmap");
-static MUNMAP: Slot = Slot::new(c"munmap");
-static MSYNC: Slot = Slot::new(c"msync");
-static MREMAP: Slot = Slot::new(c"mremap");
+static MMAP: Slot = slot!("mmap");
+static MUNMAP: Slot = slot!("munmap");
+static MSYNC: Slot = slot!("msync");
+static MREMAP: Slot = slot!("mremap");
 
 /// Slots of this family.
 pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC, &MREMAP];
@@ -70,7 +70,8 @@ fn mapping(
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap"))]
 pub(crate) unsafe extern "C" fn mmap(
     address: *mut c_void,
     length: size_t,
@@ -98,7 +99,8 @@ pub(crate) unsafe extern "C" fn mmap(
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap64"))]
 pub(crate) unsafe extern "C" fn mmap64(
     address: *mut c_void,
     length: size_t,
@@ -115,7 +117,8 @@ pub(crate) unsafe extern "C" fn mmap64(
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_munmap"))]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> c_int {
     let real = MUNMAP.known_address();
     let call = || {
@@ -135,7 +138,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     let Some(found) = search(address as usize, whole_pages(length)) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    let (end, errno) = (crate::clock::now(), errno::save());
+    let (end, errno) = (crate::clock::of_call(), errno::save());
     if result == 0 {
         for part in found.iter() {
             timer.again().end_at(end, part.file, &POSIX_MUNMAP, part.offset, part.length as u64);
@@ -154,7 +157,8 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_msync"))]
 pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flags: c_int) -> c_int {
     let real = MSYNC.known_address();
     let call = || {
@@ -171,7 +175,7 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     let Some(found) = mappings::find(address as usize, length) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    let (end, errno) = (crate::clock::now(), errno::save());
+    let (end, errno) = (crate::clock::of_call(), errno::save());
     for part in found.iter() {
         match result {
             0 => timer.again().end_at(end, part.file, &POSIX_MSYNC, part.offset, part.length as u64),
@@ -187,7 +191,8 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mremap"))]
 pub(crate) unsafe extern "C" fn mremap(
     old: *mut c_void,
     bytes: size_t,
@@ -214,7 +219,7 @@ pub(crate) unsafe extern "C" fn mremap(
     let found = if bytes == 0 { mappings::find(start, now.max(1)) } else { search(start, range) };
     let timer = Call::begin(thread);
     let address = call();
-    let (end, errno) = (crate::clock::now(), errno::save());
+    let (end, errno) = (crate::clock::of_call(), errno::save());
     if address != libc::MAP_FAILED {
         if address as usize != start || again {
             // What was there before is gone.

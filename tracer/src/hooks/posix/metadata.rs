@@ -20,7 +20,7 @@ fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: i
     let Some(thread) = record::thread().filter(|_| is_own()) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    let (end, errno) = (crate::clock::now(), errno::save());
+    let (end, errno) = (crate::clock::of_call(), errno::save());
     if result == 0 {
         if let Some(file) = handles::named(at, name) {
             timer.end_at(end, file, op, NO_OFFSET, length);

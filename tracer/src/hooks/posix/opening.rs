@@ -49,7 +49,7 @@ fn opening_as(
     let timer = Call::begin(thread);
     let number = call();
     if number >= 0 {
-        let (end, errno) = (crate::clock::now(), errno::save());
+        let (end, errno) = (crate::clock::of_call(), errno::save());
         if let Some(description) = handles::opened(number, found, appends()) {
             timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
         }

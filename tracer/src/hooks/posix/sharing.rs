@@ -5,12 +5,12 @@
 #![expect(unsafe_code, reason = "naked functions")]
 
 use crate::process;
-use crate::real::Slot;
+use crate::real::{Slot, slot};
 use std::arch::naked_asm;
 use std::ffi::c_void;
 
-static VFORK_SLOT: Slot = Slot::new(c"vfork");
-static CLONE_SLOT: Slot = Slot::new(c"clone");
+static VFORK_SLOT: Slot = slot!("vfork");
+static CLONE_SLOT: Slot = slot!("clone");
 
 /// Slots of this family.
 pub(crate) static SHARING: &[&Slot] = &[&VFORK_SLOT, &CLONE_SLOT];
@@ -33,7 +33,8 @@ extern "C" fn before_clone() -> *mut c_void {
 /// # Safety
 /// As the function of this name that it wraps.
 #[unsafe(naked)]
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_vfork"))]
 pub(crate) unsafe extern "C" fn vfork() {
     #[cfg(target_arch = "x86_64")]
     naked_asm!("sub rsp, 8", "call {before}", "add rsp, 8", "jmp rax", before = sym before_vfork);
@@ -53,7 +54,8 @@ pub(crate) unsafe extern "C" fn vfork() {
 /// # Safety
 /// As the function of this name that it wraps.
 #[unsafe(naked)]
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_clone"))]
 pub(crate) unsafe extern "C" fn clone() {
     #[cfg(target_arch = "x86_64")]
     naked_asm!(

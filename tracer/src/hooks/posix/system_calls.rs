@@ -15,14 +15,14 @@ use super::opening::{closing, duplicating, forget_range, opening, opening_elsewh
 use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
-use crate::real::Slot;
+use crate::real::{Slot, slot};
 use crate::{lifecycle, record, sys, tls};
 use libc::{c_int, c_long, c_void, iovec, off_t};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::segment::NO_OFFSET;
 
-static SYSCALL: Slot = Slot::new(c"syscall");
+static SYSCALL: Slot = slot!("syscall");
 /// The next definition of syscall(2), once the constructor has found it.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -126,7 +126,8 @@ const RECORDED: &[c_long] = &[
 /// # Safety
 /// As the function of this name that it wraps.
 #[unsafe(naked)]
-#[unsafe(no_mangle)]
+#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(dxt_static, unsafe(export_name = "__wrap_syscall"))]
 pub(crate) unsafe extern "C" fn syscall() {
     #[cfg(target_arch = "x86_64")]
     naked_asm!(

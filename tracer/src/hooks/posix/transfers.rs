@@ -60,7 +60,7 @@ pub(super) fn at_offset(
     let timer = Call::begin(thread);
     let result = call();
     if result >= 0 {
-        let end = crate::clock::now();
+        let end = crate::clock::of_call();
         let timer = timer.with_memory(memory.address());
         // pwrite(2) on a descriptor opened with O_APPEND appends, whatever the offset says (pwrite(2), BUGS).
         if description.appends() && op.writes() {
@@ -112,7 +112,7 @@ fn at_position_with(
     let mover = description.moving();
     let timer = Call::begin(thread);
     let result = call();
-    let end = crate::clock::now();
+    let end = crate::clock::of_call();
     if result >= 0 {
         let appended = op.writes() && appends(description, flags);
         let placed = description.moved(mover, number, result as i64, appended);
@@ -168,7 +168,7 @@ fn at_offset_with(
     let timer = Call::begin(thread);
     let result = call();
     if result >= 0 {
-        let end = crate::clock::now();
+        let end = crate::clock::of_call();
         let placed = match appends(description, flags) {
             true => appended_at(number, NO_OFFSET, result),
             false => Placed { offset, is_estimate: false },

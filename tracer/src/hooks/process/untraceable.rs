@@ -4,6 +4,7 @@
 
 use crate::memory::Loan;
 use crate::notes::Note;
+use crate::real::LINKED_NOTE;
 use crate::{errno, record, sys};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
@@ -172,7 +173,7 @@ fn takes_another_user(file: c_int) -> bool {
         || stat.st_mode & libc::S_ISGID != 0 && i64::from(stat.st_gid) != group
 }
 
-/// Whether it is a program of this processor's size that asks for no dynamic linker (ELF, chapter 5).
+/// Whether it is a program of this processor's size that asks for no dynamic linker (ELF, chapter 5), and has no tracer linked in.
 fn is_static(file: c_int) -> bool {
     let mut head = [0_u8; HEAD_BYTES];
     if !read(file, 0, &mut head) || head[..5] != *b"\x7fELF\x02" {
@@ -187,7 +188,21 @@ fn is_static(file: c_int) -> bool {
     let Some(mut headers) = Loan::take() else { return false };
     let headers = &mut headers[..count * HEADER_BYTES];
     let asks = |header: &[u8]| header[..4] == libc::PT_INTERP.to_le_bytes();
-    read(file, at, headers) && !headers.chunks(HEADER_BYTES).any(asks)
+    read(file, at, headers)
+        && !headers.chunks(HEADER_BYTES).any(asks)
+        && !headers.chunks(HEADER_BYTES).any(|header| is_note_of_tracer(file, header))
+}
+
+/// Whether a program header is of notes among which is the one of a tracer that was linked in. Linkers make notes of some hundred bytes.
+fn is_note_of_tracer(file: c_int, header: &[u8]) -> bool {
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
+    let (offset, bytes) = (word(8), usize::try_from(word(32)).unwrap_or(usize::MAX));
+    if header[..4] != libc::PT_NOTE.to_le_bytes() {
+        return false;
+    }
+    let Some(mut place) = Loan::take() else { return false };
+    let Some(notes) = place.get_mut(..bytes) else { return false };
+    read(file, offset, notes) && notes.windows(LINKED_NOTE.len()).any(|part| part == LINKED_NOTE)
 }
 
 /// Fills `into` with the bytes from `at` on.

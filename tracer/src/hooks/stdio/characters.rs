@@ -33,7 +33,7 @@ fn writing_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 
 /// Runs `call`, which reads at most a line into `room` bytes.
 #[inline(always)]
-fn reading_line(stream: *mut FILE, room: usize, call: impl FnOnce() -> *mut c_char) -> *mut c_char {
+pub(super) fn reading_line(stream: *mut FILE, room: usize, call: impl FnOnce() -> *mut c_char) -> *mut c_char {
     transferring(stream, &STDIO_READ, call, |&line| match line.is_null() {
         true => Moved::AtLeast(0),
         // A line may hold NULs, so its bytes are counted where they came from.
@@ -58,6 +58,24 @@ fn writing_string(stream: *mut FILE, string: *const c_char, more: u64, call: imp
 
 fn room(size: c_int) -> usize {
     usize::try_from(size).unwrap_or(0)
+}
+
+/// getline(3), past its call of `__getdelim`, which is wrapped inside of the C library's archive too; `None` where that is not so.
+#[cfg(dxt_static)]
+fn until_newline(line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> Option<ssize_t> {
+    type Getdelim = unsafe extern "C" fn(*mut *mut c_char, *mut size_t, c_int, *mut FILE) -> ssize_t;
+    // SAFETY: the symbol has this C type, or is null.
+    let function =
+        unsafe { std::mem::transmute::<*mut std::ffi::c_void, Option<Getdelim>>(slots::__getdelim.0.address()) };
+    // SAFETY: the caller's own arguments: getline(3) is this with a newline (POSIX).
+    function.map(|function| unsafe { function(line, room, c_int::from(b'\n'), stream) })
+}
+
+/// As above: a preloaded library has no part in that.
+#[cfg(not(dxt_static))]
+#[inline(always)]
+fn until_newline(_: *mut *mut c_char, _: *mut size_t, _: *mut FILE) -> Option<ssize_t> {
+    None
 }
 
 hooks! { CHARACTERS, missing = none();
@@ -85,15 +103,9 @@ hooks! { CHARACTERS, missing = none();
     /// fgets(3) as programs compiled with _FORTIFY_SOURCE call it.
     [__fgets_chk, __fgets_unlocked_chk](line: *mut c_char, space: size_t, size: c_int, stream: *mut FILE) -> *mut c_char
         = |real| reading_line(stream, room(size), || real(line, space, size, stream));
-    /// gets(3), which old programs call.
-    [gets, _IO_gets](line: *mut c_char) -> *mut c_char
-        = |real| reading_line(input(), usize::MAX, || real(line));
-    /// gets(3), likewise.
-    [__gets_chk](line: *mut c_char, space: size_t) -> *mut c_char
-        = |real| reading_line(input(), usize::MAX, || real(line, space));
     /// getline(3).
     [getline](line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> ssize_t
-        = |real| reading_until(stream, || real(line, room, stream));
+        = |real| reading_until(stream, || until_newline(line, room, stream).unwrap_or_else(|| real(line, room, stream)));
     /// getdelim(3).
     [getdelim, __getdelim](line: *mut *mut c_char, room: *mut size_t, delimiter: c_int, stream: *mut FILE) -> ssize_t
         = |real| reading_until(stream, || real(line, room, delimiter, stream));

@@ -4,6 +4,7 @@
 
 use super::numbers;
 use crate::handles::Marks;
+use crate::real::global;
 use libc::{FILE, c_char, c_int, c_ushort, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,9 +12,7 @@ static GLIBC: AtomicBool = AtomicBool::new(false);
 
 /// Whether this is glibc. For the constructor.
 pub(crate) fn prepare() {
-    // SAFETY: the name ends in NUL.
-    let version = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"gnu_get_libc_version".as_ptr()) };
-    GLIBC.store(!version.is_null(), Ordering::Relaxed);
+    GLIBC.store(!global!("gnu_get_libc_version").is_null(), Ordering::Relaxed);
 }
 
 /// `struct _IO_FILE`.

@@ -34,7 +34,7 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let mover = description.moving();
     let timer = Call::begin(thread);
     let result = call();
-    let end = clock::now();
+    let end = clock::of_call();
     if let Ok(length) = u64::try_from(result) {
         let placed = description.moved(mover, number, result.into(), description.appends());
         timer.end_placed(end, description.file(), &POSIX_WRITE, placed, length);

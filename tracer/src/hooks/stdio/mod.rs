@@ -5,6 +5,8 @@ mod blocks;
 mod characters;
 mod fields;
 mod formatted;
+#[cfg(not(dxt_static))]
+mod gets;
 mod numbers;
 mod positions;
 mod standard;
@@ -17,6 +19,8 @@ pub(super) use blocks::BLOCKS;
 pub(super) use characters::CHARACTERS;
 pub(super) use fields::prepare;
 pub(super) use formatted::FORMATTED;
+#[cfg(not(dxt_static))]
+pub(super) use gets::GETS;
 pub(super) use numbers::NUMBERS;
 pub(super) use streams::STREAMS;
 pub(super) use touches::TOUCHES;

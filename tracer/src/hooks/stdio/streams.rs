@@ -73,7 +73,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
     let timer = Call::begin(thread);
     let stream = call();
     if !stream.is_null() {
-        let (end, errno) = (crate::clock::now(), errno::save());
+        let (end, errno) = (crate::clock::of_call(), errno::save());
         let number = number_of(stream);
         let description = match number {
             ..0 => None,
@@ -142,7 +142,7 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
-        let end = crate::clock::now();
+        let end = crate::clock::of_call();
         let Before { offset, .. } = positions::before(stream, description, false);
         timer.end_at(end, description.file(), &STDIO_SEEK, offset, 0);
         positions::remember(stream, description, &mover, offset);

@@ -51,7 +51,7 @@ pub(super) fn transferring<T>(
     let before = positions::before(stream, description, op.writes());
     let timer = Call::begin(thread);
     let result = call();
-    let end = crate::clock::now();
+    let end = crate::clock::of_call();
     let said = moved(&result);
     let known = match said {
         Moved::Bytes(bytes) => Some(bytes),

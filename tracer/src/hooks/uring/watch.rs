@@ -37,7 +37,7 @@ pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver 
     }
     let count = behind(to, from).min(queues.most_entries());
     let to = from + u64::from(count);
-    let start = clock::now();
+    let start = clock::of_call();
     for turn in from..to {
         if let Some(entry) = queues.entry(turn as u32) {
             entries::submitted(ring, &entry, turn, start);
@@ -73,7 +73,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) {
         if index == behind {
             return index;
         }
-        let end = clock::now();
+        let end = clock::of_call();
         while behind.wrapping_sub(index).cast_signed() > 0 {
             let completion = queues.completion(index);
             // The program may take completions without a call, and the kernel store others in their place: the oldest that

@@ -50,16 +50,34 @@ pub(crate) fn library() -> &'static Path {
     })
 }
 
+/// libdxt_static.a, beside the library under test: built, if that was.
+pub(crate) fn static_library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        if std::env::var_os("DXT_TRACER_LIB").is_none() {
+            built("dxt-tracer-static");
+        }
+        let library = library().with_file_name("libdxt_static.a");
+        assert!(library.is_file(), "there is no {}", library.display());
+        library
+    })
+}
+
 fn built_library() -> PathBuf {
+    built("dxt-tracer").join("libdxt_tracer.so")
+}
+
+/// Builds a package; returns where its library is.
+fn built(package: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("failed to find this test's path");
     let profile_dir = exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps");
     let target_dir = profile_dir.parent().expect("a profile's directory lies in the target directory");
     let profile = if profile_dir.ends_with("debug") { "dev" } else { "release" };
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "dxt-tracer", "--profile", profile, "--target-dir"])
+        .args(["build", "--quiet", "--package", package, "--profile", profile, "--target-dir"])
         .arg(target_dir)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
     assert!(status.is_ok_and(|status| status.success()), "failed to build the library");
-    profile_dir.join("libdxt_tracer.so")
+    profile_dir.to_owned()
 }

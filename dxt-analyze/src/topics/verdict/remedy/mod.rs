@@ -139,6 +139,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         out.extend(mpiio::buffering(facts, file));
     } else if is(&[Code::COMMUNICATION]) {
         out.extend(mpiio::rounds(facts, file));
+    } else if is(&[Code::BUFFER_SIZE]) {
+        out.extend(mpiio::buffer_size(facts, file, finding.about().bytes));
     } else if is(&[
         Code::INDEPENDENT,
         Code::NO_COLLECTIVE_READS,
@@ -181,6 +183,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
     {
         out.extend(program::calls(facts, file, code));
     } else if is(&[
+        Code::HDF5_METADATA,
         Code::REPEATED_OPENS,
         Code::OPEN_PER_ACCESS,
         Code::METADATA_TIME,

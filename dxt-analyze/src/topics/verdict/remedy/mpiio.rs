@@ -4,14 +4,13 @@
 use super::facts::{Engine, Facts, OfFile, Storage};
 use super::{Place, Remedy};
 use crate::text::units;
+use crate::topics::layers::rounds::{LARGEST, wanted as buffer};
 use trace_format::meta::HintOrigin;
 
 /// What ROMIO gathers in, unless it is told: `cb_buffer_size`.
 const ROMIO_BUFFER: u64 = 16 << 20;
 /// What Open MPI's component does: `io_ompio_bytes_per_agg`.
 const OMPIO_BUFFER: u64 = 32 << 20;
-/// Largest buffer that is advised: each aggregator has one.
-const MOST_BUFFER: u64 = 64 << 20;
 
 /// When a hint against data sieving pays.
 const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than they are";
@@ -155,7 +154,7 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
     // What an aggregator has of a call of all ranks.
     let part = mean.saturating_mul(of.processes.len() as u64) / movers;
     let stripe = facts.stripes(file).map_or(1, |(size, _)| size);
-    let wanted = part.checked_next_power_of_two().unwrap_or(MOST_BUFFER).max(stripe).min(MOST_BUFFER);
+    let wanted = buffer(part).max(stripe).min(LARGEST);
     if part <= now || wanted <= now {
         // The rounds are few: then it is the number of aggregators, or the calls.
         return if movers < facts.nodes { aggregators(facts, Some(file)) } else { Vec::new() };
@@ -176,6 +175,13 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
         out.push(parameter(vec![format!("io_ompio_bytes_per_agg = {wanted}")], &why));
     }
     out
+}
+
+/// A buffer of `wanted` bytes, which holds what an aggregator moves in one call.
+pub(super) fn buffer_size(facts: &Facts<'_, '_>, file: Option<u32>, wanted: Option<u64>) -> Vec<Remedy> {
+    let Some(((file, _), wanted)) = subject(facts, file).zip(wanted) else { return Vec::new() };
+    let why = format!("an aggregator moves a collective call's bytes in one round of {}", units::bytes(wanted));
+    hints(facts, file, &[("cb_buffer_size", wanted.to_string())], &why)
 }
 
 /// Aggregators write whole stripes.

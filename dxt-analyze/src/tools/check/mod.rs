@@ -1,6 +1,10 @@
 //! `check`: reads every byte that has a checksum, file by file, and says what is whole, what is not and what to do.
 //! Files need not be of one job.
 
+mod flush;
+
+pub use flush::{Flushed, StageTime, Times};
+
 use crate::exit::Exit;
 use crate::load::{self, Source, find};
 use crate::model::Problem;
@@ -68,6 +72,8 @@ pub struct FileCheck {
     pub lost_segments: u64,
     /// Filters that were set when it was made: variable and value.
     pub filters: Filters,
+    /// How long it took to write, if it says so.
+    pub flush: Option<Flushed>,
     /// What is wrong.
     pub problems: Vec<Problem>,
     /// What to do, if something is wrong.
@@ -135,6 +141,7 @@ fn unreadable(file: String, error: &anyhow::Error) -> FileCheck {
         missing_segments: 0,
         lost_segments: 0,
         filters: Filters::new(),
+        flush: None,
         problems: vec![problem],
         advice: Some(
             "nothing of it can be used; if it is a trace at all, copy it again from where it was written".into(),
@@ -150,6 +157,7 @@ struct Sums {
     lost: u64,
     blocks: u64,
     processes: u64,
+    flush: Option<Flushed>,
     problems: Vec<Problem>,
 }
 
@@ -168,6 +176,9 @@ fn one(input: &Input) -> FileCheck {
         sums.lost = sums.lost.saturating_add(region.lost);
         sums.blocks += region.blocks;
         sums.processes += region.processes;
+        if let Some(flush) = &region.flush {
+            sums.flush.get_or_insert_default().merge(flush);
+        }
         sums.problems.extend(region.problems);
     }
     sums.problems.extend(input.converted.iter().flat_map(|converted| converted.problems.iter().cloned()));
@@ -205,6 +216,7 @@ fn one(input: &Input) -> FileCheck {
         missing_segments: sums.missing,
         lost_segments: sums.lost,
         filters: filters::active(input.trace.job.settings.iter()),
+        flush: sums.flush,
         problems: sums.problems,
         advice,
     }
@@ -216,7 +228,8 @@ fn is_cut(problem: &Problem) -> bool {
 
 fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     let region = input.trace.region(place);
-    let mut sums = Sums { blocks: region.blocks.len() as u64, processes: 1, ..Sums::default() };
+    let flush = Flushed::of(place, &region);
+    let mut sums = Sums { blocks: region.blocks.len() as u64, processes: 1, flush, ..Sums::default() };
     let mut say = |offset: u64, what: String| sums.problems.push(Problem { file: file.to_owned(), offset, what });
     for problem in &region.problems {
         say(problem.offset, problem.error.to_string());
@@ -271,6 +284,8 @@ fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
 impl Report for CheckReport {
     fn view(&self) -> View {
         let mut parts = vec![Part::Table(files(&self.files))];
+        let flushed = self.files.iter().filter_map(|file| Some((file.job.as_str(), file.flush.as_ref()?)));
+        parts.extend(flush::table(flushed).map(Part::Table));
         let filtered = self.files.iter().filter_map(|file| Some((&file.file, filters::line(&file.filters)?)));
         let filtered: Vec<String> = filtered.map(|(file, line)| format!("{file}: filters: {line}")).collect();
         if !filtered.is_empty() {

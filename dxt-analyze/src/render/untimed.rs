@@ -1,0 +1,133 @@
+//! Results of runs whose calls were not timed (`DXT_TIMING=off`): a time in calls, or what is made of one, is not known. It is no 0, so here it
+//! is taken out in one place, after all topics: cells stay empty, in JSON the value is null.
+
+use super::{Cell, Part, Report, Table, View};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// What reports say of such a run.
+pub const WHY: &str = "times of calls were not recorded (DXT_TIMING=off)";
+
+/// A result of such a run, as it may be shown.
+#[derive(Debug)]
+pub struct Untimed<'a, R>(pub &'a R);
+
+impl<R: Report> Report for Untimed<'_, R> {
+    fn view(&self) -> View {
+        without_times(self.0.view())
+    }
+}
+
+impl<R: Serialize> Serialize for Untimed<'_, R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut value = serde_json::to_value(self.0).map_err(serde::ser::Error::custom)?;
+        forget_times(&mut value);
+        value.serialize(serializer)
+    }
+}
+
+/// The view without times in calls.
+#[must_use]
+pub fn without_times(mut view: View) -> View {
+    for part in &mut view.parts {
+        match part {
+            Part::Table(table) => forget(table),
+            Part::Findings(findings) => {
+                let evidence = findings.iter_mut().flat_map(|finding| &mut finding.evidence);
+                evidence.for_each(|evidence| evidence.reword(unsaid));
+            }
+            _ => {}
+        }
+    }
+    view
+}
+
+/// Columns of shares of time, by name: shares of calls and bytes are known.
+const SHARES: [&str; 3] = ["io_share", "of_runtime", "time_share"];
+/// Columns of ranks and processes that are what they are by their time.
+const BY_TIME: [&str; 3] = ["fastest_rank", "slowest_rank", "slowest"];
+/// How long a process ran is known without any call's time.
+const RAN: &str = "run_s";
+
+/// Words without the times of no calls, which topics put behind counts.
+fn unsaid(text: &str) -> String {
+    text.replace(", 0 ns", "").replace("0 ns", "an unknown time")
+}
+
+fn forget(table: &mut Table) {
+    table.change(|name, cell| match cell {
+        Cell::Text(text) if text.contains("0 ns") => *text = unsaid(text),
+        Cell::Duration(_) if name == RAN => {}
+        Cell::Duration(_) | Cell::Moment(_) | Cell::Rate(_) => *cell = Cell::None,
+        Cell::Share(_) if SHARES.contains(&name) => *cell = Cell::None,
+        _ if BY_TIME.contains(&name) => *cell = Cell::None,
+        _ => {}
+    });
+}
+
+/// Names of values in ns that are no time in calls: when and how long the job ran, where bins lie.
+const KNOWN_NS: [&str; 8] =
+    ["run_ns", "runtime_ns", "start_unix_ns", "start_ns", "width_ns", "from_ns", "until_ns", "segments_end_ns"];
+/// Names of others that are made of times in calls.
+const MADE_OF_TIMES: [&str; 15] = [
+    "duration",
+    "max_duration",
+    "first_start",
+    "last_end",
+    "slowest_read",
+    "slowest_write",
+    "fastest",
+    "slowest",
+    "time_variance",
+    "bandwidth",
+    "io_share",
+    "io_matters",
+    "of_runtime",
+    "effective_bytes_per_s",
+    "perceived_bytes_per_s",
+];
+
+/// Makes times in calls null in a result as JSON.
+pub fn forget_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                let in_ns = name.ends_with("_ns") && !KNOWN_NS.contains(&name.as_str());
+                if in_ns || MADE_OF_TIMES.contains(&name.as_str()) {
+                    *value = Value::Null;
+                } else if name != "thresholds" {
+                    forget_times(value);
+                }
+            }
+        }
+        Value::String(text) if text.contains("0 ns") => *text = unsaid(text),
+        Value::Array(values) => values.iter_mut().for_each(forget_times),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn times_in_calls_are_unknown_and_all_else_stays() {
+        let table = Table::of("t", "", [1_u64])
+            .column("Calls", "calls", |n| Cell::Count(*n))
+            .column("Time", "time_s", |_| Cell::Duration(0))
+            .column("Ran", "run_s", |_| Cell::Duration(5))
+            .column("In I/O", "io_share", |_| Cell::Share(0.0))
+            .column("Unaligned", "unaligned_share", |_| Cell::Share(0.5))
+            .column("Pace", "rate", |_| Cell::Rate(1.0))
+            .done();
+        let view = without_times(View { parts: vec![Part::Table(table)], max_width: None });
+        let [Part::Table(table)] = view.parts.as_slice() else { panic!("one table") };
+        let known = [Cell::Count(1), Cell::None, Cell::Duration(5), Cell::None, Cell::Share(0.5), Cell::None];
+        assert_eq!(table.rows(), [known]);
+        let mut value = json!({"run_ns": 1, "rows": [{"time_ns": 0, "calls": 3}], "thresholds": {"slow_ns": 2}});
+        forget_times(&mut value);
+        let expected = json!({"run_ns": 1, "rows": [{"time_ns": null, "calls": 3}], "thresholds": {"slow_ns": 2}});
+        assert_eq!(value, expected);
+    }
+}

@@ -1,0 +1,212 @@
+//! Bandwidth of each layer, reads and writes apart and all together, from exact sums.
+//!
+//! *By slowest* is the published form: bytes of all processes over the time in calls of the one process that spent most in them (Carns
+//! et al., "Understanding and Improving Computational Science Storage Access through Continuous Characterization", 2011; `darshan-parser
+//! --perf` calls it `agg_perf_by_slowest`). Pauses between calls are not in it. *Over span* has the time from the first start to the last
+//! end on any process in its place, pauses included.
+
+pub(crate) mod table;
+
+use super::calls::Sum;
+use super::ratio::per_second;
+use super::totals::StreamTotal;
+use crate::model::{Process, Run, Within};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::{Layer, OpClass};
+
+/// Bandwidth of some calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Bandwidth {
+    /// Time in these calls of the process that spent most in them, ns; `None` if ranks share one record that does not tell.
+    pub slowest_ns: Option<u64>,
+    /// From the first start to the last end over all processes, ns.
+    pub span_ns: u64,
+    /// Bytes per second of `slowest_ns`: what is published of jobs.
+    pub by_slowest: Option<f64>,
+    /// Bytes per second of `span_ns`.
+    pub over_span: f64,
+    /// `by_slowest` as a share of the machine's peak, if that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_of_peak: Option<f64>,
+}
+
+impl Bandwidth {
+    /// Of calls that moved `bytes`.
+    #[must_use]
+    pub fn of(bytes: u64, slowest_ns: Option<u64>, span_ns: u64) -> Self {
+        Self {
+            slowest_ns,
+            span_ns,
+            by_slowest: slowest_ns.map(|ns| per_second(bytes, ns)),
+            over_span: per_second(bytes, span_ns),
+            share_of_peak: None,
+        }
+    }
+
+    /// Measures it by the machine's peak, bytes per second.
+    pub fn measure(&mut self, peak: Option<f64>) {
+        self.share_of_peak = self.by_slowest.zip(peak).map(|(rate, peak)| rate / peak);
+    }
+}
+
+/// Calls of a layer that were made inside the same other layer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayerRow {
+    /// Layer's name.
+    pub layer: &'static str,
+    /// Who made the calls: `program`, `HDF5`, `MPI-IO`, `any`.
+    pub called_by: &'static str,
+    /// `read`, `write`, or `all`: both with every other call of the layer (open, close, sync, those that failed, ...), as in the
+    /// published numbers.
+    pub op: &'static str,
+    /// Calls, bytes, and time in the calls summed over processes and threads.
+    #[serde(flatten)]
+    pub sum: Sum,
+    /// Processes that made such calls.
+    pub processes: u64,
+    /// Effective bandwidth: bytes over time in calls, bytes per second.
+    pub effective: f64,
+    /// As the job sees it.
+    #[serde(flatten)]
+    pub bandwidth: Bandwidth,
+}
+
+/// Who called which layer; `None`: whoever did.
+type Place = (Option<Within>, Reverse<Layer>);
+/// The rows of a place, in order.
+const OPS: [&str; 3] = ["read", "write", "all"];
+/// Number of the row that has every call.
+const ALL: usize = 2;
+
+/// Calls of one row.
+#[derive(Default)]
+struct Found {
+    sum: Sum,
+    processes: BTreeSet<u32>,
+    /// Time by process and file, ns; of all files together (0) where no ranks share a record.
+    times: FxHashMap<(u32, u32), u64>,
+    first: Option<u64>,
+    last: u64,
+}
+
+impl Found {
+    fn add(&mut self, process: &Process, total: &StreamTotal, file: u32, bytes: u64) {
+        let counters = &total.all;
+        self.sum.add(&Sum { calls: counters.segments, bytes, time_ns: counters.duration });
+        self.processes.insert(total.process);
+        let time = self.times.entry((total.process, file)).or_default();
+        *time = time.saturating_add(counters.duration);
+        let start = counters.first_start.saturating_add(process.shift_ns);
+        self.first = Some(self.first.map_or(start, |first| first.min(start)));
+        self.last = self.last.max(counters.last_end.saturating_add(process.shift_ns));
+    }
+
+    /// Time of the slowest process. Where ranks share a record, Darshan's estimate: the slowest rank of each shared file, one file after
+    /// the other, and beside them the process that is slowest on all other files. It is known of all calls together, not of reads or
+    /// writes alone.
+    fn slowest_ns(&self, run: &Run, spreads: &Spreads, layer: Layer, is_all: bool) -> Option<u64> {
+        let is_reduced =
+            |number: u32| run.processes.get(number as usize).is_some_and(|process| !process.reduction.is_none());
+        let mut by_file: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        let reduced = self.times.iter().filter(|((number, _), time_ns)| **time_ns > 0 && is_reduced(*number));
+        for (&(number, file), _) in reduced {
+            let slowest_ns = spreads.get(&(number, file, layer)).filter(|_| is_all)?;
+            by_file.insert(file, (0, *slowest_ns));
+        }
+        let mut alone: FxHashMap<u32, u64> = FxHashMap::default();
+        for (&(number, file), &time_ns) in &self.times {
+            let sum = match by_file.get_mut(&file) {
+                Some((all_ns, _)) => all_ns,
+                None => alone.entry(number).or_default(),
+            };
+            *sum = sum.saturating_add(time_ns);
+        }
+        // Calls of other callers may be in the spread: no rank spent more here than all of them together.
+        let shared = by_file.into_values().map(|(all_ns, slowest_ns)| slowest_ns.min(all_ns));
+        Some(shared.fold(alone.into_values().max().unwrap_or_default(), u64::saturating_add))
+    }
+}
+
+/// Time of the slowest rank by record of several ranks, file and layer, ns.
+type Spreads = FxHashMap<(u32, u32, Layer), u64>;
+
+/// Bandwidths of all layers that moved bytes: those that the program calls first.
+#[must_use]
+pub fn layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
+    by_caller(run, totals, Some)
+}
+
+/// The same of each layer as a whole, whoever made the calls.
+#[must_use]
+pub fn whole_layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
+    by_caller(run, totals, |_| None)
+}
+
+fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Option<Within>) -> Vec<LayerRow> {
+    let mut all: BTreeMap<Place, [Found; 3]> = BTreeMap::new();
+    let by_file = run.processes.iter().any(|process| !process.reduction.is_none());
+    for total in totals {
+        let Some(process) = run.processes.get(total.process as usize) else { continue };
+        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let op = run.op(stream);
+        let Some(layer) = op.layer else { continue };
+        let direction = match op.class.filter(|_| !stream.failed) {
+            Some(OpClass::Read) => Some(0),
+            Some(OpClass::Write) => Some(1),
+            _ => None,
+        };
+        let rows = all.entry((caller(stream.within()), Reverse(layer))).or_default();
+        let bytes = direction.map_or(0, |_| total.all.bytes);
+        let file = if by_file { stream.file } else { 0 };
+        for place in direction.into_iter().chain([ALL]) {
+            rows.get_mut(place).into_iter().for_each(|row| row.add(process, total, file, bytes));
+        }
+    }
+    let spreads: Spreads = (0..)
+        .zip(&run.processes)
+        .flat_map(|(number, process)| process.reduction.spreads.iter().map(move |def| (number, def)))
+        .map(|(number, def)| ((number, def.file, def.layer), def.spread.slowest.time_ns))
+        .collect();
+    // Who made no reads or writes has no bandwidth.
+    all.retain(|_, rows| rows.iter().take(ALL).any(|found| found.sum.calls > 0));
+    let rows = all.into_iter().flat_map(|(place, rows)| rows.into_iter().zip(OPS).map(move |row| (place, row)));
+    let rows = rows.filter(|(_, (found, _))| found.sum.calls > 0);
+    rows.map(|(place, (found, op))| row(run, &spreads, place, &found, op)).collect()
+}
+
+fn row(run: &Run, spreads: &Spreads, (within, Reverse(layer)): Place, found: &Found, op: &'static str) -> LayerRow {
+    let span_ns = found.last.saturating_sub(found.first.unwrap_or(found.last));
+    LayerRow {
+        layer: layer.name(),
+        called_by: match within {
+            Some(Within::Nothing | Within::Overview) => "program",
+            Some(Within::Hdf5) => "HDF5",
+            Some(Within::Mpiio) => "MPI-IO",
+            None => "any",
+        },
+        op,
+        sum: found.sum,
+        processes: run.count_of(found.processes.iter().copied()),
+        effective: per_second(found.sum.bytes, found.sum.time_ns),
+        bandwidth: Bandwidth::of(found.sum.bytes, found.slowest_ns(run, spreads, layer, op == "all"), span_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bandwidth;
+
+    #[test]
+    fn a_pause_is_in_the_span_alone() {
+        let mut of = Bandwidth::of(3000, Some(1_000), 1_000_000);
+        assert_eq!((of.by_slowest, of.over_span, of.share_of_peak), (Some(3e9), 3e6, None));
+        of.measure(Some(6e9));
+        assert_eq!(of.share_of_peak, Some(0.5));
+        let mut unknown = Bandwidth::of(3000, None, 0);
+        unknown.measure(Some(1e9));
+        assert_eq!((unknown.by_slowest, unknown.share_of_peak, unknown.over_span), (None, None, 3e12));
+    }
+}

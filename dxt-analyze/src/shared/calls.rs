@@ -1,0 +1,30 @@
+//! How many calls, how many bytes, how long.
+
+use serde::{Deserialize, Serialize};
+
+/// Some calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    /// How many.
+    pub calls: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Time in them, ns.
+    pub time_ns: u64,
+}
+
+impl Sum {
+    /// One call.
+    #[must_use]
+    pub const fn call(bytes: u64, time_ns: u64) -> Self {
+        Self { calls: 1, bytes, time_ns }
+    }
+
+    /// Adds `other`.
+    #[inline]
+    pub fn add(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+}

@@ -1,0 +1,39 @@
+//! How the memory of reads and writes was aligned, as full traces tell it: counts per stream, which no segment has.
+
+use crate::model::{Process, Run};
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Calls of known memory and, of them, of unaligned, by file (index into [`Run::files`]) and layer, of one process.
+pub(crate) fn of_process<'r>(
+    run: &'r Run,
+    process: &'r Process,
+) -> impl Iterator<Item = ((u32, Layer), [u64; 2])> + 'r {
+    process.memory.streams.iter().filter_map(move |used| {
+        let stream = process.streams.get(process.stream_index(used.stream)?)?;
+        Some(((stream.file, run.op(stream).layer?), [used.known, used.unaligned.min(used.known)]))
+    })
+}
+
+/// The same of the whole run, all files and layers together.
+pub(crate) fn of_run(run: &Run) -> [u64; 2] {
+    let all = run.processes.iter().flat_map(|process| of_process(run, process));
+    all.fold([0; 2], |sum, (_, more)| [sum[0].saturating_add(more[0]), sum[1].saturating_add(more[1])])
+}
+
+/// Calls and time in ns: of aligned memory, then of unaligned.
+pub(crate) type Cost = [(u64, u64); 2];
+
+/// What calls took, by layer, direction (whether they write) and bin of size.
+pub(crate) fn costs(run: &Run) -> BTreeMap<(Layer, bool, u8), Cost> {
+    let mut all: BTreeMap<(Layer, bool, u8), Cost> = BTreeMap::new();
+    for cost in run.processes.iter().flat_map(|process| &process.memory.costs) {
+        let [aligned, unaligned] = all.entry((cost.layer, cost.writes != 0, cost.size)).or_default();
+        for (sum, calls, ns) in
+            [(aligned, cost.aligned, cost.aligned_ns), (unaligned, cost.unaligned, cost.unaligned_ns)]
+        {
+            *sum = (sum.0.saturating_add(calls), sum.1.saturating_add(ns));
+        }
+    }
+    all
+}

@@ -1,0 +1,190 @@
+//! What a file says of how it came about: the stages of the flush (FORMAT.md §5.4), with what went in and out.
+
+use crate::render::{Cell, Table};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::Segment;
+use trace_format::frame::FlushStage;
+use trace_format::read::{Region, RegionRef};
+
+/// Sums over the processes that say how long they took to write their part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Flushed {
+    /// Processes that say so.
+    pub processes: u64,
+    /// Segments as they lie in memory, in bytes: 32 each.
+    pub raw_bytes: u64,
+    /// The same as columns, which is what was compressed.
+    pub column_bytes: u64,
+    /// The same compressed.
+    pub compressed_bytes: u64,
+    /// All that these processes wrote: with descriptions, heads and checksums.
+    pub written_bytes: u64,
+    /// `raw_bytes` by `written_bytes`; `None` without segments.
+    pub compression_ratio: Option<f64>,
+    /// Segments that were encoded and compressed while the program ran: in no stage.
+    pub packed_segments: u64,
+    /// The stages, in order.
+    pub stages: Vec<StageTime>,
+    /// All of them.
+    pub whole: Times,
+}
+
+/// A stage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageTime {
+    /// Which.
+    pub stage: FlushStage,
+    /// Its time.
+    #[serde(flatten)]
+    pub times: Times,
+}
+
+/// Time over processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Times {
+    /// Sum over the processes, in ns.
+    pub sum_ns: u64,
+    /// Of the process that took longest, in ns.
+    pub longest_ns: u64,
+    /// Its rank, if it has one; of equals the lowest.
+    pub longest_rank: Option<i32>,
+}
+
+impl Times {
+    fn merge(&mut self, other: Self) {
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        let key = |times: &Self| (times.longest_ns, std::cmp::Reverse(times.longest_rank.unwrap_or(i32::MAX)));
+        if key(&other) > key(self) {
+            (self.longest_ns, self.longest_rank) = (other.longest_ns, other.longest_rank);
+        }
+    }
+}
+
+impl Flushed {
+    /// What one region says; `None` if it has no flush frame.
+    #[must_use]
+    pub fn of(place: &RegionRef, region: &Region) -> Option<Self> {
+        let times = region.flush?;
+        let process = region.process.as_ref();
+        let rank = process.and_then(|process| match process.reduction.ranks {
+            0 => (process.info.rank >= 0).then_some(process.info.rank),
+            _ => Some(0),
+        });
+        let sum = |bytes: fn(&trace_format::read::BlockRef) -> u32| {
+            region.blocks.iter().map(|block| u64::from(bytes(block))).sum::<u64>()
+        };
+        let one = |ns: u64| Times { sum_ns: ns, longest_ns: ns, longest_rank: rank };
+        let stages = FlushStage::ALL.map(|stage| StageTime { stage, times: one(times.of(stage)) });
+        let mut all = Self {
+            processes: 1,
+            raw_bytes: sum(|block| block.head.segments) * size_of::<Segment>() as u64,
+            column_bytes: sum(|block| block.frame.raw),
+            compressed_bytes: sum(|block| block.frame.stored),
+            written_bytes: place.length,
+            compression_ratio: None,
+            packed_segments: times.packed_segments,
+            stages: stages.to_vec(),
+            whole: one(times.total_ns()),
+        };
+        all.set_ratio();
+        Some(all)
+    }
+
+    /// Adds what another region or file says.
+    pub fn merge(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.processes, other.processes),
+            (&mut self.raw_bytes, other.raw_bytes),
+            (&mut self.column_bytes, other.column_bytes),
+            (&mut self.compressed_bytes, other.compressed_bytes),
+            (&mut self.written_bytes, other.written_bytes),
+            (&mut self.packed_segments, other.packed_segments),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        if self.stages.is_empty() {
+            self.stages.clone_from(&other.stages);
+        } else {
+            self.stages.iter_mut().zip(&other.stages).for_each(|(own, other)| own.times.merge(other.times));
+        }
+        self.whole.merge(other.whole);
+        self.set_ratio();
+    }
+
+    fn set_ratio(&mut self) {
+        let known = self.raw_bytes > 0 && self.written_bytes > 0;
+        self.compression_ratio = known.then(|| self.raw_bytes as f64 / self.written_bytes as f64);
+    }
+
+    /// Bytes that go into a stage and come out of it, where it makes others of them.
+    const fn bytes(&self, stage: FlushStage) -> (Option<u64>, Option<u64>) {
+        match stage {
+            // Counters are no segments.
+            _ if self.raw_bytes == 0 => (None, None),
+            FlushStage::Gather => (None, Some(self.raw_bytes)),
+            FlushStage::Encode => (Some(self.raw_bytes), Some(self.column_bytes)),
+            FlushStage::Compress => (Some(self.column_bytes), Some(self.compressed_bytes)),
+            FlushStage::Write => (Some(self.written_bytes), Some(self.written_bytes)),
+            FlushStage::Agree | FlushStage::Open | FlushStage::Mend | FlushStage::Other => (None, None),
+        }
+    }
+}
+
+/// A row: a job, a stage or all together, its time, and bytes in and out.
+struct Row<'a> {
+    job: &'a str,
+    flushed: &'a Flushed,
+    stage: &'static str,
+    times: Times,
+    bytes: (Option<u64>, Option<u64>),
+}
+
+/// Rows that a table for people shows: of a few jobs.
+const SHOWN: usize = 36;
+
+/// A table of the stages by job; `None` if no file tells them.
+pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Option<Table> {
+    let mut jobs: BTreeMap<&str, Flushed> = BTreeMap::new();
+    files.for_each(|(job, flushed)| jobs.entry(job).or_default().merge(flushed));
+    let rows: Vec<Row<'_>> = jobs
+        .iter()
+        .flat_map(|(job, flushed)| {
+            let stage = |one: &StageTime| Row {
+                job,
+                flushed,
+                stage: one.stage.name(),
+                times: one.times,
+                bytes: flushed.bytes(one.stage),
+            };
+            let bytes = (Some(flushed.raw_bytes), Some(flushed.written_bytes));
+            let whole = Row { job, flushed, stage: "all", times: flushed.whole, bytes };
+            flushed.stages.iter().map(stage).chain([whole])
+        })
+        .collect();
+    let bytes = |bytes: Option<u64>| bytes.map_or(Cell::None, Cell::Bytes);
+    // A stage that this kind of flush does not have.
+    let time = |row: &Row<'_>, ns: u64| if row.times.sum_ns == 0 { Cell::None } else { Cell::Duration(ns) };
+    let ratio = |row: &Row<'_>| match row.bytes {
+        (Some(from @ 1..), Some(to @ 1..)) if row.stage != FlushStage::Write.name() => {
+            Cell::Times(from as f64 / to as f64)
+        }
+        _ => Cell::None,
+    };
+    let table = Table::of("flush", "How long writing the trace took, and what became of the segments' bytes", rows)
+        .column("Job", "job", |row: &Row<'_>| Cell::text(row.job))
+        .column("Stage", "stage", |row| Cell::text(row.stage))
+        .column("Processes", "processes", |row| Cell::Count(row.flushed.processes))
+        .column("Mean", "mean_s", |row| time(row, row.times.sum_ns / row.flushed.processes.max(1)))
+        .column("Longest", "longest_s", |row| time(row, row.times.longest_ns))
+        .column("Rank", "longest_rank", |row| {
+            let rank = row.times.longest_rank.filter(|_| row.times.sum_ns > 0);
+            rank.map_or(Cell::None, |rank| Cell::Number(rank.into()))
+        })
+        .column("In", "bytes_in", move |row| bytes(row.bytes.0))
+        .column("Out", "bytes_out", move |row| bytes(row.bytes.1))
+        .column("Ratio", "ratio", ratio)
+        .csv("packed_segments", |row| Cell::Count(row.flushed.packed_segments))
+        .most(SHOWN)
+        .done();
+    (!jobs.is_empty()).then_some(table)
+}

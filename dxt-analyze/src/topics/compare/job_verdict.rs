@@ -1,0 +1,74 @@
+//! What is concluded of the job as a whole: another interface, and a run time beyond the scatter of repeats.
+
+use super::result::{Comparison, OperationRow, chance};
+use super::ways::{Direction, Way};
+use crate::findings::{Code, Finding, Severity, said};
+use crate::text::units;
+use crate::thresholds::Thresholds;
+use crate::topics::scaling::measures;
+use crate::topics::scaling::spread::Spread;
+
+/// Where the work is done through another interface, all its calls are others: one finding says so instead of one for each.
+pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Finding>, least: &Thresholds) {
+    let other: Vec<&Direction> = result.job.directions.iter().filter(|one| one.is_other_interface()).collect();
+    if other.is_empty() {
+        return;
+    }
+    let of_data = |finding: &Finding| {
+        let title = |row: &OperationRow| row.is_data && finding.title.starts_with(&row.group.title());
+        finding.code == Code::SLOWER_OPERATION && result.operations.iter().any(title)
+    };
+    let replaced = [Code::MORE_CALLS, Code::MORE_BYTES];
+    findings.retain(|finding| !replaced.contains(&finding.code) && !of_data(finding));
+    let says = |one: &&Direction| {
+        let name = |way: &Option<Way>| way.as_ref().map(|way| way.interface.clone()).unwrap_or_default();
+        format!("{}s by {} before, by {} now", one.op, name(&one.before), name(&one.after))
+    };
+    let time =
+        |way: &Option<Way>| way.as_ref().filter(|way| way.bandwidth > 0.0).map(|way| way.bytes / way.bandwidth * 1e9);
+    let longer: f64 = other.iter().filter_map(|one| Some((time(&one.after)? - time(&one.before)?).max(0.0))).sum();
+    let is_slower = other.iter().any(|one| one.change.is_some_and(|change| change < 1.0 / least.min_slowdown - 1.0));
+    findings.push(Finding {
+        code: Code::OTHER_INTERFACE,
+        severity: if is_slower { Severity::Warn } else { Severity::Info },
+        title: format!("another interface: {}", other.iter().map(says).collect::<Vec<String>>().join("; ")),
+        evidence: said(result.job.directions.iter().map(|one| one.line.clone()).collect::<Vec<String>>()),
+        cost_ns: is_slower.then_some(longer as u64),
+        saving: None,
+        hint: "compare the time of the job and the bandwidths above: single operations of different interfaces are not comparable".into(),
+    });
+}
+
+/// With repeats of both: a run time that grew by more than they scatter.
+pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Finding> {
+    let row = result.job.number(&measures::RUN_TIME).filter(|row| row.beyond_scatter == Some(true))?;
+    let (before, after) = row.before.zip(row.after)?;
+    let longer = after.mean - before.mean;
+    // More ranks may have more to do.
+    if after.mean < before.mean * least.min_slowdown || result.before.ranks != result.after.ranks {
+        return None;
+    }
+    let show = |ns: f64| units::duration(ns.round() as u64);
+    let range = |way: &str, spread: &Spread| {
+        format!(
+            "{way}: {} in the mean of {} runs, {} to {}",
+            show(spread.mean),
+            spread.runs,
+            show(spread.least),
+            show(spread.most)
+        )
+    };
+    Some(Finding {
+        code: Code::SLOWER_RUNS,
+        severity: Severity::of_cost(longer as u64, after.mean as u64, least),
+        title: format!("the job takes {:.2} x as long, by more than its repeats differ", after.mean / before.mean),
+        evidence: said(vec![
+            range("before", &before),
+            range("now", &after),
+            format!("q = {}", chance(row.q.unwrap_or(1.0))),
+        ]),
+        cost_ns: None,
+        saving: None,
+        hint: "see below which numbers differ by more than the scatter, then the two runs in detail".into(),
+    })
+}

@@ -1,0 +1,136 @@
+//! Both ways at the level of the job: how each moved its data, and the numbers of `scaling`, with the scatter of repeats if there are any.
+
+use super::ways::{Direction, directions};
+use crate::shared::significance::false_discovery_rates;
+use crate::shared::stats::upper_tail_t;
+use crate::thresholds::Thresholds;
+use crate::topics::scaling::measure::RunRow;
+use crate::topics::scaling::measures::{self, Measure};
+use crate::topics::scaling::spread::Spread;
+use serde::Serialize;
+
+/// A number of both ways.
+#[derive(Clone, Debug, Serialize)]
+pub struct NumberRow {
+    /// Which.
+    pub measure: Measure,
+    /// The first way.
+    pub before: Option<Spread>,
+    /// The second way.
+    pub after: Option<Spread>,
+    /// Mean of the second less that of the first, as a share of the first.
+    pub change: Option<f64>,
+    /// How likely means of repeats are so far apart without a difference (Welch's test, two-sided), as a false discovery rate over all
+    /// numbers; `None` without repeats of both.
+    pub q: Option<f64>,
+    /// Whether the difference is more than the repeats' scatter: `q` is small enough and the ranges have nothing in common. `None`
+    /// without repeats of both.
+    pub beyond_scatter: Option<bool>,
+}
+
+/// Both ways.
+#[derive(Clone, Debug, Serialize)]
+pub struct Job {
+    /// Runs of the first way.
+    pub runs_before: u64,
+    /// Runs of the second way.
+    pub runs_after: u64,
+    /// Reads and writes.
+    pub directions: Vec<Direction>,
+    /// The numbers.
+    pub numbers: Vec<NumberRow>,
+}
+
+impl Job {
+    /// Compares the runs of two ways.
+    #[must_use]
+    pub fn of(before: &[RunRow], after: &[RunRow], least: &Thresholds) -> Self {
+        let mut numbers: Vec<NumberRow> =
+            measures::ALL.iter().filter_map(|measure| row(*measure, before, after)).collect();
+        let mut tested: Vec<&mut NumberRow> = numbers.iter_mut().filter(|row| row.q.is_some()).collect();
+        let p: Vec<f64> = tested.iter().filter_map(|row| row.q).collect();
+        for (row, q) in tested.iter_mut().zip(false_discovery_rates(&p)) {
+            row.q = Some(q);
+            let apart =
+                row.before.zip(row.after).is_some_and(|(one, two)| one.most < two.least || two.most < one.least);
+            row.beyond_scatter = Some(apart && q <= least.compare_q);
+        }
+        Self {
+            runs_before: before.len() as u64,
+            runs_after: after.len() as u64,
+            // Without times nothing can be said of how long it took.
+            directions: if before.iter().chain(after).any(|run| run.untimed) {
+                Vec::new()
+            } else {
+                directions(before, after)
+            },
+            numbers,
+        }
+    }
+
+    /// Whether there are repeats.
+    #[must_use]
+    pub const fn has_repeats(&self) -> bool {
+        self.runs_before > 1 || self.runs_after > 1
+    }
+
+    /// A number.
+    #[must_use]
+    pub fn number(&self, measure: &Measure) -> Option<&NumberRow> {
+        self.numbers.iter().find(|row| row.measure == *measure)
+    }
+}
+
+fn row(measure: Measure, before: &[RunRow], after: &[RunRow]) -> Option<NumberRow> {
+    let values = |runs: &[RunRow]| runs.iter().filter_map(|run| measure.of(run)).collect::<Vec<f64>>();
+    let (one, two) = (values(before), values(after));
+    let spread = |values: &[f64]| Spread::of(values.iter().map(|value| Some(*value)));
+    let (before, after) = (spread(&one), spread(&two));
+    // What neither did is no difference.
+    if [before, after].into_iter().flatten().all(|spread| spread.most <= 0.0) {
+        return None;
+    }
+    let change = before.zip(after).filter(|(one, _)| one.mean > 0.0).map(|(one, two)| two.mean / one.mean - 1.0);
+    Some(NumberRow { measure, before, after, change, q: welch(&one, &two), beyond_scatter: None })
+}
+
+/// Two-sided p of Welch's test of two means (Welch, Biometrika 34, 1947); `None` with fewer than two values of either.
+fn welch(one: &[f64], two: &[f64]) -> Option<f64> {
+    let (m, n) = (one.len() as f64, two.len() as f64);
+    if one.len() < 2 || two.len() < 2 {
+        return None;
+    }
+    let mean = |values: &[f64], count: f64| values.iter().sum::<f64>() / count;
+    let (a, b) = (mean(one, m), mean(two, n));
+    let error = |values: &[f64], mean: f64, count: f64| {
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0) / count
+    };
+    let (of_one, of_two) = (error(one, a, m), error(two, b, n));
+    let sum = of_one + of_two;
+    if sum <= 0.0 {
+        // Counts are mostly the same in each run.
+        return Some(if (a - b).abs() > 0.0 { 0.0 } else { 1.0 });
+    }
+    let freedom = sum * sum / (of_one * of_one / (m - 1.0) + of_two * of_two / (n - 1.0));
+    Some((2.0 * upper_tail_t((a - b).abs() / sum.sqrt(), freedom)).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::welch;
+
+    #[test]
+    fn the_scatter_decides() {
+        // R: t.test(c(10, 11, 12), c(13, 14, 15))$p.value and so on.
+        let close = |found: Option<f64>, wanted: f64| (found.unwrap() - wanted).abs() < 1e-4;
+        assert!(
+            close(welch(&[10.0, 11.0, 12.0], &[13.0, 14.0, 15.0]), 0.02131),
+            "{:?}",
+            welch(&[10.0, 11.0, 12.0], &[13.0, 14.0, 15.0])
+        );
+        assert!(close(welch(&[10.0, 11.0, 12.0], &[10.0, 11.0, 12.0]), 1.0));
+        assert!(welch(&[1.00, 1.01, 0.99], &[1.5, 1.51, 1.49]).unwrap() < 1e-5);
+        assert_eq!((welch(&[3.0, 3.0], &[4.0, 4.0]), welch(&[3.0, 3.0], &[3.0, 3.0])), (Some(0.0), Some(1.0)));
+        assert_eq!(welch(&[1.0], &[2.0, 3.0]), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! How each way moved the data: through which interface, in what time, and how much of that is below.
+
+use crate::shared::bandwidth::LayerRow;
+use crate::text::units;
+use crate::topics::scaling::measure::RunRow;
+use serde::Serialize;
+
+/// How a way reads, or writes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Way {
+    /// The layer that the program called; the one with most bytes.
+    pub interface: String,
+    /// Bytes; the mean over runs, as all that follows.
+    pub bytes: f64,
+    /// Time in the calls, summed over processes, ns.
+    pub time_ns: f64,
+    /// Time in calls of lower layers inside, with their names, ns.
+    pub inside: Vec<(String, f64)>,
+    /// Bytes per second by the slowest process; where that is not known of both ways, by the sum of times (effective).
+    pub bandwidth: f64,
+    /// Whether it is by the slowest process.
+    pub is_by_slowest: bool,
+}
+
+/// Reads or writes, both ways.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Direction {
+    /// `read` or `write`.
+    pub op: &'static str,
+    /// The first way.
+    pub before: Option<Way>,
+    /// The second way.
+    pub after: Option<Way>,
+    /// Change of the bandwidth, as a share of that of the first way.
+    pub change: Option<f64>,
+    /// All that in a line.
+    pub line: String,
+}
+
+impl Direction {
+    /// Whether both move data, by different interfaces.
+    #[must_use]
+    pub fn is_other_interface(&self) -> bool {
+        matches!((&self.before, &self.after), (Some(one), Some(two)) if one.interface != two.interface)
+    }
+}
+
+/// Reads and writes of both ways, where either moves data.
+#[must_use]
+pub fn directions(before: &[RunRow], after: &[RunRow]) -> Vec<Direction> {
+    let of = |op: &'static str| {
+        // Ranks that share a record do not tell the slowest.
+        let is_known = before.iter().chain(after).all(|run| way_of(run, op, true).is_none_or(|way| way.is_by_slowest));
+        let (before, after) = (way(before, op, is_known), way(after, op, is_known));
+        let both = before.as_ref().zip(after.as_ref()).filter(|(one, _)| one.bandwidth > 0.0);
+        let change = both.map(|(one, two)| two.bandwidth / one.bandwidth - 1.0);
+        let text = |way: &Option<Way>| way.as_ref().map_or_else(|| "none".to_owned(), words);
+        let more = change.map_or(String::new(), |change| format!("; {:+.1} %", change * 100.0));
+        let line = format!("{op}: {} -> {}{more}", text(&before), text(&after));
+        (before.is_some() || after.is_some()).then_some(Direction { op, before, after, change, line })
+    };
+    ["read", "write"].into_iter().filter_map(of).collect()
+}
+
+fn words(way: &Way) -> String {
+    let time = |ns: f64| units::duration(ns.round() as u64);
+    let inside: Vec<String> = way.inside.iter().map(|(layer, ns)| format!("of which {layer} {}", time(*ns))).collect();
+    let mut parts = vec![format!("{} {}", way.interface, time(way.time_ns))];
+    parts.extend(inside);
+    parts.push(format!("{}{}", units::rate(way.bandwidth), if way.is_by_slowest { "" } else { " effective" }));
+    parts.join(", ")
+}
+
+/// The way of several runs: the interface of the first that moves data, and means over those that use it.
+fn way(runs: &[RunRow], op: &str, by_slowest: bool) -> Option<Way> {
+    let all: Vec<Way> = runs.iter().filter_map(|run| way_of(run, op, by_slowest)).collect();
+    let interface = all.first()?.interface.clone();
+    let same: Vec<&Way> = all.iter().filter(|way| way.interface == interface).collect();
+    let mean = |of: &dyn Fn(&Way) -> f64| same.iter().map(|way| of(way)).sum::<f64>() / same.len() as f64;
+    let layers: Vec<String> = same.first()?.inside.iter().map(|(layer, _)| layer.clone()).collect();
+    let inside = layers.into_iter().map(|layer| {
+        let of = |way: &Way| way.inside.iter().find(|(known, _)| *known == layer).map_or(0.0, |(_, ns)| *ns);
+        let ns = mean(&of);
+        (layer, ns)
+    });
+    Some(Way {
+        bytes: mean(&|way| way.bytes),
+        time_ns: mean(&|way| way.time_ns),
+        bandwidth: mean(&|way| way.bandwidth),
+        inside: inside.collect(),
+        is_by_slowest: same.iter().all(|way| way.is_by_slowest),
+        interface,
+    })
+}
+
+fn way_of(run: &RunRow, op: &str, by_slowest: bool) -> Option<Way> {
+    let rows = |caller: &'static str| run.layers.iter().filter(move |row| row.called_by == caller && row.op == op);
+    let top = rows("program").filter(|row| row.sum.bytes > 0).max_by_key(|row| row.sum.bytes)?;
+    let slowest = top.bandwidth.by_slowest.filter(|_| by_slowest);
+    let below = |caller: &'static str| rows(caller).filter(|row| row.sum.calls > 0);
+    let inside: Vec<&LayerRow> = match top.layer {
+        "HDF5" | "PNETCDF" => below("HDF5").chain(below("MPI-IO")).collect(),
+        "MPIIO" => below("MPI-IO").collect(),
+        _ => Vec::new(),
+    };
+    Some(Way {
+        interface: crate::text::layers::layer(top.layer),
+        bytes: top.sum.bytes as f64,
+        time_ns: top.sum.time_ns as f64,
+        inside: inside.iter().map(|row| (crate::text::layers::layer(row.layer), row.sum.time_ns as f64)).collect(),
+        bandwidth: slowest.unwrap_or(top.effective),
+        is_by_slowest: slowest.is_some(),
+    })
+}

@@ -1,0 +1,165 @@
+//! Files by how long they were open, and how much of that time went into calls: of the rest nobody reads or writes (Carns et al., 2011,
+//! Figure 7b).
+
+use super::steps::Handles;
+use crate::model::{Process, Run, Within};
+use crate::shared::totals::StreamTotal;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::counters::Counters;
+use trace_format::op::{Layer, OpClass};
+
+/// A file. Times are summed over processes, ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OpenRow {
+    /// Path.
+    pub file: String,
+    /// Processes that opened it.
+    pub processes: u64,
+    /// From open to close.
+    pub open_ns: u64,
+    /// In calls of MPI-IO on it.
+    pub mpiio_ns: u64,
+    /// In calls of POSIX on it, those inside MPI-IO too.
+    pub posix_ns: u64,
+    /// In calls on it that the program made, at whatever layer.
+    pub called_ns: u64,
+    /// Open, and no call of the program's on it under way.
+    pub idle_ns: u64,
+    /// Whether `open_ns` is from the first open to the last close of each process, because single ones are not on record.
+    pub estimated: bool,
+}
+
+/// Opens and closes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    opens: u64,
+    closes: u64,
+    /// Of those on record.
+    opened: Handles,
+    closed: Handles,
+    /// ns since the job's start.
+    first: Option<u64>,
+    last: u64,
+}
+
+/// One process's use of a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// Who opened it, the outermost; nobody yet.
+    opener: Option<Within>,
+    level: Level,
+    mpiio_ns: u64,
+    posix_ns: u64,
+    called_ns: u64,
+    last_call: u64,
+    /// Whether the program itself called it: one that only MPI-IO used (its lock test) is left out.
+    called: bool,
+}
+
+impl Use {
+    fn add(
+        &mut self,
+        place: (Option<Layer>, Option<OpClass>, Within),
+        handle: Option<Handles>,
+        counters: &Counters,
+        shift: u64,
+    ) {
+        let (layer, class, within) = place;
+        let sums = [
+            (layer == Some(Layer::Mpiio), &mut self.mpiio_ns),
+            (layer == Some(Layer::Posix), &mut self.posix_ns),
+            (within == Within::Nothing, &mut self.called_ns),
+        ];
+        for (_, sum) in sums.into_iter().filter(|(is, _)| *is) {
+            *sum = sum.saturating_add(counters.duration);
+        }
+        self.called |= within == Within::Nothing;
+        let last = counters.last_end.saturating_add(shift);
+        self.last_call = self.last_call.max(last);
+        let Some(handle) = handle.filter(|_| within != Within::Overview) else { return };
+        match self.opener {
+            // Opens and closes inside another's are no further ones.
+            Some(opener) if opener < within => return,
+            Some(opener) if opener == within => {}
+            _ => (self.opener, self.level) = (Some(within), Level::default()),
+        }
+        let level = &mut self.level;
+        let (calls, sum) = match class {
+            Some(OpClass::Open) => {
+                let first = counters.first_start.saturating_add(shift);
+                level.first = Some(level.first.map_or(first, |known| known.min(first)));
+                (&mut level.opens, &mut level.opened)
+            }
+            _ => {
+                level.last = level.last.max(last);
+                (&mut level.closes, &mut level.closed)
+            }
+        };
+        *calls = calls.saturating_add(counters.segments);
+        sum.calls += handle.calls;
+        sum.starts += handle.starts;
+        sum.ends += handle.ends;
+    }
+
+    /// How long the file was open, ns, and whether that is an estimate; `None` if it was not opened. What is open at the end is open
+    /// until the process ends; handles that are open at once count at most as long as the whole of them.
+    fn open_ns(&self, process: &Process, was_log: bool) -> Option<(u64, bool)> {
+        let level = Some(&self.level).filter(|level| level.opens > 0 && self.called)?;
+        let until = match level.closes >= level.opens {
+            true => level.last,
+            // A log counts no closes: its opens last until the last close.
+            false if was_log => self.last_call,
+            false => process.end_ns.max(self.last_call),
+        };
+        let span = until.saturating_sub(level.first.unwrap_or(until));
+        let on_record = (level.opened.calls, level.closed.calls) == (level.opens, level.closes);
+        let Some(left) = level.opens.checked_sub(level.closes).filter(|_| on_record && !was_log) else {
+            return Some((span, level.opens > 1 || !on_record));
+        };
+        let ends = level.closed.ends + u128::from(left) * u128::from(until);
+        let held = u64::try_from(ends.saturating_sub(level.opened.starts)).unwrap_or(u64::MAX);
+        Some((held.min(span), false))
+    }
+}
+
+/// All files that were opened, those that were open longest first.
+#[must_use]
+pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(u32, u32), Handles>) -> Vec<OpenRow> {
+    let mut files: BTreeMap<u32, (OpenRow, Vec<u32>)> = BTreeMap::new();
+    for of_one in totals.chunk_by(|a, b| a.process == b.process) {
+        let Some(number) = of_one.first().map(|total| total.process) else { continue };
+        let Some(process) = run.processes.get(number as usize) else { continue };
+        let mut uses: BTreeMap<u32, Use> = BTreeMap::new();
+        for total in of_one {
+            let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+            let op = run.op(stream);
+            let is_handle =
+                matches!(op.class, Some(OpClass::Open | OpClass::Close)) && stream.data_set.is_none() && !stream.failed;
+            let handle = is_handle.then(|| handles.get(&(number, total.stream)).copied().unwrap_or_default());
+            let place = (op.layer, op.class, stream.within());
+            uses.entry(stream.file).or_default().add(place, handle, &total.all, process.shift_ns);
+        }
+        for (file, of_file) in uses {
+            let Some((open_ns, estimated)) = of_file.open_ns(process, run.was_log()) else { continue };
+            let (row, users) = files.entry(file).or_default();
+            // A record that stands for several ranks has the sum of their calls, and the times of the first and the last.
+            let open_ns = open_ns.saturating_mul(run.count_of([number]));
+            row.open_ns = row.open_ns.saturating_add(open_ns);
+            row.mpiio_ns = row.mpiio_ns.saturating_add(of_file.mpiio_ns);
+            row.posix_ns = row.posix_ns.saturating_add(of_file.posix_ns);
+            row.called_ns = row.called_ns.saturating_add(of_file.called_ns);
+            row.idle_ns = row.idle_ns.saturating_add(open_ns.saturating_sub(of_file.called_ns));
+            row.estimated |= estimated || run.count_of([number]) > 1;
+            users.push(number);
+        }
+    }
+    let row = |(file, (row, users)): (u32, (OpenRow, Vec<u32>))| {
+        let file = run.files.get(file as usize)?.name.clone();
+        Some(OpenRow { file, processes: run.count_of(users), ..row })
+    };
+    let mut out: Vec<OpenRow> = files.into_iter().filter_map(row).collect();
+    out.sort_by(|a, b| b.open_ns.cmp(&a.open_ns).then_with(|| a.file.cmp(&b.file)));
+    out
+}

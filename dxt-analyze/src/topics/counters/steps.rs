@@ -1,0 +1,211 @@
+//! From one call to the next, of calls on record: signed strides, reads and writes behind a seek, alignment by form of call, and how long
+//! files were open. What [`super::fold`] keeps in bounded form of calls without segments too (the most common strides) is not here.
+
+use crate::model::{Process, Run, Stream, Within};
+use crate::scan::{Analysis, Block};
+use crate::topics::layers::parts::Form;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use trace_format::counters::{SIZE_BINS, size_bin};
+use trace_format::op::{Layer, OpClass};
+
+/// How far calls begin from where the last one ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strides {
+    /// Before it, by distance: [`trace_format::counters::SIZE_BOUNDS`].
+    pub back: [u64; SIZE_BINS],
+    /// Exactly there.
+    pub none: u64,
+    /// Behind it, by distance.
+    pub on: [u64; SIZE_BINS],
+    /// Reads or writes, those without a stride too.
+    pub accesses: u64,
+    /// Those of them whose layer's last call on the file by their thread, opens and the like aside, was a seek.
+    pub after_seek: u64,
+}
+
+impl Strides {
+    /// A call that begins at `offset`, the last one having ended at `end`.
+    fn add(&mut self, end: i64, offset: i64) {
+        let (bins, distance) = match offset.checked_sub(end) {
+            Some(0) => {
+                self.none += 1;
+                return;
+            }
+            Some(stride) if stride < 0 => (&mut self.back, stride.unsigned_abs()),
+            stride => (&mut self.on, stride.map_or(u64::MAX, i64::unsigned_abs)),
+        };
+        bins.get_mut(size_bin(distance)).into_iter().for_each(|count| *count += 1);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let pairs = self.back.iter_mut().chain(&mut self.on).zip(other.back.iter().chain(&other.on));
+        pairs.for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+        self.none = self.none.saturating_add(other.none);
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.after_seek = self.after_seek.saturating_add(other.after_seek);
+    }
+}
+
+/// Calls of one form of which it is known whether they are aligned in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aligned {
+    /// To files whose alignment is known.
+    pub known: u64,
+    /// Those of them that begin off a multiple of it.
+    pub unaligned: u64,
+}
+
+/// Opens, or closes, of one stream: times are ns since the job's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handles {
+    /// Calls.
+    pub calls: u64,
+    /// When they began, added up.
+    pub starts: u128,
+    /// When they ended, added up.
+    pub ends: u128,
+}
+
+/// The form of calls whose alignment is told apart: layer, who made them, and for MPI-IO how.
+pub type FormKey = (Layer, Within, Option<Form>);
+
+/// The analysis.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steps;
+
+/// What it keeps.
+#[derive(Debug, Default)]
+pub struct Partial {
+    /// By layer and whether they are writes.
+    pub strides: BTreeMap<(Layer, bool), Strides>,
+    /// By form.
+    pub aligned: BTreeMap<FormKey, Aligned>,
+    /// Opens and closes, by process and stream.
+    pub handles: FxHashMap<(u32, u32), Handles>,
+    now: Now,
+}
+
+/// The process that is being read.
+#[derive(Debug, Default)]
+struct Now {
+    process: u32,
+    thread: u32,
+    streams: Vec<What>,
+    /// By file and layer.
+    places: Vec<Place>,
+}
+
+/// What a stream's calls are.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Data { place: usize, writes: bool, layer: Layer, form: FormKey, alignment: u64 },
+    Seek { place: usize },
+    Handle,
+    Other,
+}
+
+/// How far a process has come in a file through a layer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Where the last read and the last write ended.
+    ends: [Option<i64>; 2],
+    sought: bool,
+}
+
+impl Now {
+    fn begin(&mut self, run: &Run, number: u32, process: &Process) {
+        let mut places: BTreeMap<(u32, Layer), usize> = BTreeMap::new();
+        let mut what = |stream: &Stream| {
+            let op = run.op(stream);
+            let (Some(layer), Some(class), false) = (op.layer, op.class, stream.failed) else { return What::Other };
+            let next = places.len();
+            let mut place = || *places.entry((stream.file, layer)).or_insert(next);
+            match class {
+                OpClass::Read | OpClass::Write => What::Data {
+                    place: place(),
+                    writes: class == OpClass::Write,
+                    layer,
+                    form: (layer, stream.within(), (layer == Layer::Mpiio).then(|| Form::of(op.mode))),
+                    alignment: run.files.get(stream.file as usize).map_or(0, crate::model::File::alignment),
+                },
+                OpClass::Seek => What::Seek { place: place() },
+                OpClass::Open | OpClass::Close if stream.data_set.is_none() => What::Handle,
+                _ => What::Other,
+            }
+        };
+        self.process = number;
+        self.streams = process.streams.iter().map(&mut what).collect();
+        self.places = vec![Place::default(); places.len()];
+    }
+}
+
+impl Analysis for Steps {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let now = &mut partial.now;
+        let is_new = now.streams.is_empty() || now.process != block.number;
+        if is_new {
+            now.begin(block.run, block.number, block.process);
+        }
+        if is_new || now.thread != block.thread {
+            now.thread = block.thread;
+            now.places.iter_mut().for_each(|place| place.sought = false);
+        }
+        let shift = block.process.shift_ns;
+        for row in block.rows() {
+            match now.streams.get(row.stream as usize).copied() {
+                Some(What::Data { place, writes, layer, form, alignment }) => {
+                    let Some(place) = now.places.get_mut(place) else { continue };
+                    let strides = partial.strides.entry((layer, writes)).or_default();
+                    strides.accesses += 1;
+                    strides.after_seek += u64::from(std::mem::take(&mut place.sought));
+                    if row.offset < 0 {
+                        continue;
+                    }
+                    if let Some(end) = &mut place.ends[usize::from(writes)] {
+                        strides.add(*end, row.offset);
+                    }
+                    place.ends[usize::from(writes)] = Some(row.offset.saturating_add_unsigned(row.length));
+                    if alignment > 0 {
+                        let aligned = partial.aligned.entry(form).or_default();
+                        aligned.known += 1;
+                        aligned.unaligned += u64::from(!row.offset.unsigned_abs().is_multiple_of(alignment));
+                    }
+                }
+                Some(What::Seek { place }) => {
+                    now.places.get_mut(place).into_iter().for_each(|place| place.sought = true);
+                }
+                Some(What::Handle) => {
+                    let sum = partial.handles.entry((block.number, row.stream)).or_default();
+                    sum.calls += 1;
+                    sum.starts += u128::from(row.start.saturating_add(shift));
+                    sum.ends += u128::from(row.end.saturating_add(shift));
+                }
+                Some(What::Other) | None => {}
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (key, strides) in other.strides {
+            into.strides.entry(key).or_default().merge(&strides);
+        }
+        for (key, aligned) in other.aligned {
+            let sum = into.aligned.entry(key).or_default();
+            sum.known = sum.known.saturating_add(aligned.known);
+            sum.unaligned = sum.unaligned.saturating_add(aligned.unaligned);
+        }
+        // A process is read by one thread.
+        into.handles.extend(other.handles);
+    }
+}

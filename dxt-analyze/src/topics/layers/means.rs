@@ -1,0 +1,30 @@
+//! Where ranks spend their collective calls, on average: in I/O, and in communication.
+
+use super::parts::Made;
+use serde::Serialize;
+
+/// Where processes spend their collective calls, on average (DXT, Xu et al., 2017, Figure 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Means {
+    /// Time in the calls, ns.
+    pub time_ns: u64,
+    /// Time in system calls that move data inside them, ns.
+    pub io_ns: u64,
+    /// Time that no system call accounts for, ns: communication, copying, waiting.
+    pub communication_ns: u64,
+}
+
+impl Means {
+    /// Of some processes' calls.
+    pub(super) fn of<'a>(calls: impl Iterator<Item = &'a Made>) -> Self {
+        let (mut all, mut count) = (Self::default(), 0_u64);
+        for made in calls {
+            all.time_ns = all.time_ns.saturating_add(made.of.time_ns);
+            all.io_ns = all.io_ns.saturating_add(made.inside.data().time_ns);
+            all.communication_ns = all.communication_ns.saturating_add(made.rest_ns());
+            count += 1;
+        }
+        let mean = |sum: u64| sum.checked_div(count).unwrap_or(0);
+        Self { time_ns: mean(all.time_ns), io_ns: mean(all.io_ns), communication_ns: mean(all.communication_ns) }
+    }
+}

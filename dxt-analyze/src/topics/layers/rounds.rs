@@ -1,0 +1,129 @@
+//! Calls of MPI-IO that a buffer of fixed size cuts into rounds: collective calls by `cb_buffer_size`, independent ones with gaps by data
+//! sieving's `ind_wr_buffer_size` and `ind_rd_buffer_size`. Where nearly all requests are as large as the buffer, a larger one makes fewer.
+
+use super::parts::{Form, Made};
+use super::pass::Partial;
+use crate::model::Run;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::meta::HintOrigin;
+use trace_format::op::{Layer, OpClass};
+
+/// Requests are as large as the buffer if their mean is at least this part of it: the last round of a call is smaller.
+const FULL: f64 = 0.6;
+/// Rounds of a call on average from which it is worth a word.
+const ROUNDS: f64 = 3.0;
+/// Bytes per second that ranks exchange at least, whatever the rounds: 1 GB/s.
+const EXCHANGE_NS_PER_BYTE: f64 = 1.0;
+/// The largest buffer that is advised: each rank that moves data allocates one.
+pub const LARGEST: u64 = 64 << 20;
+
+/// Calls on a file that a buffer cuts into rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoundsRow {
+    /// Path.
+    pub file: String,
+    /// `read` or `write`.
+    pub op: &'static str,
+    /// How the calls were made.
+    pub form: Form,
+    /// Calls, and what was called inside.
+    #[serde(flatten)]
+    pub made: Made,
+    /// Ranks that made system calls for data.
+    pub movers: u64,
+    /// The hint that limits requests.
+    pub hint: &'static str,
+    /// Its value in effect, bytes.
+    pub buffer_bytes: u64,
+    /// Requests of a rank that moves data, for each call.
+    pub rounds: f64,
+    /// The value to set, see [`wanted`].
+    pub wanted_bytes: u64,
+    /// Processes that made the calls.
+    pub processes: u64,
+    /// Time beyond the exchange of the bytes, and in locks, that goes with the rounds: of a rank that moves data, times the processes, ns.
+    pub cost_ns: u64,
+}
+
+/// The buffer for a rank that moves `part` bytes in a call: the next power of two, at most [`LARGEST`].
+#[must_use]
+pub fn wanted(part: u64) -> u64 {
+    part.checked_next_power_of_two().unwrap_or(LARGEST).min(LARGEST)
+}
+
+#[derive(Default)]
+struct Found {
+    made: Made,
+    processes: BTreeSet<u32>,
+    /// Processes that make system calls for data, and their calls.
+    movers: BTreeSet<u32>,
+    moving: Made,
+}
+
+/// All of them, those that cost most first.
+#[must_use]
+pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
+    let mut all: BTreeMap<(u32, bool, Form), Found> = BTreeMap::new();
+    for (&(number, stream), made) in &partial.made {
+        let process = run.processes.get(number as usize);
+        let Some(stream) = process.and_then(|process| process.streams.get(stream as usize)) else { continue };
+        let op = run.op(stream);
+        let form = Form::of(op.mode);
+        if op.layer != Some(Layer::Mpiio) || !op.is_data() || form == Form::Unfinished {
+            continue;
+        }
+        let found = all.entry((stream.file, op.class == Some(OpClass::Write), form)).or_default();
+        found.made.add(made);
+        found.processes.insert(number);
+        if made.inside.data().calls > 0 {
+            found.moving.add(made);
+            found.movers.insert(number);
+        }
+    }
+    let mut out: Vec<RoundsRow> =
+        all.into_iter().filter_map(|((file, writes, form), found)| row(run, file, writes, form, &found)).collect();
+    out.sort_by(|a, b| b.cost_ns.cmp(&a.cost_ns).then_with(|| (&a.file, a.op).cmp(&(&b.file, b.op))));
+    out
+}
+
+fn row(run: &Run, file: u32, writes: bool, form: Form, found: &Found) -> Option<RoundsRow> {
+    let hint = match (form, writes) {
+        (Form::Collective, _) => "cb_buffer_size",
+        (_, true) => "ind_wr_buffer_size",
+        (_, false) => "ind_rd_buffer_size",
+    };
+    let is = |one: &&crate::model::Hint| (one.file, one.origin, one.key.as_str()) == (file, HintOrigin::InEffect, hint);
+    let buffer_bytes: u64 = run.hints.iter().find(is)?.value.trim().parse().ok().filter(|bytes| *bytes > 0)?;
+    // Of a write by data sieving, the reads before it are of the same blocks.
+    let data = if writes { found.made.inside.writes } else { found.made.inside.reads };
+    let movers = found.movers.len() as u64;
+    let operations = match form {
+        Form::Collective => found.made.of.calls / (found.processes.len() as u64).max(1),
+        _ => found.made.of.calls / movers.max(1),
+    };
+    let calls = operations.saturating_mul(movers);
+    let mean = data.bytes.checked_div(data.calls)?;
+    let rounds = data.calls as f64 / calls.max(1) as f64;
+    if (mean as f64) < buffer_bytes as f64 * FULL || mean > buffer_bytes || rounds < ROUNDS {
+        return None;
+    }
+    let part = data.bytes / calls.max(1);
+    let exchange = found.made.of.bytes as f64 * EXCHANGE_NS_PER_BYTE;
+    // Of those that move data: the others wait for these, also while they are in system calls.
+    let outside = (found.moving.rest_ns() as f64 - exchange).max(0.0) + found.moving.inside.locking().time_ns as f64;
+    let each_ns = outside / movers.max(1) as f64 * (1.0 - 1.0 / rounds);
+    Some(RoundsRow {
+        file: run.files.get(file as usize)?.name.clone(),
+        op: if writes { "write" } else { "read" },
+        form,
+        made: found.made,
+        movers,
+        hint,
+        buffer_bytes,
+        rounds,
+        wanted_bytes: wanted(part).max(buffer_bytes),
+        processes: found.processes.len() as u64,
+        cost_ns: (each_ns * found.processes.len() as f64) as u64,
+    })
+}

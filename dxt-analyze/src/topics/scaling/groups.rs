@@ -1,0 +1,144 @@
+//! Which runs are repeats of each other, and the order of the groups.
+
+use super::measure::RunRow;
+use std::cmp::Ordering;
+
+/// What makes runs repeats of each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupBy {
+    /// The number of ranks.
+    Ranks,
+    /// The number of nodes.
+    Nodes,
+    /// The program's name.
+    Program,
+    /// The MPI library and its version.
+    Mpi,
+    /// The directory that the run's first file lies in.
+    Folder,
+    /// Nothing: each run stands for itself.
+    Run,
+    /// The argument at a place of the command line, the first being 1.
+    Place(usize),
+    /// The value of an option of the program, or of `name=value`.
+    Option(String),
+}
+
+impl GroupBy {
+    /// As the user writes it.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "ranks" => Self::Ranks,
+            "nodes" => Self::Nodes,
+            "program" => Self::Program,
+            "mpi" => Self::Mpi,
+            "folder" => Self::Folder,
+            "run" => Self::Run,
+            other => other.parse().map_or_else(|_| Self::Option(other.to_owned()), Self::Place),
+        }
+    }
+
+    /// The key of a run; `-` where it has none.
+    #[must_use]
+    pub fn key(&self, run: &RunRow) -> String {
+        let none = || "-".to_owned();
+        match self {
+            Self::Ranks => run.job.ranks.to_string(),
+            Self::Nodes => run.job.nodes.map_or_else(none, |nodes| nodes.to_string()),
+            Self::Program => run.job.program.clone(),
+            Self::Mpi => run.mpi.clone().unwrap_or_else(none),
+            Self::Folder => folder(&run.job.source),
+            Self::Run => run.job.source.clone(),
+            Self::Place(place) => place.checked_sub(1).and_then(|at| run.args.get(at).cloned()).unwrap_or_else(none),
+            Self::Option(name) => value_of(&run.args, name).unwrap_or_else(none),
+        }
+    }
+}
+
+fn folder(source: &str) -> String {
+    let parent = std::path::Path::new(source).parent().and_then(std::path::Path::file_name);
+    parent.map_or_else(|| ".".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The value of `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; of an option without one its name.
+fn value_of(args: &[String], name: &str) -> Option<String> {
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let Some(behind) = arg.strip_prefix(name) else { continue };
+        if let Some(value) = behind.strip_prefix('=') {
+            return Some(value.to_owned());
+        }
+        let is_short = name.len() == 2 && name.starts_with('-') && !name.ends_with('-');
+        match behind {
+            "" => {
+                return Some(rest.next().filter(|next| !is_option(next)).map_or_else(|| name.to_owned(), Clone::clone));
+            }
+            value if is_short => return Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a word is an option rather than a value; a negative number is a value.
+fn is_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// Numbers by value, with units as programs take them (`64k` before `1M`), then texts.
+#[must_use]
+pub fn order(a: &str, b: &str) -> Ordering {
+    match (number(a), number(b)) {
+        (Some(one), Some(two)) => one.total_cmp(&two).then_with(|| a.cmp(b)),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.cmp(b),
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let power = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return None,
+    };
+    digits.parse::<f64>().ok().map(|value| value * 1024_f64.powi(power))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(args: &[&str], name: &str) -> Option<String> {
+        value_of(&args.iter().map(|&arg| arg.to_owned()).collect::<Vec<String>>(), name)
+    }
+
+    #[test]
+    fn an_option_has_its_value_however_it_is_written() {
+        for args in [&["-b", "1g", "-t", "64k"][..], &["-t64k"], &["-t=64k", "-b"], &["x", "-t", "64k", "-t", "1m"]] {
+            assert_eq!(value(args, "-t").as_deref(), Some("64k"), "{args:?}");
+        }
+        assert_eq!(value(&["--transfer=64k"], "--transfer").as_deref(), Some("64k"));
+        assert_eq!(value(&["--transfers", "8", "--transfer", "64k"], "--transfer").as_deref(), Some("64k"));
+        assert_eq!(value(&["size=3"], "size").as_deref(), Some("3"));
+        assert_eq!(value(&["-c", "-t", "1"], "-c").as_deref(), Some("-c"));
+        assert_eq!(value(&["-c"], "-c").as_deref(), Some("-c"));
+        assert_eq!(value(&["-d", "-5"], "-d").as_deref(), Some("-5"));
+        assert_eq!(value(&["a"], "-t"), None);
+    }
+
+    #[test]
+    fn keys_are_ordered_as_people_expect() {
+        let mut keys = ["1m", "zfs", "64k", "-", "8", "100", "4MiB", "nfs", "512"];
+        keys.sort_by(|a, b| order(a, b));
+        assert_eq!(keys, ["8", "100", "512", "64k", "1m", "4MiB", "-", "nfs", "zfs"]);
+        assert_eq!(GroupBy::parse("3"), GroupBy::Place(3));
+        assert_eq!(GroupBy::parse("-t"), GroupBy::Option("-t".into()));
+    }
+}

@@ -1,0 +1,146 @@
+//! A run, measured: what of it is compared with other runs.
+
+use crate::model::Run;
+use crate::progress::Bar;
+use crate::scan::{scan, together};
+use crate::shared::bandwidth::{self, LayerRow};
+use crate::shared::totals::{StreamTotal, Totals, with_missing};
+use crate::topics::corpus::{JobRow, Read, job};
+use crate::topics::counters::result::{AccessRow, PatternRow};
+use crate::topics::counters::steps::Steps;
+use crate::topics::counters::{Fold, characterize};
+use crate::topics::summary::view::summary_from;
+use serde::Serialize;
+use trace_format::op::{Layer, OpMode};
+
+together!(
+    /// What is wanted of the pass.
+    Reading, Partials { totals, counters }
+);
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunRow {
+    /// As in `corpus`.
+    #[serde(flatten)]
+    pub job: JobRow,
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// MPI library with its version.
+    pub mpi: Option<String>,
+    /// Whether calls were not timed: what rests on times is not known.
+    pub untimed: bool,
+    /// Bandwidths by layer and caller.
+    pub layers: Vec<LayerRow>,
+    /// Bandwidths of each layer, whoever called it.
+    pub whole_layers: Vec<LayerRow>,
+    /// All calls of POSIX, whoever made them.
+    pub posix: Calls,
+    /// Calls of MPI-IO's reads and writes by form.
+    pub forms: Forms,
+    /// Sizes and order, by layer and direction.
+    pub accesses: Vec<AccessRow>,
+    /// Alignment, by layer.
+    pub patterns: Vec<PatternRow>,
+}
+
+/// Some calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Calls {
+    /// How many.
+    pub calls: u64,
+    /// Time in them, summed over processes, ns.
+    pub time_ns: u64,
+}
+
+/// Reads and writes of MPI-IO by form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Forms {
+    /// Each rank for itself.
+    pub independent: u64,
+    /// All ranks together.
+    pub collective: u64,
+    /// Begun and ended by different calls.
+    pub nonblocking: u64,
+}
+
+/// Measures a run.
+#[must_use]
+pub fn measure(run: &Run, read: Read) -> RunRow {
+    let bar = Bar::new(run.segments(), "reading");
+    let (partials, lost) = scan(run, &Reading { totals: Totals, counters: (Fold, Steps) }, &bar);
+    drop(bar);
+    let totals = with_missing(run, partials.totals.clone());
+    let summary = summary_from(run, partials.totals, &lost, 0, None);
+    let found = characterize(run, partials.counters, &totals, &lost, 0);
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    let mut row = RunRow {
+        job: job(run, &summary, &totals, read),
+        args: run.info.args.iter().skip(1).map(text).collect(),
+        mpi: run
+            .info
+            .mpi
+            .as_ref()
+            .map(|mpi| format!("{} {}", mpi.family, number_of(&mpi.version)).trim_end().to_owned()),
+        untimed: run.untimed(),
+        layers: bandwidth::layers(run, &totals),
+        whole_layers: bandwidth::whole_layers(run, &totals),
+        posix: Calls::default(),
+        forms: Forms::default(),
+        accesses: found.accesses,
+        patterns: found.patterns,
+    };
+    totals.iter().for_each(|total| row.add(run, total));
+    row
+}
+
+impl RunRow {
+    /// Reads (`read`) or writes (`write`) of a layer, whoever made them.
+    #[must_use]
+    pub fn data(&self, layer: Layer, op: &str) -> Option<&LayerRow> {
+        self.whole_layers.iter().find(|row| row.layer == layer.name() && row.op == op)
+    }
+
+    fn add(&mut self, run: &Run, total: &StreamTotal) {
+        let process = run.processes.get(total.process as usize);
+        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { return };
+        let op = run.op(stream);
+        if op.layer == Some(Layer::Posix) {
+            self.posix.calls = self.posix.calls.saturating_add(total.all.segments);
+            self.posix.time_ns = self.posix.time_ns.saturating_add(total.all.duration);
+        }
+        if op.layer == Some(Layer::Mpiio) && op.is_data() && !stream.failed {
+            let form = match op.mode {
+                OpMode::Collective | OpMode::Ordered => &mut self.forms.collective,
+                OpMode::Nonblocking | OpMode::Split => &mut self.forms.nonblocking,
+                _ => &mut self.forms.independent,
+            };
+            *form = form.saturating_add(total.all.segments);
+        }
+    }
+}
+
+/// The number in what a library says of its version, which can be a paragraph: `4.1.4`.
+fn number_of(version: &str) -> &str {
+    let words = version.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
+    let is_number =
+        |word: &&str| word.contains('.') && word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+    words.map(|word| word.trim_end_matches('.')).find(is_number).map_or("", |word| word.trim_start_matches('v'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_of;
+
+    #[test]
+    fn a_version_is_its_number() {
+        let says = [
+            "MPICH Version:\t4.0.2",
+            "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, May 26, 2022",
+            "4.0",
+            "unknown",
+            "",
+        ];
+        assert_eq!(says.map(number_of), ["4.0.2", "4.1.4", "4.0", "", ""]);
+    }
+}

@@ -1,0 +1,230 @@
+//! The numbers that runs are compared by: a name, a unit, and how to get it from a run. Tables, CSV, JSON and `compare` take them from
+//! here, so that none has a definition of its own.
+
+use super::measure::RunRow;
+use super::spread::Spread;
+use crate::render::Cell;
+use crate::render::table::human;
+use crate::shared::bandwidth::LayerRow;
+use crate::shared::calls::Sum;
+use serde::{Serialize, Serializer};
+use trace_format::op::Layer;
+
+/// What a number is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A count.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// ns.
+    Time,
+    /// Bytes per second.
+    Rate,
+    /// A share of one.
+    Share,
+}
+
+impl Unit {
+    /// A value as a cell.
+    #[must_use]
+    pub fn cell(self, value: f64) -> Cell {
+        match self {
+            Self::Count => Cell::Count(value.round() as u64),
+            Self::Bytes => Cell::Bytes(value.round() as u64),
+            Self::Time => Cell::Duration(value.round() as u64),
+            Self::Rate => Cell::Rate(value),
+            Self::Share => Cell::Share(value),
+        }
+    }
+}
+
+/// A number with its range, if repeats differ: `1.2 s (1.1 s - 1.4 s)`.
+#[must_use]
+pub fn ranged(unit: Unit, value: f64, spread: &Spread) -> Cell {
+    let [shown, least, most] = [value, spread.least, spread.most].map(|value| human(&unit.cell(value)));
+    let plain = unit.cell(value);
+    if least == most {
+        plain
+    } else {
+        Cell::Ranged { value: Box::new(plain), shown: format!("{shown} ({least} - {most})") }
+    }
+}
+
+/// A number of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Its name in JSON.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// Names of columns in CSV, with unit: the median, the least and the greatest.
+    pub columns: [&'static str; 3],
+    /// What it is in.
+    pub unit: Unit,
+    /// Whether it rests on times of calls.
+    timed: bool,
+    value: fn(&RunRow) -> Option<f64>,
+}
+
+impl Measure {
+    /// Of a run; `None` if it is not known or there is none.
+    #[must_use]
+    pub fn of(&self, run: &RunRow) -> Option<f64> {
+        if self.timed && run.untimed { None } else { (self.value)(run) }
+    }
+}
+
+impl PartialEq for Measure {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Serialize for Measure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+/// Whether a number rests on times of calls.
+const fn rests_on_times(name: &str, unit: Unit) -> bool {
+    match unit {
+        Unit::Rate => true,
+        // The run's time is that of its processes.
+        Unit::Time => !matches!(name.as_bytes(), b"run_time_ns"),
+        Unit::Share => {
+            matches!(name.as_bytes(), b"io_share" | b"posix_in_mpiio_share" | b"lock_share" | b"unlock_share")
+        }
+        Unit::Count | Unit::Bytes => false,
+    }
+}
+
+macro_rules! measures {
+    ($($(#[$doc:meta])* $constant:ident = $name:literal, $title:literal, $csv:literal, $unit:ident, $of:expr;)+) => {
+        $($(#[$doc])* pub const $constant: Measure = Measure {
+            name: $name,
+            title: $title,
+            columns: [$csv, concat!($csv, "_least"), concat!($csv, "_most")],
+            unit: Unit::$unit,
+            timed: rests_on_times($name, Unit::$unit),
+            value: $of,
+        };)+
+        /// All of them.
+        pub const ALL: &[Measure] = &[$($constant),+];
+    };
+}
+
+measures! {
+    /// Ranks; without ranks, processes.
+    RANKS = "ranks", "Ranks", "ranks", Count, |run| Some(run.job.ranks as f64);
+    /// Nodes.
+    NODES = "nodes", "Nodes", "nodes", Count, |run| run.job.nodes.map(|nodes| nodes as f64);
+    /// Run time.
+    RUN_TIME = "run_time_ns", "Run time", "run_time_s", Time, |run| Some(run.job.runtime_ns as f64);
+    /// Share of the run time in I/O, the mean over ranks.
+    IO_SHARE = "io_share", "Share of it in I/O", "io_share", Share, |run| run.job.io_share;
+    /// Time in I/O of the rank that had most.
+    SLOWEST = "slowest_ns", "Time in I/O, slowest rank", "slowest_s", Time, |run| Some(run.job.slowest_ns as f64);
+    /// Bytes that the program read.
+    BYTES_READ = "bytes_read", "Read", "bytes_read", Bytes, |run| Some(run.job.called.bytes_read as f64);
+    /// Bytes that it wrote.
+    BYTES_WRITTEN = "bytes_written", "Written", "bytes_written", Bytes, |run| Some(run.job.called.bytes_written as f64);
+    /// Files used.
+    FILES = "files", "Files", "files", Count, |run| Some(run.job.files as f64);
+    /// Calls of MPI-IO, of every kind.
+    MPIIO_CALLS = "mpiio_calls", "Calls of MPI-IO", "mpiio_calls", Count, |run| Some(run.job.inside_mpiio.mpiio.calls as f64);
+    /// Calls of POSIX, of every kind, whoever made them.
+    POSIX_CALLS = "posix_calls", "Calls of POSIX", "posix_calls", Count, |run| Some(run.posix.calls as f64);
+    /// Locks that MPI-IO took.
+    LOCK_CALLS = "lock_calls", "MPI-IO's locks", "lock_calls", Count, |run| locks(run).map(|[lock, _]| lock.calls as f64);
+    /// Locks that it gave back.
+    UNLOCK_CALLS = "unlock_calls", "MPI-IO's unlocks", "unlock_calls", Count, |run| locks(run).map(|[_, unlock]| unlock.calls as f64);
+    /// Time in MPI-IO, summed over ranks.
+    MPIIO_TIME = "mpiio_ns", "Time in MPI-IO", "mpiio_s", Time, |run| Some(run.job.inside_mpiio.mpiio.time_ns as f64);
+    /// Time in POSIX, whoever called it, summed over ranks.
+    POSIX_TIME = "posix_ns", "Time in POSIX", "posix_s", Time, |run| Some(run.posix.time_ns as f64);
+    /// Time in POSIX calls that MPI-IO made, locks too, summed over ranks.
+    POSIX_IN_MPIIO = "posix_in_mpiio_ns", "Time in POSIX inside MPI-IO", "posix_in_mpiio_s", Time, |run| {
+        let inside = &run.job.inside_mpiio;
+        (inside.mpiio.calls > 0).then_some(inside.posix.time_ns as f64)
+    };
+    /// The same as a share of the time in MPI-IO.
+    POSIX_IN_MPIIO_SHARE = "posix_in_mpiio_share", "Its share of MPI-IO", "posix_in_mpiio_share", Share, |run| of_mpiio(run, &run.job.inside_mpiio.posix);
+    /// Time in taking them, summed over ranks.
+    LOCK_TIME = "lock_ns", "Time in locks", "lock_s", Time, |run| locks(run).map(|[lock, _]| lock.time_ns as f64);
+    /// The same as a share of the time in MPI-IO.
+    LOCK_SHARE = "lock_share", "Locks' share of MPI-IO", "lock_share", Share, |run| of_mpiio(run, locks(run)?[0]);
+    /// Time in giving them back, summed over ranks.
+    UNLOCK_TIME = "unlock_ns", "Time in unlocks", "unlock_s", Time, |run| locks(run).map(|[_, unlock]| unlock.time_ns as f64);
+    /// The same as a share of the time in MPI-IO.
+    UNLOCK_SHARE = "unlock_share", "Unlocks' share of MPI-IO", "unlock_share", Share, |run| of_mpiio(run, locks(run)?[1]);
+    /// MPI-IO's reads: bytes over the sum of times.
+    MPIIO_READ_EFFECTIVE = "mpiio_read_effective", "MPI-IO reads, effective", "mpiio_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.effective));
+    /// Bytes over the time of the slowest process.
+    MPIIO_READ_BY_SLOWEST = "mpiio_read_by_slowest", "MPI-IO reads, by slowest", "mpiio_read_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| row.bandwidth.by_slowest);
+    /// Bytes over the time from first start to last end.
+    MPIIO_READ_OVER_SPAN = "mpiio_read_over_span", "MPI-IO reads, over span", "mpiio_read_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.bandwidth.over_span));
+    /// MPI-IO's writes likewise.
+    MPIIO_WRITE_EFFECTIVE = "mpiio_write_effective", "MPI-IO writes, effective", "mpiio_write_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| Some(row.effective));
+    /// MPI-IO's writes likewise.
+    MPIIO_WRITE_BY_SLOWEST = "mpiio_write_by_slowest", "MPI-IO writes, by slowest", "mpiio_write_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| row.bandwidth.by_slowest);
+    /// MPI-IO's writes likewise.
+    MPIIO_WRITE_OVER_SPAN = "mpiio_write_over_span", "MPI-IO writes, over span", "mpiio_write_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| Some(row.bandwidth.over_span));
+    /// POSIX reads likewise.
+    POSIX_READ_EFFECTIVE = "posix_read_effective", "POSIX reads, effective", "posix_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| Some(row.effective));
+    /// POSIX reads likewise.
+    POSIX_READ_BY_SLOWEST = "posix_read_by_slowest", "POSIX reads, by slowest", "posix_read_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| row.bandwidth.by_slowest);
+    /// POSIX reads likewise.
+    POSIX_READ_OVER_SPAN = "posix_read_over_span", "POSIX reads, over span", "posix_read_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| Some(row.bandwidth.over_span));
+    /// POSIX writes likewise.
+    POSIX_WRITE_EFFECTIVE = "posix_write_effective", "POSIX writes, effective", "posix_write_effective_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| Some(row.effective));
+    /// POSIX writes likewise.
+    POSIX_WRITE_BY_SLOWEST = "posix_write_by_slowest", "POSIX writes, by slowest", "posix_write_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| row.bandwidth.by_slowest);
+    /// POSIX writes likewise.
+    POSIX_WRITE_OVER_SPAN = "posix_write_over_span", "POSIX writes, over span", "posix_write_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| Some(row.bandwidth.over_span));
+    /// Share of MPI-IO's reads and writes that are collective.
+    COLLECTIVE_SHARE = "collective_share", "Collective MPI-IO calls", "collective_share", Share, |run| {
+        let forms = &run.forms;
+        share(forms.collective, forms.independent.saturating_add(forms.collective).saturating_add(forms.nonblocking))
+    };
+    /// Share of POSIX reads and writes that begin where the one before ended.
+    CONSECUTIVE_SHARE = "consecutive_share", "Consecutive POSIX calls", "consecutive_share", Share, |run| ordered(run, |row| row.consecutive);
+    /// Share of POSIX reads and writes that begin there or behind.
+    SEQUENTIAL_SHARE = "sequential_share", "Sequential POSIX calls", "sequential_share", Share, |run| ordered(run, |row| row.sequential);
+    /// Share of POSIX reads and writes that begin off a multiple of the stripe or block size.
+    UNALIGNED_SHARE = "unaligned_share", "Unaligned POSIX calls", "unaligned_share", Share, |run| {
+        let row = run.patterns.iter().find(|row| row.layer == POSIX)?;
+        share(row.file_unaligned, row.file_known)
+    };
+}
+
+/// POSIX by its name in results.
+const POSIX: &str = "POSIX";
+
+/// Locks that MPI-IO took and gave back; `None` where they are not recorded.
+fn locks(run: &RunRow) -> Option<[&Sum; 2]> {
+    let inside = &run.job.inside_mpiio;
+    run.job.lock_ns.map(|_| [&inside.locks, &inside.unlocks])
+}
+
+fn of_mpiio(run: &RunRow, part: &Sum) -> Option<f64> {
+    share(part.time_ns, run.job.inside_mpiio.mpiio.time_ns)
+}
+
+/// A bandwidth of reads or writes that moved bytes.
+fn rate(run: &RunRow, layer: Layer, op: &str, of: fn(&LayerRow) -> Option<f64>) -> Option<f64> {
+    run.data(layer, op).filter(|row| row.sum.bytes > 0).and_then(of)
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn ordered(run: &RunRow, part: fn(&crate::topics::counters::result::AccessRow) -> u64) -> Option<f64> {
+    let rows = || run.accesses.iter().filter(|row| row.layer == POSIX);
+    let sum = |of: fn(&crate::topics::counters::result::AccessRow) -> u64| {
+        rows().fold(0, |sum: u64, row| sum.saturating_add(of(row)))
+    };
+    share(sum(part), sum(|row| row.ordered))
+}

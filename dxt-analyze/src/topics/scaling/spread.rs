@@ -1,0 +1,48 @@
+//! A number of several runs of the same thing.
+
+use serde::Serialize;
+
+/// Median and range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// The median; of two in the middle their mean.
+    pub median: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+    /// Runs that have the number.
+    pub runs: u64,
+}
+
+impl Spread {
+    /// Of the values that are known; `None` if none is.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+        let mut known: Vec<f64> = values.into_iter().flatten().filter(|value| value.is_finite()).collect();
+        let median = crate::shared::stats::median(&mut known)?;
+        let fold = |pick: fn(f64, f64) -> f64| known.iter().copied().reduce(pick);
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        Some(Self { median, mean, least: fold(f64::min)?, most: fold(f64::max)?, runs: known.len() as u64 })
+    }
+
+    /// Whether all are the same.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        self.least >= self.most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_does_not_count() {
+        let spread = Spread::of([Some(3.0), None, Some(1.0), Some(f64::NAN), Some(8.0)]).unwrap();
+        assert_eq!((spread.median, spread.mean, spread.least, spread.most, spread.runs), (3.0, 4.0, 1.0, 8.0, 3));
+        assert_eq!((Spread::of([None, None]), Spread::of([Some(2.0)]).unwrap().is_one()), (None, true));
+    }
+}

@@ -1,0 +1,118 @@
+//! The flush frame: how long a process took to write its part of the trace, stage by stage. It has one size and is stored as it is,
+//! so that it can be written once more when the stages behind the write are known.
+
+use super::{FRAME_HEADER_BYTES, FrameHeader, codec, crc, kind};
+use serde::Serialize;
+
+/// A stage of writing a trace. At every moment of a flush exactly one is going on, so they add up to its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlushStage {
+    /// Collecting what was recorded, and leaving out what filters leave out.
+    Gather,
+    /// Segments become columns; descriptions become bytes.
+    Encode,
+    /// zstd.
+    Compress,
+    /// In what all ranks do together before the parts are written: above all waiting for the slowest.
+    Agree,
+    /// Making the file, and opening it.
+    Open,
+    /// The parts get into the file; where all ranks write together, closing it and waiting for the slowest are part of it.
+    Write,
+    /// Looking whether MPI left in the file what it was given, writing what is not there, and the index.
+    Mend,
+    /// Whatever else.
+    Other,
+}
+
+impl FlushStage {
+    /// All, in the order of the frame.
+    pub const ALL: [Self; 8] =
+        [Self::Gather, Self::Encode, Self::Compress, Self::Agree, Self::Open, Self::Write, Self::Mend, Self::Other];
+
+    /// Lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gather => "gather",
+            Self::Encode => "encode",
+            Self::Compress => "compress",
+            Self::Agree => "agree",
+            Self::Open => "open",
+            Self::Write => "write",
+            Self::Mend => "mend",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What a flush frame says of one process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlushTimes {
+    /// Time in each stage of [`FlushStage::ALL`], in ns, up to the moment when the frame was written last.
+    pub stages_ns: [u64; FlushStage::ALL.len()],
+    /// Segments that had been encoded and compressed while the program ran, whose time is in no stage.
+    pub packed_segments: u64,
+}
+
+const PAYLOAD_BYTES: usize = 8 * (FlushStage::ALL.len() + 1);
+
+/// Size of a flush frame in the file, in bytes.
+pub const FLUSH_FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAYLOAD_BYTES;
+
+impl FlushTimes {
+    /// The frame, as one of region `region`.
+    #[must_use]
+    pub fn frame(&self, region: u32) -> [u8; FLUSH_FRAME_BYTES] {
+        let mut out = [0; FLUSH_FRAME_BYTES];
+        let (head, payload) = out.split_at_mut(FRAME_HEADER_BYTES);
+        let words = self.stages_ns.iter().chain([&self.packed_segments]);
+        for (place, word) in payload.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        let bytes = PAYLOAD_BYTES as u32;
+        let (kind, codec, payload_crc) = (kind::FLUSH, codec::STORED, crc(payload));
+        head.copy_from_slice(&FrameHeader { kind, codec, region, stored: bytes, raw: bytes, payload_crc }.encode());
+        out
+    }
+
+    /// From the payload of a flush frame; what a shorter one does not say is 0.
+    #[must_use]
+    pub fn decode(payload: &[u8]) -> Self {
+        let mut words = payload.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        let stages_ns = std::array::from_fn(|_| words.next().unwrap_or(0));
+        Self { stages_ns, packed_segments: words.next().unwrap_or(0) }
+    }
+
+    /// Time in `stage`, in ns.
+    #[must_use]
+    pub fn of(&self, stage: FlushStage) -> u64 {
+        self.stages_ns.get(stage as usize).copied().unwrap_or(0)
+    }
+
+    /// Time of the whole flush, in ns.
+    #[must_use]
+    pub fn total_ns(&self) -> u64 {
+        self.stages_ns.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_comes_back_also_from_longer_and_shorter_payloads() {
+        let times = FlushTimes { stages_ns: [1, 2, 3, 4, 5, 6, 7, u64::MAX - 28], packed_segments: 9 };
+        let frame = times.frame(5);
+        let header = FrameHeader::decode(&frame, 0).unwrap();
+        assert_eq!((header.kind, header.region, header.frame_bytes()), (kind::FLUSH, 5, FLUSH_FRAME_BYTES as u64));
+        let payload = &frame[FRAME_HEADER_BYTES..];
+        assert_eq!(crc(payload), header.payload_crc);
+        assert_eq!(FlushTimes::decode(payload), times);
+        assert_eq!(FlushTimes::decode(&[payload, &[7; 20]].concat()), times);
+        assert_eq!(FlushTimes::decode(&payload[..20]).stages_ns, [1, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((times.of(FlushStage::Mend), times.total_ns()), (7, u64::MAX));
+    }
+}

@@ -1,0 +1,23 @@
+//! Which file systems other machines see too.
+
+/// Their magic numbers (statfs(2), and the file systems' own sources).
+const KINDS: [u32; 11] = [
+    0x6969,      // NFS
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB2
+    0x0bd0_0bd0, // Lustre
+    0x4750_4653, // GPFS
+    0x00c3_6400, // Ceph
+    0x1983_0326, // BeeGFS
+    0xaad7_aaea, // Panasas
+    0x5346_414f, // AFS
+    0x0102_1997, // 9P
+    0x6573_5546, // FUSE
+];
+
+/// Whether other machines see what is on a file system of this `f_type` (statfs(2)). A mapped file there is slow and may fail in ways
+/// that a program cannot survive, and nobody here can tell whether the process runs that made it.
+#[must_use]
+pub fn is_seen_elsewhere(kind: u32) -> bool {
+    KINDS.contains(&kind)
+}

@@ -1,0 +1,174 @@
+//! Where functions are in a process with a dynamic linker: a slot per symbol, filled with dlsym when the library is loaded or at
+//! the first call, whichever comes first. After that a call costs one load.
+#![expect(unsafe_code, reason = "dlsym(3) and function pointers")]
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// How the names of functions begin that are not the C library's.
+const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
+
+/// One wrapped symbol.
+pub(crate) struct Slot {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Slot {
+    /// A slot for `name`, not yet looked up.
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// Address of the next definition, or null if there is none.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> *mut c_void {
+        // Relaxed is enough: the address is that of code mapped before anyone could call us.
+        let address = self.address.load(Ordering::Relaxed);
+        if address.is_null() { self.find() } else { address }
+    }
+
+    /// Address of the next definition if it has been looked up already: for functions that looking up may call.
+    #[inline(always)]
+    pub(crate) fn known_address(&self) -> *mut c_void {
+        self.address.load(Ordering::Relaxed)
+    }
+
+    /// Whether the next definition is in an object whose path has all of these parts: a name may be another library's too.
+    pub(crate) fn is_of(&self, parts: &[&[u8]]) -> bool {
+        let path = object_path(self.address()).map(CStr::to_bytes).unwrap_or_default();
+        parts.iter().all(|part| path.windows(part.len()).any(|here| here == *part))
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        let mut address = next_symbol(self.name);
+        if address.is_null() && OTHER_LIBRARIES.iter().any(|prefix| self.name.to_bytes().starts_with(prefix)) {
+            // A library that was loaded with RTLD_LOCAL (by a Python extension, say) is not in the global scope.
+            address = loaded_symbol(self.name);
+        }
+        self.address.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// Finds `name` in any loaded object other than this library, in load order.
+pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
+    // dlopen(3) may look at files.
+    if crate::sys::is_shut() {
+        return std::ptr::null_mut();
+    }
+    struct Search<'a> {
+        name: &'a CStr,
+        own: *const c_void,
+        found: *mut c_void,
+    }
+
+    extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
+        // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the Search below.
+        let search = unsafe { &mut *search.cast::<Search<'_>>() };
+        // SAFETY: as above.
+        let object = unsafe { (*info).dlpi_name };
+        // SAFETY: dlpi_name is null or a C string.
+        if object.is_null() || unsafe { *object } == 0 {
+            return 0;
+        }
+        // SAFETY: RTLD_NOLOAD only takes another reference to what is loaded already.
+        let handle = unsafe { libc::dlopen(object, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            return 0;
+        }
+        // SAFETY: valid handle and name. It also looks into the object's dependencies.
+        let address = unsafe { libc::dlsym(handle, search.name.as_ptr()) };
+        // SAFETY: gives back the reference taken above.
+        unsafe { libc::dlclose(handle) };
+        if address.is_null() || object_of(address) == search.own {
+            return 0;
+        }
+        search.found = address;
+        1
+    }
+
+    let own = object_of(loaded_symbol as *const c_void);
+    let mut search = Search { name, own, found: std::ptr::null_mut() };
+    // SAFETY: `visit` has the type asked for and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+/// The definition of `name` behind this library's in the global scope; null if there is none.
+pub(crate) fn next_symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: `name` ends in NUL; RTLD_NEXT asks for the definition after this library's.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+/// The definition of `name` that the program itself would find, this library's included; null if there is none.
+pub(crate) fn global_symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: the name ends in NUL.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// As [`global_symbol`], or of any loaded object.
+pub(crate) fn global_or_loaded_symbol(name: &CStr) -> *mut c_void {
+    let address = global_symbol(name);
+    if address.is_null() { loaded_symbol(name) } else { address }
+}
+
+/// Load address of the object that holds `address`: tells objects apart.
+fn object_of(address: *const c_void) -> *const c_void {
+    object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
+}
+
+/// Path of the object that holds `address`.
+pub(crate) fn object_path(address: *const c_void) -> Option<&'static CStr> {
+    let name = object_info(address)?.dli_fname;
+    // SAFETY: dladdr gives null or a C string that lives as long as the object, which is never unloaded while it is used.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
+}
+
+fn object_info(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: any address may be asked about; `info` is ours.
+    (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info)
+}
+
+/// The slot of a wrapped function: `slot!("write")`.
+macro_rules! slot {
+    ($name:expr) => {
+        $crate::real::Slot::new($crate::real::terminated(concat!($name, "\0")))
+    };
+}
+pub(crate) use slot;
+/// As [`slot`], of a function whose slot stands elsewhere too.
+pub(crate) use slot as slot_again;
+/// The slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
+pub(crate) use slot as called;
+
+/// Address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null if there is none.
+macro_rules! global {
+    ($name:expr) => {
+        $crate::real::global_symbol($crate::real::terminated(concat!($name, "\0")))
+    };
+}
+pub(crate) use global;
+
+/// Address of the definition behind this library's in the global scope: `next!("PMPI_Init")`; null if there is none.
+macro_rules! next {
+    ($name:expr) => {
+        $crate::real::next_symbol($crate::real::terminated(concat!($name, "\0")))
+    };
+}
+pub(crate) use next;
+
+/// Address of a variable of an MPI library, which may have been loaded for a library only; null if there is none.
+macro_rules! variable {
+    ($name:expr) => {
+        $crate::real::global_or_loaded_symbol($crate::real::terminated(concat!($name, "\0")))
+    };
+}
+pub(crate) use variable;

@@ -1,0 +1,134 @@
+//! The next definition of every wrapped function, and whatever else of other libraries is looked for: the one place that knows
+//! whether a dynamic linker finds it (`loaded`) or the static one has (`linked`, in libdxt_static.a).
+#![cfg_attr(not(dxt_static), expect(unsafe_code, reason = "a symbol for others to find"))]
+
+#[cfg(dxt_static)]
+mod linked;
+#[cfg(not(dxt_static))]
+mod loaded;
+mod ranges;
+
+#[cfg(dxt_static)]
+pub(crate) use linked::{
+    Slot, Word, called, global, is_preloaded, is_secure, known, next, shared_libraries, slot, slot_again, variable,
+    word, word_of,
+};
+#[cfg(not(dxt_static))]
+pub(crate) use loaded::{
+    Slot, called, global, global_or_loaded_symbol, global_symbol, loaded_symbol, next, next_symbol, object_path, slot,
+    slot_again, variable,
+};
+pub(crate) use ranges::object_range;
+
+/// Name of the note (elf(5), PT_NOTE) by which others know that a program has a tracer linked in.
+pub(crate) const LINKED_NOTE: &[u8] = b"DXT tracer\0";
+
+/// Name of a symbol that libdxt_tracer.so alone has.
+#[cfg(dxt_static)]
+const PRELOADED: &std::ffi::CStr = c"dxt_tracer_is_preloaded";
+
+/// By this a tracer that is linked into the program knows that this one is there.
+#[cfg(not(dxt_static))]
+#[unsafe(no_mangle)]
+#[used]
+static dxt_tracer_is_preloaded: u8 = 1;
+
+/// A symbol's name, which a macro has ended with NUL.
+#[cfg(not(dxt_static))]
+pub(crate) const fn terminated(name: &'static str) -> &'static std::ffi::CStr {
+    match std::ffi::CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a symbol's name holds no NUL"),
+    }
+}
+
+/// A value that says nothing: what a wrapped function answers that the C library does not have, where -1 would be wrong.
+pub(crate) trait Nothing {
+    /// It.
+    const NOTHING: Self;
+}
+
+impl<T> Nothing for *mut T {
+    const NOTHING: Self = std::ptr::null_mut();
+}
+
+macro_rules! nothing {
+    ($($type:ty = $value:expr),+) => { $(impl Nothing for $type { const NOTHING: Self = $value; })+ };
+}
+
+nothing!(() = (), i32 = 0, u32 = 0, i64 = 0, isize = 0, usize = 0);
+
+/// The same, with errno.
+pub(crate) fn none<T: Nothing>() -> T {
+    crate::errno::set(libc::ENOSYS);
+    T::NOTHING
+}
+
+/// Defines wrapped functions: `hooks! { TABLE; /// doc  [name, alias](arg: type, ...) -> type = |real| body; ... }`.
+///
+/// Each name becomes an exported C function with its own slot; `real` in the body is the next definition. `TABLE` is the
+/// list of all slots of the family, for the constructor. A function that the C library does not have answers `missing`.
+///
+/// An entry has the type that the libc crate gives the function, if it has the name; `unlike "why"` before the names of one lifts
+/// that.
+macro_rules! hooks {
+    ($table:ident, missing = $missing:expr;
+     $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
+        /// Slots of this family.
+        pub(crate) static $table: &[&$crate::real::Slot] = &[$( $(&slots::$name.0,)+ )+];
+
+        /// One slot per wrapped symbol.
+        #[expect(non_upper_case_globals, reason = "a slot has its symbol's name")]
+        mod slots {
+            pub(super) struct Named(pub(super) $crate::real::Slot);
+            $( $(
+                pub(super) static $name: Named = Named($crate::real::slot!(stringify!($name)));
+            )+ )+
+        }
+
+        $( $crate::real::hooks!(@names [$($name),+] [$($why)?] [$(#[$doc])*] $args -> $ret, $missing, |$real| $body); )+
+    };
+    (@names [$($name:ident),+] $why:tt $docs:tt $args:tt -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
+        $(
+            $crate::real::hooks!(@one $name $docs $args -> $ret, $missing, |$real| $body);
+            $crate::real::hooks!(@type $name $why $args -> $ret);
+        )+
+    };
+    (@type $name:ident [] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty) => {
+        const _: () = {
+            const OURS: unsafe extern "C" fn($($type),*) -> $ret = $name;
+            {
+                // A name that the libc crate lacks is found outside this block: the function itself.
+                #[allow(clippy::allow_attributes, clippy::wildcard_imports, unused_imports, reason = "any name")]
+                use libc::*;
+                $crate::real::same_type(OURS, $name);
+            }
+        };
+    };
+    (@type $name:ident [$why:literal] $args:tt -> $ret:ty) => {};
+    (@one $name:ident [$(#[$doc:meta])*] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of this name that it wraps: arguments are passed on as they are.
+        #[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+        #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            let address = slots::$name.0.address();
+            if address.is_null() {
+                return $missing;
+            }
+            // SAFETY: the symbol of this name has this C type.
+            let function = unsafe {
+                std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
+            };
+            // SAFETY: the arguments are the caller's own, who promised what this function asks for, or stand for them.
+            let $real = move |$($arg: $type),*| -> $ret { unsafe { function($($arg),*) } };
+            $body
+        }
+    };
+}
+pub(crate) use hooks;
+
+/// Compiles only for two functions of one type: a wrapped function has the type that the libc crate gives it.
+pub(crate) const fn same_type<F: Copy>(_ours: F, _theirs: F) {}

@@ -1,0 +1,219 @@
+//! Whether the memory of reads and writes was aligned, in trace mode. A segment says so by two bits of its start for as long as it lies in
+//! the tracer's memory; before it is encoded, or folded, it is counted here, per stream. On record it has no such bits.
+#![expect(unsafe_code, reason = "references into reserved memory")]
+
+use super::profiles::Role;
+use super::records::Stream;
+use super::stream;
+use crate::memory::{Record, Table};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use trace_format::counters::{SIZE_BINS, size_bin};
+use trace_format::{Segment, StreamId};
+
+/// Calls of a stream that were packed or folded: of known memory, and of unaligned. With what was in earlier traces, and what is in
+/// the one that is being written.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    seen: [AtomicU64; 2],
+    telling: [AtomicU64; 2],
+    told: [AtomicU64; 2],
+}
+
+/// Numbers of [`Costs`].
+const COSTS: usize = 2 * SIZE_BINS * 4;
+
+/// By direction (reads, writes), size, and aligned or not: calls, and their time in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs([u64; COSTS]);
+
+/// The same of what was packed or folded.
+struct SharedCosts {
+    seen: [AtomicU64; COSTS],
+    telling: [AtomicU64; COSTS],
+    told: [AtomicU64; COSTS],
+}
+
+static SEEN: SharedCosts = SharedCosts {
+    seen: [const { AtomicU64::new(0) }; COSTS],
+    telling: [const { AtomicU64::new(0) }; COSTS],
+    told: [const { AtomicU64::new(0) }; COSTS],
+};
+
+// SAFETY: atomics only; zeros are counts of nothing.
+unsafe impl Record for Memory {
+    const VALID_WHEN_ZERO: bool = true;
+}
+
+/// Those of the streams that had such calls.
+static MEMORIES: Table<Memory> = Table::new();
+
+/// Takes address space for `streams` streams.
+pub(super) fn prepare(streams: usize) {
+    MEMORIES.prepare(streams);
+}
+
+/// The place of a stream without such calls.
+pub(super) const fn none() -> AtomicPtr<Memory> {
+    AtomicPtr::new(std::ptr::null_mut())
+}
+
+impl Stream {
+    /// Its calls, if it had any.
+    fn memory(&self) -> Option<&'static Memory> {
+        // SAFETY: null or a record of the table, which is never moved.
+        unsafe { self.memory.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The same, made if there is none yet; `None` if there is no room.
+    fn own_memory(&self) -> Option<&'static Memory> {
+        if self.memory().is_none() {
+            let new = std::ptr::from_ref(MEMORIES.push_zeroed()?).cast_mut();
+            // A thread that loses the exchange leaves an unused record behind.
+            let _ = self.memory.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
+        }
+        self.memory()
+    }
+}
+
+impl Memory {
+    /// What belongs to the trace that is about to be written, without its slots.
+    fn take(&self) -> [u64; 2] {
+        take(&self.seen, &self.telling, &self.told)
+    }
+}
+
+fn take<const N: usize>(seen: &[AtomicU64; N], telling: &[AtomicU64; N], told: &[AtomicU64; N]) -> [u64; N] {
+    std::array::from_fn(|i| {
+        let now = seen[i].load(Ordering::Relaxed);
+        telling[i].store(now, Ordering::Relaxed);
+        now.wrapping_sub(told[i].load(Ordering::Relaxed))
+    })
+}
+
+fn settle<const N: usize>(telling: &[AtomicU64; N], told: &[AtomicU64; N]) {
+    telling.iter().zip(told).for_each(|(telling, told)| told.store(telling.load(Ordering::Relaxed), Ordering::Relaxed));
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self([0; COSTS])
+    }
+}
+
+impl Costs {
+    fn see(&mut self, at: usize, ticks: u64) {
+        if let Some([calls, time]) = self.0.get_mut(at..at + 2) {
+            *calls += 1;
+            *time += ticks;
+        }
+    }
+
+    /// Those of which there are any: whether they write, bin of size, calls and ticks of aligned ones, the same of unaligned ones.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (bool, usize, [u64; 4])> {
+        let of = |(number, row): (usize, &[u64])| {
+            let row: [u64; 4] = row.try_into().unwrap_or_default();
+            (number >= SIZE_BINS, number % SIZE_BINS, row)
+        };
+        self.0.chunks_exact(4).enumerate().map(of).filter(|(.., row)| row[0] + row[2] > 0)
+    }
+}
+
+/// Where [`Costs`] has the calls like this one; their time is behind.
+fn place(writes: bool, segment: &Segment, unaligned: bool) -> usize {
+    ((usize::from(writes) * SIZE_BINS + size_bin(segment.length())) * 2 + usize::from(unaligned)) * 2
+}
+
+/// Shows the known and the unaligned of the filled `slots`, run by run of one stream, and of each where its costs are and its ticks.
+fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnMut(StreamId, [u64; 2])) {
+    for run in slots.chunk_by(|one, next| one.stream() == next.stream()) {
+        let Some(first) = run.first().filter(|_| run.iter().any(|slot| slot.memory_unaligned().is_some())) else {
+            continue;
+        };
+        let Some(stream) = stream::by_id(first.stream()).filter(|stream| stream.role != Role::None) else { continue };
+        let mut sums = [0; 2];
+        for slot in run.iter().filter(|slot| slot.end != 0) {
+            let Some(unaligned) = slot.memory_unaligned() else { continue };
+            sums[0] += 1;
+            sums[1] += u64::from(unaligned);
+            let ticks = slot.ended().saturating_sub(slot.started());
+            cost(place(stream.role == Role::Writes, slot, unaligned), ticks);
+        }
+        with(first.stream(), sums);
+    }
+}
+
+/// These segments are about to lose their bits; `back`: they have not after all.
+pub(crate) fn note(slots: &[Segment], back: bool) {
+    let add = |place: &AtomicU64, count: u64| {
+        let count = if back { count.wrapping_neg() } else { count };
+        if count != 0 {
+            place.fetch_add(count, Ordering::Relaxed);
+        }
+    };
+    let mut costs = Costs::default();
+    let cost = |at, ticks| costs.see(at, ticks);
+    tally(slots, cost, |id, sums| {
+        if let Some(memory) = stream::by_id(id).and_then(Stream::own_memory) {
+            memory.seen.iter().zip(sums).for_each(|(place, count)| add(place, count));
+        }
+    });
+    SEEN.seen.iter().zip(costs.0).for_each(|(place, count)| add(place, count));
+}
+
+/// The same of segments that are folded: on the program's stack, which has no room for a table of sums.
+pub(crate) fn note_folded(slots: &[Segment]) {
+    let cost = |at: usize, ticks| {
+        if let Some([calls, time]) = SEEN.seen.get(at..at + 2) {
+            calls.fetch_add(1, Ordering::Relaxed);
+            time.fetch_add(ticks, Ordering::Relaxed);
+        }
+    };
+    tally(slots, cost, |id, sums| {
+        if let Some(memory) = stream::by_id(id).and_then(Stream::own_memory) {
+            memory.seen.iter().zip(sums).for_each(|(place, count)| {
+                place.fetch_add(count, Ordering::Relaxed);
+            });
+        }
+    });
+}
+
+/// What the trace that is about to be written has to tell: by stream, and the costs. `slots` are those that it takes as they are.
+pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
+    let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.told));
+    let mut by_stream: Vec<[u64; 2]> = Vec::new();
+    for (id, stream) in stream::streams() {
+        by_stream.resize(id as usize, [0; 2]);
+        by_stream.push(stream.memory().map_or([0; 2], Memory::take));
+    }
+    for slots in slots {
+        tally(
+            slots,
+            |at, ticks| costs.see(at, ticks),
+            |id, sums| {
+                if let Some(place) = by_stream.get_mut(id.0 as usize) {
+                    place.iter_mut().zip(sums).for_each(|(place, count)| *place += count);
+                }
+            },
+        );
+    }
+    (by_stream, costs)
+}
+
+/// What was told is in a trace now.
+pub(crate) fn settle_told() {
+    stream::streams()
+        .filter_map(|(_, stream)| stream.memory())
+        .for_each(|memory| settle(&memory.telling, &memory.told));
+    settle(&SEEN.telling, &SEEN.told);
+}
+
+/// In a forked child: all that is its parent's.
+pub(super) fn forget(streams: impl Iterator<Item = &'static Stream>) {
+    let zero = |places: &[AtomicU64]| places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+    streams.for_each(|stream| stream.memory.store(std::ptr::null_mut(), Ordering::Relaxed));
+    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    unsafe { MEMORIES.clear() };
+    zero(&SEEN.seen);
+    zero(&SEEN.telling);
+    zero(&SEEN.told);
+}
