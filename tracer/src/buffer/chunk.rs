@@ -1,7 +1,7 @@
 //! A chunk of the arena: a header and slots for segments, or packed blocks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
-use super::marks::{is_filled, is_taken};
+use super::slot::Slot;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::{Segment, spool};
 
@@ -122,9 +122,9 @@ impl Chunk {
     }
 
     /// The slots up to the spare one, and that, if it is filled.
-    pub(crate) fn filled_slots(self) -> &'static [Segment] {
+    pub(crate) fn filled_slots(self) -> &'static [Slot] {
         match self.slots() {
-            [rest @ .., spare] if !is_filled(spare) => rest,
+            [rest @ .., spare] if !spare.is_filled() => rest,
             slots => slots,
         }
     }
@@ -155,19 +155,10 @@ impl Chunk {
     /// Whether its thread has filled it and every call in it is over. One that a signal handler has interrupted may yet have
     /// to write into the slot that it was given. Nor is it where segments wait for their trace to be written.
     pub(super) fn is_complete(self) -> bool {
-        let may_go = |slot: &Segment| is_filled(slot) && !is_taken(slot);
+        let may_go = |slot: &Slot| slot.is_filled() && !slot.is_taken();
         let full = self.0.state.load(Ordering::Acquire) == State::Full as u32;
         let slots = if self.awaits_spare() { self.slots() } else { self.filled_slots() };
         full && slots.iter().all(may_go)
-    }
-
-    /// Shows the ends of its slots, one by one.
-    pub(super) fn ends(self, mut with: impl FnMut(&AtomicU64)) {
-        for slot in self.slots() {
-            let end = (&raw const slot.end).cast_mut();
-            // SAFETY: aligned, mapped for good, valid for any bits; whoever else writes it does so as an atomic.
-            with(unsafe { AtomicU64::from_ptr(end) });
-        }
     }
 
     /// Whether it holds packed blocks.
@@ -175,15 +166,14 @@ impl Chunk {
         self.0.state.load(Ordering::Acquire) == State::Packed as u32
     }
 
-    /// Its slots; those with an end of zero are not filled. Nothing if it holds packed blocks.
-    pub(crate) fn slots(self) -> &'static [Segment] {
+    /// Its slots. Nothing if it holds packed blocks.
+    pub(crate) fn slots(self) -> &'static [Slot] {
         if self.is_packed() {
             return &[];
         }
         let count = (self.bytes() - HEADER_BYTES) / size_of::<Segment>();
-        // SAFETY: inside the chunk, aligned, valid for any bits. A thread that still runs may be writing a slot, which
-        // then has an end of zero and is left out.
-        unsafe { std::slice::from_raw_parts(self.first() as *const Segment, count) }
+        // SAFETY: inside the chunk, aligned, mapped for good, valid for any bits; threads may write them meanwhile.
+        unsafe { std::slice::from_raw_parts(self.first() as *const Slot, count) }
     }
 
     /// Empties the slots.

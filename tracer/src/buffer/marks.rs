@@ -1,10 +1,13 @@
 //! What is in a trace is marked one by one, not told by the time: slots in the bits of their ends that no clock reaches, packed
 //! blocks in their headers, counters by how far they had come. A trace takes what has no mark, and when it is there, what was
 //! taken is marked as written; if it could not be written, the mark goes away again. Readers of the spool see the same marks.
+#![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
 use super::policy::SCRATCHES;
+use super::slot::Slot;
 use crate::spool::spill;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::segment::{MARKS, TAKEN, WRITTEN};
@@ -13,11 +16,6 @@ use trace_format::spool::block::mark;
 /// Whether a slot has its segment.
 pub(crate) fn is_filled(slot: &Segment) -> bool {
     slot.end != 0
-}
-
-/// Whether a slot's segment belongs to the trace that is being written.
-pub(crate) fn is_taken(slot: &Segment) -> bool {
-    slot.end & MARKS == TAKEN
 }
 
 /// Whether a slot has a segment that is in no trace.
@@ -64,10 +62,10 @@ fn change<const N: usize>(arenas: [&Arena; N], change: Change) {
         if chunk.is_packed() {
             super::packed::marks(chunk, |mark| change.block(mark));
         } else {
-            chunk.ends(|end| change.slot(end));
+            chunk.slots().iter().for_each(|slot| change.slot(slot.end()));
         }
     }
-    SCRATCHES.iter().for_each(|scratch| scratch.ends(|end| change.slot(end)));
+    SCRATCHES.iter().flat_map(|scratch| scratch.slots().1).for_each(|slot| change.slot(slot.end()));
 }
 
 /// Takes all segments that are in no trace, for the one that is about to be written. The caller has the gate alone.
@@ -80,6 +78,18 @@ pub(crate) fn take<const N: usize>(arenas: [&Arena; N]) {
 pub(crate) fn settle<const N: usize>(arenas: [&Arena; N], written: bool) {
     change(arenas, if written { Change::Written } else { Change::GiveBack });
     spill::settle(written);
+}
+
+/// The segments of `slots` that were taken; `None` if none were. Whole chunks stay where they are: until the trace is there, nobody
+/// changes what was taken for it.
+pub(crate) fn taken(slots: &'static [Slot]) -> Option<Cow<'static, [Segment]>> {
+    if slots.iter().all(Slot::is_taken) {
+        // SAFETY: who settles has the gate alone, and does so when the trace is there.
+        return (!slots.is_empty()).then(|| Cow::Borrowed(unsafe { Slot::at_rest(slots) }));
+    }
+    let taken: Vec<Segment> =
+        slots.iter().filter(|slot| slot.is_taken()).filter_map(Slot::read).map(|slot| slot.unmarked()).collect();
+    (!taken.is_empty()).then_some(Cow::Owned(taken))
 }
 
 #[cfg(test)]

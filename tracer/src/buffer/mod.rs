@@ -9,10 +9,11 @@ mod landing;
 mod marks;
 mod packed;
 mod policy;
+mod slot;
 mod thin;
 
 pub(crate) use arena::Arena;
-pub(crate) use marks::{is_filled, is_taken, settle, take};
+pub(crate) use marks::{is_filled, settle, take, taken};
 pub(crate) use packed::{Block, blocks, spilled};
 pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain};
 pub(crate) use thin::least_length;

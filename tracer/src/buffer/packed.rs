@@ -6,6 +6,7 @@
 use super::arena::Arena;
 use super::chunk::Chunk;
 use super::marks::{is_filled, is_new};
+use super::slot::Slot;
 use super::{encoders, landing};
 use crate::clock;
 use crate::config::{self, Overflow};
@@ -79,9 +80,10 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
     None
 }
 
-/// The slots from the first new one on.
+/// The slots of a complete chunk that the caller holds alone (state Packing), from the first new one on.
 fn new_slots(chunk: Chunk) -> &'static [Segment] {
-    let all = chunk.filled_slots();
+    // SAFETY: all calls in it are over, or it would not be complete; its holder alone empties it, and who marks slots has the gate alone.
+    let all = unsafe { Slot::at_rest(chunk.filled_slots()) };
     let first = all.iter().position(is_new).unwrap_or(all.len());
     all.get(first..).unwrap_or_default()
 }

@@ -6,14 +6,15 @@
 
 use super::arena::Arena;
 use super::chunk::Chunk;
-use super::marks::{is_filled, is_new, is_taken};
+use super::marks::is_new;
 use super::packed;
+use super::slot::Slot;
 use crate::config::Overflow;
 use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::tls::{self, Lane, Thread};
 use crate::{filters, registry};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::spool::scratch;
@@ -28,7 +29,7 @@ pub(crate) struct Scratch {
     thread: AtomicU32,
     /// While a fold is under way, one more than the slots that are in the counters.
     folded: AtomicU32,
-    slots: std::cell::UnsafeCell<[Segment; SCRATCH_SLOTS]>,
+    slots: [Slot; SCRATCH_SLOTS],
 }
 
 const _: () = {
@@ -36,10 +37,6 @@ const _: () = {
     assert!(size_of::<Scratch>() == scratch::BYTES && offset_of!(Scratch, slots) == scratch::FIRST);
     assert!(offset_of!(Scratch, thread) == scratch::THREAD && offset_of!(Scratch, folded) == scratch::FOLDED);
 };
-
-// SAFETY: the slots are written by the owning thread only, and read by others only at the end of the process, who skip
-// slots that are not filled.
-unsafe impl Sync for Scratch {}
 
 // SAFETY: slots that are not filled, of the first thread; readers of the spool find it so too.
 unsafe impl Record for Scratch {
@@ -59,28 +56,18 @@ impl Scratch {
 
     /// The slot `index`, below [`SCRATCH_SLOTS`].
     pub(super) fn slot(&self, index: usize) -> *mut Segment {
-        self.slots.get().cast::<Segment>().wrapping_add(index)
-    }
-
-    /// Shows the ends of its slots, one by one.
-    pub(super) fn ends(&self, mut with: impl FnMut(&AtomicU64)) {
-        for index in 0..SCRATCH_SLOTS {
-            // SAFETY: inside the scratch.
-            let end = unsafe { &raw mut (*self.slot(index)).end };
-            // SAFETY: aligned, valid for any bits as long as the scratch is.
-            with(unsafe { AtomicU64::from_ptr(end) });
-        }
+        // What lies in atomics may be written through a pointer, too.
+        self.slots.as_ptr().cast_mut().cast::<Segment>().wrapping_add(index)
     }
 
     /// Whether segments in it wait for their trace to be written.
     pub(super) fn is_held(&self) -> bool {
-        self.slots().1.iter().any(is_taken)
+        self.slots.iter().any(Slot::is_taken)
     }
 
     /// Index of the owning thread, and the slots.
-    pub(crate) fn slots(&self) -> (u32, &[Segment]) {
-        // SAFETY: see `Sync`.
-        (self.thread.load(Ordering::Relaxed), unsafe { &*self.slots.get() })
+    pub(crate) fn slots(&self) -> (u32, &[Slot]) {
+        (self.thread.load(Ordering::Relaxed), &self.slots)
     }
 }
 
@@ -117,7 +104,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
         lane.cursor.set(0);
         return 0;
     };
-    let first = scratch.slots.get() as usize;
+    let first = scratch.slot(0) as usize;
     lane.limit.set(first + SPARE * size_of::<Segment>());
     lane.cursor.set(first + size_of::<Segment>());
     first
@@ -154,8 +141,8 @@ fn emptied_scratch(lane: &Lane) -> Option<&'static Scratch> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (lane.scratch.get() as *const Scratch).as_ref() }?;
     let (slots, spare) = scratch.slots().1.split_at(SPARE);
-    let awaits_spare = lane.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(is_filled);
-    (!awaits_spare && slots.iter().all(is_filled) && !scratch.is_held()).then(|| {
+    let awaits_spare = lane.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(Slot::is_filled);
+    (!awaits_spare && slots.iter().all(Slot::is_filled) && !scratch.is_held()).then(|| {
         // SAFETY: this thread's own, and every call in it is over.
         unsafe { fold_scratch(scratch) };
         scratch
@@ -183,9 +170,8 @@ fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
 /// # Safety
 /// For the thread that owns it, and no call of the thread is writing into it.
 pub(crate) unsafe fn fold_scratch(scratch: &Scratch) {
-    // SAFETY: nobody else writes it, as the caller says; readers outside see `folded`.
-    let slots = unsafe { &mut *scratch.slots.get() };
-    let mut rest = &slots[..];
+    // SAFETY: nobody writes it, as the caller says.
+    let mut rest = unsafe { Slot::at_rest(&scratch.slots) };
     let mut done = 1;
     scratch.folded.store(done, Ordering::Release);
     while let Some(first) = rest.first() {
@@ -196,7 +182,8 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) {
         done += run as u32;
         scratch.folded.store(done, Ordering::Release);
     }
-    slots.fill(Segment::default());
+    // SAFETY: the scratch's own slots, valid when zero; as the caller says, nobody else writes them. Readers outside see `folded`.
+    unsafe { scratch.slot(0).write_bytes(0, SCRATCH_SLOTS) };
     // Whoever sees any of the next segment in a slot sees that slot emptied before.
     fence(Ordering::Release);
     scratch.folded.store(0, Ordering::Release);

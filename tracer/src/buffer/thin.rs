@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::Chunk;
-use super::marks::{is_filled, is_taken};
 use super::policy::{SCRATCH_SLOTS, Scratch, fold_scratch};
+use super::slot::Slot;
 use crate::tls::Thread;
 use crate::{filters, registry};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -24,7 +24,7 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
     // A slot that is taken and not filled is that of a call which a signal handler has interrupted; one that is marked as taken waits
     // for its trace to be written. Both stay where they are.
     let (slots, all) = (chunk.filled_slots(), chunk.slots().len());
-    let stays = |slot: &Segment| !is_filled(slot) || is_taken(slot);
+    let stays = |slot: &Slot| !slot.is_filled() || slot.is_taken();
     if filters::current().is_none_or(|filters| filters.min_size == 0)
         || chunk.awaits_spare()
         || slots.len() == all

@@ -209,26 +209,17 @@ pub(super) fn segments() -> Vec<Vec<Ordered>> {
             add(block.thread, block.sequence, Held::Packed(block));
         }
         let (thread, sequence) = chunk.owner();
-        if let Some(slots) = taken_slots(chunk.filled_slots()) {
+        if let Some(slots) = buffer::taken(chunk.filled_slots()) {
             add(thread, sequence, Held::Slots(slots));
         }
     }
     for (thread, slots) in buffer::SCRATCHES.iter().map(buffer::Scratch::slots) {
-        if let Some(slots) = taken_slots(slots) {
+        if let Some(slots) = buffer::taken(slots) {
             add(thread, u32::MAX, Held::Slots(slots));
         }
     }
     threads.iter_mut().for_each(|pieces| pieces.sort_by_key(|ordered| ordered.sequence));
     threads
-}
-
-/// The slots that were taken; `None` if none were. Whole chunks stay where they are: nobody changes them until the trace is there.
-fn taken_slots(slots: &'static [Segment]) -> Option<Cow<'static, [Segment]>> {
-    if slots.iter().all(buffer::is_taken) {
-        return (!slots.is_empty()).then_some(Cow::Borrowed(slots));
-    }
-    let taken: Vec<Segment> = slots.iter().filter(|slot| buffer::is_taken(slot)).map(Segment::unmarked).collect();
-    (!taken.is_empty()).then_some(Cow::Owned(taken))
 }
 
 /// Which streams have a segment. Of packed ones it is known which have ever been packed, and which may be in each block.
