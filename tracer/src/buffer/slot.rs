@@ -74,7 +74,8 @@ mod tests {
         let whole = Segment { offset: 3, word: 4, start: 5, end: 6 };
         assert_eq!(slot(6).read(), Some(whole));
         assert!(slot(6 | TAKEN).is_taken() && !slot(6).is_taken());
+        let both = [slot(6), slot(6)];
         // SAFETY: this test's own.
-        assert_eq!(unsafe { Slot::at_rest(&[slot(6), slot(6)]) }, [whole, whole]);
+        assert_eq!(unsafe { Slot::at_rest(&both) }, [whole, whole]);
     }
 }
