@@ -35,15 +35,13 @@ python_modules() {
         echo "failed to install ${modules[*]}"
 }
 
-# The wheel, with the programs and a module of the profile that the tests have built the most for, installed and tested.
+# The wheel, with the programs of the release and a module from the profile that the tests have built the most for, installed and tested.
 python_package() {
     local dist
     dist=$(target_dir)/test-wheel
-    rm -rf -- "$dist" "$dist-tools"
-    mkdir -p "$dist-tools"
-    cp "$(target_dir)/debug/dxt-analyze" "$DXT_TRACER_LIB" "$dist-tools"
+    rm -rf -- "$dist"
     # The analyzer without optimization: it is used once, and takes minutes otherwise.
-    scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$dist-tools" --python "$test_python" --out "$dist" &&
+    scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$(target_dir)/release" --python "$test_python" --out "$dist" &&
         "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl &&
         DXT_SYNTH=$(target_dir)/debug/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
 }
@@ -53,8 +51,8 @@ step "Setup" scripts/setup.sh --for test
 hash -r
 # Nothing here is built twice for an edit in between.
 [ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
-# The tests run the library that users run, and the analyzer of a profile that is built sooner.
-step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static
+# The tests run the library that users run, and install what users install.
+step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static -p dxt-analyze
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
 export DXT_TRACER_LIB
 [ -e "$DXT_TRACER_LIB" ] || die "the build made no $DXT_TRACER_LIB"
