@@ -15,11 +15,14 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 #[used]
 #[cfg_attr(not(dxt_static), unsafe(link_section = ".init_array"))]
 #[cfg_attr(dxt_static, unsafe(link_section = ".init_array.00099"))]
+// Miri runs tests, and starts nothing.
+#[cfg(not(miri))]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 #[used]
 #[cfg_attr(not(dxt_static), unsafe(link_section = ".fini_array"))]
 #[cfg_attr(dxt_static, unsafe(link_section = ".fini_array.00099"))]
+#[cfg(not(miri))]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
 /// The environment as the dynamic linker passes it: a vector of `NAME=value`.

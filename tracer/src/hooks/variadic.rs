@@ -15,7 +15,7 @@ macro_rules! variadic {
         /// # Safety
         /// As the function of this name that it wraps, whose arguments it passes on.
         #[unsafe(naked)]
-        #[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+        #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
         pub(crate) unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]

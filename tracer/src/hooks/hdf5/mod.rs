@@ -61,7 +61,7 @@ macro_rules! hooks {
         /// # Safety
         /// As the function of this name that it wraps: arguments are passed on as they are.
         #[unsafe(naked)]
-        #[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+        #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
         pub(crate) unsafe extern "C" fn $name() {
             extern "C" fn body($($arg: $type),*) -> $ret {

@@ -70,7 +70,7 @@ fn mapping(
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap"))]
 pub(crate) unsafe extern "C" fn mmap(
     address: *mut c_void,
@@ -99,7 +99,7 @@ pub(crate) unsafe extern "C" fn mmap(
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap64"))]
 pub(crate) unsafe extern "C" fn mmap64(
     address: *mut c_void,
@@ -117,7 +117,7 @@ pub(crate) unsafe extern "C" fn mmap64(
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_munmap"))]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> c_int {
     let real = MUNMAP.known_address();
@@ -157,7 +157,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_msync"))]
 pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flags: c_int) -> c_int {
     let real = MSYNC.known_address();
@@ -191,7 +191,7 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
 ///
 /// # Safety
 /// As the function of this name that it wraps.
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mremap"))]
 pub(crate) unsafe extern "C" fn mremap(
     old: *mut c_void,

@@ -33,7 +33,7 @@ extern "C" fn before_clone() -> *mut c_void {
 /// # Safety
 /// As the function of this name that it wraps.
 #[unsafe(naked)]
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_vfork"))]
 pub(crate) unsafe extern "C" fn vfork() {
     #[cfg(target_arch = "x86_64")]
@@ -54,7 +54,7 @@ pub(crate) unsafe extern "C" fn vfork() {
 /// # Safety
 /// As the function of this name that it wraps.
 #[unsafe(naked)]
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_clone"))]
 pub(crate) unsafe extern "C" fn clone() {
     #[cfg(target_arch = "x86_64")]

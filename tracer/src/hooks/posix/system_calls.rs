@@ -126,7 +126,7 @@ const RECORDED: &[c_long] = &[
 /// # Safety
 /// As the function of this name that it wraps.
 #[unsafe(naked)]
-#[cfg_attr(not(dxt_static), unsafe(no_mangle))]
+#[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_syscall"))]
 pub(crate) unsafe extern "C" fn syscall() {
     #[cfg(target_arch = "x86_64")]
