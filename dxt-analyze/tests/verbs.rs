@@ -328,6 +328,11 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
     let rows = layers["layers"].as_array().unwrap();
     let all = rows.iter().find(|row| row["op"] == "all").unwrap();
     assert_eq!((&all["slowest_ns"], &all["processes"]), (&901_000_000.into(), &64.into()), "{all}");
+    // A log has the sums, too.
+    let log = folder.path().join("s.darshan").display().to_string();
+    stdout(&["export", "--to", "darshan", "-o", &log, &path], 0);
+    let back = json(&["summary", "--format", "json", &log], 0);
+    assert_eq!(back["bytes_written"], 7200, "{back}");
 }
 
 #[test]
