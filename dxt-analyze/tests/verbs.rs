@@ -4,6 +4,7 @@ mod common;
 
 use common::{command, job, json, op, process, put, run, small, stdout, trace};
 use std::io::Read;
+use std::path::Path;
 use std::process::Stdio;
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{Missing, Note, stream_flags};
@@ -267,6 +268,71 @@ fn ranks_reduced_to_one_record_are_still_so_many() {
     assert!(text.lines().all(|line| line.chars().count() <= 80) && text.contains("Slowest"), "{text}");
     assert!(stdout(&["dump", &path], 0).contains("used by 8 ranks, fastest 0 (1000 ns, 100 bytes), slowest 7"));
     assert!(stdout(&["outliers", "--by", "rank", &path], 0).contains("left out here"));
+}
+
+/// A record of 64 ranks with a file of all of them and one of eight, of which the first is slow.
+fn a_file_of_some_ranks(folder: &Path) -> String {
+    use trace_format::meta::{Reduction, SpreadDef};
+    use trace_format::op::Layer;
+    use trace_format::spread::{RankShare, Spread};
+    let mut reduced = process(-1, "n");
+    let mut spreads = Vec::new();
+    for (file, (path, ranks)) in (0..).zip([("/all", 0..64_u64), ("/some", 8..16)]) {
+        let stream = reduced.stream(path, op::POSIX_WRITE, 0);
+        let (mut counters, mut spread) = (Counters::default(), Spread::default());
+        for rank in ranks {
+            let time_ns = if rank == 8 && file == 1 { 900_000_000 } else { 1_000_000 };
+            counters.fold(&mut Previous::default(), rank as i64 * 100, 100, 1000, 1000 + time_ns);
+            spread.merge(&Spread::of(RankShare { rank: rank as u32, time_ns, bytes: 100 }));
+        }
+        reduced.process.missing.push(Missing { stream, counters });
+        spreads.push(SpreadDef { file, layer: Layer::Posix, spread });
+    }
+    reduced.process.info.pid = 0;
+    reduced.process.info.sync_ns = Some(100);
+    reduced.process.info.end_ns = 1_000_000_000;
+    reduced.process.reduction = Reduction { ranks: 64, nodes: 8, spreads };
+    let mut by_design = job("k", 64);
+    by_design.settings = vec![("DXT_ENABLE".into(), "counters".into())];
+    put(folder, "s.dxt", &trace(&by_design, vec![reduced]))
+}
+
+#[test]
+fn a_file_of_some_ranks_is_not_one_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = a_file_of_some_ranks(folder.path());
+    let row = |rows: &serde_json::Value, file: &str| {
+        rows.as_array().unwrap().iter().find(|row| row["file"] == file).unwrap_or_else(|| panic!("{rows}")).clone()
+    };
+    for with_time in [false, true] {
+        // A window keeps no times of ranks, and how many they are all the same.
+        let window = if with_time { &["--time", "0:10"][..] } else { &[] };
+        let found = json(&[&["summary", "--format", "json", &path], window].concat(), 0);
+        assert_eq!((&found["ranks"], &found["processes"]), (&64.into(), &64.into()));
+        for (file, ranks) in [("/all", 64), ("/some", 8)] {
+            assert_eq!(row(&found["top_files"], file)["processes"], ranks, "{file}");
+        }
+    }
+    let found = json(&["counters", "--format", "json", &path], 0);
+    let all = found.to_string();
+    assert_eq!(row(&found["files"], "/some")["processes"], 8, "{all}");
+    assert_eq!(row(&found["files"], "/all")["processes"], 64, "{all}");
+    // Over 64 ranks: eight of them took 907 ms on the one file, and all 64 ms on the other.
+    let dump = stdout(&["dump", "--format", "text", &path], 0);
+    assert!(dump.lines().any(|line| line.contains("(of 8 ranks)") && line.contains("/some")), "{dump}");
+    assert!(dump.lines().any(|line| line.contains("(of 64 ranks)") && line.contains("/all")), "{dump}");
+    let causes = stdout(&["causes", &path], 0);
+    assert!(causes.contains("8 of 64 ranks") && !causes.contains("all ranks on a file"), "{causes}");
+    // Of different ranks on different files each has its own time; all ranks' file comes on top.
+    let layers = json(&["layers", "--format", "json", &path], 0);
+    let rows = layers["layers"].as_array().unwrap();
+    let all = rows.iter().find(|row| row["op"] == "all").unwrap();
+    assert_eq!((&all["slowest_ns"], &all["processes"]), (&901_000_000.into(), &64.into()), "{all}");
+    // A log has the sums, too.
+    let log = folder.path().join("s.darshan").display().to_string();
+    stdout(&["export", "--to", "darshan", "-o", &log, &path], 0);
+    let back = json(&["summary", "--format", "json", &log], 0);
+    assert_eq!(back["bytes_written"], 7200, "{back}");
 }
 
 #[test]

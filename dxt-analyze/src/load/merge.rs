@@ -8,6 +8,7 @@ use crate::model::Stream;
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
+use crate::model::users::FileRanks;
 use crate::text::paths::shown;
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
@@ -327,6 +328,7 @@ impl Tables {
                 spreads: of_files(process.reduction.spreads, &files, |def| &mut def.file),
                 ..process.reduction
             },
+            file_ranks: FileRanks::default(),
             heat: process.heat,
             memory: process.memory,
             counters_only: self.by_design.get(input).is_some_and(|design| design.counters_only),
@@ -418,6 +420,7 @@ impl Tables {
             process.profiles.iter_mut().for_each(|def| def.file = place[def.file as usize]);
             process.whole.iter_mut().for_each(|def| def.file = place[def.file as usize]);
             process.reduction.spreads.iter_mut().for_each(|def| def.file = place[def.file as usize]);
+            process.file_ranks = FileRanks::of(&process.reduction.spreads);
         }
         (order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect(), place)
     }

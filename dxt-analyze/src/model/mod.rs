@@ -9,8 +9,10 @@ pub mod origin;
 pub mod run;
 pub mod select;
 pub mod stream;
+pub mod users;
 
 pub use details::{DataSet, DatatypeSum, Hint, Selected};
 pub use origin::Origin;
 pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};
 pub use stream::{Stream, Within};
+pub use users::Users;

@@ -4,6 +4,7 @@
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
 use super::stream::Stream;
+use super::users::FileRanks;
 use crate::model::content::Content;
 use crate::model::converted::Converted;
 use crate::model::details::{DataSet, DatatypeSum, Hint};
@@ -94,6 +95,8 @@ pub struct Process {
     pub whole: Vec<WholeDef>,
     /// What is only there if this stands for several ranks; `file` as above.
     pub reduction: Reduction,
+    /// How many of these ranks used which file; `file` as above. What [`Run::ranks_of`] looks at.
+    pub file_ranks: FileRanks,
     /// Bytes over time of what has no segments.
     pub heat: Vec<HeatDef>,
     /// How the memory of reads and writes was aligned, as far as no profile says so.
@@ -404,20 +407,6 @@ impl Run {
     pub fn node_count(&self) -> Option<u64> {
         let reduced = self.processes.iter().map(|process| u64::from(process.reduction.nodes)).max();
         Some(reduced.unwrap_or_default().max(self.nodes.len() as u64)).filter(|count| *count > 0)
-    }
-
-    /// How many processes some are, by their numbers. One that stands for all ranks together and single ranks beside it are
-    /// the same ranks, since what a record of all ranks is of, all of them did.
-    #[must_use]
-    pub fn count_of(&self, numbers: impl IntoIterator<Item = u32>) -> u64 {
-        let (mut single, mut together) = (0_u64, 0_u64);
-        for process in numbers.into_iter().filter_map(|number| self.processes.get(number as usize)) {
-            match u64::from(process.reduction.ranks) {
-                0 => single += 1,
-                ranks => together = together.max(ranks),
-            }
-        }
-        single.max(together)
     }
 
     /// What another tool counted of all of a process's accesses, its part of what it counted of all ranks among them.

@@ -3,10 +3,9 @@
 
 use super::totals::StreamTotal;
 use crate::model::{Process, Run, Within};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use trace_format::op::{Layer, OpClass};
+use trace_format::op::OpClass;
 
 /// What was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +48,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, run: &Run, process: &Process, total: &StreamTotal, reduced: &ReducedRanks) {
+    fn add(&mut self, run: &Run, process: &Process, total: &StreamTotal) {
         let Some(stream) = process.streams.get(total.stream as usize) else { return };
         let sums = &total.all;
         self.all = self.all.saturating_add(sums.segments);
@@ -60,8 +59,7 @@ impl Sums {
         if process.reduction.is_none() {
             self.processes.insert(total.process);
         } else {
-            let ranks = run.op(stream).layer.and_then(|layer| reduced.get(&(total.process, stream.file, layer)));
-            self.reduced_ranks = self.reduced_ranks.max(ranks.copied().unwrap_or_default());
+            self.reduced_ranks = self.reduced_ranks.max(run.ranks_of(process, stream.file, run.op(stream).layer));
         }
         self.called.operations = self.called.operations.saturating_add(sums.segments);
         // Calls that failed took time and moved nothing.
@@ -99,21 +97,13 @@ pub fn by_process(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     by(run, totals, run.processes.len(), |total| Some(total.process as usize))
 }
 
-/// Ranks that used a file through a layer, by process, file and layer of reduced records.
-type ReducedRanks = FxHashMap<(u32, u32, Layer), u64>;
-
 fn by(run: &Run, totals: &[StreamTotal], count: usize, place: impl Fn(&StreamTotal) -> Option<usize>) -> Vec<Sums> {
     let mut out = vec![Sums::default(); count];
-    let reduced: ReducedRanks = (0..)
-        .zip(&run.processes)
-        .flat_map(|(number, process)| process.reduction.spreads.iter().map(move |spread| (number, spread)))
-        .map(|(number, spread)| ((number, spread.file, spread.layer), u64::from(spread.spread.ranks)))
-        .collect();
     for total in totals {
         let process = run.processes.get(total.process as usize);
         let sums = place(total).and_then(|place| out.get_mut(place));
         if let (Some(process), Some(sums)) = (process, sums) {
-            sums.add(run, process, total, &reduced);
+            sums.add(run, process, total);
         }
     }
     out

@@ -29,8 +29,9 @@
 //! |---|---|
 //! | `MPI_Bcast` | the plan |
 //! | `MPI_Bcast` | if rank 0 has more than some 1,500 names: the hashes of the others |
-//! | `MPI_Allreduce` | which of rank 0's files all ranks have; can all reduce ([`reduce`]) |
-//! | `MPI_Reduce` | if there are such files: their sums |
+//! | `MPI_Allreduce` | which of rank 0's files others have too; has anybody files that rank 0 has not; can all reduce ([`reduce`]) |
+//! | `MPI_Allreduce` | if so, and if there was one broadcast: which of those several ranks have |
+//! | `MPI_Reduce` | if several ranks have any file: the sums of these files |
 //! | `MPI_Allreduce` | then too: has any rank failed; which files found room |
 //! | `MPI_Exscan` | bytes and regions of the ranks before this one |
 //! | `MPI_Allreduce` | sizes of the whole; has any rank failed until here |
@@ -235,7 +236,7 @@ fn here<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     stack::at_end(work).ok_or_else(|| "not enough memory".into())
 }
 
-/// What this rank has to write: its own record, and on rank 0 the one of files that all ranks share, if there is one. Then a
+/// What this rank has to write: its own record, and on rank 0 the one of files that several ranks share, if there is one. Then a
 /// rank that has nothing besides writes nothing. Collective in counters mode.
 fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine: &mut Mine) -> Vec<Gathered> {
     let traced = |mine: &mut Mine| {

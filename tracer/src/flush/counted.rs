@@ -30,6 +30,13 @@ impl Counted {
         Some(Self { streams, profiles: registry::files().flat_map(of_file).collect() })
     }
 
+    /// The files of which something was counted.
+    pub(super) fn files(&self) -> impl Iterator<Item = &'static File> {
+        let files: BTreeMap<_, _> =
+            self.streams.iter().map(|(_, stream, _)| (std::ptr::from_ref(stream.file), stream.file)).collect();
+        files.into_values()
+    }
+
     /// It could not be written: what was taken out of profiles goes back.
     pub(super) fn give_back(&self) {
         self.profiles.iter().for_each(|(file, layer, profile)| file.give_back(*layer, profile));
@@ -73,7 +80,7 @@ impl Files {
         if let Some(&number) = self.0.get(&std::ptr::from_ref(file)) {
             return number;
         }
-        let number = self.0.len() as u32;
+        let number = process.files.len() as u32;
         self.0.insert(file, number);
         process.files.push(definition(file, known));
         process.layouts.extend(layouts(file, number));

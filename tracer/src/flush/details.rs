@@ -1,5 +1,6 @@
 //! What the process block says beyond files and streams: data sets, hints, datatypes.
 
+use super::counted;
 use crate::record;
 use crate::registry::memory::Costs;
 use crate::registry::{self, File, Hint, Use};
@@ -27,6 +28,20 @@ pub(super) fn add(process: &mut Process) {
         let used = details.datatypes().map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
         process.datatypes.extend(used);
     }
+}
+
+/// Adds the layouts and hints of files of which the block has nothing else, as the ranks' common record has it.
+pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'static File>, known: &[u64]) {
+    let files: BTreeMap<*const File, &'static File> = files.map(|file| (std::ptr::from_ref(file), file)).collect();
+    let mut numbers = counted::Files::default();
+    for file in files.values().filter(|file| counted::layouts(file, 0).next().is_some()) {
+        numbers.number(process, file, known);
+    }
+    let alone = |file: &'static File| {
+        files.contains_key(&std::ptr::from_ref(file)).then(|| numbers.number(process, file, known))
+    };
+    let more = hints(alone);
+    process.hints.extend(more);
 }
 
 /// How memory was aligned, as the registry tells it of the streams that the block describes.

@@ -80,6 +80,10 @@ impl Gathered {
         let left_out = |file: &File| reduced.is_some_and(|reduced| reduced.has(file));
         counted.describe(&mut process, &calibration.scale, known.unwrap_or_default(), left_out);
         details::add(&mut process);
+        if let Some(reduced) = reduced {
+            let details_of = counted.files().filter(|file| reduced.leaves_details_of(file));
+            details::add_alone(&mut process, details_of, known.unwrap_or_default());
+        }
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
@@ -94,7 +98,9 @@ impl Gathered {
         use notes::Note::{DuringTracer, Late, TablesFull, Untraceable};
         let told = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
         let says = |note: &Note| note.count > 0 && told.contains(&note.what.as_str());
-        self.process.streams.is_empty() && !self.process.notes.iter().any(says)
+        let process = &self.process;
+        let tells = !process.streams.is_empty() || !process.layouts.is_empty() || !process.hints.is_empty();
+        !tells && !process.notes.iter().any(says)
     }
 
     /// Node and process id.

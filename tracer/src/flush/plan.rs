@@ -1,6 +1,6 @@
 //! What rank 0 tells all ranks before anything else: which file it has made for the trace, whether it counts or traces, and the
 //! hashes of its names, so that names that rank 0 also knows are sent once. One broadcast of a size that every MPI sends
-//! at once; only in counters mode, where the hashes say which files may be shared by all, the rest of them follow.
+//! at once; only in counters mode, where the hashes say which files may be shared, the rest of them follow.
 
 use super::counted::Counted;
 use super::unfinished::Unfinished;
@@ -26,6 +26,8 @@ pub(super) struct Plan {
     pub(super) counting: bool,
     /// Hashes of the names that the job block holds, sorted.
     pub(super) hashes: Vec<u64>,
+    /// Whether these came with the one broadcast.
+    pub(super) in_one_call: bool,
     /// Room for streams, and for pairs of file and layer, in the common record.
     pub(super) room: (usize, usize),
     /// Directory, name and number of the file.
@@ -104,8 +106,13 @@ impl Plan {
         let names = (names as usize).min(names::MOST);
         let hashes = bytes.get((at + text.len()).next_multiple_of(8)..)?.chunks_exact(8).take(names);
         let hashes = hashes.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
-        let plan =
-            Self { counting: counting != 0, hashes, room: (keys as usize, pairs as usize), file: file.flatten() };
+        let plan = Self {
+            counting: counting != 0,
+            hashes,
+            in_one_call: false,
+            room: (keys as usize, pairs as usize),
+            file: file.flatten(),
+        };
         Some((plan, names))
     }
 }
@@ -121,7 +128,7 @@ fn make(
     let shared = if muted { Vec::new() } else { names::of_rank_0() };
     let hashes = shared.iter().map(|name| name.hash).collect();
     let (room, counting) = (counted.map_or((0, 0), room), counted.is_some());
-    let mut plan = Plan { counting, hashes, room, file: None };
+    let mut plan = Plan { counting, hashes, room, ..Plan::default() };
     let file = output::new_file(config, &output::job_stem(world.size)).and_then(|file| {
         let inode = file.inode()?;
         let (directory, name) = file.place();
@@ -167,7 +174,8 @@ pub(super) fn share(
         return (lost, Err("the broadcast of the plan failed".into()), Vec::new());
     };
     let inline = plan.hashes.len();
-    if names > inline {
+    plan.in_one_call = names <= inline;
+    if !plan.in_one_call {
         plan.hashes.resize(names, 0);
         if world.rank == 0 {
             plan.hashes.copy_from_slice(&own.hashes);
@@ -199,7 +207,7 @@ mod tests {
         for (names, counting, directory) in [(0, false, 5), (3, true, 4096), (1500, true, 9), (40_000, true, 77)] {
             let hashes: Vec<u64> = (0..names).map(|i| i * 77).collect();
             let file = Some((vec![b'/'; directory], c"name.partial".to_owned(), 99));
-            let plan = Plan { counting, hashes, room: (70, 5), file };
+            let plan = Plan { counting, hashes, room: (70, 5), file, ..Plan::default() };
             let (bytes, sent) = plan.encode();
             assert_eq!(bytes.len(), BYTES);
             let (told, all) = Plan::decode(&bytes).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
 /// The program with the counting layer behind the tracer.
-fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
+pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
     let shim = workload_with("counting_calls", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
     let launch = Launch::new(scratch, "/bin/sh").arg("-c").arg("LD_PRELOAD=$LD_PRELOAD:$0 exec \"$@\"").arg(shim);
@@ -27,7 +27,8 @@ fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn at_most_eight(outcome: &Outcome, ranks: u32) -> Vec<String> {
+/// That all ranks made the same calls, and which.
+pub(crate) fn at_most_eight(outcome: &Outcome, ranks: u32) -> Vec<String> {
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let all = flushes(outcome);
     assert_eq!(all.len() as u32, ranks, "{outcome:?}");
@@ -50,6 +51,8 @@ fn a_flush_makes_at_most_eight_collective_calls() {
             ("counters", "many", &[2, 4]),
             ("counters", "some", &[4]),
             ("counters", "own", &[2]),
+            ("counters", "subsets", &[2, 4, 8]),
+            ("counters", "crowd", &[4]),
         ] {
             for &ranks in sizes {
                 let scratch = Scratch::new();

@@ -8,6 +8,7 @@ mod config;
 mod confined;
 mod counters;
 mod counters_mpi;
+mod counters_subsets;
 mod coverage;
 mod darshan_variables;
 mod ends;

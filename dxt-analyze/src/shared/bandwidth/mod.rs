@@ -10,11 +10,12 @@ pub(crate) mod table;
 use super::calls::Sum;
 use super::ratio::per_second;
 use super::totals::StreamTotal;
-use crate::model::{Process, Run, Within};
+use crate::model::{Process, Run, Users, Within};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use trace_format::meta::SpreadDef;
 use trace_format::op::{Layer, OpClass};
 
 /// Bandwidth of some calls.
@@ -65,7 +66,7 @@ pub struct LayerRow {
     /// Calls, bytes, and time in the calls summed over processes and threads.
     #[serde(flatten)]
     pub sum: Sum,
-    /// Processes that made such calls.
+    /// Processes that made such calls; at least so many where a record of several ranks has files that not all of them used.
     pub processes: u64,
     /// Effective bandwidth: bytes over time in calls, bytes per second.
     pub effective: f64,
@@ -85,7 +86,7 @@ const ALL: usize = 2;
 #[derive(Default)]
 struct Found {
     sum: Sum,
-    processes: BTreeSet<u32>,
+    processes: Users,
     /// Time by process and file, ns; of all files together (0) where no ranks share a record.
     times: FxHashMap<(u32, u32), u64>,
     first: Option<u64>,
@@ -93,10 +94,10 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, process: &Process, total: &StreamTotal, file: u32, bytes: u64) {
+    fn add(&mut self, run: &Run, (process, layer): (&Process, Layer), total: &StreamTotal, file: u32, bytes: u64) {
         let counters = &total.all;
         self.sum.add(&Sum { calls: counters.segments, bytes, time_ns: counters.duration });
-        self.processes.insert(total.process);
+        self.processes.add(run, total.process, file, Some(layer));
         let time = self.times.entry((total.process, file)).or_default();
         *time = time.saturating_add(counters.duration);
         let start = counters.first_start.saturating_add(process.shift_ns);
@@ -104,19 +105,20 @@ impl Found {
         self.last = self.last.max(counters.last_end.saturating_add(process.shift_ns));
     }
 
-    /// Time of the slowest process. Where ranks share a record, Darshan's estimate: the slowest rank of each shared file, one file after
-    /// the other, and beside them the process that is slowest on all other files. It is known of all calls together, not of reads or
-    /// writes alone.
+    /// Time of the slowest process. Where ranks share a record, Darshan's estimate: the slowest rank of each file of all ranks, one file after
+    /// the other, and beside them the process that is slowest on all other files, those of some ranks among them, of which the slowest rank is
+    /// known: different ranks may be busy with different ones at the same time. It is known of all calls together, not of reads or writes alone.
     fn slowest_ns(&self, run: &Run, spreads: &Spreads, layer: Layer, is_all: bool) -> Option<u64> {
         let is_reduced =
             |number: u32| run.processes.get(number as usize).is_some_and(|process| !process.reduction.is_none());
-        let mut by_file: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        let mut by_file: FxHashMap<u32, (u64, Slowest)> = FxHashMap::default();
         let reduced = self.times.iter().filter(|((number, _), time_ns)| **time_ns > 0 && is_reduced(*number));
         for (&(number, file), _) in reduced {
-            let slowest_ns = spreads.get(&(number, file, layer)).filter(|_| is_all)?;
-            by_file.insert(file, (0, *slowest_ns));
+            let slowest = spreads.get(&(number, file, layer)).filter(|_| is_all)?;
+            by_file.insert(file, (0, *slowest));
         }
         let mut alone: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut shared_ns = 0_u64;
         for (&(number, file), &time_ns) in &self.times {
             let sum = match by_file.get_mut(&file) {
                 Some((all_ns, _)) => all_ns,
@@ -125,13 +127,46 @@ impl Found {
             *sum = sum.saturating_add(time_ns);
         }
         // Calls of other callers may be in the spread: no rank spent more here than all of them together.
-        let shared = by_file.into_values().map(|(all_ns, slowest_ns)| slowest_ns.min(all_ns));
-        Some(shared.fold(alone.into_values().max().unwrap_or_default(), u64::saturating_add))
+        for (all_ns, slowest) in by_file.into_values() {
+            let sum = match slowest.of_some {
+                Some(process) => alone.entry(process).or_default(),
+                None => &mut shared_ns,
+            };
+            *sum = sum.saturating_add(slowest.time_ns.min(all_ns));
+        }
+        Some(shared_ns.saturating_add(alone.into_values().max().unwrap_or_default()))
     }
 }
 
-/// Time of the slowest rank by record of several ranks, file and layer, ns.
-type Spreads = FxHashMap<(u32, u32, Layer), u64>;
+/// The slowest rank on a file.
+#[derive(Clone, Copy)]
+struct Slowest {
+    time_ns: u64,
+    /// Of a file that not all ranks used: number of the rank's process, or one that no process has.
+    of_some: Option<u32>,
+}
+
+/// Slowest ranks by record of several ranks, file and layer.
+type Spreads = FxHashMap<(u32, u32, Layer), Slowest>;
+
+fn spreads(run: &Run) -> Spreads {
+    let mut of_rank: FxHashMap<i64, u32> = FxHashMap::default();
+    for (number, process) in (0..).zip(&run.processes).filter(|(_, process)| process.reduction.is_none()) {
+        of_rank.entry(i64::from(process.rank)).or_insert(number);
+    }
+    let of = |(number, process, def): (u32, &Process, &SpreadDef)| {
+        let slowest = &def.spread.slowest;
+        let of_some = run.ranks_of(process, def.file, None) < u64::from(process.reduction.ranks);
+        let process = of_rank.get(&i64::from(slowest.rank)).copied().unwrap_or(u32::MAX.saturating_sub(slowest.rank));
+        let slowest = Slowest { time_ns: slowest.time_ns, of_some: of_some.then_some(process) };
+        ((number, def.file, def.layer), slowest)
+    };
+    let processes = (0..).zip(&run.processes);
+    processes
+        .flat_map(|(number, process)| process.reduction.spreads.iter().map(move |def| (number, process, def)))
+        .map(of)
+        .collect()
+}
 
 /// Bandwidths of all layers that moved bytes: those that the program calls first.
 #[must_use]
@@ -162,14 +197,10 @@ fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Optio
         let bytes = direction.map_or(0, |_| total.all.bytes);
         let file = if by_file { stream.file } else { 0 };
         for place in direction.into_iter().chain([ALL]) {
-            rows.get_mut(place).into_iter().for_each(|row| row.add(process, total, file, bytes));
+            rows.get_mut(place).into_iter().for_each(|row| row.add(run, (process, layer), total, file, bytes));
         }
     }
-    let spreads: Spreads = (0..)
-        .zip(&run.processes)
-        .flat_map(|(number, process)| process.reduction.spreads.iter().map(move |def| (number, def)))
-        .map(|(number, def)| ((number, def.file, def.layer), def.spread.slowest.time_ns))
-        .collect();
+    let spreads = spreads(run);
     // Who made no reads or writes has no bandwidth.
     all.retain(|_, rows| rows.iter().take(ALL).any(|found| found.sum.calls > 0));
     let rows = all.into_iter().flat_map(|(place, rows)| rows.into_iter().zip(OPS).map(move |row| (place, row)));
@@ -189,7 +220,7 @@ fn row(run: &Run, spreads: &Spreads, (within, Reverse(layer)): Place, found: &Fo
         },
         op,
         sum: found.sum,
-        processes: run.count_of(found.processes.iter().copied()),
+        processes: found.processes.count(),
         effective: per_second(found.sum.bytes, found.sum.time_ns),
         bandwidth: Bandwidth::of(found.sum.bytes, found.slowest_ns(run, spreads, layer, op == "all"), span_ns),
     }

@@ -12,6 +12,7 @@ use std::io::Write;
 use trace_format::common_values::CommonValues;
 use trace_format::counters::Counters;
 use trace_format::meta::Order;
+use trace_format::op::Layer;
 use trace_format::profile::{Profile, Slowest};
 
 #[derive(Serialize)]
@@ -19,8 +20,8 @@ struct Who<'a> {
     rank: i32,
     node: &'a str,
     pid: u32,
-    /// Ranks that it stands for; 0 for one process.
-    ranks: u32,
+    /// Ranks whose calls they are; 0 for one process.
+    ranks: u64,
     file: &'a str,
     layer: &'a str,
 }
@@ -99,13 +100,13 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
     let shift = process.shift_ns.saturating_add(base);
     let untimed = run.untimed();
     let form = (format, untimed);
-    let who = |file: u32, layer: &'static str| Who {
+    let who = |file: u32, layer: Option<Layer>| Who {
         rank: process.rank,
         node: run.node(process),
         pid: process.pid,
-        ranks: process.reduction.ranks,
+        ranks: if process.reduction.is_none() { 0 } else { run.ranks_of(process, file, layer) },
         file: run.files.get(file as usize).map_or("?", |file| file.name.as_str()),
-        layer,
+        layer: layer.map_or("?", Layer::name),
     };
     for missing in process.missing.iter().chain(&process.met) {
         let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
@@ -114,7 +115,7 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
         let counters = moved(&missing.counters, shift);
         let row = CountersRow {
             record: "counters",
-            who: who(stream.file, op.layer_name()),
+            who: who(stream.file, op.layer),
             op: &op.name,
             mode: op.mode.name(),
             nested: stream.nested,
@@ -126,13 +127,13 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
     }
     for def in &process.profiles {
         let profile = profile_moved(&def.profile, shift);
-        let row = ProfileRow { record: "profile", who: who(def.file, def.layer.name()), profile };
+        let row = ProfileRow { record: "profile", who: who(def.file, Some(def.layer)), profile };
         write(out, form, &row, || profile_text(row.record, &row.who, "", &row.profile))?;
     }
     for def in &process.whole {
         let row = WholeRow {
             record: "whole",
-            who: who(def.file, def.layer.name()),
+            who: who(def.file, Some(def.layer)),
             reads: def.reads.into(),
             writes: def.writes.into(),
             memory_alignment: def.memory_alignment,
@@ -157,7 +158,7 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
     }
     for def in &process.reduction.spreads {
         let row =
-            SpreadRow { record: "spread", who: who(def.file, def.layer.name()), spread: RankSpread::from(&def.spread) };
+            SpreadRow { record: "spread", who: who(def.file, Some(def.layer)), spread: RankSpread::from(&def.spread) };
         write(out, form, &row, || spread_text(&row, untimed))?;
     }
     Ok(())

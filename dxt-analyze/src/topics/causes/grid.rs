@@ -113,15 +113,7 @@ impl<'a> Grid<'a> {
         for (number, process) in (0_u32..).zip(&run.processes) {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
-            // A record of all ranks together is as long as the mean of them.
-            let together = f64::from(process.reduction.ranks.max(1));
-            at_once.push(if !process.reduction.is_none() {
-                1.0 / together
-            } else if of.threads.1 > 0 {
-                of.threads.0 as f64 / of.threads.1 as f64
-            } else {
-                1.0
-            });
+            at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
             for (phase, ns) in of.waits {
                 if let Some(waits) = waits.get_mut(phase as usize) {
                     waits.insert(number, ns as f64);
@@ -208,7 +200,14 @@ impl<'a> Grid<'a> {
     /// Time that its process is in calls of an entry for, where they take `ns`.
     #[must_use]
     pub fn wall(&self, entry: &Entry, ns: f64) -> f64 {
-        ns * self.at_once.get(entry.process as usize).copied().unwrap_or(1.0)
+        let at_once = self.at_once.get(entry.process as usize).copied().unwrap_or(1.0);
+        match self.run.processes.get(entry.process as usize) {
+            // Ranks with one record together are as long as the mean of those that use the file.
+            Some(process) if !process.reduction.is_none() => {
+                ns / self.run.ranks_of(process, entry.file, None).max(1) as f64
+            }
+            _ => ns * at_once,
+        }
     }
 
     /// Longest time that one process is in calls inside of others on a file between `from` and `length` ns later, as far as slots tell.

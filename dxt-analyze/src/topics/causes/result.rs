@@ -254,7 +254,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     let stall = |index: u32| {
         let entry = entry(index)?;
         let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
-        let process = grid.run.process_name(entry.process);
+        let process = grid.run.name_on(entry.process, entry.file);
         let title = format!(
             "one call stalled: {} {} of {process} took {}, {} after the job's start; its like take {}",
             tail.class.article(),
@@ -302,7 +302,7 @@ fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
     let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
     let words = format!(
         "{op} of {} on {file}: {} at {}",
-        run.process_name(entry.process),
+        run.name_on(entry.process, entry.file),
         show::duration(entry.cell.longest_ns),
         show::moment(entry.cell.longest_at)
     );

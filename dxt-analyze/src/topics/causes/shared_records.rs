@@ -1,5 +1,5 @@
-//! Files whose record is one of all ranks: a Darshan log says of these who was slowest, and how far ranks differ, but not each rank's share.
-//! Where one rank takes far longer in system calls than the mean of all, the others wait for it.
+//! Files whose record is one of several ranks: a Darshan log, or a trace with counters, says of these who was slowest, and how far ranks differ, but
+//! not each rank's share. Where one rank takes far longer in system calls than the mean of those that use the file, the others wait for it.
 
 use super::claim::{Claim, finding};
 use crate::findings::{About, Code, Evidence};
@@ -17,7 +17,7 @@ const FEWEST: u32 = 3;
 /// Aggregators that several storage targets and nodes are sure to keep busy: what is promised at least and most is a half and 7/8 of the one's time.
 const COULD: f64 = 8.0;
 
-/// A file of all ranks on which one takes far longer than the others.
+/// A file of several ranks on which one takes far longer than the others.
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
     /// Index into [`Run::files`].
@@ -90,11 +90,13 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
     let name = run.files.get(apart.file as usize).map(|file| file.name.clone()).unwrap_or_default();
     let for_all = apart.part() >= ALL;
     let calls = if apart.inside { "system calls inside MPI-IO" } else { "calls" };
+    let users = u64::from(apart.spread.ranks);
+    let some = users < run.ranks();
+    let all = if some { run.some_ranks(users) } else { format!("all {} ranks", show::count(users)) };
     let words = format!(
-        "rank {rank}: {} in {calls} on {name}, {} moved; all {} ranks: {} on average, {}",
+        "rank {rank}: {} in {calls} on {name}, {} moved; {all}: {} on average, {}",
         show::duration(slowest as u64),
         show::bytes(apart.spread.slowest.bytes),
-        show::count(u64::from(apart.spread.ranks)),
         show::duration(mean as u64),
         show::bytes(apart.spread.bytes.mean as u64)
     );
@@ -112,8 +114,8 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
         (
             Code::AGGREGATORS,
             format!(
-                "one aggregator, rank {rank}, moves {share:.0} % of the bytes of a file for {} ranks",
-                show::count(u64::from(apart.spread.ranks))
+                "one aggregator, rank {rank}, moves {share:.0} % of the bytes of a file for {}",
+                run.some_ranks(users)
             ),
             "all ranks wait for its system calls: stripe the file over several targets (`lfs setstripe -c 8 DIR`) and let as many ranks write it (hint \
              cb_nodes=8)",
@@ -124,8 +126,8 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
         (
             Code::ONE_RANK,
             format!(
-                "rank {rank} moves {share:.0} % of the bytes of a file of {} ranks while the others wait",
-                show::count(u64::from(apart.spread.ranks))
+                "rank {rank} moves {share:.0} % of the bytes of a file of {} while the others wait",
+                run.some_ranks(users)
             ),
             "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
             slowest - mean,
@@ -133,7 +135,10 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
     } else {
         (
             Code::TIME_IMBALANCE,
-            format!("rank {rank} takes {times:.1} times as long as the mean of all ranks on a file that they share"),
+            format!(
+                "rank {rank} takes {times:.1} times as long as the mean of {} on a file that they share",
+                if some { run.some_ranks(users) } else { "all ranks".to_owned() }
+            ),
             "see in the bytes whether it has more to do or is slower: a trace (DXT) of another run tells which of its calls",
             slowest - mean,
         )

@@ -44,9 +44,8 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thr
         }
     }
     for process in &run.processes {
-        let ranks = u64::from(process.reduction.ranks).max(1);
         for def in process.whole.iter().filter(|def| def.layer == Layer::Posix) {
-            let sums = files.entry(def.file).or_default();
+            let (ranks, sums) = (run.ranks_of(process, def.file, Some(def.layer)), files.entry(def.file).or_default());
             add_order(&mut sums.reads, &def.reads, ranks);
             add_order(&mut sums.writes, &def.writes, ranks);
         }

@@ -2,7 +2,7 @@
 
 use super::files::Matched;
 use super::result::Changed;
-use crate::model::{FileLayout, Run};
+use crate::model::{FileLayout, Run, Users};
 use crate::text::units;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,9 +44,8 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
 
 /// Processes that read or write for MPI-IO, where they differ.
 #[must_use]
-pub fn aggregators(before: (&Run, &BTreeSet<u32>), after: (&Run, &BTreeSet<u32>)) -> Option<Changed> {
-    let of = |(run, all): (&Run, &BTreeSet<u32>)| run.count_of(all.iter().copied()).to_string();
-    differing("processes that read or write for MPI-IO", of(before), of(after))
+pub fn aggregators(before: &Users, after: &Users) -> Option<Changed> {
+    differing("processes that read or write for MPI-IO", before.count().to_string(), after.count().to_string())
 }
 
 /// `32`, `1 to 32`, or nothing where the nodes of ranks are not known.

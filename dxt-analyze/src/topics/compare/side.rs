@@ -1,13 +1,13 @@
 //! One of the two runs: its operations, ranks and files, summed up and sampled in one pass.
 
 use super::sums::{UnitSum, by_rank};
-use crate::model::{Run, Within};
+use crate::model::{Run, Users, Within};
 use crate::scan::{Lost, Progress, scan};
 use crate::shared::groups::Group;
 use crate::shared::stats::Sample;
 use crate::shared::totals::{self, StreamTotal, Totals};
 use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
 /// What one operation did.
@@ -64,7 +64,7 @@ pub struct Side {
     /// Calls of the program, by file.
     pub files: BTreeMap<u32, FileSum>,
     /// Processes that read or write for MPI-IO.
-    pub aggregators: BTreeSet<u32>,
+    pub aggregators: Users,
     /// Time in all calls of the program, ns.
     pub time_ns: u64,
     /// What the pass lost.
@@ -87,7 +87,7 @@ pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
         operations,
         ranks: BTreeMap::new(),
         files: BTreeMap::new(),
-        aggregators: BTreeSet::new(),
+        aggregators: Users::default(),
         time_ns: 0,
         lost,
     };
@@ -136,7 +136,7 @@ impl Side {
         let Some(process) = run.processes.get(total.process as usize) else { return };
         let Some(stream) = process.streams.get(total.stream as usize) else { return };
         if stream.within() == Within::Mpiio && !stream.failed && run.op(stream).is_data() {
-            self.aggregators.insert(total.process);
+            self.aggregators.add(run, total.process, stream.file, run.op(stream).layer);
         }
         if stream.failed || stream.within() != Within::Nothing {
             return;

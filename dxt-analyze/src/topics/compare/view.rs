@@ -120,7 +120,7 @@ fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), to
     found.find_set(|place| bytes(&one, &ours, place), |place| bytes(&two, &theirs, place));
     let kept = (ours.as_slice(), theirs.as_slice());
     let mut setup = setup::setup(before, after);
-    setup.extend(setup::aggregators((before, &one.aggregators), (after, &two.aggregators)));
+    setup.extend(setup::aggregators(&one.aggregators, &two.aggregators));
     let mut result = Comparison {
         job: Job::of(&measured.0, &measured.1, least),
         setup,

@@ -1,6 +1,6 @@
-//! The processes with the least and the most time. Of a record that stands for all ranks only the fastest and the slowest of each file
+//! The processes with the least and the most time. Of a record that stands for several ranks only the fastest and the slowest of each file
 //! are known, with their times, and the variance; a rank's time is then known within bounds: on a file of which it is neither, it lies
-//! between the two.
+//! between the two, or is nothing if not all ranks used the file.
 
 use super::fold::Times;
 use crate::model::{Run, Within};
@@ -60,6 +60,7 @@ pub(super) fn extremes(
     let part = |rank: i64, spread: &Spread| match rank {
         rank if rank == i64::from(spread.slowest.rank) => [spread.slowest.time_ns; 2],
         rank if rank == i64::from(spread.fastest.rank) => [spread.fastest.time_ns; 2],
+        _ if i64::from(spread.ranks) < all => [0, spread.slowest.time_ns],
         _ => [spread.fastest.time_ns, spread.slowest.time_ns],
     };
     let bounds = |rank: i64| {
@@ -76,7 +77,7 @@ pub(super) fn extremes(
         max_ns: Some(slowest.1[0]),
         slowest: format!("rank {}", slowest.0),
         deviation_ns: match spreads.as_slice() {
-            [only] if own.values().all(|time| *time == 0) => Some(only.time_variance().max(0.0).sqrt()),
+            [only] if own.values().all(|time| *time == 0) => Some(deviation_of(only, run.process_count())),
             _ => None,
         },
     })
@@ -97,6 +98,16 @@ fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     wanted.map(|def| def.spread).collect()
 }
 
+/// The same of ranks of which a spread tells: the others have none.
+fn deviation_of(spread: &Spread, count: u64) -> f64 {
+    let there = f64::from(spread.ranks);
+    let count = there.max(count as f64).max(1.0);
+    let mean = spread.time_ns.mean * there / count;
+    let (apart, absent) = (spread.time_ns.mean - mean, count - there);
+    let squares = spread.time_ns.squares + there * apart * apart + absent * mean * mean;
+    (squares / count).max(0.0).sqrt()
+}
+
 /// Standard deviation over `count` processes, of which those that are not in `times` have none.
 fn deviation(times: impl Iterator<Item = f64> + Clone, count: u64) -> Option<f64> {
     let count = count as f64;
@@ -107,4 +118,23 @@ fn deviation(times: impl Iterator<Item = f64> + Clone, count: u64) -> Option<f64
     let there = times.clone().count() as f64;
     let squares: f64 = times.map(|time| (time - mean).powi(2)).sum::<f64>() + (count - there).max(0.0) * mean * mean;
     Some((squares / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::spread::RankShare;
+
+    #[test]
+    fn ranks_that_did_not_use_a_file_had_no_time_on_it() {
+        let mut spread = Spread::default();
+        for time_ns in [10, 30] {
+            spread.merge(&Spread::of(RankShare { rank: 0, time_ns, bytes: 0 }));
+        }
+        // 10 and 30: variance 100. With two zeros: mean 10, variance (0 + 400 + 100 + 100) / 4.
+        assert!((deviation_of(&spread, 2) - 10.0).abs() < 1e-9);
+        assert!((deviation_of(&spread, 4) - 150.0_f64.sqrt()).abs() < 1e-9);
+        let same = deviation([10.0, 30.0].into_iter(), 4).unwrap();
+        assert!((deviation_of(&spread, 4) - same).abs() < 1e-9);
+    }
 }

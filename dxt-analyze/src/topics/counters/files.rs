@@ -1,7 +1,7 @@
 //! Files by how they were used, by size and by place.
 
 use super::fold::{FileOp, KINDS, Sums, kind_of};
-use crate::model::{Run, Within};
+use crate::model::{Run, Users, Within};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
@@ -94,7 +94,7 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
             let known = run.files.get(index as usize)?;
             file.file.clone_from(&known.name);
             file.place = run.place_of(known);
-            file.processes = run.count_of(sums.users.get(&index).into_iter().flatten().copied());
+            file.processes = Users::of(run, sums.users.get(&index).into_iter().flatten().copied(), index, None).count();
             file.first_ns = file.first_ns.min(file.last_ns);
             Some(file)
         })

@@ -2,7 +2,7 @@
 //! Figure 7b).
 
 use super::steps::Handles;
-use crate::model::{Process, Run, Within};
+use crate::model::{Process, Run, Users, Within};
 use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -145,19 +145,20 @@ pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(u32, u32), H
             let Some((open_ns, estimated)) = of_file.open_ns(process, run.was_log()) else { continue };
             let (row, users) = files.entry(file).or_default();
             // A record that stands for several ranks has the sum of their calls, and the times of the first and the last.
-            let open_ns = open_ns.saturating_mul(run.count_of([number]));
+            let ranks = run.ranks_of(process, file, None);
+            let open_ns = open_ns.saturating_mul(ranks);
             row.open_ns = row.open_ns.saturating_add(open_ns);
             row.mpiio_ns = row.mpiio_ns.saturating_add(of_file.mpiio_ns);
             row.posix_ns = row.posix_ns.saturating_add(of_file.posix_ns);
             row.called_ns = row.called_ns.saturating_add(of_file.called_ns);
             row.idle_ns = row.idle_ns.saturating_add(open_ns.saturating_sub(of_file.called_ns));
-            row.estimated |= estimated || run.count_of([number]) > 1;
+            row.estimated |= estimated || ranks > 1;
             users.push(number);
         }
     }
-    let row = |(file, (row, users)): (u32, (OpenRow, Vec<u32>))| {
-        let file = run.files.get(file as usize)?.name.clone();
-        Some(OpenRow { file, processes: run.count_of(users), ..row })
+    let row = |(number, (row, users)): (u32, (OpenRow, Vec<u32>))| {
+        let file = run.files.get(number as usize)?.name.clone();
+        Some(OpenRow { file, processes: Users::of(run, users, number, None).count(), ..row })
     };
     let mut out: Vec<OpenRow> = files.into_iter().filter_map(row).collect();
     out.sort_by(|a, b| b.open_ns.cmp(&a.open_ns).then_with(|| a.file.cmp(&b.file)));

@@ -7,7 +7,7 @@ use super::open::{self, OpenRow};
 use super::stepped::{self, AlignmentRow, StrideRow};
 use super::steps;
 use crate::findings::Finding;
-use crate::model::{Run, Within};
+use crate::model::{Run, Users, Within};
 use crate::scan::Lost;
 use crate::shared::bandwidth::{self, LayerRow};
 use crate::shared::completeness::Completeness;
@@ -335,7 +335,7 @@ fn sharing(run: &Run, sums: &Sums) -> Vec<SharingRow> {
     let outermost = |key: &FileOp| key.within == Within::Nothing;
     for (key, counters) in sums.operations.iter().filter(|(key, _)| outermost(key)) {
         let users = sums.users.get(&key.file).into_iter().flatten().copied();
-        let shared = run.count_of(users) > 1;
+        let shared = Users::of(run, users, key.file, None).count() > 1;
         let class: Option<OpClass> = run.ops.get(usize::from(key.op)).and_then(|op| op.class);
         let row = rows.entry((shared, kind_of(class, key.failed))).or_default();
         row.0 = row.0.saturating_add(counters.segments);

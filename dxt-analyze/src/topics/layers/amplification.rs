@@ -3,7 +3,7 @@
 
 use super::parts::{Form, Inside, Sum};
 use super::pass::Partial;
-use crate::model::Run;
+use crate::model::{Run, Users};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ impl FileRow {
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRow> {
     let mut rows: BTreeMap<u32, FileRow> = BTreeMap::new();
-    let mut who: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut who: BTreeMap<u32, Users> = BTreeMap::new();
     for total in totals {
         let stream = run.processes.get(total.process as usize).and_then(|p| p.streams.get(total.stream as usize));
         let Some(stream) = stream.filter(|stream| !stream.failed) else { continue };
@@ -74,7 +74,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
                     Form::Independent => row.independent.add(&sum),
                     Form::Unfinished => {}
                 }
-                who.entry(stream.file).or_default().push(total.process);
+                who.entry(stream.file).or_default().add(run, total.process, stream.file, Some(Layer::Mpiio));
             }
             (Some(Layer::Posix), Some(OpClass::Read)) if stream.nested => row.posix_reads.add(&sum),
             (Some(Layer::Posix), Some(OpClass::Write)) if stream.nested => row.posix_writes.add(&sum),
@@ -90,10 +90,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
     let mut all: Vec<(u32, FileRow)> = rows.into_iter().filter(|(file, _)| who.contains_key(file)).collect();
     for (file, row) in &mut all {
         row.file = run.files.get(*file as usize).map(|file| file.name.clone()).unwrap_or_default();
-        let mut processes = who.remove(file).unwrap_or_default();
-        processes.sort_unstable();
-        processes.dedup();
-        row.processes = run.count_of(processes);
+        row.processes = who.remove(file).unwrap_or_default().count();
         row.settle();
     }
     all.sort_by_key(|(file, row)| (std::cmp::Reverse(row.time_ns()), *file));

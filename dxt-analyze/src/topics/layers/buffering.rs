@@ -5,7 +5,7 @@ use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
 use super::parts::{Form, Made, Sum};
 use super::pass::Partial;
-use crate::model::{Run, Stream};
+use crate::model::{Run, Stream, Users};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
@@ -107,7 +107,7 @@ fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
     let mut data: Vec<(u32, Sum)> = of_each.filter(|(_, data)| data.calls > 0).collect();
     data.sort_by_key(|(process, sum)| (std::cmp::Reverse(sum.bytes), *process));
     let aggregator = |(number, data): (u32, Sum)| Aggregator {
-        process: run.process_name(number),
+        process: run.name_on(number, file),
         node: run.processes.get(number as usize).map(|process| run.node(process).to_owned()).unwrap_or_default(),
         data,
     };
@@ -120,8 +120,8 @@ fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
         file: def.map(|file| file.name.clone()).unwrap_or_default(),
         op: if writes { "write" } else { "read" },
         made: found.made,
-        processes: run.count_of(found.processes.keys().copied()),
-        with_bytes: run.count_of(found.with_bytes.iter().copied()),
+        processes: Users::of(run, found.processes.keys().copied(), file, Some(Layer::Mpiio)).count(),
+        with_bytes: Users::of(run, found.with_bytes.iter().copied(), file, Some(Layer::Mpiio)).count(),
         nodes: found
             .processes
             .keys()

@@ -1,6 +1,8 @@
-//! The MPI calls of the reduction: an operator and an element type that free themselves, and the reduction.
+//! The MPI calls of the reduction: operators and element types that free themselves, and what is done with them.
 
-use super::operators::{self, Operator};
+use super::operators::{self, Element, Operator};
+use super::sums::{Room, Sums};
+use super::users::{self, Users};
 use crate::mpi::{Handle, SUCCESS, World, api};
 use std::ffi::c_void;
 
@@ -42,24 +44,72 @@ impl Drop for Words {
     }
 }
 
-/// What a rank must have to take part.
+/// What a rank must have to take part. All of it is made before the ranks agree that everybody is able, since how many files they share, and
+/// with that the size of an element, is only known afterwards.
 pub(super) struct Tools {
     merge: Op,
-    element: Words,
+    /// Types of elements with room for more and more files that rank 0 does not have.
+    elements: Vec<(Room, Words)>,
+    merge_users: Op,
+    users: Words,
+    /// Files for which tables of users have room.
+    pub(super) users_room: usize,
 }
 
+/// Files more that the second type has room for; each further one has room for twice as many.
+const FIRST_STEP: usize = 64;
+
 impl Tools {
-    /// For elements of so many words; `None` if MPI refuses.
-    pub(super) fn new(world: &World, words: usize) -> Option<Self> {
-        Some(Self { merge: Op::new(operators::merge)?, element: Words::new(world, words)? })
+    /// For elements with so much room for what rank 0 has, and for tables of so many files that it has not; `None` if MPI refuses.
+    pub(super) fn new(world: &World, room: Room, users: usize) -> Option<Self> {
+        let mut elements = Vec::new();
+        let steps =
+            std::iter::successors(Some(FIRST_STEP), |step| step.checked_mul(2)).take_while(|step| *step <= users);
+        for room in std::iter::once(0).chain(steps).map(|files| room.with_files(files)) {
+            match room.words() {
+                Some(words) => elements.push((room, Words::new(world, words)?)),
+                // The rest stays with its ranks.
+                None if !elements.is_empty() => break,
+                None => return None,
+            }
+        }
+        Some(Self {
+            merge: Op::new(operators::merge::<Sums>)?,
+            elements,
+            merge_users: Op::new(operators::merge::<Users>)?,
+            users: Words::new(world, users::words(users))?,
+            users_room: users,
+        })
     }
 
-    /// All ranks' elements merged into one, for rank 0; others get zeros. And whether MPI says that it worked. Collective.
-    pub(super) fn to_rank_0(&self, world: &World, element: &[u64]) -> (Vec<u64>, bool) {
+    /// All ranks' tables as one, and whether MPI says that it worked. Collective.
+    pub(super) fn of_all(&self, world: &World, users: &Users) -> (Users, bool) {
+        let own = users.put();
+        let mut all = vec![0_u64; own.len()];
+        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+        let code = api().allreduce(from, to, 1, self.users.0, self.merge_users.0, world.abi.comm_world);
+        (Users::take(&all), code == SUCCESS)
+    }
+
+    /// Most files that rank 0 does not have for which an element can have room.
+    pub(super) fn most_files(&self) -> usize {
+        self.elements.last().map_or(0, |(room, _)| room.described)
+    }
+
+    /// The smallest room for so many of them.
+    fn element(&self, files: usize) -> Option<&(Room, Words)> {
+        self.elements.iter().find(|(room, _)| room.described >= files).or(self.elements.last())
+    }
+
+    /// All ranks' elements merged into one, for rank 0; others get zeros. They have room for so many files that rank 0 does not have. And
+    /// whether MPI says that it worked. Collective.
+    pub(super) fn to_rank_0(&self, world: &World, files: usize, own: impl FnOnce(Room) -> Sums) -> (Vec<u64>, bool) {
+        let Some((room, words)) = self.element(files) else { return (Vec::new(), false) };
+        let element = own(*room).put();
         // Only rank 0 receives anything.
         let mut result = vec![0_u64; if world.rank == 0 { element.len() } else { 1 }];
         let (from, to) = (element.as_ptr().cast(), result.as_mut_ptr().cast());
-        let code = api().reduce(from, to, 1, self.element.0, self.merge.0, 0, world.abi.comm_world);
+        let code = api().reduce(from, to, 1, words.0, self.merge.0, 0, world.abi.comm_world);
         (result, code == SUCCESS)
     }
 }

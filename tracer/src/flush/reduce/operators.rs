@@ -3,11 +3,22 @@
 //! may lie anywhere.
 #![expect(unsafe_code, reason = "buffers of MPI")]
 
-use super::sums::Sums;
 use std::ffi::{c_int, c_void};
 
 /// As MPI calls it: the new element, the one so far, the number of elements, and a datatype.
 pub(super) type Operator = unsafe extern "C" fn(*const c_void, *mut c_void, *const c_int, *const c_void);
+
+/// What MPI merges: words that say themselves how many they are.
+pub(super) trait Element: Sized {
+    /// As words.
+    fn put(&self) -> Vec<u64>;
+    /// From words.
+    fn take(words: &[u64]) -> Self;
+    /// Words of the element whose words begin with what `word` gives.
+    fn length(word: impl Fn(usize) -> u64) -> usize;
+    /// Takes the other's in.
+    fn merge(&mut self, other: Self);
+}
 
 fn read(from: *const c_void, at: usize, words: &mut [u64]) {
     // SAFETY: inside the buffer, by the caller's count of elements.
@@ -24,26 +35,31 @@ fn write(words: &[u64], to: *mut c_void, at: usize) {
 }
 
 /// The element that begins at word `at`.
-fn element(from: *const c_void, at: usize) -> Vec<u64> {
+fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     let word = |i: usize| {
         let mut word = [0];
         read(from, at + i, &mut word);
         word[0]
     };
-    let mut words = vec![0; Sums::length(word)];
+    let mut words = vec![0; E::length(word)];
     read(from, at, &mut words);
     words
 }
 
-/// Merges sums. All elements have the same room.
-pub(super) unsafe extern "C" fn merge(new: *const c_void, so_far: *mut c_void, count: *const c_int, _: *const c_void) {
+/// Merges elements, which all have the same room.
+pub(super) unsafe extern "C" fn merge<E: Element>(
+    new: *const c_void,
+    so_far: *mut c_void,
+    count: *const c_int,
+    _: *const c_void,
+) {
     // SAFETY: MPI passes a valid pointer.
     let count = unsafe { count.read() };
     let mut at = 0;
     for _ in 0..count {
-        let words = element(so_far, at);
-        let mut sum = Sums::take(&words);
-        sum.merge(Sums::take(&element(new, at)));
+        let words = element::<E>(so_far, at);
+        let mut sum = E::take(&words);
+        sum.merge(E::take(&element::<E>(new, at)));
         write(&sum.put(), so_far, at);
         at += words.len();
     }
@@ -51,7 +67,7 @@ pub(super) unsafe extern "C" fn merge(new: *const c_void, so_far: *mut c_void, c
 
 #[cfg(test)]
 mod tests {
-    use super::super::sums::tests::of;
+    use super::super::sums::{Sums, tests::of};
     use super::*;
 
     static TWO: c_int = 2;
@@ -64,11 +80,12 @@ mod tests {
         let mut so_far = vec![0_u8; 8 * bytes(&first).len() + 1];
         write(&bytes(&first), so_far[1..].as_mut_ptr().cast(), 0);
         let new = bytes(&second);
+        let (from, to) = (new.as_ptr().cast(), so_far[1..].as_mut_ptr().cast());
         // SAFETY: two elements in each buffer.
-        unsafe { merge(new.as_ptr().cast(), so_far[1..].as_mut_ptr().cast(), &raw const TWO, std::ptr::null()) };
+        unsafe { merge::<Sums>(from, to, &raw const TWO, std::ptr::null()) };
         let mut at = 0;
         for (mut one, other) in first.into_iter().zip(second) {
-            let words = element(so_far[1..].as_ptr().cast(), at);
+            let words = element::<Sums>(so_far[1..].as_ptr().cast(), at);
             at += words.len();
             one.merge(other);
             assert_eq!(Sums::take(&words), one);

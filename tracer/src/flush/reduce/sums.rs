@@ -1,19 +1,20 @@
-//! The element that is reduced: all of a rank's sums in one, so that one call brings them together. It has three tables, each a
-//! bounded set of keys in order, with a record of fixed size for each key:
+//! The element that is reduced: all of a rank's sums in one, so that one call brings them together. It has four tables:
 //!
 //!     notes: their number, then a count of each
 //!     nodes: hashes of their names, no record
 //!     streams: key and counters
 //!     pairs of file and layer: key, profile and spread
-//!
-//! Two elements become one by the union of their tables; records of one key are merged. Of too many keys the smallest stay, and
-//! the table says so. Such a table is exact for the keys that are left, in whatever order elements are merged: a key among
-//! the smallest of all is among the smallest of any part.
+//!     descriptions of files that rank 0 does not have: place and description, from one rank each
 
+use super::described::DESCRIBED;
+use super::operators::Element;
+use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
 
-/// Words in front of a table's keys: how many have room, how many there are, whether there were more.
-const TABLE_HEAD: usize = 3;
+/// Room for streams, and for pairs, for each file that rank 0 does not have: twice what a file has that is opened, sought in, read,
+/// written and closed. What finds none stays with its ranks.
+const STREAMS_PER_FILE: usize = 12;
+const PAIRS_PER_FILE: usize = 3;
 
 /// Room in an element.
 #[derive(Clone, Copy, Debug)]
@@ -22,80 +23,34 @@ pub(super) struct Room {
     pub(super) nodes: usize,
     pub(super) streams: usize,
     pub(super) pairs: usize,
+    pub(super) described: usize,
 }
 
 /// Bytes of the largest element.
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {
+    /// The same with room for so many files that rank 0 does not have.
+    pub(super) const fn with_files(self, files: usize) -> Self {
+        Self {
+            streams: self.streams.saturating_add(STREAMS_PER_FILE * files),
+            pairs: self.pairs.saturating_add(PAIRS_PER_FILE * files),
+            described: files,
+            ..self
+        }
+    }
+
     /// Words of an element; `None` if it would be too large.
     pub(super) fn words(&self) -> Option<usize> {
         let table = |room: usize, record: usize| room.checked_mul(1 + record)?.checked_add(TABLE_HEAD);
-        let tables = [table(self.nodes, 0)?, table(self.streams, COUNTERS)?, table(self.pairs, FILE)?];
+        let tables = [
+            table(self.nodes, 0)?,
+            table(self.streams, COUNTERS)?,
+            table(self.pairs, FILE)?,
+            table(self.described, DESCRIBED)?,
+        ];
         let words = tables.into_iter().try_fold(1 + self.notes, usize::checked_add)?;
         (words <= MOST_BYTES / 8).then_some(words)
-    }
-}
-
-/// A table: keys, sorted and different, each with its record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Table<const N: usize> {
-    room: usize,
-    pub(super) rows: Vec<(u64, [u64; N])>,
-    /// Whether there were more than had room.
-    pub(super) more: bool,
-}
-
-impl<const N: usize> Table<N> {
-    /// Of rows in order.
-    pub(super) fn new(room: usize, rows: impl IntoIterator<Item = (u64, [u64; N])>) -> Self {
-        let mut table = Self { room, rows: rows.into_iter().collect(), more: false };
-        table.cut();
-        table
-    }
-
-    fn cut(&mut self) {
-        self.more |= self.rows.len() > self.room;
-        self.rows.truncate(self.room);
-    }
-
-    fn put(&self, out: &mut Vec<u64>) {
-        out.extend([self.room as u64, self.rows.len() as u64, u64::from(self.more)]);
-        let end = out.len() + self.room * (1 + N);
-        for (key, record) in &self.rows {
-            out.push(*key);
-            out.extend_from_slice(record);
-        }
-        out.resize(end, 0);
-    }
-
-    /// The table at the beginning of `words`, and what is behind it.
-    fn take(words: &[u64]) -> (Self, &[u64]) {
-        let word = |at: usize| words.get(at).copied().unwrap_or(0) as usize;
-        let (room, used, more) = (word(0), word(1), word(2) != 0);
-        let (own, behind) =
-            words.get(TABLE_HEAD..).unwrap_or_default().split_at_checked(room * (1 + N)).unwrap_or_default();
-        let rows = own.chunks_exact(1 + N).take(used);
-        let rows = rows.map(|row| (row[0], std::array::from_fn(|i| row.get(1 + i).copied().unwrap_or(0)))).collect();
-        (Self { room, rows, more }, behind)
-    }
-
-    fn unite(&mut self, other: Self, merge: impl Fn(&mut [u64; N], &[u64; N])) {
-        let (mut own, mut more) =
-            (std::mem::take(&mut self.rows).into_iter().peekable(), other.rows.into_iter().peekable());
-        while let Some(next) = match (own.peek(), more.peek()) {
-            (Some(one), Some(other)) if one.0 <= other.0 => own.next(),
-            (Some(_), None) => own.next(),
-            (_, Some(_)) => more.next(),
-            (None, None) => None,
-        } {
-            match self.rows.last_mut().filter(|last| last.0 == next.0) {
-                Some(last) => merge(&mut last.1, &next.1),
-                None => self.rows.push(next),
-            }
-        }
-        self.more |= other.more;
-        self.cut();
     }
 }
 
@@ -106,40 +61,39 @@ pub(super) struct Sums {
     pub(super) nodes: Table<0>,
     pub(super) streams: Table<COUNTERS>,
     pub(super) pairs: Table<FILE>,
+    pub(super) described: Table<DESCRIBED>,
 }
 
-impl Sums {
-    /// As words.
-    pub(super) fn put(&self) -> Vec<u64> {
+impl Element for Sums {
+    fn put(&self) -> Vec<u64> {
         let mut out = vec![self.notes.len() as u64];
         out.extend_from_slice(&self.notes);
         self.nodes.put(&mut out);
         self.streams.put(&mut out);
         self.pairs.put(&mut out);
+        self.described.put(&mut out);
         out
     }
 
-    /// From words.
-    pub(super) fn take(words: &[u64]) -> Self {
+    fn take(words: &[u64]) -> Self {
         let (count, rest) = words.split_first().unwrap_or((&0, &[]));
         let (notes, rest) = rest.split_at_checked(*count as usize).unwrap_or_default();
         let (nodes, rest) = Table::take(rest);
         let (streams, rest) = Table::take(rest);
-        let (pairs, _) = Table::take(rest);
-        Self { notes: notes.to_vec(), nodes, streams, pairs }
+        let (pairs, rest) = Table::take(rest);
+        let (described, _) = Table::take(rest);
+        Self { notes: notes.to_vec(), nodes, streams, pairs, described }
     }
 
-    /// Words of the element whose words begin with what `word` gives.
-    pub(super) fn length(word: impl Fn(usize) -> u64) -> usize {
+    fn length(word: impl Fn(usize) -> u64) -> usize {
         let mut at = 1 + word(0) as usize;
-        for record in [0, COUNTERS, FILE] {
+        for record in [0, COUNTERS, FILE, DESCRIBED] {
             at += TABLE_HEAD + word(at) as usize * (1 + record);
         }
         at
     }
 
-    /// Takes the other's in.
-    pub(super) fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         self.notes.iter_mut().zip(other.notes).for_each(|(sum, more)| *sum = sum.saturating_add(more));
         self.nodes.unite(other.nodes, |_, _| {});
         self.streams.unite(other.streams, |one, other| {
@@ -153,6 +107,7 @@ impl Sums {
             spread.merge(&others);
             put_file(&profile, &spread, one);
         });
+        self.described.unite(other.described, |_, _| {});
     }
 }
 
@@ -163,7 +118,7 @@ pub(super) mod tests {
     use trace_format::profile::Profile;
     use trace_format::spread::{RankShare, Spread};
 
-    pub(in super::super) const ROOM: Room = Room { notes: 2, nodes: 3, streams: 4, pairs: 2 };
+    pub(in super::super) const ROOM: Room = Room { notes: 2, nodes: 3, streams: 4, pairs: 2, described: 1 };
 
     /// Of a rank with these keys.
     pub(in super::super) fn of(rank: u32, streams: &[u64], pairs: &[u64]) -> Sums {
@@ -177,6 +132,7 @@ pub(super) mod tests {
             nodes: Table::new(ROOM.nodes, [(u64::from(rank % 2), [])]),
             streams: Table::new(ROOM.streams, streams.iter().map(|&key| (key, counters))),
             pairs: Table::new(ROOM.pairs, pairs.iter().map(|&key| (key, file))),
+            described: Table::new(ROOM.described, (rank == 2).then_some((9, [7; DESCRIBED]))),
         }
     }
 
@@ -222,6 +178,7 @@ pub(super) mod tests {
             let told: Vec<(u64, u64)> =
                 sum.pairs.rows.iter().map(|(key, words)| (*key, file(words).0.accesses)).collect();
             assert_eq!(told, [(1, 6), (2, 3)]);
+            assert_eq!(sum.described.rows, [(9, [7; DESCRIBED])]);
         }
     }
 
@@ -229,5 +186,14 @@ pub(super) mod tests {
     fn an_element_too_large_is_none() {
         assert!(Room { pairs: 1 << 20, ..ROOM }.words().is_none());
         assert!(Room { streams: usize::MAX / 2, ..ROOM }.words().is_none());
+        assert!(Room { streams: usize::MAX, ..ROOM }.with_files(9).words().is_none());
+    }
+
+    #[test]
+    fn every_file_more_has_its_room() {
+        let more = ROOM.with_files(2);
+        assert_eq!((more.streams, more.pairs, more.described), (28, 8, 2));
+        let words = 24 * (1 + COUNTERS) + 6 * (1 + FILE) + (1 + DESCRIBED);
+        assert_eq!(more.words(), ROOM.words().map(|room| room + words));
     }
 }

@@ -25,6 +25,15 @@ pub(super) fn since_epoch(aligned: u64, sync_ns: u64) -> u64 {
     u64::try_from((aligned as i64).wrapping_sub(BIAS).wrapping_add(sync_ns as i64)).unwrap_or(0)
 }
 
+/// A profile with its times changed.
+pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Profile {
+    let change = |slowest: Slowest| match slowest == Slowest::default() {
+        true => slowest,
+        false => Slowest { start: change(slowest.start), ..slowest },
+    };
+    Profile { slowest_read: change(profile.slowest_read), slowest_write: change(profile.slowest_write), ..profile }
+}
+
 /// Writes words one after another.
 struct Put<'a>(std::slice::IterMut<'a, u64>);
 

@@ -14,7 +14,7 @@ pub(crate) use oplog::{Op, Order, assert_same, log_lines, read_failures, read_lo
 pub(crate) use scratch::Scratch;
 pub(crate) use spool::{look, recover, spools};
 pub(crate) use strace::{Calls, strace};
-pub(crate) use trace::{MissingOps, Seg, Traces};
+pub(crate) use trace::{MissingOps, ProcessTrace, Seg, Traces};
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

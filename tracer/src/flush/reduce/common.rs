@@ -1,0 +1,124 @@
+//! The common record, on rank 0: what was reduced, described as a process block that is no process's own.
+
+use super::keys::{errno_of, file_of, flags_of, of_pair, op_of};
+use super::shared::Shared;
+use super::sums::Sums;
+use super::{described, words};
+use crate::clock;
+use crate::flush::counted::{self, Counted};
+use crate::flush::details;
+use crate::registry::File;
+use std::collections::BTreeMap;
+use trace_format::counters::Counters;
+use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef};
+
+/// A file that rank 0 has counted, or what another rank said of it.
+enum Known {
+    Own(&'static File),
+    Told(FileDef),
+}
+
+/// The files by place.
+pub(super) struct Files(BTreeMap<usize, Known>);
+
+impl Files {
+    /// Those of rank 0's and those that were told.
+    pub(super) fn of(counted: &Counted, shared: &Shared, sums: &Sums) -> Self {
+        let own = counted.streams.iter().map(|(_, stream, _)| stream.file);
+        let own = own.filter_map(|file| Some((shared.place(file.hash)?, Known::Own(file))));
+        let hashes: Vec<u64> = shared.files().map(|(hash, _)| hash).collect();
+        let told = sums.described.rows.iter().filter_map(|(place, words)| {
+            let place = usize::try_from(*place).ok()?;
+            Some((place, Known::Told(described::take(*hashes.get(place)?, words))))
+        });
+        Self(told.chain(own).collect())
+    }
+
+    /// The place of the first file that is not known, or of which something may have found no room: all before it is complete.
+    pub(super) fn end(&self, shared: &Shared, sums: &Sums) -> usize {
+        let streams = sums.streams.rows.last().filter(|_| sums.streams.more).map(|(key, _)| file_of(*key));
+        let pairs = sums.pairs.rows.last().filter(|_| sums.pairs.more).map(|(pair, _)| of_pair(*pair).0);
+        let unknown = (0..shared.len()).find(|place| !self.0.contains_key(place));
+        streams.into_iter().chain(pairs).chain(unknown).fold(shared.len(), usize::min)
+    }
+}
+
+/// What the record says of the ranks.
+pub(super) struct Ranks<'a> {
+    pub(super) ranks: u32,
+    /// Rank 0's.
+    pub(super) info: &'a ProcessInfo,
+    pub(super) sync_ns: u64,
+    /// What the counts of notes are of.
+    pub(super) notes: &'a [(String, u64)],
+}
+
+/// The record of the files before `end`. Paths whose hash is in `known` stand in the job block.
+pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64], sums: &Sums) -> Process {
+    // Rank 0's clock and node, and nobody's rank.
+    let info = ProcessInfo { rank: -1, pid: 0, ppid: 0, ..ranks.info.clone() };
+    let nodes = if sums.nodes.more { 0 } else { sums.nodes.rows.len() as u32 };
+    let notes = ranks.notes.iter().map(|(what, _)| what.clone()).zip(sums.notes.iter().copied());
+    let mut process = Process {
+        info,
+        notes: notes.filter(|(_, count)| *count > 0).map(|(what, count)| Note { what, count }).collect(),
+        reduction: Reduction { ranks: ranks.ranks, nodes, spreads: Vec::new() },
+        ..Process::default()
+    };
+    let mut numbers = Numbers { files, known, of: BTreeMap::new(), own: BTreeMap::new() };
+    let streams = sums.streams.rows.iter().filter(|(key, _)| file_of(*key) < end);
+    for (id, (key, words)) in (0..).zip(streams) {
+        let Some(file) = numbers.number(&mut process, file_of(*key)) else { continue };
+        process.streams.push(StreamDef { id, file, op: op_of(*key), flags: flags_of(*key), errno: errno_of(*key) });
+        let aligned = words::counters(words);
+        let first_start = words::since_epoch(aligned.first_start, ranks.sync_ns);
+        let last_end = words::since_epoch(aligned.last_end, ranks.sync_ns);
+        let (first_start, last_end) = if clock::times_calls() { (first_start, last_end) } else { (u64::MAX, 0) };
+        // Other ranks may have gone on for a little longer.
+        process.info.end_ns = process.info.end_ns.max(last_end);
+        process.missing.push(Missing { stream: id, counters: Counters { first_start, last_end, ..aligned } });
+    }
+    for (pair, words) in sums.pairs.rows.iter().filter(|(pair, _)| of_pair(*pair).0 < end) {
+        let (place, layer) = of_pair(*pair);
+        let Some(file) = numbers.number(&mut process, place) else { continue };
+        let (profile, spread) = words::file(words);
+        let profile = words::with_starts(profile, |start| words::since_epoch(start, ranks.sync_ns));
+        if profile.accesses > 0 {
+            process.profiles.push(ProfileDef { file, layer, profile });
+        }
+        process.reduction.spreads.push(SpreadDef { file, layer, spread });
+    }
+    process.hints = details::hints(|file| numbers.own.get(&std::ptr::from_ref(file)).copied());
+    process
+}
+
+/// Files of the record, numbered as they come.
+struct Numbers<'a> {
+    files: &'a Files,
+    known: &'a [u64],
+    /// By place.
+    of: BTreeMap<usize, u32>,
+    /// Rank 0's.
+    own: BTreeMap<*const File, u32>,
+}
+
+impl Numbers<'_> {
+    /// Number of the file at `place`, which is described in `process` if it is new. Layouts of files that rank 0 does not have stay with
+    /// another rank.
+    fn number(&mut self, process: &mut Process, place: usize) -> Option<u32> {
+        if let Some(number) = self.of.get(&place) {
+            return Some(*number);
+        }
+        let number = self.of.len() as u32;
+        match self.files.0.get(&place)? {
+            Known::Own(file) => {
+                process.files.push(counted::definition(file, self.known));
+                process.layouts.extend(counted::layouts(file, number));
+                self.own.insert(std::ptr::from_ref(*file), number);
+            }
+            Known::Told(def) => process.files.push(def.clone()),
+        }
+        self.of.insert(place, number);
+        Some(number)
+    }
+}

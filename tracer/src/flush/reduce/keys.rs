@@ -1,0 +1,35 @@
+//! Keys of the tables: a stream, or a file and a layer, in one number, in the order of the files. A file is its place among the shared ones, less
+//! than 2^17, so that a key's highest bit is never set.
+
+use crate::registry::Stream;
+use trace_format::op::Layer;
+
+/// A stream of a shared file: place of the file, operation, flags, error number.
+pub(super) fn key(file: usize, stream: &Stream) -> u64 {
+    (file as u64) << 40 | u64::from(stream.op) << 24 | u64::from(stream.flags) << 16 | u64::from(stream.errno)
+}
+
+pub(super) const fn file_of(key: u64) -> usize {
+    (key >> 40) as usize
+}
+
+pub(super) const fn op_of(key: u64) -> u16 {
+    (key >> 24) as u16
+}
+
+pub(super) const fn flags_of(key: u64) -> u8 {
+    (key >> 16) as u8
+}
+
+pub(super) const fn errno_of(key: u64) -> u16 {
+    key as u16
+}
+
+/// A file and a layer.
+pub(super) fn pair(file: usize, layer: Layer) -> u64 {
+    (file as u64) << 32 | u64::from(u32::from(layer))
+}
+
+pub(super) fn of_pair(pair: u64) -> (usize, Layer) {
+    ((pair >> 32) as usize, Layer::from(pair as u32))
+}

@@ -1,0 +1,84 @@
+//! Which files are shared: those of rank 0's that another rank uses too, and those of which rank 0 knows nothing that several use.
+
+use super::calls::Tools;
+use super::described;
+use super::users::Users;
+use crate::flush::collective::greatest;
+use crate::flush::counted::Counted;
+use crate::flush::plan::Plan;
+use crate::mpi::World;
+use crate::registry::File;
+use std::collections::BTreeMap;
+
+/// What rank 0 says of a file that it has told and not counted: it is left to its ranks. More than any rank's number.
+const NOT_COUNTED: u64 = 1 << 32;
+
+/// The shared files, in an order that is the same on all ranks.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Hashes of rank 0's, sorted.
+    of_rank_0: Vec<u64>,
+    /// Hashes of the others, sorted, with the lowest rank that has the file.
+    others: Vec<(u64, u32)>,
+}
+
+impl Shared {
+    /// How many there are that rank 0 does not have.
+    pub(super) fn others(&self) -> usize {
+        self.others.len()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.of_rank_0.len() + self.others.len()
+    }
+
+    /// The place of the file whose name has this hash.
+    pub(super) fn place(&self, hash: u64) -> Option<usize> {
+        let other = || self.others.binary_search_by_key(&hash, |(hash, _)| *hash).ok();
+        self.of_rank_0.binary_search(&hash).ok().or_else(|| other().map(|at| self.of_rank_0.len() + at))
+    }
+
+    /// The hashes, by place, each with the lowest rank that has the file.
+    pub(super) fn files(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.of_rank_0.iter().map(|hash| (*hash, 0)).chain(self.others.iter().copied())
+    }
+}
+
+/// The files of which this rank has counted something, by the hash of their name; `None` for two of one hash.
+fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
+    let mut files: BTreeMap<u64, Option<&'static File>> = BTreeMap::new();
+    for (_, stream, _) in &counted.streams {
+        let known = files.entry(stream.file.hash).or_insert(Some(stream.file));
+        *known = known.filter(|known| std::ptr::eq(*known, stream.file));
+    }
+    files
+}
+
+/// The files that several ranks share, if all ranks are able to reduce them; a rank is if it has `tools`. And whether MPI says that it worked.
+/// Collective: one call, two if some rank has files that rank 0 has not told.
+pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools: Option<&Tools>) -> (Shared, bool) {
+    let rank = world.rank.unsigned_abs();
+    let files = counted.map(files).unwrap_or_default();
+    let apart = || files.iter().filter(|(hash, _)| plan.hashes.binary_search(hash).is_err());
+    let mut words = vec![u64::from(tools.is_none()), u64::from(apart().next().is_some())];
+    words.extend(plan.hashes.iter().map(|hash| match (files.contains_key(hash), rank) {
+        (true, _) => u64::from(rank) + 1,
+        (false, 0) => NOT_COUNTED,
+        (false, _) => 0,
+    }));
+    let (all, mut worked) = greatest(world, &words);
+    let (&[0, is_apart, ref highest @ ..], Some(tools)) = (all.as_slice(), tools) else {
+        return (Shared::default(), worked);
+    };
+    let by_others = plan.hashes.iter().zip(highest).filter(|(_, highest)| (2..NOT_COUNTED).contains(*highest));
+    let mut shared = Shared { of_rank_0: by_others.map(|(hash, _)| *hash).collect(), others: Vec::new() };
+    // With more names than one broadcast holds there would be a call too many.
+    if is_apart != 0 && plan.in_one_call {
+        let told = apart().map(|(hash, file)| (*hash, file.is_some_and(described::has_room)));
+        let (users, again) = tools.of_all(world, &Users::of(rank, tools.users_room, told));
+        shared.others = users.shared();
+        shared.others.truncate(tools.most_files());
+        worked &= again;
+    }
+    (shared, worked)
+}
