@@ -10,7 +10,7 @@ pub mod run;
 pub mod select;
 pub mod stream;
 
-pub use details::{DataSet, DatatypeSum, Hint, Selected};
+pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
 pub use origin::Origin;
 pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};
 pub use stream::{Stream, Within};
