@@ -4,6 +4,7 @@ mod common;
 
 use common::{hdf5, json, put, stdout};
 use serde_json::{Value, json};
+use trace_format::meta::{DatatypeExtents, DatatypeRole};
 
 #[test]
 fn a_byte_counts_once_at_the_layer_that_the_program_called() {
@@ -66,6 +67,40 @@ fn the_summary_lists_data_sets_hints_and_datatypes() {
     assert!(text.contains("subarray") && !text.contains("named"), "{text}");
     let csv = stdout(&["summary", "--format", "csv", "--table", "data_sets", &path], 0);
     assert!(csv.contains("/grid/t,/scratch/0.h5,10x20,8,1,1,1,400,800,"), "{csv}");
+}
+
+#[test]
+fn counters_have_the_extents_of_datatypes_by_file_and_role() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "hdf5.dxt", &hdf5());
+    let found = json(&["counters", "--format", "json", &path], 0);
+    let of = |file: &str, role: &str, extents: [u64; 10]| json!({"file": file, "role": role, "extents": extents});
+    let expected: Vec<Value> = ["/scratch/0.h5", "/scratch/1.h5"]
+        .iter()
+        .flat_map(|file| {
+            let filetype = of(file, "filetype", [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+            [filetype, of(file, "write buffer", [2, 0, 0, 0, 0, 0, 0, 0, 0, 1])]
+        })
+        .collect();
+    assert_eq!(found["datatype_extents"], json!(expected));
+    let csv = stdout(&["counters", "--format", "csv", "--table", "datatype_extents", &path], 0);
+    let rows = ["filetype,100K-1M,1", "write buffer,0-100,2", "write buffer,1G+,1"];
+    let rows = ["/scratch/0.h5", "/scratch/1.h5"].iter().flat_map(|file| rows.map(|row| format!("{file},{row}")));
+    assert_eq!(csv.lines().collect::<Vec<_>>()[1..], rows.collect::<Vec<_>>(), "{csv}");
+    let one = stdout(&["counters", "--files", "1.h5", "--format", "csv", "--table", "datatype_extents", &path], 0);
+    assert!(one.contains("/scratch/1.h5,filetype") && !one.contains("/scratch/0.h5"), "{one}");
+    assert!(stdout(&["counters", &path], 0).contains("Calls by extent of the datatype, bytes"));
+    // Two processes that used one file in the same way.
+    let mut processes: Vec<_> = (0..2).map(|rank| common::process(rank, "n")).collect();
+    for process in &mut processes {
+        process.add("/one", common::op::MPIIO_WRITE_ALL, 0, 0, 8, 10, 20);
+        let (file, role) = (process.file("/one"), DatatypeRole::Etype);
+        process.process.datatype_extents =
+            vec![DatatypeExtents { file, role, extents: [1, 2, 3, 4, 5, 6, 7, 8, 9, u64::MAX] }];
+    }
+    let path = put(folder.path(), "one.dxt", &common::trace(&common::job("k", 2), processes));
+    let found = json(&["counters", "--format", "json", &path], 0);
+    assert_eq!(found["datatype_extents"], json!([of("/one", "etype", [2, 4, 6, 8, 10, 12, 14, 16, 18, u64::MAX])]));
 }
 
 #[test]

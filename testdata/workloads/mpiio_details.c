@@ -2,7 +2,7 @@
  * Usage: mpirun mpiio_details DIRECTORY. Provenance: written for this project.
  *
  *     HINT <pid> <0 asked for, 1 in effect> <path> <key> <value>
- *     DATATYPE <pid> <role> <combiner> <path>
+ *     DATATYPE <pid> <role> <combiner> <extent in bytes> <path>
  *
  * beside the lines of oplog.h; roles and combiners are those of the trace format, one line for each use. */
 #include "oplog.h"
@@ -29,8 +29,8 @@ static void log_hints(int origin, MPI_Info info) {
     }
 }
 
-static void used(const char *role, const char *combiner) {
-    oplog_line("DATATYPE %d %s %s %s\n", (int)getpid(), role, combiner, path);
+static void used(const char *role, const char *combiner, long long extent) {
+    oplog_line("DATATYPE %d %s %s %lld %s\n", (int)getpid(), role, combiner, extent, path);
 }
 
 static MPI_File open_file(MPI_Comm comm, MPI_Info asked) {
@@ -51,22 +51,30 @@ static MPI_File open_file(MPI_Comm comm, MPI_Info asked) {
     return file;
 }
 
-/* Views through `type`, then back to bytes. */
-static void view(MPI_File file, MPI_Datatype type, const char *combiner) {
-    MPI(MPI_Type_commit(&type));
-    MPI(MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL));
-    used("etype", "named");
-    used("filetype", combiner);
+/* A datatype with its extent, which follows from how it was made. */
+struct made {
+    MPI_Datatype type;
+    const char *combiner;
+    long long extent;
+};
+
+/* Views through `made`, then back to bytes. */
+static void view(MPI_File file, struct made made) {
+    MPI(MPI_Type_commit(&made.type));
+    MPI(MPI_File_set_view(file, 0, MPI_BYTE, made.type, "native", MPI_INFO_NULL));
+    used("etype", "named", 1);
+    used("filetype", made.combiner, made.extent);
     MPI(MPI_File_write_all(file, data, 16, MPI_BYTE, MPI_STATUS_IGNORE));
-    used("write_buffer", "named");
+    used("write_buffer", "named", 1);
     MPI(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
-    used("etype", "named");
-    used("filetype", "named");
-    MPI(MPI_Type_free(&type));
+    used("etype", "named", 1);
+    used("filetype", "named", 1);
+    MPI(MPI_Type_free(&made.type));
 }
 
 /* Writes from and reads into memory that `type` describes, of at most BYTES. */
-static void buffer(MPI_File file, MPI_Datatype type, const char *combiner) {
+static void buffer(MPI_File file, struct made made) {
+    MPI_Datatype type = made.type;
     MPI(MPI_Type_commit(&type));
     MPI_Request request;
     MPI(MPI_File_write_at(file, rank * BYTES, data, 1, type, MPI_STATUS_IGNORE));
@@ -76,58 +84,117 @@ static void buffer(MPI_File file, MPI_Datatype type, const char *combiner) {
     MPI(MPI_File_read_at(file, rank * BYTES, data, 1, type, MPI_STATUS_IGNORE));
     MPI(MPI_File_read_at_all_begin(file, rank * BYTES, data, 1, type));
     for (int i = 0; i < 3; i++) {
-        used("write_buffer", combiner);
+        used("write_buffer", made.combiner, made.extent);
     }
-    used("read_buffer", combiner);
+    used("read_buffer", made.combiner, made.extent);
     /* Freed while it is in use, as the standard allows. */
     MPI(MPI_Type_free(&type));
     MPI(MPI_File_read_at_all_end(file, data, MPI_STATUS_IGNORE));
-    used("read_buffer", combiner);
+    used("read_buffer", made.combiner, made.extent);
 }
 
-static void named(MPI_File file, MPI_Datatype type, int count) {
+static void named(MPI_File file, MPI_Datatype type, int count, long long extent) {
     MPI(MPI_File_write_at(file, rank * BYTES, data, count, type, MPI_STATUS_IGNORE));
-    used("write_buffer", "named");
+    used("write_buffer", "named", extent);
     MPI(MPI_File_read_at(file, rank * BYTES, data, count, type, MPI_STATUS_IGNORE));
-    used("read_buffer", "named");
+    used("read_buffer", "named", extent);
 }
 
 /* One of each kind that describes memory within BYTES. */
-static MPI_Datatype made(const char *combiner) {
+static struct made made(const char *combiner) {
     MPI_Datatype type, part;
+    long long extent;
     int lengths[2] = {1, 2}, places[2] = {0, 4}, sizes[2] = {8, 8}, parts[2] = {4, 4}, starts[2] = {2, 2};
     MPI_Aint bytes[2] = {0, 64};
     MPI_Datatype types[2] = {MPI_INT, MPI_DOUBLE};
     int distributions[1] = {MPI_DISTRIBUTE_BLOCK}, arguments[1] = {MPI_DISTRIBUTE_DFLT_DARG}, processes[1] = {2}, all[1] = {32};
     if (strcmp(combiner, "dup") == 0) {
         MPI(MPI_Type_dup(MPI_INT, &type));
+        extent = 4;
     } else if (strcmp(combiner, "contiguous") == 0) {
         MPI(MPI_Type_contiguous(8, MPI_INT, &type));
+        extent = 32;
     } else if (strcmp(combiner, "vector") == 0) {
         MPI(MPI_Type_vector(3, 2, 5, MPI_INT, &type));
+        extent = 48;
     } else if (strcmp(combiner, "hvector") == 0) {
         MPI(MPI_Type_create_hvector(3, 2, 40, MPI_INT, &type));
+        extent = 88;
     } else if (strcmp(combiner, "indexed") == 0) {
         MPI(MPI_Type_indexed(2, lengths, places, MPI_INT, &type));
+        extent = 24;
     } else if (strcmp(combiner, "hindexed") == 0) {
         MPI(MPI_Type_create_hindexed(2, lengths, bytes, MPI_INT, &type));
+        extent = 72;
     } else if (strcmp(combiner, "indexed_block") == 0) {
         MPI(MPI_Type_create_indexed_block(2, 2, places, MPI_INT, &type));
+        extent = 24;
     } else if (strcmp(combiner, "hindexed_block") == 0) {
         MPI(MPI_Type_create_hindexed_block(2, 2, bytes, MPI_INT, &type));
+        extent = 72;
     } else if (strcmp(combiner, "struct") == 0) {
         MPI(MPI_Type_create_struct(2, lengths, bytes, types, &type));
+        extent = 80;
     } else if (strcmp(combiner, "subarray") == 0) {
         MPI(MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_BYTE, &type));
+        extent = 64;
     } else if (strcmp(combiner, "darray") == 0) {
         MPI(MPI_Type_create_darray(2, rank % 2, 1, all, distributions, arguments, processes, MPI_ORDER_C, MPI_BYTE, &type));
+        extent = 32;
     } else {
         CHECK(strcmp(combiner, "resized") == 0);
         MPI(MPI_Type_contiguous(4, MPI_BYTE, &part));
         MPI(MPI_Type_create_resized(part, 0, 64, &type));
         MPI(MPI_Type_free(&part));
+        extent = 64;
     }
-    return type;
+    return (struct made){type, combiner, extent};
+}
+
+/* Four bytes with another extent. */
+static struct made resized(long long extent) {
+    MPI_Datatype part, type;
+    MPI(MPI_Type_contiguous(4, MPI_BYTE, &part));
+    MPI(MPI_Type_create_resized(part, 0, (MPI_Aint)extent, &type));
+    MPI(MPI_Type_free(&part));
+    return (struct made){type, "resized", extent};
+}
+
+/* Datatypes of all bins, at their bounds, and handles of freed types that come back as others: the extent is that of the moment. */
+static void extents(MPI_File file) {
+    struct made one = {.combiner = "contiguous"};
+    for (one.extent = 100; one.extent <= 101; one.extent++) {
+        MPI(MPI_Type_contiguous((int)one.extent, MPI_BYTE, &one.type));
+        buffer(file, one);
+    }
+    struct made two = {.combiner = "vector", .extent = (512 + 1) * 4};
+    MPI(MPI_Type_vector(2, 1, 512, MPI_INT, &two.type));
+    buffer(file, two);
+    int sizes[2] = {1024, 1024}, parts[2] = {1, 16}, starts[2] = {0, 0};
+    struct made three = {.combiner = "subarray", .extent = 1 << 20};
+    MPI(MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_BYTE, &three.type));
+    buffer(file, three);
+    MPI(MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_BYTE, &three.type));
+    view(file, three);
+    const long long bounds[] = {0, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        buffer(file, resized(bounds[i]));
+        buffer(file, resized(bounds[i] + 1));
+    }
+    buffer(file, resized(-64));
+    buffer(file, resized(1LL << 40));
+    /* An etype and a filetype that are neither bytes. */
+    struct made etype = resized(4), filetype;
+    MPI(MPI_Type_commit(&etype.type));
+    MPI(MPI_Type_create_resized(etype.type, 0, 5 << 20, &filetype.type));
+    MPI(MPI_Type_commit(&filetype.type));
+    MPI(MPI_File_set_view(file, 0, etype.type, filetype.type, "native", MPI_INFO_NULL));
+    used("etype", "resized", 4);
+    used("filetype", "resized", 5 << 20);
+    MPI(MPI_File_write_at(file, rank, data, 1, etype.type, MPI_STATUS_IGNORE));
+    used("write_buffer", "resized", 4);
+    MPI(MPI_Type_free(&etype.type));
+    MPI(MPI_Type_free(&filetype.type));
 }
 
 int main(int count, char **arguments) {
@@ -146,25 +213,26 @@ int main(int count, char **arguments) {
     const char *kinds[] = {"dup", "contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block",
                            "hindexed_block", "struct", "subarray", "darray", "resized"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        buffer(file, made(kinds[i]), kinds[i]);
+        buffer(file, made(kinds[i]));
     }
-    named(file, MPI_BYTE, 100);
-    named(file, MPI_DOUBLE, 10);
+    named(file, MPI_BYTE, 100, 1);
+    named(file, MPI_DOUBLE, 10, 8);
 #ifndef MPICH_VERSION
     /* Of which ROMIO in MPICH 4.0 dies. */
-    named(file, MPI_DOUBLE_INT, 3);
+    named(file, MPI_DOUBLE_INT, 3, 16);
 #endif
-    named(file, MPI_2INT, 3);
-    view(file, made("subarray"), "subarray");
-    view(file, made("darray"), "darray");
-    view(file, made("vector"), "vector");
+    named(file, MPI_2INT, 3, 8);
+    view(file, made("subarray"));
+    view(file, made("darray"));
+    view(file, made("vector"));
+    extents(file);
     MPI(MPI_File_close(&file));
     /* Once more without hints, and one for each process. */
     file = open_file(MPI_COMM_WORLD, MPI_INFO_NULL);
     MPI(MPI_File_close(&file));
     snprintf(path, sizeof path, "%s/own.%d", arguments[1], rank);
     file = open_file(MPI_COMM_SELF, MPI_INFO_NULL);
-    named(file, MPI_CHAR, 7);
+    named(file, MPI_CHAR, 7, 1);
     MPI(MPI_File_close(&file));
     oplog_write();
     MPI(MPI_Finalize());

@@ -1,8 +1,8 @@
 //! Sections that a block has only where there is something to say: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
-    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, HeatDef, HintDef, HintOrigin, Job,
-    Mount, Order, Process, Selection, WholeDef,
+    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, HeatDef, HintDef,
+    HintOrigin, Job, Mount, Order, Process, Selection, WholeDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::Profile;
@@ -21,6 +21,11 @@ fn sample() -> Process {
             role: DatatypeRole::Filetype,
             combiner: Combiner::Subarray,
             count: 1 << 40,
+        }],
+        datatype_extents: vec![DatatypeExtents {
+            file: 3,
+            role: DatatypeRole::ReadBuffer,
+            extents: [1, 0, 0, 1 << 40, 0, 0, 0, 0, 0, 2],
         }],
         data_sets: vec![
             DataSetDef {
@@ -73,7 +78,7 @@ fn a_section_without_entries_takes_no_room() {
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
     assert!(
-        [10, 11, 12, 13, 14, 15].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        [10, 11, 12, 13, 14, 15, 17].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
         "{with:?} {without:?}"
     );
 }
@@ -89,12 +94,15 @@ fn bytes_are_those_of_the_specification() {
         section(13, &[1, 2, 1, 100, 7, 2, 0, 251, 0, 1]),
         section(14, &[1, 2, 0, 9, 4, 8, 0, 0, 0, 64, 12, 250, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         section(15, &[2, 0, 4, 2, 0, 251, 0, 1, 0, 9, 2, 3, 1, 0, 5]),
+        section(17, &[1, 3, 1, 4, 0, 251, 0, 1, 0, 0, 0, 0, 0, 0, 9]),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
     let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
     assert_eq!(process.hints, [hint]);
     let (role, combiner) = (DatatypeRole::WriteBuffer, Combiner::Vector);
     assert_eq!(process.datatypes, [DatatypeUse { file: 3, role, combiner, count: 250 }]);
+    let extents = [4, 0, 256, 0, 0, 0, 0, 0, 0, 9];
+    assert_eq!(process.datatype_extents, [DatatypeExtents { file: 3, role: DatatypeRole::Filetype, extents }]);
     let access = DataSetAccess { stream: 9, selections: [0, 1, 2, 0, 0, 0], elements: 200 };
     let set =
         DataSetDef { file: 0, path: b"/x".to_vec(), element_bytes: 8, extent: vec![5, 256], accesses: vec![access] };

@@ -6,9 +6,9 @@ use common::{Rank, read};
 use proptest::prelude::*;
 use trace_format::counters::Counters;
 use trace_format::meta::{
-    ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeUse, FileDef, FileKind, HintDef, HintOrigin, Job,
-    JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note, Process, ProcessInfo, SharedName,
-    StreamDef, ThreadDef,
+    ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, FileDef, FileKind, HintDef,
+    HintOrigin, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note, Process, ProcessInfo,
+    SharedName, StreamDef, ThreadDef,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{MAX_LENGTH, MAX_STREAMS};
@@ -89,6 +89,7 @@ prop_compose! {
     fn any_details()(
         hints in few((any::<u32>(), any::<bool>(), bytes(), bytes())),
         datatypes in few((any::<u32>(), 0..4_u32, 0..Combiner::COUNT as u32, any::<u64>())),
+        extents in few((any::<u32>(), 0..4_u32, any::<[u64; 10]>())),
         data_sets in few((any::<u32>(), bytes(), any::<u32>(), few(any::<u64>()), few(any::<(u32, [u64; 6], u64)>()))),
     ) -> Process {
         let origin = |asked| if asked { HintOrigin::Asked } else { HintOrigin::InEffect };
@@ -101,6 +102,9 @@ prop_compose! {
                 .map(|(file, role, combiner, count)| {
                     DatatypeUse { file, role: role.into(), combiner: combiner.into(), count }
                 })
+                .collect(),
+            datatype_extents: extents.into_iter()
+                .map(|(file, role, extents)| DatatypeExtents { file, role: role.into(), extents })
                 .collect(),
             data_sets: data_sets.into_iter()
                 .map(|(file, path, element_bytes, extent, accesses)| {

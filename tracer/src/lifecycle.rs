@@ -103,7 +103,13 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             Err(())
         }
     };
-    if config::check::is_wanted(environment) {
+    let is_check = config::check::is_wanted(environment);
+    if let Ok(Some(config)) = &read
+        && (is_check || job::launcher_rank(environment) <= 0)
+    {
+        config.filters.left_out.iter().for_each(|what| say(&[what.as_bytes()]));
+    }
+    if is_check {
         return say_unknown(environment);
     }
     let mut config = match read {

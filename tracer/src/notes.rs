@@ -39,7 +39,7 @@ notes! {
     /// A rank of which nothing is written.
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or since their settings or key could not be read";
     /// A file of which triggers keep no segments.
-    Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER) keeps counters only";
+    Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH) keeps counters only";
     /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.
     Name = "failed calls on names that were too many or unreadable";
     /// A call on a name for which a file was not made any more.

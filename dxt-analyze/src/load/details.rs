@@ -1,9 +1,10 @@
 //! What traces say beyond files and segments, merged over processes. Everything is counted where it occurs; equal things of several
 //! processes become one.
 
-use crate::model::{DataSet, DatatypeSum, Hint, Op, Stream};
+use crate::model::{DataSet, DatatypeSum, ExtentSum, Hint, Op, Stream};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{self, Combiner, DatatypeRole};
 use trace_format::op::OpClass;
 
@@ -15,6 +16,15 @@ pub(crate) struct Details {
     data_set_of: FxHashMap<(u32, Vec<u8>), u32>,
     hints: Vec<Hint>,
     datatypes: BTreeMap<(u32, DatatypeRole, Combiner), u64>,
+    extents: BTreeMap<(u32, DatatypeRole), [u64; SIZE_BINS]>,
+}
+
+/// What was merged, with the files' final indices, in order.
+pub(crate) struct Finished {
+    pub(crate) data_sets: Vec<DataSet>,
+    pub(crate) hints: Vec<Hint>,
+    pub(crate) datatypes: Vec<DatatypeSum>,
+    pub(crate) datatype_extents: Vec<ExtentSum>,
 }
 
 impl Details {
@@ -48,6 +58,13 @@ impl Details {
             let sum = self.datatypes.entry((file, def.role, def.combiner)).or_default();
             *sum = sum.saturating_add(def.count);
         }
+        for def in &process.datatype_extents {
+            let Some(&file) = files.get(def.file as usize) else { continue };
+            let sums = self.extents.entry((file, def.role)).or_default();
+            for (sum, count) in sums.iter_mut().zip(def.extents) {
+                *sum = sum.saturating_add(count);
+            }
+        }
     }
 
     /// Number of the data set of `def`, which is added if it is new.
@@ -68,11 +85,7 @@ impl Details {
     }
 
     /// Everything with the files' final indices, which `place` gives, in order; tells `streams` the data sets' final numbers.
-    pub(crate) fn finish<'a>(
-        self,
-        place: &[u32],
-        streams: impl Iterator<Item = &'a mut Stream>,
-    ) -> (Vec<DataSet>, Vec<Hint>, Vec<DatatypeSum>) {
+    pub(crate) fn finish<'a>(self, place: &[u32], streams: impl Iterator<Item = &'a mut Stream>) -> Finished {
         let mut sets: Vec<(u32, DataSet)> = (0..).zip(self.data_sets).collect();
         sets.iter_mut().for_each(|(_, set)| set.file = place[set.file as usize]);
         sets.sort_by(|(_, a), (_, b)| (a.file, &a.path).cmp(&(b.file, &b.path)));
@@ -93,6 +106,9 @@ impl Details {
             .map(|((file, role, combiner), count)| DatatypeSum { file: place[file as usize], role, combiner, count })
             .collect();
         datatypes.sort();
-        (sets.into_iter().map(|(_, set)| set).collect(), hints, datatypes)
+        let extent = |((file, role), extents)| ExtentSum { file: place[file as usize], role, extents };
+        let mut datatype_extents: Vec<ExtentSum> = self.extents.into_iter().map(extent).collect();
+        datatype_extents.sort();
+        Finished { data_sets: sets.into_iter().map(|(_, set)| set).collect(), hints, datatypes, datatype_extents }
     }
 }

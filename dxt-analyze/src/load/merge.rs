@@ -2,7 +2,7 @@
 //! files, not by which was read first.
 
 use super::clock::{self, Moment};
-use super::details::Details;
+use super::details::{Details, Finished};
 use super::layouts::Choice;
 use crate::model::Stream;
 use crate::model::filters;
@@ -76,7 +76,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     }
     let (files, place) = tables.finish(&mut processes);
     let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
-    let (data_sets, hints, datatypes) = tables.details.finish(&place, streams);
+    let Finished { data_sets, hints, datatypes, datatype_extents } = tables.details.finish(&place, streams);
     // A Darshan log is of all ranks, whether or not they have records.
     health.absent_ranks = if was_log(&settings) { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
@@ -99,6 +99,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         data_sets,
         hints,
         datatypes,
+        datatype_extents,
         notes: notes.into_iter().collect(),
         health,
         remarks,

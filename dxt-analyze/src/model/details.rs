@@ -1,5 +1,6 @@
 //! What a job says beyond files and segments: data sets and what was selected of them, hints, datatypes.
 
+use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin, Selection};
 
 /// Calls on a data set in one direction.
@@ -52,4 +53,15 @@ pub struct DatatypeSum {
     pub combiner: Combiner,
     /// In how many calls of all processes.
     pub count: u64,
+}
+
+/// Extents of the datatypes that were used on a file in one role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExtentSum {
+    /// Index into [`crate::model::Run::files`].
+    pub file: u32,
+    /// For what.
+    pub role: DatatypeRole,
+    /// Calls of all processes by extent, in the bins of request sizes.
+    pub extents: [u64; SIZE_BINS],
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The variables that are filters (docs/configuration.md).
-const VARIABLES: [&str; 17] = [
+const VARIABLES: [&str; 18] = [
     "DXT_INCLUDE",
     "DXT_EXCLUDE",
     "DARSHAN_EXCLUDE_DIRS",
@@ -14,6 +14,7 @@ const VARIABLES: [&str; 17] = [
     "DXT_SMALL_IO_TRIGGER",
     "DXT_SMALL_IO_SIZE",
     "DXT_UNALIGNED_IO_TRIGGER",
+    "DXT_TRIGGER_CONF_PATH",
     "DXT_PROCESSES",
     "DXT_MIN_RUN_TIME",
     "DXT_MIN_IO",
@@ -25,7 +26,8 @@ const VARIABLES: [&str; 17] = [
 ];
 
 /// Those that keep single operations from having segments; others leave out what is not counted at all.
-const COUNTING: [&str; 4] = ["DXT_MIN_SIZE", "DXT_SMALL_IO_TRIGGER", "DXT_UNALIGNED_IO_TRIGGER", "DXT_JOB_BYTES"];
+const COUNTING: [&str; 5] =
+    ["DXT_MIN_SIZE", "DXT_SMALL_IO_TRIGGER", "DXT_UNALIGNED_IO_TRIGGER", "DXT_TRIGGER_CONF_PATH", "DXT_JOB_BYTES"];
 
 /// Those that leave out whole processes without MPI, or whole jobs, and never a rank.
 const OF_NO_RANK: [&str; 6] =

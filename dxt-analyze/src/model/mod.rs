@@ -11,7 +11,7 @@ pub mod select;
 pub mod stream;
 pub mod users;
 
-pub use details::{DataSet, DatatypeSum, Hint, Selected};
+pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
 pub use origin::Origin;
 pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};
 pub use stream::{Stream, Within};

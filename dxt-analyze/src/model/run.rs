@@ -7,7 +7,7 @@ use super::stream::Stream;
 use super::users::FileRanks;
 use crate::model::content::Content;
 use crate::model::converted::Converted;
-use crate::model::details::{DataSet, DatatypeSum, Hint};
+use crate::model::details::{DataSet, DatatypeSum, ExtentSum, Hint};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -242,6 +242,8 @@ pub struct Run {
     pub hints: Vec<Hint>,
     /// Datatypes by file, role and combiner.
     pub datatypes: Vec<DatatypeSum>,
+    /// Extents of datatypes by file and role.
+    pub datatype_extents: Vec<ExtentSum>,
     /// What was seen and not recorded: (what, how often).
     pub notes: Vec<(String, u64)>,
     /// What is wrong.

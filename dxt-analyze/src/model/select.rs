@@ -135,6 +135,7 @@ impl Run {
         }
         self.hints.retain(|hint| has(&files, hint.file));
         self.datatypes.retain(|sum| has(&files, sum.file));
+        self.datatype_extents.retain(|sum| has(&files, sum.file));
         if unsure > 0 {
             self.remarks.push(format!(
                 "{} operations that have no segments may lie within --time or not: they are left out",

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_format::columns::TickScale;
 use trace_format::meta::{
-    Combiner, DataSetAccess, DataSetDef, DatatypeRole, DatatypeUse, FileDef, HintDef, HintOrigin, Job, JobInfo, Mpi,
-    Process, ProcessInfo, Selection, StreamDef, ThreadDef, path_hash, stream_flags,
+    Combiner, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, FileDef, HintDef, HintOrigin, Job,
+    JobInfo, Mpi, Process, ProcessInfo, Selection, StreamDef, ThreadDef, path_hash, stream_flags,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{Segment, StreamId};
@@ -229,6 +229,11 @@ pub fn hdf5() -> Vec<u8> {
             process.process.datatypes = vec![
                 used(DatatypeRole::Filetype, Combiner::Subarray, 1),
                 used(DatatypeRole::WriteBuffer, Combiner::Named, 3),
+            ];
+            let extents = |role, extents| DatatypeExtents { file, role, extents };
+            process.process.datatype_extents = vec![
+                extents(DatatypeRole::WriteBuffer, [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+                extents(DatatypeRole::Filetype, [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]),
             ];
             process
         })

@@ -16,7 +16,7 @@ pub use communicators::{CommunicatorDef, WORLD};
 pub use data_sets::{DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
 pub use memory::{MemoryCost, MemoryDef, MemoryUse};
-pub use mpi_io::{Combiner, DatatypeRole, DatatypeUse, HintDef, HintOrigin};
+pub use mpi_io::{Combiner, DatatypeExtents, DatatypeRole, DatatypeUse, HintDef, HintOrigin, extent_bin};
 pub use process::{
     ClockSource, FileDef, FileKind, HeatDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process,
     ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,

@@ -1,6 +1,7 @@
 //! What an MPI-IO program asked of the library beside moving bytes: hints, and the datatypes that describe file and memory.
 
 use crate::coded::coded;
+use crate::counters::{SIZE_BINS, size_bin};
 use serde::{Deserialize, Serialize};
 
 /// Where a hint was seen.
@@ -168,9 +169,33 @@ pub struct DatatypeUse {
     pub count: u64,
 }
 
+/// Extents of the datatypes that were used on a file in one role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatatypeExtents {
+    /// Index into the process's file table.
+    pub file: u32,
+    /// For what.
+    pub role: DatatypeRole,
+    /// Calls by the datatype's extent in bytes, see [`extent_bin`].
+    pub extents: [u64; SIZE_BINS],
+}
+
+/// The bin of a datatype's extent: that of a size, and the first one where a resized type has an extent below 0.
+#[must_use]
+pub fn extent_bin(extent: i64) -> usize {
+    size_bin(u64::try_from(extent).unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn extents_have_the_bins_of_sizes() {
+        for (extent, bin) in [(i64::MIN, 0), (-1, 0), (0, 0), (100, 0), (101, 1), (1 << 30, 8), (i64::MAX, 9)] {
+            assert_eq!(extent_bin(extent), bin, "{extent}");
+        }
+    }
 
     #[test]
     fn combiners_keep_their_numbers_and_are_counted() {

@@ -4,7 +4,7 @@ use super::codec;
 use super::communicators::CommunicatorDef;
 use super::data_sets::DataSetDef;
 use super::memory::MemoryDef;
-use super::mpi_io::{DatatypeUse, HintDef};
+use super::mpi_io::{DatatypeExtents, DatatypeUse, HintDef};
 use super::whole::WholeDef;
 use crate::coded::coded;
 use crate::counters::Counters;
@@ -31,6 +31,7 @@ mod tag {
     pub(super) const WHOLE: u16 = 14;
     pub(super) const COMMUNICATORS: u16 = 15;
     pub(super) const MEMORY: u16 = 16;
+    pub(super) const DATATYPE_EXTENTS: u16 = 17;
 }
 
 /// The clock behind the segments.
@@ -285,6 +286,9 @@ pub struct Process {
     /// Datatypes of MPI-IO calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatypes: Vec<DatatypeUse>,
+    /// Extents of these datatypes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub datatype_extents: Vec<DatatypeExtents>,
     /// Data sets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
@@ -334,6 +338,7 @@ impl Process {
             size_of_val(self.missing.as_slice()),
             size_of_val(self.hints.as_slice()),
             size_of_val(self.datatypes.as_slice()),
+            size_of_val(self.datatype_extents.as_slice()),
             size_of_val(self.data_sets.as_slice()),
             size_of_val(self.profiles.as_slice()),
             size_of_val(self.reduction.spreads.as_slice()),
@@ -373,6 +378,7 @@ impl Process {
         if !self.memory.is_none() {
             codec::section(tag::MEMORY, &self.memory, &mut out);
         }
+        codec::list_section(tag::DATATYPE_EXTENTS, &self.datatype_extents, &mut out);
         out
     }
 
@@ -407,6 +413,9 @@ impl Process {
                 }
                 tag::HINTS => process.hints = codec::value("hints", bytes, offset, meter)?,
                 tag::DATATYPES => process.datatypes = codec::value("datatypes", bytes, offset, meter)?,
+                tag::DATATYPE_EXTENTS => {
+                    process.datatype_extents = codec::value("extents of datatypes", bytes, offset, meter)?;
+                }
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
                 tag::COMMUNICATORS => process.communicators = codec::value("communicators", bytes, offset, meter)?,

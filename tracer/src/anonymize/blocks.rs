@@ -146,6 +146,7 @@ pub(crate) fn process(process: &mut Process) {
         notes: _,
         hints,
         datatypes: _,
+        datatype_extents: _,
         data_sets,
         profiles: _,
         reduction: _,

@@ -36,6 +36,8 @@ impl<'a, E: Environment> WithDarshan<'a, E> {
             add(c"DXT_ENABLE", Some(b"off".to_vec()), c"DARSHAN_DISABLE");
         } else if set(c"DXT_ENABLE_IO_TRACE").is_none() && enables_dxt(environment) {
             add(c"DXT_ENABLE", Some(b"trace".to_vec()), c"DARSHAN_MOD_ENABLE");
+        } else if enables_triggers(environment) {
+            add(c"DXT_ENABLE", Some(b"trace".to_vec()), c"DXT_TRIGGER_CONF_PATH");
         }
         // In MiB.
         let memory = set(c"DARSHAN_MODMEM").map(|value| [value, b"M"].concat());
@@ -81,6 +83,13 @@ fn modules<'e>(environment: &'e impl Environment, name: &CStr) -> impl Iterator<
 /// Whether DXT's modules are asked for.
 fn enables_dxt(environment: &impl Environment) -> bool {
     modules(environment, c"DARSHAN_MOD_ENABLE").any(|module| matches!(module, b"DXT_POSIX" | b"DXT_MPIIO" | b"*"))
+}
+
+/// Whether a file of triggers, and nothing else, switches DXT on.
+fn enables_triggers(environment: &impl Environment) -> bool {
+    let set = |name: &CStr| environment.get(name).is_some_and(|value| !value.is_empty());
+    let switched = environment.get(c"DXT_DISABLE_IO_TRACE").is_some() || set(c"DXT_ENABLE_IO_TRACE");
+    set(c"DXT_TRIGGER_CONF_PATH") && !switched
 }
 
 /// The layers that are left when modules are disabled; `None` if all are.
@@ -165,6 +174,34 @@ mod tests {
         let both = [(c"DXT_ENABLE_IO_TRACE", "1"), (c"DARSHAN_DISABLE", "1")];
         assert_eq!(mode(&both), Ok(None));
         assert_eq!(mode(&[both[0], both[1], (c"DXT_ENABLE", "counters")]), Ok(Some(Mode::Counters)));
+    }
+
+    #[test]
+    fn a_file_of_triggers_switches_dxt_on_unless_all_is_traced() {
+        let path = std::env::temp_dir().join(format!("triggers.{}", std::process::id()));
+        std::fs::write(&path, "FILE .h5$\nSMALL_IO .5\nRANK (\nSMALL_IO .75\n").unwrap();
+        let file = (c"DXT_TRIGGER_CONF_PATH", path.to_str().unwrap());
+        let config = |more: &[(&CStr, &str)]| {
+            let variables = [&[file], more].concat();
+            read(&WithDarshan::new(&variables.as_slice()))
+        };
+        let found = config(&[]).unwrap().unwrap();
+        assert_eq!(found.mode, Mode::Trace);
+        let settings = [("DXT_TRIGGER_CONF_PATH", "FILE .h5$; SMALL_IO .5; SMALL_IO .75".to_owned())];
+        assert_eq!(found.filters.described, settings);
+        let wrong = format!("DXT_TRIGGER_CONF_PATH: {} line 3 is left out: a parenthesis that does not end", file.1);
+        assert_eq!(found.filters.left_out, [wrong]);
+        assert_eq!(found.filters.triggers.small, crate::filters::Share::parse(b".5"));
+        assert_eq!(config(&[(c"DXT_DISABLE_IO_TRACE", "")]), Ok(None));
+        assert_eq!(config(&[(c"DARSHAN_DISABLE", "1")]), Ok(None));
+        let all = config(&[(c"DXT_ENABLE_IO_TRACE", "1")]).unwrap().unwrap();
+        assert!(!all.filters.triggers.are_set() && all.filters.described.is_empty());
+        // Ours counts where both are set.
+        let ours = config(&[(c"DXT_SMALL_IO_TRIGGER", ".9"), (c"DXT_ENABLE", "trace")]).unwrap().unwrap();
+        assert_eq!(ours.filters.triggers.small, crate::filters::Share::parse(b".9"));
+        std::fs::write(&path, "# nothing\n").unwrap();
+        assert_eq!(config(&[]).unwrap_err().variable, "DXT_TRIGGER_CONF_PATH");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The filters' variables.
 
 use super::source::Environment;
+use super::trigger_file::TriggerFile;
 use super::values::{BadValue, bad, size};
 use crate::filters::{Apps, Filters, Layers, Pattern, Ranks, Share};
 use std::ffi::CStr;
@@ -22,6 +23,17 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         described.push((name, String::from_utf8_lossy(value).into_owned()));
         Ok(())
     };
+    // Darshan has all traced then, whatever the triggers say.
+    let all = environment.get(c"DXT_ENABLE_IO_TRACE").is_some_and(|value| !matches!(value, b"" | b"0"));
+    let mut trigger_file = TriggerFile::default();
+    if !all {
+        take(
+            c"DXT_TRIGGER_CONF_PATH",
+            "a file with lines such as FILE .h5$, RANK [1-2] or SMALL_IO .5",
+            &mut |path| TriggerFile::read(path).map(|found| trigger_file = found),
+        )?;
+    }
+    filters.triggers = trigger_file.triggers;
     let patterns = "path patterns, apart by commas or colons, such as /scratch,*.h5";
     let paths = &mut filters.paths;
     take(c"DXT_INCLUDE", patterns, &mut |value| Pattern::list(value).map(|list| paths.include = list))?;
@@ -56,6 +68,11 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
     })?;
     // Without its trigger it leaves nothing out.
     described.retain(|(name, _)| *name != "DXT_SMALL_IO_SIZE" || filters.triggers.small.is_some());
+    if let Some((name, value)) = described.iter_mut().find(|(name, _)| *name == "DXT_TRIGGER_CONF_PATH") {
+        let path = std::mem::replace(value, trigger_file.lines.join("; "));
+        let told = |(line, why)| format!("{name}: {path} line {line} is left out: {why}");
+        filters.left_out = trigger_file.wrong.into_iter().map(told).collect();
+    }
     filters.described = described;
     Ok(filters)
 }

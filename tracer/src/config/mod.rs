@@ -10,6 +10,7 @@ mod output_dir;
 mod settings;
 mod site;
 mod source;
+mod trigger_file;
 mod values;
 
 pub(crate) use darshan::WithDarshan;

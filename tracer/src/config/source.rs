@@ -3,9 +3,10 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 33] = [
+pub(super) const VARIABLES: [&CStr; 35] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
+    c"DXT_DISABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
     c"DXT_TRACE_MODE",
     c"DXT_BUFFER_MAX",
@@ -29,6 +30,7 @@ pub(super) const VARIABLES: [&CStr; 33] = [
     c"DXT_SMALL_IO_TRIGGER",
     c"DXT_SMALL_IO_SIZE",
     c"DXT_UNALIGNED_IO_TRIGGER",
+    c"DXT_TRIGGER_CONF_PATH",
     c"DXT_PROCESSES",
     c"DXT_MIN_RUN_TIME",
     c"DXT_MIN_IO",

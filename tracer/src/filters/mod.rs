@@ -2,6 +2,7 @@
 //! counted; nothing here allocates but what reads the settings.
 
 mod apps;
+mod expression;
 mod layers;
 mod paths;
 mod pattern;
@@ -9,6 +10,7 @@ mod ranks;
 mod triggers;
 
 pub(crate) use apps::Apps;
+pub(crate) use expression::Expression;
 pub(crate) use layers::Layers;
 pub(crate) use paths::{Choice, Paths};
 pub(crate) use pattern::Pattern;
@@ -28,10 +30,12 @@ pub(crate) struct Filters {
     pub(crate) layers: Layers,
     /// DXT_MIN_SIZE, in bytes: shorter reads and writes are counted only.
     pub(crate) min_size: u64,
-    /// DXT_SMALL_IO_TRIGGER, DXT_SMALL_IO_SIZE, DXT_UNALIGNED_IO_TRIGGER.
+    /// DXT_SMALL_IO_TRIGGER, DXT_SMALL_IO_SIZE, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH.
     pub(crate) triggers: Triggers,
     /// The variables that are set and their values, for the trace.
     pub(crate) described: Vec<(&'static str, String)>,
+    /// What was left out of the variables' values, for the user.
+    pub(crate) left_out: Vec<String>,
 }
 
 impl Filters {

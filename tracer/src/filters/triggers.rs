@@ -1,11 +1,13 @@
-//! DXT_SMALL_IO_TRIGGER and DXT_UNALIGNED_IO_TRIGGER: files whose accesses are of a kind keep their segments. Decided when
-//! the trace is written, from all accesses of the file in this process.
+//! DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER and Darshan's file of triggers: files whose accesses are of a kind, or that are named, keep their
+//! segments, and so do all files of ranks that are. Decided when the trace is written, from all accesses of the file in this process.
+
+use super::Expression;
 
 /// Default of DXT_SMALL_IO_SIZE in bytes, as Darshan has it: an access of fewer is small.
 const SMALL_BYTES: u64 = 10 << 10;
 
 /// A share of all accesses, in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share(u32);
 
 impl Share {
@@ -28,8 +30,8 @@ impl Share {
     }
 }
 
-/// The triggers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The triggers. Any of them keeps a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triggers {
     /// Share of small accesses from which on a file's segments are kept.
     pub(crate) small: Option<Share>,
@@ -37,11 +39,15 @@ pub(crate) struct Triggers {
     pub(crate) small_bytes: u64,
     /// The same for accesses that begin beside a stripe's or block's boundary.
     pub(crate) unaligned: Option<Share>,
+    /// Paths of files.
+    pub(crate) files: Vec<Expression>,
+    /// Ranks, as decimal numbers.
+    pub(crate) ranks: Vec<Expression>,
 }
 
 impl Default for Triggers {
     fn default() -> Self {
-        Self { small: None, small_bytes: SMALL_BYTES, unaligned: None }
+        Self { small: None, small_bytes: SMALL_BYTES, unaligned: None, files: Vec::new(), ranks: Vec::new() }
     }
 }
 
@@ -59,13 +65,21 @@ pub(crate) struct Accesses {
 impl Triggers {
     /// Whether one is set.
     pub(crate) const fn are_set(&self) -> bool {
-        self.small.is_some() || self.unaligned.is_some()
+        self.small.is_some() || self.unaligned.is_some() || !self.files.is_empty() || !self.ranks.is_empty()
     }
 
-    /// Whether the segments of a file with these accesses are kept.
-    pub(crate) fn keep(&self, accesses: &Accesses) -> bool {
+    /// Whether all files of a rank are kept; one that has no number (-1) is rank 0, as in Darshan.
+    pub(crate) fn keep_all_of(&self, rank: i32) -> bool {
+        let rank = rank.max(0).to_string();
+        self.ranks.iter().any(|ranks| ranks.is_in(rank.as_bytes()))
+    }
+
+    /// Whether the segments of the file at `path` with these accesses are kept.
+    pub(crate) fn keep(&self, path: &[u8], accesses: &Accesses) -> bool {
         let reached = |share: Option<Share>, part| share.is_some_and(|share| share.is_reached(part, accesses.all));
-        reached(self.small, accesses.small) || reached(self.unaligned, accesses.unaligned)
+        reached(self.small, accesses.small)
+            || reached(self.unaligned, accesses.unaligned)
+            || self.files.iter().any(|files| files.is_in(path))
     }
 }
 
@@ -88,8 +102,8 @@ mod tests {
     #[test]
     fn either_trigger_keeps_a_file() {
         let triggers = Triggers { small: Share::parse(b"0.5"), unaligned: Share::parse(b"1"), ..Triggers::default() };
-        let keep = |all, small, unaligned| triggers.keep(&Accesses { all, small, unaligned });
+        let keep = |all, small, unaligned| triggers.keep(b"/x", &Accesses { all, small, unaligned });
         assert!(keep(4, 2, 0) && !keep(4, 1, 3) && keep(4, 0, 4) && !keep(0, 0, 0));
-        assert!(!Triggers::default().keep(&Accesses { all: 1, small: 1, unaligned: 1 }));
+        assert!(!Triggers::default().keep(b"/x", &Accesses { all: 1, small: 1, unaligned: 1 }));
     }
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use trace_format::StreamId;
 use trace_format::columns::TickScale;
 use trace_format::meta::{
-    DataSetAccess, DataSetDef, DatatypeUse, HintDef, MemoryCost, MemoryDef, MemoryUse, Process, StreamDef,
+    DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, HintDef, MemoryCost, MemoryDef, MemoryUse, Process,
+    StreamDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::MEMORY_ALIGNMENT;
@@ -27,6 +28,8 @@ pub(super) fn add(process: &mut Process) {
         let Some(file) = number(details.file) else { continue };
         let used = details.datatypes().map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
         process.datatypes.extend(used);
+        let extents = details.extents().map(|(role, extents)| DatatypeExtents { file, role, extents });
+        process.datatype_extents.extend(extents);
     }
 }
 

@@ -4,9 +4,9 @@
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
 use super::unpack::Unpacker;
-use crate::buffer;
 use crate::filters::{self, Triggers};
 use crate::registry::{self, ByLayer, Counting, File};
+use crate::{buffer, job, mpi};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use trace_format::columns::TickScale;
@@ -19,7 +19,7 @@ const NONE: u64 = u64::MAX;
 /// Takes out of `threads` what filters leave out.
 pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
     let mut left_out = LeftOut::default();
-    let triggers = filters::triggers();
+    let triggers = filters::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
     if triggers.is_none() && filters::current().is_none_or(|filters| filters.min_size == 0) {
         return left_out;
     }
@@ -32,14 +32,20 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
     }
     if let Some(triggers) = triggers {
         let accesses = accesses(threads, triggers, &mut unpacker);
+        let mut kept: BTreeMap<*const File, bool> = BTreeMap::new();
         for (id, stream) in registry::streams() {
             let Some(least) = least.get_mut(id as usize) else { break };
             // Collective calls of MPI are of no file.
             if stream.layer == Layer::Mpi {
                 continue;
             }
-            let of_file = accesses.get(&std::ptr::from_ref(stream.file));
-            if !triggers.keep(of_file.map_or_else(|| stream.file.gone(), ByLayer::clone).deciding()) {
+            let file = stream.file;
+            // Once per file: its name may be compared with several expressions.
+            let kept = *kept.entry(std::ptr::from_ref(file)).or_insert_with(|| {
+                let of_file = accesses.get(&std::ptr::from_ref(file)).map_or_else(|| file.gone(), ByLayer::clone);
+                triggers.keep(file.real_path, of_file.deciding())
+            });
+            if !kept {
                 *least = NONE;
             }
         }
@@ -76,6 +82,11 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
         });
     }
     left_out
+}
+
+/// This process's rank, -1 if it has none.
+fn rank() -> i32 {
+    mpi::world().map_or_else(|| job::identity().map_or(-1, |identity| identity.rank), |world| world.rank)
 }
 
 /// The segments that are at least as long as their streams ask for, and the others.

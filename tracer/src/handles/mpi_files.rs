@@ -3,9 +3,9 @@
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use crate::ops::Op;
-use crate::registry::{File, MpiDetails, mpi_details_of};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use trace_format::meta::{Combiner, DatatypeRole};
+use crate::registry::{Datatype, File, MpiDetails, mpi_details_of};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use trace_format::meta::DatatypeRole;
 
 /// An open MPI file.
 pub(crate) struct MpiFile {
@@ -30,8 +30,8 @@ pub(crate) struct Split {
     pub(crate) in_view: AtomicI64,
     /// Offset in the file.
     pub(crate) in_file: AtomicI64,
-    /// How the datatype of the memory was made.
-    pub(crate) combiner: AtomicU32,
+    /// The datatype of the memory: [`Datatype::to_raw`].
+    pub(crate) datatype: AtomicU64,
 }
 
 const CAPACITY: usize = 4096;
@@ -50,7 +50,7 @@ static FILES: [MpiFile; CAPACITY] = [const {
             start: AtomicU64::new(0),
             in_view: AtomicI64::new(0),
             in_file: AtomicI64::new(0),
-            combiner: AtomicU32::new(0),
+            datatype: AtomicU64::new(0),
         },
     }
 }; CAPACITY];
@@ -70,17 +70,17 @@ impl MpiFile {
 
 impl MpiFile {
     /// Counts a datatype of a view.
-    pub(crate) fn count_viewed(&self, role: DatatypeRole, combiner: Combiner) {
+    pub(crate) fn count_viewed(&self, role: DatatypeRole, datatype: Datatype) {
         // SAFETY: null, or set with the handle to a record that never goes away.
         if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
-            details.count_datatype(role, combiner);
+            details.count_datatype(role, datatype);
         }
     }
 
     /// Counts the datatype of the memory of a call that has moved data.
     #[inline]
-    pub(crate) fn count_combiner(&self, op: &Op, combiner: Combiner) {
-        self.count_viewed(if op.writes() { DatatypeRole::WriteBuffer } else { DatatypeRole::ReadBuffer }, combiner);
+    pub(crate) fn count_datatype(&self, op: &Op, datatype: Datatype) {
+        self.count_viewed(if op.writes() { DatatypeRole::WriteBuffer } else { DatatypeRole::ReadBuffer }, datatype);
     }
 }
 

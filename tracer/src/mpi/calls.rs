@@ -89,6 +89,8 @@ functions! {
     get_elements = "PMPI_Get_elements_x"(status: *const c_void, datatype: Handle, count: *mut i64);
     /// MPI_Type_size_x.
     type_size = "PMPI_Type_size_x"(datatype: Handle, size: *mut i64);
+    /// MPI_Type_get_extent_x (MPI 3.0).
+    type_get_extent = "PMPI_Type_get_extent_x"(datatype: Handle, lower_bound: *mut i64, extent: *mut i64);
     /// MPI_Error_class.
     error_class = "PMPI_Error_class"(code: c_int, class: *mut c_int);
     /// MPI_Type_get_envelope.

@@ -1,11 +1,12 @@
-//! How a datatype was made (MPI 4.0, 5.1.13). Predefined ones are told by their handle, without a call; the others are asked for
-//! each time, since handles of freed types are given again.
+//! How a datatype was made (MPI 4.0, 5.1.13), and its extent (5.1.8). Predefined ones are told by their handle, without a call; the others
+//! are asked for each time, since handles of freed types are given again.
 
 use super::abi::Abi;
 use super::calls::{Handle, SUCCESS, api};
 use super::world::World;
+use crate::registry::Datatype;
 use std::ffi::c_int;
-use trace_format::meta::Combiner;
+use trace_format::meta::{Combiner, extent_bin};
 
 /// The combiners of MPICH's mpi.h from 1 on, and those of Open MPI's from 0 on; both kept what MPI 3.0 removed in its place.
 const HISTORIC: [Combiner; 20] = [
@@ -76,14 +77,22 @@ impl Abi {
 }
 
 impl World {
-    /// How `datatype`, which a call that succeeded was given, was made.
+    /// What is to be counted of `datatype`, which a call that succeeded was given.
     #[inline]
-    pub(crate) fn combiner(&self, datatype: Handle) -> Combiner {
-        if self.abi.is_predefined(datatype) { Combiner::Named } else { self.ask(datatype) }
+    pub(crate) fn datatype(&self, datatype: Handle) -> Datatype {
+        // The longest that is predefined (MPI_C_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT) has some 32 bytes.
+        const PREDEFINED: Datatype = Datatype { combiner: Combiner::Named, extent_bin: Some(0) };
+        if self.abi.is_predefined(datatype) { PREDEFINED } else { self.ask(datatype) }
     }
 
     #[cold]
-    fn ask(&self, datatype: Handle) -> Combiner {
+    fn ask(&self, datatype: Handle) -> Datatype {
+        let [mut lower_bound, mut extent] = [0; 2];
+        let known = api().type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) == SUCCESS;
+        Datatype { combiner: self.combiner(datatype), extent_bin: known.then(|| extent_bin(extent)) }
+    }
+
+    fn combiner(&self, datatype: Handle) -> Combiner {
         let mut combiner = -1;
         // A datatype that was made with 64-bit counts may only be asked about with them.
         let result = if self.has_large_counts {

@@ -1,10 +1,11 @@
-//! What is known of files that were opened through MPI-IO beside their streams: hints, and the kinds of datatypes that they
-//! were viewed, read and written with. Made once per file, found without a lock, counted without one.
+//! What is known of files that were opened through MPI-IO beside their streams: hints, and the kinds and extents of datatypes that
+//! they were viewed, read and written with. Made once per file, found without a lock, counted without one.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::File;
 use crate::memory::{Bytes, Record, Table};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin};
 
 const BUCKETS: usize = 1 << 10;
@@ -32,12 +33,36 @@ pub(crate) struct MpiDetails {
     pub(crate) file: &'static File,
     looks: AtomicU32,
     datatypes: [[AtomicU64; KINDS]; ROLES],
+    extents: [[AtomicU64; SIZE_BINS]; ROLES],
     /// Next file of the same bucket.
     next: *const MpiDetails,
 }
 
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for MpiDetails {}
+
+/// What is counted of a datatype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datatype {
+    /// How it was made.
+    pub(crate) combiner: Combiner,
+    /// The bin of its extent; `None` if the library does not say.
+    pub(crate) extent_bin: Option<usize>,
+}
+
+impl Datatype {
+    /// As a number that fits an atomic.
+    pub(crate) fn to_raw(self) -> u64 {
+        let bin = self.extent_bin.map_or(u32::MAX, |bin| bin as u32);
+        u64::from(bin) << 32 | u64::from(u32::from(self.combiner))
+    }
+
+    /// From such a number.
+    pub(crate) fn from_raw(raw: u64) -> Self {
+        let bin = (raw >> 32) as usize;
+        Self { combiner: Combiner::from(raw as u32), extent_bin: (bin < SIZE_BINS).then_some(bin) }
+    }
+}
 
 /// A hint.
 pub(crate) struct Hint {
@@ -70,7 +95,8 @@ pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
 
 /// Empties the counts: in a forked child, and after a flush.
 pub(super) fn forget_counts() {
-    DETAILS.iter().flat_map(|one| one.datatypes.iter().flatten()).for_each(|count| count.store(0, Ordering::Relaxed));
+    let counts = |one: &'static MpiDetails| one.datatypes.iter().flatten().chain(one.extents.iter().flatten());
+    DETAILS.iter().flat_map(counts).for_each(|count| count.store(0, Ordering::Relaxed));
 }
 
 /// The details of `file`, made if need be; `None` when the table is full.
@@ -91,6 +117,7 @@ pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails>
             file,
             looks: AtomicU32::new(0),
             datatypes: [const { [const { AtomicU64::new(0) }; KINDS] }; ROLES],
+            extents: [const { [const { AtomicU64::new(0) }; SIZE_BINS] }; ROLES],
             next: head,
         })?;
         let new = std::ptr::from_ref(one).cast_mut();
@@ -119,11 +146,13 @@ impl MpiDetails {
         }
     }
 
-    /// A datatype of this kind was used.
+    /// Such a datatype was used.
     #[inline]
-    pub(crate) fn count_datatype(&self, role: DatatypeRole, combiner: Combiner) {
-        let (role, kind) = (u32::from(role) as usize, (u32::from(combiner) as usize).min(KINDS - 1));
-        if let Some(count) = self.datatypes.get(role).and_then(|kinds| kinds.get(kind)) {
+    pub(crate) fn count_datatype(&self, role: DatatypeRole, datatype: Datatype) {
+        let (role, kind) = (u32::from(role) as usize, (u32::from(datatype.combiner) as usize).min(KINDS - 1));
+        let kind = self.datatypes.get(role).and_then(|kinds| kinds.get(kind));
+        let bin = self.extents.get(role).zip(datatype.extent_bin).and_then(|(bins, bin)| bins.get(bin));
+        for count in [kind, bin].into_iter().flatten() {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -136,6 +165,13 @@ impl MpiDetails {
                 .filter(|(_, count)| *count > 0)
                 .map(move |(kind, count)| (DatatypeRole::from(role as u32), Combiner::from(kind as u32), count))
         })
+    }
+
+    /// Calls by role and by the extent of their datatype, of roles that had any.
+    pub(crate) fn extents(&self) -> impl Iterator<Item = (DatatypeRole, [u64; SIZE_BINS])> {
+        let counts = |bins: &[AtomicU64; SIZE_BINS]| std::array::from_fn(|bin| bins[bin].load(Ordering::Relaxed));
+        let roles = self.extents.iter().map(counts).enumerate();
+        roles.filter(|(_, bins)| *bins != [0; SIZE_BINS]).map(|(role, bins)| (DatatypeRole::from(role as u32), bins))
     }
 }
 
@@ -150,12 +186,20 @@ mod tests {
         let file = find_or_add(b"/data/mpi-details", Identity::default()).unwrap();
         let details = mpi_details_of(file).unwrap();
         assert!(std::ptr::eq(mpi_details_of(file).unwrap(), details));
-        details.count_datatype(DatatypeRole::Filetype, Combiner::Subarray);
-        details.count_datatype(DatatypeRole::WriteBuffer, Combiner::Other);
-        details.count_datatype(DatatypeRole::WriteBuffer, Combiner::Other);
+        let of = |combiner, extent_bin| Datatype { combiner, extent_bin };
+        details.count_datatype(DatatypeRole::Filetype, of(Combiner::Subarray, Some(9)));
+        for one in [of(Combiner::Other, Some(0)), of(Combiner::Other, None)] {
+            assert_eq!(Datatype::from_raw(one.to_raw()), one);
+            details.count_datatype(DatatypeRole::WriteBuffer, one);
+        }
         let expected =
             [(DatatypeRole::Filetype, Combiner::Subarray, 1), (DatatypeRole::WriteBuffer, Combiner::Other, 2)];
         assert_eq!(details.datatypes().collect::<Vec<_>>(), expected);
+        let extents = [
+            (DatatypeRole::Filetype, [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+            (DatatypeRole::WriteBuffer, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        ];
+        assert_eq!(details.extents().collect::<Vec<_>>(), extents);
         for value in [b"1", b"1", b"2"] {
             details.add_hint(HintOrigin::Asked, b"cb_nodes", value);
         }

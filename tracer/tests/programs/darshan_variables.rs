@@ -1,6 +1,10 @@
 //! Darshan's variables where ours are not set; its documentation says what they mean.
 
+use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
+use crate::triggers::{kept, kinds};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 fn program(scratch: &Scratch) -> Launch<'_> {
     let launch = Launch::new(scratch, workload("bench_calls")).arg("whole").arg("100").arg(scratch.data().join("file"));
@@ -55,5 +59,80 @@ fn ranks_that_darshan_is_told_to_exclude_have_no_segments() {
             traces.processes.iter().filter(|p| p.info.segments > 0).map(|p| p.info.rank).collect();
         ranks.sort_unstable();
         assert_eq!(ranks, [0, 3], "{mpi:?}");
+    }
+}
+
+/// A file of triggers.
+fn triggers(scratch: &Scratch, lines: &str) -> PathBuf {
+    let path = scratch.data().join("triggers.conf");
+    std::fs::write(&path, lines).expect("a file");
+    path
+}
+
+/// Any of the triggers keeps a file; the others have their counters. The file alone switches tracing on.
+#[test]
+fn files_are_kept_that_a_trigger_of_darshans_file_names() {
+    for (lines, expected) in [
+        ("FILE small\n", "small"),
+        ("FILE /(large|half)\\.?[[:alnum:]]*$  # remark\nFILE ^/no/such/place\n", "half large"),
+        ("SMALL_IO 0.8\n", "small stream"),
+        ("UNALIGNED_IO 1\n", "beside"),
+        ("# all kinds\n\nUNALIGNED_IO 1\nFILE named\nSMALL_IO 1\nRANK ^7$\n", "beside named small stream"),
+        ("RANK ^0$\n", "beside half large named small stream"),
+        ("RANK 7\n", ""),
+    ] {
+        let scratch = Scratch::new();
+        let launch = kinds(&scratch, 300).without("DXT_ENABLE");
+        let (log, traces) = launch.env("DXT_TRIGGER_CONF_PATH", triggers(&scratch, lines)).traced();
+        let expected: BTreeSet<String> = expected.split_terminator(' ').map(str::to_owned).collect();
+        assert_eq!(kept(&traces, &scratch.data()), expected, "{lines}");
+        kept_and_counted_are_all(&log, &traces, &["POSIX", "STDIO", "MPIIO"], &scratch.data());
+        assert_eq!(noted(&traces, "a trigger"), 6 - expected.len() as u64, "{lines}");
+        let settings = traces.jobs.iter().flat_map(|job| &job.settings);
+        let told: Vec<&String> =
+            settings.filter(|(name, _)| name == "DXT_TRIGGER_CONF_PATH").map(|set| &set.1).collect();
+        assert!(!told.is_empty() && told.iter().all(|told| !told.contains('#')), "{told:?}");
+    }
+}
+
+#[test]
+fn a_wrong_line_is_said_once_and_the_others_count() {
+    let lines = "FILE (small\nFILE small\nSMALL 1\n";
+    let scratch = Scratch::new();
+    let outcome = kinds(&scratch, 300).env("DXT_TRIGGER_CONF_PATH", triggers(&scratch, lines)).run();
+    assert_eq!(outcome.code, 0);
+    let said: Vec<&str> = outcome.stderr.lines().collect();
+    let [first, second] = said.as_slice() else { panic!("{said:?}") };
+    assert!(first.contains("line 1 is left out: a parenthesis"), "{first}");
+    assert!(second.contains("line 3 is left out: SMALL is no trigger"), "{second}");
+    assert_eq!(kept(&Traces::read(&scratch.traces()), &scratch.data()), ["small".to_owned()].into());
+    // Nothing that is left, or nothing that can be read: as a setting that makes no sense.
+    for lines in [Some("FILE (\n"), None] {
+        let scratch = Scratch::new();
+        let path = lines.map_or_else(|| scratch.data().join("none"), |lines| triggers(&scratch, lines));
+        let outcome = kinds(&scratch, 3).env("DXT_TRIGGER_CONF_PATH", path).run();
+        assert!(outcome.code == 0 && outcome.stderr.contains("not tracing"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn ranks_that_a_trigger_names_keep_all_files() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let program = workload_with("counters_mpi", mpi, &["-O1"]);
+        let launch =
+            Launch::new(&scratch, program).arg(scratch.data()).arg("mixed").ranks(mpi, 4).without("DXT_ENABLE");
+        let lines = "RANK [1-2]\nFILE own\\.3$\n";
+        assert_eq!(launch.env("DXT_TRIGGER_CONF_PATH", triggers(&scratch, lines)).run().code, 0);
+        let traces = Traces::read(&scratch.traces());
+        let mut with_segments: Vec<(i32, u64)> =
+            traces.processes.iter().map(|process| (process.info.rank, process.info.segments)).collect();
+        with_segments.retain(|(_, segments)| *segments > 0);
+        with_segments.sort_unstable();
+        let [(1, all), (2, _), (3, named)] = with_segments.as_slice() else { panic!("{mpi:?}: {with_segments:?}") };
+        // Open, write and close of the file that is named; collective calls of MPI are of no file.
+        let own = |segment: &&crate::harness::Seg| segment.op.path.ends_with("/own.3");
+        assert!(traces.segments.iter().filter(own).count() == 3 && all > named, "{mpi:?}: {with_segments:?}");
+        assert!(!traces.segments.iter().any(|segment| segment.op.path.ends_with("/own.0")), "{mpi:?}");
     }
 }

@@ -305,3 +305,15 @@ fn a_recovered_trace_replaces_only_recovered_ones() {
         assert!(recover(options).0, "{options:?}: {}", recover(options).1);
     }
 }
+
+#[test]
+fn a_wrong_line_in_a_file_of_triggers_is_said_before_the_program_starts() {
+    let scratch = Scratch::new();
+    let triggers = scratch.data().join("triggers");
+    std::fs::write(&triggers, "FILE x\nFILE (\n").expect("a file");
+    let variable = ("DXT_TRIGGER_CONF_PATH", triggers.to_str().expect("text"));
+    let outcome = run_in(&scratch, Some(variable), &[], &[Path::new("true")]);
+    let told = format!("dxt-run: DXT_TRIGGER_CONF_PATH: {} line 2 is left out: ", triggers.display());
+    assert!(outcome.stderr.lines().any(|line| line.starts_with(&told)), "{outcome:?}");
+    assert!(!outcome.stderr.contains("no variable"), "{outcome:?}");
+}

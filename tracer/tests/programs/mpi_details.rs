@@ -1,16 +1,19 @@
-//! Hints and datatypes of MPI-IO: the trace tells exactly those that the program sees itself, under each MPI.
+//! Hints and datatypes of MPI-IO, with the datatypes' extents: the trace tells exactly those that the program sees itself, under each MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, read_ranks, workload_with};
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::meta::HintOrigin;
+use trace_format::counters::SIZE_BINS;
+use trace_format::meta::{HintOrigin, extent_bin};
 
 /// (process, origin, path, key, value).
 type Hints = BTreeSet<(u32, u32, String, String, String)>;
 /// Uses by (process, role, combiner, path).
 type Datatypes = BTreeMap<(u32, String, String, String), u64>;
+/// Uses by extent, by (process, role, path).
+type Extents = BTreeMap<(u32, String, String), [u64; SIZE_BINS]>;
 
-fn logged(scratch: &Scratch) -> (Hints, Datatypes) {
-    let (mut hints, mut datatypes) = (Hints::new(), Datatypes::new());
+fn logged(scratch: &Scratch) -> (Hints, Datatypes, Extents) {
+    let (mut hints, mut datatypes, mut extents) = (Hints::new(), Datatypes::new(), Extents::new());
     for line in log_lines(scratch) {
         let words: Vec<&str> = line.splitn(6, ' ').collect();
         let number = |at: usize| words[at].parse::<u32>().expect("a number");
@@ -18,16 +21,18 @@ fn logged(scratch: &Scratch) -> (Hints, Datatypes) {
             "HINT" => _ = hints.insert((number(1), number(2), words[3].into(), words[4].into(), words[5].into())),
             "DATATYPE" => {
                 let role = words[2].replace('_', " ");
-                *datatypes.entry((number(1), role, words[3].into(), words[4].into())).or_default() += 1;
+                let extent: i64 = words[4].parse().expect("an extent");
+                extents.entry((number(1), role.clone(), words[5].into())).or_default()[extent_bin(extent)] += 1;
+                *datatypes.entry((number(1), role, words[3].into(), words[5].into())).or_default() += 1;
             }
             _ => {}
         }
     }
-    (hints, datatypes)
+    (hints, datatypes, extents)
 }
 
-fn told(traces: &Traces) -> (Hints, Datatypes) {
-    let (mut hints, mut datatypes) = (Hints::new(), Datatypes::new());
+fn told(traces: &Traces) -> (Hints, Datatypes, Extents) {
+    let (mut hints, mut datatypes, mut extents) = (Hints::new(), Datatypes::new(), Extents::new());
     for process in &traces.processes {
         let (pid, path) = (process.info.pid, |file: u32| process.paths[file as usize].clone());
         for hint in &process.block.hints {
@@ -39,8 +44,12 @@ fn told(traces: &Traces) -> (Hints, Datatypes) {
             let key = (pid, one.role.name().to_owned(), one.combiner.name().to_owned(), path(one.file));
             assert!(datatypes.insert(key, one.count).is_none(), "{one:?} twice");
         }
+        for one in &process.block.datatype_extents {
+            let key = (pid, one.role.name().to_owned(), path(one.file));
+            assert!(extents.insert(key, one.extents).is_none(), "{one:?} twice");
+        }
     }
-    (hints, datatypes)
+    (hints, datatypes, extents)
 }
 
 #[test]
@@ -52,9 +61,13 @@ fn hints_and_datatypes_are_those_that_the_program_sees() {
             let outcome = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, ranks).run();
             assert_eq!(outcome.code, 0, "{outcome:?}");
             let traces = Traces::read(&scratch.traces());
-            let ((hints, datatypes), (told_hints, told_datatypes)) = (logged(&scratch), told(&traces));
+            let ((hints, datatypes, extents), (told_hints, told_datatypes, told_extents)) =
+                (logged(&scratch), told(&traces));
             assert_eq!(told_hints, hints, "{mpi:?}, {ranks} ranks");
             assert_eq!(told_datatypes, datatypes, "{mpi:?}, {ranks} ranks");
+            assert_eq!(told_extents, extents, "{mpi:?}, {ranks} ranks");
+            let all_bins = |role: &str| extents.iter().any(|(key, bins)| key.1 == role && !bins.contains(&0));
+            assert!(all_bins("read buffer") && all_bins("write buffer"), "the program leaves out a bin: {extents:?}");
             // The hints of a file that all open together are told by one of them.
             let shared = scratch.data().join("hints").display().to_string();
             let tellers: BTreeSet<u32> = hints.iter().filter(|hint| hint.2 == shared).map(|hint| hint.0).collect();
@@ -63,5 +76,19 @@ fn hints_and_datatypes_are_those_that_the_program_sees() {
             let asked = |key: &str| hints.iter().any(|hint| hint.1 == u32::from(HintOrigin::Asked) && hint.3 == key);
             assert!(asked("cb_nodes") && asked("romio_ds_write"));
         }
+    }
+}
+
+#[test]
+fn counters_of_ranks_have_datatypes_and_extents_too() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let program = workload_with("mpiio_details", mpi, &["-O1"]);
+        let launch = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, 2);
+        let outcome = launch.env("DXT_ENABLE", "counters").env("DXT_FLUSH", "process").run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let ((_, datatypes, extents), (_, told_datatypes, told_extents)) =
+            (logged(&scratch), told(&Traces::read(&scratch.traces())));
+        assert_eq!((told_datatypes, told_extents), (datatypes, extents), "{mpi:?}");
     }
 }

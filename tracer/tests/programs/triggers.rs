@@ -9,12 +9,12 @@ use std::path::Path;
 const ROUNDS: u32 = 300;
 const LAYERS: [&str; 3] = ["POSIX", "STDIO", "MPIIO"];
 
-fn kinds(scratch: &Scratch, rounds: u32) -> Launch<'_> {
+pub(crate) fn kinds(scratch: &Scratch, rounds: u32) -> Launch<'_> {
     Launch::new(scratch, workload("kinds")).arg(scratch.data()).arg(rounds.to_string())
 }
 
 /// Names of the files that have a segment, without their rank.
-fn kept(traces: &Traces, dir: &Path) -> BTreeSet<String> {
+pub(crate) fn kept(traces: &Traces, dir: &Path) -> BTreeSet<String> {
     let files = traces.segments.iter().map(|seg| Path::new(&seg.op.path)).filter(|path| path.starts_with(dir));
     files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
 }

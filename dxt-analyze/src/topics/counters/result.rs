@@ -13,7 +13,7 @@ use crate::shared::bandwidth::{self, LayerRow};
 use crate::shared::completeness::Completeness;
 use crate::shared::memory;
 use crate::shared::totals::StreamTotal;
-use crate::topics::summary::details::{self, DatatypeRow};
+use crate::topics::summary::details::{self, DatatypeRow, ExtentRow};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::common_values::CommonValue;
@@ -168,6 +168,8 @@ pub struct Characterization {
     pub file_count: u64,
     /// Datatypes of MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
+    /// Their extents.
+    pub datatype_extents: Vec<ExtentRow>,
     /// What is missing.
     pub missing: Completeness,
     /// Findings on the trace itself.
@@ -215,6 +217,7 @@ pub fn characterize(
         files,
         file_count,
         datatypes: details::datatypes(run),
+        datatype_extents: details::extents(run),
         findings: missing.findings(),
         missing,
     }

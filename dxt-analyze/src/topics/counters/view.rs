@@ -14,6 +14,7 @@ use crate::topics::counters::bins::{BINS, names};
 use crate::topics::counters::result::{AccessRow, PatternRow};
 use crate::topics::counters::steps::Steps;
 use crate::topics::counters::{Characterization, Fold, characterize, tables_steps};
+use crate::topics::summary::details::ExtentRow;
 use anyhow::Result;
 use trace_format::common_values::CommonValue;
 
@@ -75,6 +76,7 @@ impl Report for Characterization {
             files(self),
             tables_steps::open_files(&self.open_files, self.open_file_count),
             datatypes(self),
+            datatype_extents(self),
         ];
         parts.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Part::Table));
         if !self.findings.is_empty() {
@@ -240,5 +242,16 @@ fn datatypes(result: &Characterization) -> Table {
         .column("Datatype of", "role", |row| Cell::text(row.role))
         .column("Made as", "combiner", |row| Cell::text(row.combiner))
         .column("Calls", "calls", |row| Cell::Count(row.calls))
+        .done()
+}
+
+fn datatype_extents(result: &Characterization) -> Table {
+    let bins = |row: &'_ ExtentRow| BINS.iter().zip(row.extents).filter(|(_, calls)| *calls > 0).collect::<Vec<_>>();
+    let rows = result.datatype_extents.iter().flat_map(|row| bins(row).into_iter().map(move |bin| (row, bin)));
+    Table::of("datatype_extents", "Calls by extent of the datatype, bytes", rows)
+        .column("File", "file", |(row, _)| Cell::path(&row.file))
+        .column("Datatype of", "role", |(row, _)| Cell::text(row.role))
+        .column("Extent", "extent", |(_, (bin, _))| Cell::text(**bin))
+        .column("Calls", "calls", |(_, (_, calls))| Cell::Count(*calls))
         .done()
 }

@@ -5,6 +5,7 @@ use crate::model::{Run, Selected};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{HintOrigin, Selection};
 use trace_format::op::OpClass;
 
@@ -188,4 +189,26 @@ pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
         calls: sum.count,
     };
     run.datatypes.iter().map(row).collect()
+}
+
+/// Extents of the datatypes that were used on a file in one role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExtentRow {
+    /// File.
+    pub file: String,
+    /// For what: `filetype`, `write buffer`, ...
+    pub role: &'static str,
+    /// Calls by extent in bytes, in the bins of request sizes: [`trace_format::counters::SIZE_BOUNDS`].
+    pub extents: [u64; SIZE_BINS],
+}
+
+/// Extents of datatypes by file and role.
+#[must_use]
+pub fn extents(run: &Run) -> Vec<ExtentRow> {
+    let row = |sum: &crate::model::ExtentSum| ExtentRow {
+        file: run.files.get(sum.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        role: sum.role.name(),
+        extents: sum.extents,
+    };
+    run.datatype_extents.iter().map(row).collect()
 }

@@ -41,7 +41,7 @@ pub(super) fn transferring(
         if matches!(place, Where::Shared) {
             begin.in_file = thread.nested_offset.get();
         }
-        file.count_combiner(op, world.combiner(datatype));
+        file.count_datatype(op, world.datatype(datatype));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
         timer.end_at(end, file.file(), op, begin.in_file, bytes);
     } else {

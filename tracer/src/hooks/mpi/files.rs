@@ -156,8 +156,8 @@ pub(super) fn on_file(
 /// The file has a view.
 fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
     if let Some(world) = world() {
-        file.count_viewed(DatatypeRole::Etype, world.combiner(etype));
-        file.count_viewed(DatatypeRole::Filetype, world.combiner(filetype));
+        file.count_viewed(DatatypeRole::Etype, world.datatype(etype));
+        file.count_viewed(DatatypeRole::Filetype, world.datatype(filetype));
     }
     let mut bytes = 0;
     let known = api().type_size(etype, &raw mut bytes) == SUCCESS;

@@ -44,7 +44,7 @@ pub(super) fn submitting(
         if matches!(place, Where::Shared) {
             begin.in_file = thread.nested_offset.get();
         }
-        file.count_combiner(op, world.combiner(buffer.datatype));
+        file.count_datatype(op, world.datatype(buffer.datatype));
         let asked = asked_bytes(buffer.datatype, buffer.count);
         let (in_view, in_file) = (begin.in_view, begin.in_file);
         let submitted = Submitted { file, op, start: timer.start(), in_view, in_file, asked };

@@ -11,6 +11,7 @@ use crate::ops::{
 };
 use crate::real::hooks;
 use crate::record::{self, Call};
+use crate::registry::Datatype;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -37,7 +38,7 @@ pub(super) fn beginning(
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
         // The program may free the datatype before the end.
-        file.split.combiner.store(world.combiner(datatype).into(), Ordering::Relaxed);
+        file.split.datatype.store(world.datatype(datatype).to_raw(), Ordering::Relaxed);
         file.split.start.store(timer.start(), Ordering::Release);
     } else {
         failed(timer, file, op, begin.in_file, result);
@@ -66,7 +67,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         if begin.in_file < 0 {
             begin.in_file = thread.nested_offset.get();
         }
-        file.count_combiner(op, file.split.combiner.load(Ordering::Relaxed).into());
+        file.count_datatype(op, Datatype::from_raw(file.split.datatype.load(Ordering::Relaxed)));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
         Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
     } else if start != 0 {
