@@ -3,7 +3,7 @@
 use super::counted;
 use crate::record;
 use crate::registry::memory::Costs;
-use crate::registry::{self, File, Hint, Use};
+use crate::registry::{self, DATATYPE_COUNTS, File, Hint, Use};
 use std::collections::BTreeMap;
 use trace_format::StreamId;
 use trace_format::columns::TickScale;
@@ -26,11 +26,16 @@ pub(super) fn add(process: &mut Process) {
     }
     for details in registry::mpi_details() {
         let Some(file) = number(details.file) else { continue };
-        let used = details.datatypes().map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
-        process.datatypes.extend(used);
-        let extents = details.extents().map(|(role, extents)| DatatypeExtents { file, role, extents });
-        process.datatype_extents.extend(extents);
+        add_datatypes(process, file, &details.datatype_counts());
     }
+}
+
+/// Adds the datatypes that a file was used with.
+pub(super) fn add_datatypes(process: &mut Process, file: u32, counts: &[u64; DATATYPE_COUNTS]) {
+    let used = registry::datatypes(counts).map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
+    process.datatypes.extend(used);
+    let extents = registry::extents(counts).map(|(role, extents)| DatatypeExtents { file, role, extents });
+    process.datatype_extents.extend(extents);
 }
 
 /// Adds the layouts and hints of files of which the block has nothing else, as the ranks' common record has it.

@@ -7,6 +7,7 @@ use super::unfinished::Unfinished;
 use super::{names, output, stages};
 use crate::config::Config;
 use crate::mpi::{SUCCESS, World, api};
+use crate::registry;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use trace_format::frame::FlushStage;
@@ -28,8 +29,8 @@ pub(super) struct Plan {
     pub(super) hashes: Vec<u64>,
     /// Whether these came with the one broadcast.
     pub(super) in_one_call: bool,
-    /// Room for streams, and for pairs of file and layer, in the common record.
-    pub(super) room: (usize, usize),
+    /// Room for streams, for pairs of file and layer, and for files with datatypes of MPI, in the common record.
+    pub(super) room: (usize, usize, usize),
     /// Directory, name and number of the file.
     file: Option<(Vec<u8>, CString, u64)>,
 }
@@ -71,8 +72,8 @@ impl Plan {
             None => (0, 0),
         };
         let told = 1;
-        let (keys, pairs) = self.room;
-        [told, u64::from(self.counting), names as u64, keys as u64, pairs as u64, path as u64, inode, 0]
+        let (keys, pairs, typed) = self.room;
+        [told, u64::from(self.counting), names as u64, keys as u64, pairs as u64, path as u64, inode, typed as u64]
     }
 
     /// As it is sent, with as many hashes as there is room for; and how many those are.
@@ -97,7 +98,7 @@ impl Plan {
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
-        let [1, counting, names, keys, pairs, path, inode, _] = head else { return None };
+        let [1, counting, names, keys, pairs, path, inode, typed] = head else { return None };
         let (directory, name) = ((path >> 16) as usize, (path & 0xffff) as usize);
         let at = HEAD * 8;
         let text = bytes.get(at..at + directory + name)?;
@@ -110,7 +111,7 @@ impl Plan {
             counting: counting != 0,
             hashes,
             in_one_call: false,
-            room: (keys as usize, pairs as usize),
+            room: (keys as usize, pairs as usize, typed as usize),
             file: file.flatten(),
         };
         Some((plan, names))
@@ -127,7 +128,7 @@ fn make(
 ) -> (Plan, Result<Unfinished, String>, Vec<SharedName>) {
     let shared = if muted { Vec::new() } else { names::of_rank_0() };
     let hashes = shared.iter().map(|name| name.hash).collect();
-    let (room, counting) = (counted.map_or((0, 0), room), counted.is_some());
+    let (room, counting) = (counted.map_or((0, 0, 0), room), counted.is_some());
     let mut plan = Plan { counting, hashes, room, ..Plan::default() };
     let file = output::new_file(config, &output::job_stem(world.size)).and_then(|file| {
         let inode = file.inode()?;
@@ -143,10 +144,11 @@ fn make(
 }
 
 /// Ranks do much the same: a little more than rank 0 has is room enough for what some do besides.
-fn room(counted: &Counted) -> (usize, usize) {
+fn room(counted: &Counted) -> (usize, usize, usize) {
     let pairs: BTreeSet<_> = counted.streams.iter().map(|(_, stream, _)| (stream.file.hash, stream.layer)).collect();
+    let typed = registry::mpi_details().filter(|details| details.has_datatypes()).count();
     let more = |count: usize| count + count / 4 + 64;
-    (more(counted.streams.len()), more(pairs.len()))
+    (more(counted.streams.len()), more(pairs.len()), typed + typed / 4 + 8)
 }
 
 /// Makes the plan known to all. Returns it with, on rank 0, the file and the names for the job block; the error is why this rank
@@ -207,11 +209,11 @@ mod tests {
         for (names, counting, directory) in [(0, false, 5), (3, true, 4096), (1500, true, 9), (40_000, true, 77)] {
             let hashes: Vec<u64> = (0..names).map(|i| i * 77).collect();
             let file = Some((vec![b'/'; directory], c"name.partial".to_owned(), 99));
-            let plan = Plan { counting, hashes, room: (70, 5), file, ..Plan::default() };
+            let plan = Plan { counting, hashes, room: (70, 5, 3), file, ..Plan::default() };
             let (bytes, sent) = plan.encode();
             assert_eq!(bytes.len(), BYTES);
             let (told, all) = Plan::decode(&bytes).unwrap();
-            assert_eq!((told.counting, told.room, told.file.clone()), (counting, (70, 5), plan.file.clone()));
+            assert_eq!((told.counting, told.room, told.file.clone()), (counting, (70, 5, 3), plan.file.clone()));
             assert_eq!(
                 (told.hashes.as_slice(), all),
                 (&plan.hashes[..sent], if counting { names as usize } else { sent })

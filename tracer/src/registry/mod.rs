@@ -22,7 +22,9 @@ pub(crate) use file::{
 };
 pub(crate) use layouts::read_layout;
 pub(crate) use meetings::{failed_id_of_meeting as failed_meeting_stream_of, id_of as meeting_stream_of};
-pub(crate) use mpi_details::{Datatype, Hint, MpiDetails, hints, mpi_details, mpi_details_of};
+pub(crate) use mpi_details::{
+    DATATYPE_COUNTS, Datatype, Hint, MpiDetails, datatypes, extents, hints, mpi_details, mpi_details_of,
+};
 pub(crate) use others::estimate as other_files;
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;

@@ -13,6 +13,8 @@ const BUCKETS: usize = 1 << 10;
 const KINDS: usize = Combiner::COUNT + 1;
 /// Roles of datatypes.
 const ROLES: usize = 4;
+/// Counts of a file's datatypes: by role their kinds, then their extents.
+pub(crate) const DATATYPE_COUNTS: usize = ROLES * (KINDS + SIZE_BINS);
 /// Times that a file's hints are looked at: a program may open it again with others.
 const MOST_LOOKS: u32 = 4;
 
@@ -95,8 +97,7 @@ pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
 
 /// Empties the counts: in a forked child, and after a flush.
 pub(super) fn forget_counts() {
-    let counts = |one: &'static MpiDetails| one.datatypes.iter().flatten().chain(one.extents.iter().flatten());
-    DETAILS.iter().flat_map(counts).for_each(|count| count.store(0, Ordering::Relaxed));
+    DETAILS.iter().flat_map(MpiDetails::counts).for_each(|count| count.store(0, Ordering::Relaxed));
 }
 
 /// The details of `file`, made if need be; `None` when the table is full.
@@ -157,22 +158,36 @@ impl MpiDetails {
         }
     }
 
-    /// The datatypes that were used, and in how many calls.
-    pub(crate) fn datatypes(&self) -> impl Iterator<Item = (DatatypeRole, Combiner, u64)> {
-        self.datatypes.iter().enumerate().flat_map(|(role, kinds)| {
-            let counts = kinds.iter().enumerate().map(|(kind, count)| (kind, count.load(Ordering::Relaxed)));
-            counts
-                .filter(|(_, count)| *count > 0)
-                .map(move |(kind, count)| (DatatypeRole::from(role as u32), Combiner::from(kind as u32), count))
-        })
+    fn counts(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.datatypes.iter().flatten().chain(self.extents.iter().flatten())
     }
 
-    /// Calls by role and by the extent of their datatype, of roles that had any.
-    pub(crate) fn extents(&self) -> impl Iterator<Item = (DatatypeRole, [u64; SIZE_BINS])> {
-        let counts = |bins: &[AtomicU64; SIZE_BINS]| std::array::from_fn(|bin| bins[bin].load(Ordering::Relaxed));
-        let roles = self.extents.iter().map(counts).enumerate();
-        roles.filter(|(_, bins)| *bins != [0; SIZE_BINS]).map(|(role, bins)| (DatatypeRole::from(role as u32), bins))
+    /// Whether any datatype was used.
+    pub(crate) fn has_datatypes(&self) -> bool {
+        self.counts().any(|count| count.load(Ordering::Relaxed) > 0)
     }
+
+    /// How often each kind of datatype and each size of extent was used; [`datatypes`] and [`extents`] tell what they are of.
+    pub(crate) fn datatype_counts(&self) -> [u64; DATATYPE_COUNTS] {
+        let mut counts = self.counts();
+        std::array::from_fn(|_| counts.next().map_or(0, |count| count.load(Ordering::Relaxed)))
+    }
+}
+
+/// The datatypes that were used, and in how many calls.
+pub(crate) fn datatypes(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, Combiner, u64)> {
+    let roles = counts.chunks_exact(KINDS).take(ROLES).enumerate();
+    roles.flat_map(|(role, kinds)| {
+        let used = kinds.iter().enumerate().filter(|(_, count)| **count > 0);
+        used.map(move |(kind, count)| (DatatypeRole::from(role as u32), Combiner::from(kind as u32), *count))
+    })
+}
+
+/// Calls by role and by the extent of their datatype, of roles that had any.
+pub(crate) fn extents(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, [u64; SIZE_BINS])> {
+    let roles = counts.get(ROLES * KINDS..).unwrap_or_default().chunks_exact(SIZE_BINS).enumerate();
+    let bins = roles.map(|(role, bins)| (role, std::array::from_fn(|bin| bins.get(bin).copied().unwrap_or(0))));
+    bins.filter(|(_, bins)| *bins != [0; SIZE_BINS]).map(|(role, bins)| (DatatypeRole::from(role as u32), bins))
 }
 
 #[cfg(test)]
@@ -194,12 +209,13 @@ mod tests {
         }
         let expected =
             [(DatatypeRole::Filetype, Combiner::Subarray, 1), (DatatypeRole::WriteBuffer, Combiner::Other, 2)];
-        assert_eq!(details.datatypes().collect::<Vec<_>>(), expected);
+        assert!(details.has_datatypes());
+        assert_eq!(datatypes(&details.datatype_counts()).collect::<Vec<_>>(), expected);
         let extents = [
             (DatatypeRole::Filetype, [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
             (DatatypeRole::WriteBuffer, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         ];
-        assert_eq!(details.extents().collect::<Vec<_>>(), extents);
+        assert_eq!(super::extents(&details.datatype_counts()).collect::<Vec<_>>(), extents);
         for value in [b"1", b"1", b"2"] {
             details.add_hint(HintOrigin::Asked, b"cb_nodes", value);
         }

@@ -92,3 +92,29 @@ fn counters_of_ranks_have_datatypes_and_extents_too() {
         assert_eq!((told_datatypes, told_extents), (datatypes, extents), "{mpi:?}");
     }
 }
+
+#[test]
+fn the_ranks_common_record_has_the_sums() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        let scratch = Scratch::new();
+        let program = workload_with("mpiio_details", mpi, &["-O1"]);
+        let outcome =
+            Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, 3).env("DXT_ENABLE", "counters").run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let traces = Traces::read(&scratch.traces());
+        let common = traces.processes.iter().find(|process| process.block.reduction.ranks == 3);
+        assert!(common.is_some_and(|common| !common.block.datatypes.is_empty()), "{mpi:?}: nothing is reduced");
+        let of_job = |(_, datatypes, extents): (Hints, Datatypes, Extents)| {
+            let (mut kinds, mut bins) = (Datatypes::new(), Extents::new());
+            for ((_, role, combiner, path), count) in datatypes {
+                *kinds.entry((0, role, combiner, path)).or_default() += count;
+            }
+            for ((_, role, path), counts) in extents {
+                let sums = bins.entry((0, role, path)).or_insert([0; SIZE_BINS]);
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+            (kinds, bins)
+        };
+        assert_eq!(of_job(told(&traces)), of_job(logged(&scratch)), "{mpi:?}");
+    }
+}

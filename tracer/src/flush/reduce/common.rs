@@ -38,8 +38,9 @@ impl Files {
     pub(super) fn end(&self, shared: &Shared, sums: &Sums) -> usize {
         let streams = sums.streams.rows.last().filter(|_| sums.streams.more).map(|(key, _)| file_of(*key));
         let pairs = sums.pairs.rows.last().filter(|_| sums.pairs.more).map(|(pair, _)| of_pair(*pair).0);
+        let datatypes = sums.datatypes.rows.last().filter(|_| sums.datatypes.more).map(|(place, _)| *place as usize);
         let unknown = (0..shared.len()).find(|place| !self.0.contains_key(place));
-        streams.into_iter().chain(pairs).chain(unknown).fold(shared.len(), usize::min)
+        streams.into_iter().chain(pairs).chain(datatypes).chain(unknown).fold(shared.len(), usize::min)
     }
 }
 
@@ -87,6 +88,11 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
             process.profiles.push(ProfileDef { file, layer, profile });
         }
         process.reduction.spreads.push(SpreadDef { file, layer, spread });
+    }
+    for (place, counts) in sums.datatypes.rows.iter().filter(|(place, _)| (*place as usize) < end) {
+        if let Some(file) = numbers.number(&mut process, *place as usize) {
+            details::add_datatypes(&mut process, file, counts);
+        }
     }
     process.hints = details::hints(|file| numbers.own.get(&std::ptr::from_ref(file)).copied());
     process

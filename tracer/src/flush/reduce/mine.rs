@@ -7,7 +7,7 @@ use super::sums::{Room, Sums};
 use super::table::Table;
 use super::words::{self, COUNTERS, FILE};
 use crate::flush::counted::{Counted, in_nanoseconds, profile_in_nanoseconds};
-use crate::registry::Role;
+use crate::registry::{self, DATATYPE_COUNTS, Role};
 use std::collections::BTreeMap;
 use trace_format::columns::TickScale;
 use trace_format::counters::Counters;
@@ -57,6 +57,12 @@ pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted
         let ns = profile_in_nanoseconds(*profile, rank.scale);
         profiles.insert(pair(place, *layer), words::with_starts(ns, |start| words::aligned(start, rank.sync_ns)));
     }
+    let mut datatypes: BTreeMap<u64, [u64; DATATYPE_COUNTS]> = BTreeMap::new();
+    for details in registry::mpi_details().filter(|details| details.has_datatypes()) {
+        if let Some(place) = shared.place(details.file.hash) {
+            datatypes.insert(place as u64, details.datatype_counts());
+        }
+    }
     let streams = streams.into_iter().map(|(key, counters)| {
         let mut words = [0; COUNTERS];
         words::put_counters(&counters, &mut words);
@@ -72,6 +78,7 @@ pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted
         nodes: Table::new(room.nodes, [(rank.node, [])]),
         streams: Table::new(room.streams, streams),
         pairs: Table::new(room.pairs, pairs),
+        datatypes: Table::new(room.datatypes, datatypes),
         described: Table::new(room.described, described),
     }
 }

@@ -73,8 +73,9 @@ pub(super) fn shared_files(
         return Ok(None);
     }
     let (rank, size) = (world.rank.unsigned_abs(), world.size.unsigned_abs());
-    let (streams, pairs) = plan.room;
-    let room = Room { notes: notes.len(), nodes: MOST_NODES.min(size as usize), streams, pairs, described: 0 };
+    let (streams, pairs, datatypes) = plan.room;
+    let nodes = MOST_NODES.min(size as usize);
+    let room = Room { notes: notes.len(), nodes, streams, pairs, datatypes, described: 0 };
     // Everything that can be refused is made before all agree that everybody is able.
     let able = counted.zip(info.sync_ns).and_then(|(counted, sync_ns)| {
         let tools = Tools::new(world, room, users::room(plan.hashes.len(), size as usize))?;

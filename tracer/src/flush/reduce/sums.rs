@@ -1,15 +1,17 @@
-//! The element that is reduced: all of a rank's sums in one, so that one call brings them together. It has four tables:
+//! The element that is reduced: all of a rank's sums in one, so that one call brings them together. It has these tables:
 //!
 //!     notes: their number, then a count of each
 //!     nodes: hashes of their names, no record
 //!     streams: key and counters
 //!     pairs of file and layer: key, profile and spread
+//!     datatypes: place of the file, how often each kind and extent was used
 //!     descriptions of files that rank 0 does not have: place and description, from one rank each
 
 use super::described::DESCRIBED;
 use super::operators::Element;
 use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
+use crate::registry::DATATYPE_COUNTS;
 
 /// Room for streams, and for pairs, for each file that rank 0 does not have: twice what a file has that is opened, sought in, read,
 /// written and closed. What finds none stays with its ranks.
@@ -23,6 +25,7 @@ pub(super) struct Room {
     pub(super) nodes: usize,
     pub(super) streams: usize,
     pub(super) pairs: usize,
+    pub(super) datatypes: usize,
     pub(super) described: usize,
 }
 
@@ -35,6 +38,7 @@ impl Room {
         Self {
             streams: self.streams.saturating_add(STREAMS_PER_FILE * files),
             pairs: self.pairs.saturating_add(PAIRS_PER_FILE * files),
+            datatypes: self.datatypes.saturating_add(files),
             described: files,
             ..self
         }
@@ -47,6 +51,7 @@ impl Room {
             table(self.nodes, 0)?,
             table(self.streams, COUNTERS)?,
             table(self.pairs, FILE)?,
+            table(self.datatypes, DATATYPE_COUNTS)?,
             table(self.described, DESCRIBED)?,
         ];
         let words = tables.into_iter().try_fold(1 + self.notes, usize::checked_add)?;
@@ -61,6 +66,7 @@ pub(super) struct Sums {
     pub(super) nodes: Table<0>,
     pub(super) streams: Table<COUNTERS>,
     pub(super) pairs: Table<FILE>,
+    pub(super) datatypes: Table<DATATYPE_COUNTS>,
     pub(super) described: Table<DESCRIBED>,
 }
 
@@ -71,6 +77,7 @@ impl Element for Sums {
         self.nodes.put(&mut out);
         self.streams.put(&mut out);
         self.pairs.put(&mut out);
+        self.datatypes.put(&mut out);
         self.described.put(&mut out);
         out
     }
@@ -81,13 +88,14 @@ impl Element for Sums {
         let (nodes, rest) = Table::take(rest);
         let (streams, rest) = Table::take(rest);
         let (pairs, rest) = Table::take(rest);
+        let (datatypes, rest) = Table::take(rest);
         let (described, _) = Table::take(rest);
-        Self { notes: notes.to_vec(), nodes, streams, pairs, described }
+        Self { notes: notes.to_vec(), nodes, streams, pairs, datatypes, described }
     }
 
     fn length(word: impl Fn(usize) -> u64) -> usize {
         let mut at = 1 + word(0) as usize;
-        for record in [0, COUNTERS, FILE, DESCRIBED] {
+        for record in [0, COUNTERS, FILE, DATATYPE_COUNTS, DESCRIBED] {
             at += TABLE_HEAD + word(at) as usize * (1 + record);
         }
         at
@@ -107,6 +115,9 @@ impl Element for Sums {
             spread.merge(&others);
             put_file(&profile, &spread, one);
         });
+        self.datatypes.unite(other.datatypes, |one, other| {
+            one.iter_mut().zip(other).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+        });
         self.described.unite(other.described, |_, _| {});
     }
 }
@@ -118,7 +129,8 @@ pub(super) mod tests {
     use trace_format::profile::Profile;
     use trace_format::spread::{RankShare, Spread};
 
-    pub(in super::super) const ROOM: Room = Room { notes: 2, nodes: 3, streams: 4, pairs: 2, described: 1 };
+    pub(in super::super) const ROOM: Room =
+        Room { notes: 2, nodes: 3, streams: 4, pairs: 2, datatypes: 1, described: 1 };
 
     /// Of a rank with these keys.
     pub(in super::super) fn of(rank: u32, streams: &[u64], pairs: &[u64]) -> Sums {
@@ -132,6 +144,7 @@ pub(super) mod tests {
             nodes: Table::new(ROOM.nodes, [(u64::from(rank % 2), [])]),
             streams: Table::new(ROOM.streams, streams.iter().map(|&key| (key, counters))),
             pairs: Table::new(ROOM.pairs, pairs.iter().map(|&key| (key, file))),
+            datatypes: Table::new(ROOM.datatypes, (rank > 2).then_some((5, [u64::from(rank); DATATYPE_COUNTS]))),
             described: Table::new(ROOM.described, (rank == 2).then_some((9, [7; DESCRIBED]))),
         }
     }
@@ -178,6 +191,7 @@ pub(super) mod tests {
             let told: Vec<(u64, u64)> =
                 sum.pairs.rows.iter().map(|(key, words)| (*key, file(words).0.accesses)).collect();
             assert_eq!(told, [(1, 6), (2, 3)]);
+            assert_eq!(sum.datatypes.rows, [(5, [7; DATATYPE_COUNTS])]);
             assert_eq!(sum.described.rows, [(9, [7; DESCRIBED])]);
         }
     }
@@ -192,8 +206,8 @@ pub(super) mod tests {
     #[test]
     fn every_file_more_has_its_room() {
         let more = ROOM.with_files(2);
-        assert_eq!((more.streams, more.pairs, more.described), (28, 8, 2));
-        let words = 24 * (1 + COUNTERS) + 6 * (1 + FILE) + (1 + DESCRIBED);
+        assert_eq!((more.streams, more.pairs, more.datatypes, more.described), (28, 8, 3, 2));
+        let words = 24 * (1 + COUNTERS) + 6 * (1 + FILE) + 2 * (1 + DATATYPE_COUNTS) + (1 + DESCRIBED);
         assert_eq!(more.words(), ROOM.words().map(|room| room + words));
     }
 }
