@@ -88,7 +88,15 @@ impl Previous {
 impl Counters {
     /// Adds one segment: `offset` and `length` in bytes, `start` and `end` in one unit.
     pub fn fold(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
-        self.fold_alone(offset, length, start, end);
+        self.fold_unsized(previous, offset, length, start, end);
+        self.sizes[size_bin(length)] += 1;
+    }
+
+    /// As [`Self::fold`], but for `sizes`: for who puts what one segment counts where it belongs, by [`size_bin`].
+    // Without an array all of it lies in registers.
+    #[inline(always)]
+    pub fn fold_unsized(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
+        self.fold_alone_unsized(offset, length, start, end);
         if offset >= 0 {
             let last = previous.0.unwrap_or(FIRST_END);
             self.consecutive += u64::from(offset == last);
@@ -101,6 +109,13 @@ impl Counters {
     /// Adds one segment that is compared with no other: it counts in neither `consecutive` nor `sequential`, and a record of such
     /// segments alone has no `min_offset`, which tells that their order is not known.
     pub fn fold_alone(&mut self, offset: i64, length: u64, start: u64, end: u64) {
+        self.fold_alone_unsized(offset, length, start, end);
+        self.sizes[size_bin(length)] += 1;
+    }
+
+    /// As [`Self::fold_alone`], but for `sizes`.
+    #[inline(always)]
+    pub fn fold_alone_unsized(&mut self, offset: i64, length: u64, start: u64, end: u64) {
         let duration = end.saturating_sub(start);
         self.segments += 1;
         self.bytes = self.bytes.saturating_add(length);
@@ -108,7 +123,6 @@ impl Counters {
         self.max_duration = self.max_duration.max(duration);
         self.first_start = self.first_start.min(start);
         self.last_end = self.last_end.max(end);
-        self.sizes[size_bin(length)] += 1;
         if offset >= 0 {
             self.max_end_offset = self.max_end_offset.max(offset.saturating_add_unsigned(length));
         }

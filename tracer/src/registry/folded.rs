@@ -17,7 +17,7 @@ pub(super) struct Folded {
     last_end: AtomicU64,
     min_offset: AtomicI64,
     max_end_offset: AtomicI64,
-    pub(super) previous: AtomicI64,
+    previous: AtomicI64,
     sizes: [AtomicU64; SIZE_BINS],
     /// How far sums and sizes had come when they were written last, and when they were taken last.
     written: [AtomicU64; folded::COUNTS],
@@ -56,6 +56,11 @@ impl Folded {
             taken: [const { AtomicU64::new(0) }; folded::COUNTS],
             taken_extremes: extremes(&empty).map(AtomicU64::new),
         }
+    }
+
+    /// Where the last segment ended.
+    pub(super) fn previous(&self) -> Previous {
+        Previous::from_raw(self.previous.load(Ordering::Relaxed))
     }
 
     /// What only grows.
@@ -128,26 +133,33 @@ impl Folded {
 
     /// Adds what one thread folded; `previous` is where its last segment ended.
     pub(super) fn add(&self, c: &Counters, previous: Previous) {
-        // A process with one thread needs no lock on the bus for each sum; a signal handler adds nothing meanwhile.
         let alone = threads::is_single();
-        let add = |sum: &AtomicU64, more: u64| match (more, alone) {
-            (0, _) => {}
-            (_, true) => sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed),
-            (_, false) => drop(sum.fetch_add(more, Ordering::Relaxed)),
-        };
-        let [segments, bytes, duration, consecutive, sequential] = &self.sums;
-        add(segments, c.segments);
-        add(bytes, c.bytes);
-        add(duration, c.duration);
-        add(consecutive, c.consecutive);
-        add(sequential, c.sequential);
+        self.add_unsized(c, previous, alone);
         if c.segments == 1 {
-            add(&self.sizes[size_bin(c.bytes)], 1);
+            add(&self.sizes[size_bin(c.bytes)], 1, alone);
         } else {
             for (sum, more) in self.sizes.iter().zip(c.sizes) {
-                add(sum, more);
+                add(sum, more, alone);
             }
         }
+    }
+
+    /// Adds what one segment counts, whose `sizes` are not filled in.
+    #[inline(always)]
+    pub(super) fn add_one(&self, c: &Counters, previous: Previous) {
+        let alone = threads::is_single();
+        self.add_unsized(c, previous, alone);
+        add(&self.sizes[size_bin(c.bytes)], 1, alone);
+    }
+
+    #[inline(always)]
+    fn add_unsized(&self, c: &Counters, previous: Previous, alone: bool) {
+        let [segments, bytes, duration, consecutive, sequential] = &self.sums;
+        add(segments, c.segments, alone);
+        add(bytes, c.bytes, alone);
+        add(duration, c.duration, alone);
+        add(consecutive, c.consecutive, alone);
+        add(sequential, c.sequential, alone);
         // Extremes are mostly known already, and to look costs little.
         if c.max_duration > self.max_duration.load(Ordering::Relaxed) {
             self.max_duration.fetch_max(c.max_duration, Ordering::Relaxed);
@@ -188,6 +200,16 @@ impl Folded {
     }
 }
 
+/// A process with one thread (`alone`) needs no lock on the bus for each sum; a signal handler adds nothing meanwhile.
+#[inline(always)]
+fn add(sum: &AtomicU64, more: u64, alone: bool) {
+    match (more, alone) {
+        (0, _) => {}
+        (_, true) => sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed),
+        (_, false) => drop(sum.fetch_add(more, Ordering::Relaxed)),
+    }
+}
+
 /// The extremes, in the order of [`folded::TAKEN_EXTREMES`].
 fn extremes(of: &Counters) -> [u64; folded::EXTREMES] {
     [of.max_duration, of.first_start, of.last_end, of.min_offset as u64, of.max_end_offset as u64]
@@ -222,6 +244,33 @@ mod tests {
         shared.settle(true);
         shared.take();
         assert_eq!(shared.taken(), Counters::default());
+    }
+
+    #[test]
+    fn one_segment_by_itself_counts_as_one_of_many() {
+        let (many, ones) = (Folded::new(0), Folded::new(0));
+        for (offset, length, start, end) in [
+            (0, 100, 5, 9),
+            (100, 101, 10, 30),
+            (4096, 1 << 30, 31, 31),
+            (-1, 0, 40, 45),
+            (i64::MAX, u64::MAX, 50, 49),
+            (7, 3, 2, 3),
+        ] {
+            let (mut counters, mut previous) = (Counters::default(), many.previous());
+            counters.fold(&mut previous, offset, length, start, end);
+            many.add(&counters, previous);
+            let (mut one, mut previous) = (Counters::default(), ones.previous());
+            one.fold_unsized(&mut previous, offset, length, start, end);
+            ones.add_one(&one, previous);
+            assert_eq!((ones.read(), ones.previous()), (many.read(), many.previous()));
+            let (mut counters, mut alone) = (Counters::default(), Counters::default());
+            counters.fold_alone(offset, length, start, end);
+            alone.fold_alone_unsized(offset, length, start, end);
+            many.add(&counters, previous);
+            ones.add_one(&alone, previous);
+            assert_eq!(ones.read(), many.read());
+        }
     }
 
     #[test]

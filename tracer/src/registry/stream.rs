@@ -11,6 +11,7 @@ use crate::memory::{Lent, Record, Table};
 use crate::ops::{FREQUENT, Op};
 use crate::spool::journal;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{StreamDef, stream_flags};
 use trace_format::segment::{MAX_STREAMS, StreamId};
@@ -262,26 +263,36 @@ impl Stream {
 
     /// Adds what was folded by one thread; `previous` is where its last segment ended.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous) -> bool {
-        let mut folded = self.counters.load(Ordering::Acquire);
-        if folded.is_null() {
-            let Some((_, new)) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire))) else { return false };
-            let new = std::ptr::from_ref(new).cast_mut();
-            folded =
-                match self.counters.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-                    Ok(_) => new,
-                    Err(first) => first,
-                };
+        self.counters().or_else(|| self.new_counters()).map(|folded| folded.add(counters, previous)).is_some()
+    }
+
+    /// Adds one segment; `ordered`: it is compared with the one before.
+    #[inline]
+    pub(crate) fn add_one(&self, segment: &Segment, ordered: bool) -> bool {
+        let Some(folded) = self.counters().or_else(|| self.new_counters()) else { return false };
+        let (offset, length) = (segment.offset, segment.length());
+        let (mut one, mut previous) = (Counters::default(), folded.previous());
+        if ordered {
+            one.fold_unsized(&mut previous, offset, length, segment.started(), segment.end);
+        } else {
+            one.fold_alone_unsized(offset, length, segment.started(), segment.end);
         }
-        // SAFETY: points to a record of the table, which is never moved.
-        unsafe { &*folded }.add(counters, previous);
+        folded.add_one(&one, previous);
         true
+    }
+
+    /// Its counters, made if nobody has done so; `None` if there is no room.
+    #[cold]
+    fn new_counters(&self) -> Option<&'static Folded> {
+        let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;
+        let place = std::ptr::from_ref(new).cast_mut();
+        let made = self.counters.compare_exchange(std::ptr::null_mut(), place, Ordering::AcqRel, Ordering::Acquire);
+        if made.is_ok() { Some(new) } else { self.counters() }
     }
 
     /// Where the last folded segment ended.
     pub(crate) fn previous(&self) -> Previous {
-        // SAFETY: null or a record of the table.
-        let folded = unsafe { self.counters.load(Ordering::Acquire).as_ref() };
-        folded.map_or_else(Previous::default, |folded| Previous::from_raw(folded.previous.load(Ordering::Relaxed)))
+        self.counters().map_or_else(Previous::default, Folded::previous)
     }
 
     fn counters(&self) -> Option<&'static Folded> {

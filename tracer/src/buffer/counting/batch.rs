@@ -115,8 +115,17 @@ impl Batch {
 
 /// Folds the `members` into the counters of their stream.
 fn count(waiting: &Waiting, stream: &'static Stream, members: u64) {
-    let (mut counters, mut previous) = (Counters::default(), stream.previous());
     let ordered = stream.has_order();
+    // Where a program goes round many files, each segment of a batch has a stream of its own.
+    if members.is_power_of_two() {
+        for (_, segment) in waiting.segments(members) {
+            if !stream.add_one(&segment, ordered) {
+                Note::TablesFull.count();
+            }
+        }
+        return;
+    }
+    let (mut counters, mut previous) = (Counters::default(), stream.previous());
     for (_, segment) in waiting.segments(members) {
         if ordered {
             counters.fold(&mut previous, segment.offset, segment.length(), segment.started(), segment.end);
