@@ -103,8 +103,13 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 import dxt, polars, pyarrow, duckdb
 segments = dxt.open(sys.argv[1]).segments()
+def name(task):
+    try:
+        return open(f"/proc/self/task/{task}/comm").read().strip()
+    except OSError:
+        return "one that has ended meanwhile"
 def interrupt():
-    while sys.argv[2] not in {open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")}:
+    while sys.argv[2] not in map(name, os.listdir("/proc/self/task")):
         time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGINT)
 interrupter = threading.Thread(target=interrupt)
