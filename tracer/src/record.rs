@@ -2,7 +2,7 @@
 //! stores and a bump, with no lock, no allocation and no system call. `tests/programs/instructions.rs` counts its instructions.
 #![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
 
-use crate::buffer::{self, Arena};
+use crate::buffer::{self, Arena, Slot};
 use crate::handles::Placed;
 use crate::memory::{Record, Table};
 use crate::notes::{self, Note};
@@ -15,7 +15,7 @@ pub(crate) use crate::state::{
 use crate::tls::{self, Lane, Thread};
 use crate::{clock, errno, filters, gate, late, state};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{MEMORY_KNOWN, MEMORY_UNALIGNED, NO_OFFSET, pack};
 use trace_format::{Segment, StreamId};
@@ -285,12 +285,7 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
         }
     }
     // SAFETY: `advance` gave this slot of the thread's own chunk to this call alone; aligned, and valid for any bits.
-    let place = unsafe { &*(slot as *const Place) };
-    place.offset.store(segment.offset, Ordering::Relaxed);
-    place.word.store(segment.word, Ordering::Relaxed);
-    place.start.store(segment.start, Ordering::Relaxed);
-    // The end comes last, so that whoever sees it sees the rest.
-    place.end.store(segment.end, Ordering::Release);
+    unsafe { Slot::at(slot) }.fill(&segment);
     // Only then the state: whoever changed it and made a barrier either sees the segment, or is seen here (`gate::barrier`).
     compiler_fence(Ordering::SeqCst);
     if !state::is_plain() {
@@ -305,27 +300,11 @@ fn once_more(slot: usize) {
     if late::is_left_behind(slot) {
         let thread = tls::current();
         // SAFETY: as in `append`; the rest of the slot is as it was stored.
-        let place = unsafe { &*(slot as *const Place) };
-        let (offset, word) = (place.offset.load(Ordering::Relaxed), place.word.load(Ordering::Relaxed));
-        let start = place.start.load(Ordering::Relaxed) & !(MEMORY_KNOWN | MEMORY_UNALIGNED);
+        let stored = unsafe { Slot::at(slot) }.stored();
         late::switch(thread);
-        append(thread, Segment { offset, word, start, end: clock::of_call() });
+        append(thread, Segment { start: stored.started(), end: clock::of_call(), ..stored });
     }
 }
-
-/// A segment's place in the buffer, as it is written: others may look at it meanwhile.
-#[repr(C, align(32))]
-struct Place {
-    offset: AtomicI64,
-    word: AtomicU64,
-    start: AtomicU64,
-    end: AtomicU64,
-}
-
-const _: () = {
-    assert!(size_of::<Place>() == size_of::<Segment>());
-    assert!(std::mem::offset_of!(Place, end) == std::mem::offset_of!(Segment, end));
-};
 
 /// No memory is below this address (proc(5), vm.mmap_min_addr): a slot there was given by a cursor that is not in a chunk.
 const LOWEST_ADDRESS: usize = 64 << 10;
@@ -352,8 +331,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     if slot != 0 && slot == lane.awaited.get() {
         lane.awaited.set(0);
         // SAFETY: awaited is a slot of a chunk that this thread has or had; chunks are never unmapped while it knows them.
-        let place = unsafe { &*(slot as *const Place) };
-        if place.end.load(Ordering::Relaxed) == 0 {
+        if unsafe { Slot::at(slot) }.end().load(Ordering::Relaxed) == 0 {
             return slot;
         }
     }

@@ -3,7 +3,7 @@
 use super::agent::Agent;
 use super::board::Board;
 use super::screen::words;
-use crate::page::built_in::{self, ECHARTS, STYLE, fill};
+use crate::page::built_in::{self, ECHARTS, STYLE};
 use crate::web::host;
 use anyhow::{Context, Result};
 use axum::Router;
@@ -77,17 +77,12 @@ async fn board(State(shown): State<Shown>) -> Response {
 
 /// The page.
 fn html() -> String {
-    let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", SCRIPTS.concat());
-    fill(
-        PAGE,
-        &[
-            ("version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("policy", built_in::policy(&scripts)),
-            ("style", STYLE.to_owned()),
-            ("echarts", ECHARTS.to_owned()),
-            ("scripts", scripts),
-        ],
-    )
+    let parts = vec![
+        ("title", "I/O now".to_owned()),
+        ("style", [STYLE, include_str!("../../assets/live/live.css")].concat()),
+        ("echarts", ECHARTS.to_owned()),
+    ];
+    built_in::page(PAGE, &SCRIPTS, built_in::policy, parts)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
+/// What all pages begin with.
+const HEAD: &str = include_str!("../../assets/head.html");
 /// The plotting library, unchanged: see its README.
 pub(crate) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
 /// The look of all pages.
@@ -37,8 +39,22 @@ pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
     Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
 }
 
+/// A page with these scripts, which may have `policy`: the head that all have, then `body`. `parts` stand where these name them, with a `title`.
+pub(crate) fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec<(&str, String)>) -> String {
+    // Each is a function that adds to one object.
+    let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", scripts.concat());
+    let mut all = parts;
+    all.extend([
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("policy", policy(&scripts)),
+        ("style", STYLE.to_owned()),
+        ("scripts", scripts),
+    ]);
+    fill(&[HEAD, body].concat(), &all)
+}
+
 /// Puts `parts` where `{{name}}` stands. What is put in is not looked at again.
-pub(crate) fn fill(template: &str, parts: &[(&str, String)]) -> String {
+fn fill(template: &str, parts: &[(&str, String)]) -> String {
     let mut out = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {

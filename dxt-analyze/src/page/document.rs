@@ -1,7 +1,7 @@
 //! The page as one file: the files of `assets/report/` and the plotting library are built in. Nothing is fetched, which its content
 //! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
 
-use super::built_in::{self, ECHARTS, STYLE, fill, json};
+use super::built_in::{self, ECHARTS, json};
 use super::{OF_THE_TRACE, Parts, first, html};
 use crate::findings::{Code, Finding};
 use crate::text::units;
@@ -18,7 +18,7 @@ const FINDINGS: &str = "findings";
 const MISSING: &str = "What this trace does not have";
 
 const PAGE: &str = include_str!("../../assets/report/page.html");
-/// Our scripts, in the order in which they run; each is a function that adds to one object.
+/// Our scripts, in the order in which they run.
 const SCRIPTS: [&str; 20] = [
     include_str!("../../assets/report/units.js"),
     include_str!("../../assets/report/data.js"),
@@ -44,8 +44,6 @@ const SCRIPTS: [&str; 20] = [
 
 /// Puts the page together.
 pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
-    let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", SCRIPTS.concat());
-    let policy = built_in::policy(&scripts);
     let program = parts.exe.rsplit('/').next().unwrap_or_default().to_owned();
     let name = if program.is_empty() { "a job".to_owned() } else { program };
     let entry = |id: &str, title: &str| html! { li { a href={ "#" (id) } { (title) } } };
@@ -78,20 +76,16 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         &first::codes(&codes(parts)),
     );
     let missing = html::unfolded("missing", MISSING, &first::missing(parts.verdict));
-    let filled = [
-        ("policy", policy),
+    let filled = vec![
         ("title", html! { "I/O of " (name) }.into_string()),
         ("job", first::job(parts.verdict).into_string()),
-        ("style", STYLE.to_owned()),
         ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&sections)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
         ("verdict", first::screen(parts.verdict, parts.ledger, &place).into_string()),
         ("sections", html! { @if has_found { (found) } @for section in &sections { (html::section(section, parts.names)) } (codes) (missing) }.into_string()),
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("data", json(parts.data)?),
         ("echarts", ECHARTS.to_owned()),
-        ("scripts", scripts),
     ];
-    Ok(fill(PAGE, &filled))
+    Ok(built_in::page(PAGE, &SCRIPTS, built_in::policy, filled))
 }
 
 /// Codes of all findings that stand on the page.

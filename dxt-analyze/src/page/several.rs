@@ -1,7 +1,7 @@
 //! `-o` of the verbs for several runs: their tables, findings and figures as one file. The figures are SVG, so the page needs no script to
 //! be read; what there are sort tables and change colours.
 
-use super::built_in::{self, STYLE, fill};
+use super::built_in;
 use super::html;
 use super::names::Names;
 use crate::progress::say;
@@ -44,7 +44,6 @@ pub fn of_view(place: &PageOutput, verb: &str, view: &View) -> Result<()> {
 
 fn page(verb: &str, view: &View) -> String {
     let (title, about) = titles(verb);
-    let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", SCRIPTS.concat());
     let (mut found, mut figures, mut rest) = (Vec::new(), Vec::new(), Vec::new());
     for part in &view.parts {
         match part {
@@ -65,16 +64,12 @@ fn page(verb: &str, view: &View) -> String {
     let found = (!found.is_empty()).then(|| html::open_section(&section("found", "Findings", found), &names));
     let drawn = (!figures.is_empty()).then(|| html::open_section(&section("charts", "Charts", figures), &names));
     let tables = html::open_section(&section("tables", "In numbers", rest), &names);
-    let filled = [
-        ("policy", built_in::policy_of(&scripts)),
+    let filled = vec![
         ("title", html! { (title) }.into_string()),
         ("about", html! { (about) }.into_string()),
-        ("style", STYLE.to_owned()),
         ("sections", html! { @for part in found.iter().chain(&drawn).chain([&tables]) { (part) } }.into_string()),
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("scripts", scripts),
     ];
-    fill(PAGE, &filled)
+    built_in::page(PAGE, &SCRIPTS, built_in::policy_of, filled)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub(crate) use arena::Arena;
 pub(crate) use marks::{is_filled, settle, take, taken};
 pub(crate) use packed::{Block, blocks, spilled};
 pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain};
+pub(crate) use slot::Slot;
 pub(crate) use thin::least_length;
 
 /// From now on segments lie in the spool. There may be none yet.

@@ -54,12 +54,6 @@ impl Scratch {
         Some(scratch)
     }
 
-    /// The slot `index`, below [`SCRATCH_SLOTS`].
-    pub(super) fn slot(&self, index: usize) -> *mut Segment {
-        // What lies in atomics may be written through a pointer, too.
-        self.slots.as_ptr().cast_mut().cast::<Segment>().wrapping_add(index)
-    }
-
     /// Whether segments in it wait for their trace to be written.
     pub(super) fn is_held(&self) -> bool {
         self.slots.iter().any(Slot::is_taken)
@@ -104,7 +98,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
         lane.cursor.set(0);
         return 0;
     };
-    let first = scratch.slot(0) as usize;
+    let first = scratch.slots.as_ptr().addr();
     lane.limit.set(first + SPARE * size_of::<Segment>());
     lane.cursor.set(first + size_of::<Segment>());
     first
@@ -183,7 +177,7 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) {
         scratch.folded.store(done, Ordering::Release);
     }
     // SAFETY: the scratch's own slots, valid when zero; as the caller says, nobody else writes them. Readers outside see `folded`.
-    unsafe { scratch.slot(0).write_bytes(0, SCRATCH_SLOTS) };
+    unsafe { scratch.slots.as_ptr().cast_mut().write_bytes(0, SCRATCH_SLOTS) };
     // Whoever sees any of the next segment in a slot sees that slot emptied before.
     fence(Ordering::Release);
     scratch.folded.store(0, Ordering::Release);

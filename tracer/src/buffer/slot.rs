@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use trace_format::Segment;
 use trace_format::segment::{MARKS, TAKEN};
+use trace_format::{Segment, StreamId};
 
 /// A slot. Its end is stored last and emptied first, so whoever finds one there has the rest.
 #[repr(C, align(32))]
@@ -27,8 +27,33 @@ const _: () = {
 };
 
 impl Slot {
+    /// The slot at this address.
+    ///
+    /// # Safety
+    /// It is one of a chunk or scratch, which are never unmapped.
+    #[inline(always)]
+    pub(crate) unsafe fn at(address: usize) -> &'static Self {
+        // SAFETY: as the caller says; aligned, and valid for any bits.
+        unsafe { &*(address as *const Self) }
+    }
+
+    /// Stores a segment; the slot is empty and the caller's alone.
+    #[inline(always)]
+    pub(crate) fn fill(&self, segment: &Segment) {
+        self.offset.store(segment.offset, Ordering::Relaxed);
+        self.word.store(segment.word, Ordering::Relaxed);
+        self.start.store(segment.start, Ordering::Relaxed);
+        // The end comes last, so that whoever sees it sees the rest.
+        self.end.store(segment.end, Ordering::Release);
+    }
+
+    /// Empties it: its end goes first. Before any of the next segment is stored there is to be a fence (`copies.rs` of the models).
+    pub(super) fn empty(&self) {
+        self.end.store(0, Ordering::Release);
+    }
+
     /// The end of its segment, with the marks; 0 while there is none.
-    pub(super) const fn end(&self) -> &AtomicU64 {
+    pub(crate) const fn end(&self) -> &AtomicU64 {
         &self.end
     }
 
@@ -44,13 +69,24 @@ impl Slot {
 
     /// Its segment with the marks, if it has one.
     pub(crate) fn read(&self) -> Option<Segment> {
-        let end = self.end.load(Ordering::Acquire);
-        (end != 0).then(|| Segment {
+        self.is_filled().then(|| self.stored())
+    }
+
+    /// What was stored in it, of a slot that is known to be filled, or is the caller's alone.
+    #[inline]
+    pub(crate) fn stored(&self) -> Segment {
+        Segment {
             offset: self.offset.load(Ordering::Relaxed),
             word: self.word.load(Ordering::Relaxed),
             start: self.start.load(Ordering::Relaxed),
-            end,
-        })
+            end: self.end.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The stream of what was stored in it.
+    #[inline]
+    pub(super) fn stream(&self) -> StreamId {
+        Segment { word: self.word.load(Ordering::Relaxed), ..Segment::default() }.stream()
     }
 
     /// Slots that nobody writes, as what is in them.
@@ -75,6 +111,11 @@ mod tests {
         assert_eq!(slot(6).read(), Some(whole));
         assert!(slot(6 | TAKEN).is_taken() && !slot(6).is_taken());
         let both = [slot(6), slot(6)];
+        let empty = slot(0);
+        empty.fill(&whole);
+        assert_eq!((empty.stored(), empty.stream()), (whole, whole.stream()));
+        empty.empty();
+        assert!(empty.read().is_none());
         // SAFETY: this test's own.
         assert_eq!(unsafe { Slot::at_rest(&both) }, [whole, whole]);
     }

@@ -7,7 +7,7 @@ use super::policy::{SCRATCH_SLOTS, Scratch, fold_scratch};
 use super::slot::Slot;
 use crate::tls::Thread;
 use crate::{filters, registry};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 use trace_format::{Segment, StreamId};
 
 /// Shortest length in bytes of which the stream's segments are kept, by DXT_MIN_SIZE.
@@ -33,19 +33,13 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
         return None;
     }
     let scratch = waiting(thread).filter(|scratch| !scratch.is_held())?;
-    let (first, count) = (chunk.first() as *mut Segment, slots.len());
-    let place = |index: usize| {
-        // SAFETY: inside the chunk: no index here is more than `count`.
-        unsafe { first.add(index) }
-    };
     let (mut kept, mut waits) = (0, 0);
-    for at in 0..count {
-        // SAFETY: the chunk is this thread's, and all calls in it are over.
-        let segment = unsafe { place(at).read() };
+    // The chunk is this thread's, and all calls in it are over.
+    for (at, slot) in slots.iter().enumerate() {
+        let segment = slot.stored();
         if segment.length() >= least_length(segment.stream()) {
-            if kept < at {
-                put(place(kept), segment);
-                clear(place(at));
+            if let Some(place) = slots.get(kept).filter(|_| kept < at) {
+                move_to(place, slot, &segment);
             }
             kept += 1;
             continue;
@@ -55,13 +49,22 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
             unsafe { fold_scratch(scratch) };
             waits = 0;
         }
-        put(scratch.slot(waits), segment);
-        clear(place(at));
+        if let Some(place) = scratch.slots().1.get(waits) {
+            move_to(place, slot, &segment);
+        }
         waits += 1;
     }
     // SAFETY: as above.
     unsafe { fold_scratch(scratch) };
-    (kept <= count / 2).then(|| place(kept) as usize)
+    (kept <= slots.len() / 2).then(|| chunk.first() + kept * size_of::<Segment>())
+}
+
+/// Moves what is in a slot to an empty one.
+fn move_to(place: &Slot, slot: &Slot, segment: &Segment) {
+    place.fill(segment);
+    slot.empty();
+    // Whoever sees any of what comes next sees that.
+    fence(Ordering::Release);
 }
 
 /// Where the thread's short segments wait to be folded; `None` if there is no room for that.
@@ -71,27 +74,4 @@ fn waiting(thread: &Thread) -> Option<&'static Scratch> {
     }
     // SAFETY: set above, or in an earlier call, to a scratch of the table.
     Some(unsafe { &*(thread.waiting.get() as *const Scratch) })
-}
-
-/// Fills a slot; its end comes last, so that whoever sees it sees the rest.
-fn put(slot: *mut Segment, segment: Segment) {
-    // SAFETY: a slot of this thread's own, which nobody else writes.
-    unsafe { slot.write(Segment { end: 0, ..segment }) };
-    set_end(slot, segment.end);
-}
-
-/// Empties a slot; its end goes first.
-fn clear(slot: *mut Segment) {
-    set_end(slot, 0);
-    // Whoever sees any of what comes next sees that.
-    fence(Ordering::Release);
-    // SAFETY: as in `put`.
-    unsafe { slot.write(Segment::default()) };
-}
-
-fn set_end(slot: *mut Segment, end: u64) {
-    // SAFETY: inside the slot.
-    let place = unsafe { &raw mut (*slot).end };
-    // SAFETY: aligned, and valid as an atomic as long as the slot is.
-    unsafe { AtomicU64::from_ptr(place) }.store(end, Ordering::SeqCst);
 }

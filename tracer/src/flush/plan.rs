@@ -20,6 +20,16 @@ const HEAD: usize = 8;
 /// Most bytes of directory and name.
 const PATH_BYTES: usize = 4096 + 256;
 
+/// For how much the common record has room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PlannedRoom {
+    pub(super) streams: usize,
+    /// Pairs of file and layer.
+    pub(super) pairs: usize,
+    /// Files with datatypes of MPI.
+    pub(super) datatypes: usize,
+}
+
 /// What rank 0 has told.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -29,8 +39,8 @@ pub(super) struct Plan {
     pub(super) hashes: Vec<u64>,
     /// Whether these came with the one broadcast.
     pub(super) in_one_call: bool,
-    /// Room for streams, for pairs of file and layer, and for files with datatypes of MPI, in the common record.
-    pub(super) room: (usize, usize, usize),
+    /// Room in the common record.
+    pub(super) room: PlannedRoom,
     /// Directory, name and number of the file.
     file: Option<(Vec<u8>, CString, u64)>,
 }
@@ -72,8 +82,9 @@ impl Plan {
             None => (0, 0),
         };
         let told = 1;
-        let (keys, pairs, typed) = self.room;
-        [told, u64::from(self.counting), names as u64, keys as u64, pairs as u64, path as u64, inode, typed as u64]
+        let PlannedRoom { streams, pairs, datatypes } = self.room;
+        let [streams, pairs, datatypes] = [streams, pairs, datatypes].map(|room| room as u64);
+        [told, u64::from(self.counting), names as u64, streams, pairs, path as u64, inode, datatypes]
     }
 
     /// As it is sent, with as many hashes as there is room for; and how many those are.
@@ -98,7 +109,7 @@ impl Plan {
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
-        let [1, counting, names, keys, pairs, path, inode, typed] = head else { return None };
+        let [1, counting, names, streams, pairs, path, inode, datatypes] = head else { return None };
         let (directory, name) = ((path >> 16) as usize, (path & 0xffff) as usize);
         let at = HEAD * 8;
         let text = bytes.get(at..at + directory + name)?;
@@ -111,7 +122,7 @@ impl Plan {
             counting: counting != 0,
             hashes,
             in_one_call: false,
-            room: (keys as usize, pairs as usize, typed as usize),
+            room: PlannedRoom { streams: streams as usize, pairs: pairs as usize, datatypes: datatypes as usize },
             file: file.flatten(),
         };
         Some((plan, names))
@@ -128,7 +139,7 @@ fn make(
 ) -> (Plan, Result<Unfinished, String>, Vec<SharedName>) {
     let shared = if muted { Vec::new() } else { names::of_rank_0() };
     let hashes = shared.iter().map(|name| name.hash).collect();
-    let (room, counting) = (counted.map_or((0, 0, 0), room), counted.is_some());
+    let (room, counting) = (counted.map(room).unwrap_or_default(), counted.is_some());
     let mut plan = Plan { counting, hashes, room, ..Plan::default() };
     let file = output::new_file(config, &output::job_stem(world.size)).and_then(|file| {
         let inode = file.inode()?;
@@ -144,11 +155,11 @@ fn make(
 }
 
 /// Ranks do much the same: a little more than rank 0 has is room enough for what some do besides.
-fn room(counted: &Counted) -> (usize, usize, usize) {
+fn room(counted: &Counted) -> PlannedRoom {
     let pairs: BTreeSet<_> = counted.streams.iter().map(|(_, stream, _)| (stream.file.hash, stream.layer)).collect();
     let typed = registry::mpi_details().filter(|details| details.has_datatypes()).count();
     let more = |count: usize| count + count / 4 + 64;
-    (more(counted.streams.len()), more(pairs.len()), typed + typed / 4 + 8)
+    PlannedRoom { streams: more(counted.streams.len()), pairs: more(pairs.len()), datatypes: typed + typed / 4 + 8 }
 }
 
 /// Makes the plan known to all. Returns it with, on rank 0, the file and the names for the job block; the error is why this rank
@@ -208,12 +219,13 @@ mod tests {
     fn plans_come_back_with_the_names_that_fit() {
         for (names, counting, directory) in [(0, false, 5), (3, true, 4096), (1500, true, 9), (40_000, true, 77)] {
             let hashes: Vec<u64> = (0..names).map(|i| i * 77).collect();
+            let room = PlannedRoom { streams: 70, pairs: 5, datatypes: 3 };
             let file = Some((vec![b'/'; directory], c"name.partial".to_owned(), 99));
-            let plan = Plan { counting, hashes, room: (70, 5, 3), file, ..Plan::default() };
+            let plan = Plan { counting, hashes, room, file, ..Plan::default() };
             let (bytes, sent) = plan.encode();
             assert_eq!(bytes.len(), BYTES);
             let (told, all) = Plan::decode(&bytes).unwrap();
-            assert_eq!((told.counting, told.room, told.file.clone()), (counting, (70, 5, 3), plan.file.clone()));
+            assert_eq!((told.counting, told.room, told.file.clone()), (counting, room, plan.file.clone()));
             assert_eq!(
                 (told.hashes.as_slice(), all),
                 (&plan.hashes[..sent], if counting { names as usize } else { sent })

@@ -4,27 +4,11 @@
 #![expect(unsafe_code, reason = "a record of zeros that is valid")]
 
 use super::SLOTS;
+use crate::buffer::Slot;
 use crate::memory::{Record, Table};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::spool::scratch;
 use trace_format::{Segment, StreamId};
-
-/// A slot, as the append writes it: the end comes last.
-#[repr(C, align(32))]
-pub(super) struct Slot {
-    offset: AtomicI64,
-    word: AtomicU64,
-    start: AtomicU64,
-    end: AtomicU64,
-}
-
-impl Slot {
-    fn is_filled(&self) -> bool {
-        self.end.load(Ordering::Acquire) != 0
-    }
-}
-
-const _: () = assert!(size_of::<Slot>() == size_of::<Segment>());
 
 /// Slots of one thread.
 #[repr(C, align(32))]
@@ -99,8 +83,7 @@ impl Waiting {
 
     /// The streams of filled slots, with their bits.
     pub(super) fn streams(&self, members: u64) -> impl Iterator<Item = (u64, StreamId)> {
-        let of = |slot: &Slot| Segment { word: slot.word.load(Ordering::Relaxed), ..Segment::default() }.stream();
-        self.nearly_all(members).map(move |(at, slot)| (1 << at, of(slot)))
+        self.nearly_all(members).map(|(at, slot)| (1 << at, slot.stream()))
     }
 
     /// As [`Self::those`], with their places; faster where most are wanted.
@@ -110,15 +93,7 @@ impl Waiting {
 
     /// The segments of filled slots, with their bits.
     pub(super) fn segments(&self, members: u64) -> impl Iterator<Item = (u64, Segment)> {
-        self.those(members).map(|(bit, slot)| {
-            let segment = Segment {
-                offset: slot.offset.load(Ordering::Relaxed),
-                word: slot.word.load(Ordering::Relaxed),
-                start: slot.start.load(Ordering::Relaxed),
-                end: slot.end.load(Ordering::Relaxed),
-            };
-            (bit, segment)
-        })
+        self.those(members).map(|(bit, slot)| (bit, slot.stored()))
     }
 
     /// These slots are about to be added to the counters, `counted` ones have been.
@@ -133,7 +108,7 @@ impl Waiting {
     pub(super) fn empty(&self, members: u64) {
         self.counted.store(members, Ordering::Release);
         for (_, slot) in self.nearly_all(members) {
-            slot.end.store(0, Ordering::Release);
+            slot.empty();
         }
         // Whoever sees any of the next segment in a slot sees that slot emptied before (`copies.rs` of the models).
         fence(Ordering::Release);
@@ -149,7 +124,7 @@ mod tests {
     fn what_is_filled_is_emptied_and_nothing_else() {
         WAITING.prepare(64);
         let waiting = Waiting::new().unwrap();
-        let fill = |at: usize| waiting.slots[at].end.store(at as u64 + 1, Ordering::Relaxed);
+        let fill = |at: usize| waiting.slots[at].fill(&Segment { end: at as u64 + 1, ..Segment::default() });
         [0, 5, 63].into_iter().for_each(fill);
         let filled = waiting.filled();
         assert_eq!(filled, 1 | 1 << 5 | 1 << 63);

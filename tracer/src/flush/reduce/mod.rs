@@ -22,7 +22,7 @@ mod words;
 
 use super::collective::greatest;
 use super::counted::Counted;
-use super::plan::Plan;
+use super::plan::{Plan, PlannedRoom};
 use crate::clock::Calibration;
 use crate::mpi::World;
 use crate::registry::File;
@@ -73,7 +73,7 @@ pub(super) fn shared_files(
         return Ok(None);
     }
     let (rank, size) = (world.rank.unsigned_abs(), world.size.unsigned_abs());
-    let (streams, pairs, datatypes) = plan.room;
+    let PlannedRoom { streams, pairs, datatypes } = plan.room;
     let nodes = MOST_NODES.min(size as usize);
     let room = Room { notes: notes.len(), nodes, streams, pairs, datatypes, described: 0 };
     // Everything that can be refused is made before all agree that everybody is able.
