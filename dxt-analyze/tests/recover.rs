@@ -61,6 +61,20 @@ fn what_others_put_among_spools_is_neither_followed_nor_waited_for() {
 }
 
 #[test]
+fn another_users_file_beside_a_spool_keeps_nobody_from_reading_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = put(folder.path(), "dxt-0-1-2-0.spool", &[0; 4096]);
+    let spill = put(folder.path(), "dxt-0-1-2.spill", b"anything");
+    if std::os::unix::fs::chown(&spill, Some(12345), None).is_err() {
+        eprintln!("skipped: another user's file can only be made by root");
+        return;
+    }
+    let found = stdout(&["recover", "--remove", &spool, "-o", folder.path().join("out").to_str().unwrap()], 3);
+    assert!(found.contains("1 spool held nothing") && found.contains("belongs to user 12345"), "{found}");
+    assert!(!std::path::Path::new(&spool).exists());
+}
+
+#[test]
 fn another_users_spool_is_for_that_user_or_root() {
     let root = std::fs::metadata("/proc/self").map(|about| std::os::unix::fs::MetadataExt::uid(&about)).unwrap() == 0;
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use super::mounts::Mounts;
 use super::records::Records;
 use super::tally::{Files, Tally};
 use super::watch::Found;
-use crate::spools::files::{Bytes, Owned};
+use crate::spools::files::{Bytes, Owned, is_spill_of};
 use crate::spools::{clock, owner};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -236,7 +236,9 @@ impl Held {
     pub fn offer(&mut self, spill: Found) -> Result<(), Found> {
         let name = self.path.file_name().and_then(|name| name.to_str()).and_then(spill_name);
         let is_its = name.is_some_and(|name| self.path.with_file_name(name) == spill.path);
-        if !is_its || spill.file.owner != self.owner || self.spill.is_some() {
+        let head = || Head::read(&self.file).ok().flatten();
+        let is_own = |about: &std::fs::Metadata| is_spill_of(about, self.owner, head);
+        if !is_its || self.spill.is_some() || !spill.file.file.metadata().is_ok_and(|about| is_own(&about)) {
             return Err(spill);
         }
         self.spill = Some(Bytes(spill.file.file));

@@ -4,10 +4,11 @@
 use anyhow::{Context, Result, bail};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use trace_format::read::Source;
+use trace_format::spool::Head;
 
 /// A file that may be trusted as far as its owner may.
 pub(crate) struct Owned {
@@ -40,6 +41,12 @@ impl Owned {
     }
 }
 
+/// Whether a file that lies where a spool's spill would is that: anybody can make a file of that name, but only one is the file that the
+/// spool names, whoever its process was by then.
+pub(crate) fn is_spill_of(about: &Metadata, owner: u32, head: impl FnOnce() -> Option<Head>) -> bool {
+    about.uid() == owner || head().and_then(|head| head.spill()) == Some((about.dev(), about.ino()))
+}
+
 /// A file that is read at offsets.
 #[derive(Debug)]
 pub(crate) struct Bytes(pub(crate) File);
@@ -64,6 +71,7 @@ mod tests {
     use super::*;
     use rustix::fs::CWD;
     use std::os::unix::fs::symlink;
+    use trace_format::spool::{HEADER_BYTES, MAGIC, VERSION, header};
 
     #[test]
     fn what_is_not_what_it_seems_is_not_read() {
@@ -78,5 +86,37 @@ mod tests {
         assert!(why("pipe").contains("no regular file"));
         assert!(why(".").contains("no regular file"));
         assert!(why("nothing").contains("No such file"));
+    }
+
+    #[test]
+    fn a_spill_of_another_user_is_the_one_that_the_spool_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("spill"), "x").unwrap();
+        std::fs::write(at("other"), "x").unwrap();
+        let about = |name: &str| at(name).metadata().unwrap();
+        let head = |named: Option<&str>| {
+            let mut bytes = vec![0; HEADER_BYTES];
+            let mut put = |offset: usize, value: &[u8]| bytes[offset..offset + value.len()].copy_from_slice(value);
+            put(header::MAGIC, &MAGIC.to_le_bytes());
+            put(header::VERSION, &VERSION.to_le_bytes());
+            if let Some(about) = named.map(about) {
+                put(header::SPILL_DEVICE, &about.dev().to_le_bytes());
+                put(header::SPILL_INODE, &about.ino().to_le_bytes());
+            }
+            std::fs::write(at("spool"), bytes).unwrap();
+            Head::read(&Bytes(File::open(at("spool")).unwrap())).unwrap()
+        };
+        let (own, another) = (own_user(), own_user() + 1);
+        for (name, named, owner, expected) in [
+            ("spill", None, own, true),
+            ("spill", None, another, false),
+            ("spill", Some("spill"), another, true),
+            ("spill", Some("other"), another, false),
+            // Copied to another place.
+            ("spill", Some("other"), own, true),
+        ] {
+            assert_eq!(is_spill_of(&about(name), owner, || head(named)), expected, "{named:?} {owner}");
+        }
     }
 }

@@ -121,6 +121,13 @@ impl Head {
         u32_at(&self.0, header::COUNTER) != 0
     }
 
+    /// Device and inode (stat(2)) of the spill; `None` if there was none, or the tracer was older than this field.
+    #[must_use]
+    pub fn spill(&self) -> Option<(u64, u64)> {
+        let file = (u64_at(&self.0, header::SPILL_DEVICE), u64_at(&self.0, header::SPILL_INODE));
+        (file.1 != 0).then_some(file)
+    }
+
     /// The trace that was being written when the process ended, if one was and its name was known.
     #[must_use]
     pub fn cut(&self) -> Option<Cut> {

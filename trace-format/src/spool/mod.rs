@@ -91,6 +91,10 @@ pub mod header {
     pub const SPILL_TAKEN: usize = 288;
     /// u64: bytes of the spill that are in a trace.
     pub const SPILL_WRITTEN: usize = 296;
+    /// u64: device (stat(2)) of the spill; its other half is [`SPILL_INODE`].
+    pub const SPILL_DEVICE: usize = 304;
+    /// u64: inode of the spill; 0 while there is none. Stored last.
+    pub const SPILL_INODE: usize = 312;
     /// Counts of what was not recorded: u64 each; their texts are in the journal.
     pub const NOTES: usize = 512;
     /// Path of the trace that is being written; a longer one than fits is not there.

@@ -5,7 +5,6 @@
 use super::place;
 use crate::config::{self, Spool};
 use crate::errno;
-use crate::job;
 use crate::memory;
 use crate::random;
 use crate::say::say;
@@ -76,10 +75,15 @@ impl Identity {
         Ok(file)
     }
 
+    /// Device and inode.
+    pub(super) fn numbers(&self) -> (u64, u64) {
+        (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
+    }
+
     /// Opens it again.
     pub(super) fn reopen(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = open(path, 0)?;
-        if about(file) == (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed)) {
+        if about(file) == self.numbers() {
             return Ok(file);
         }
         close(file);
@@ -146,7 +150,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     for number in 0..100 {
         // Whoever has taken the first names cannot foresee the others.
         let number = if number < 8 { number } else { random::number() >> 32 };
-        let path = name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
+        let path = place::name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
         let file = match place.identity.create(&path) {
             Ok(file) => file,
             Err(libc::EEXIST) => continue,
@@ -170,13 +174,6 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
         };
     }
     Err((None, libc::EEXIST))
-}
-
-/// A name that no other process of this machine has, but this one has whatever program it runs.
-pub(super) fn name(directory: &CStr, end: &str) -> Option<CString> {
-    let (pid, _) = job::process_ids();
-    let own = format!("/dxt-{}-{pid}-{}{end}", job::user(), job::started(pid));
-    CString::new([directory.to_bytes(), own.as_bytes()].concat()).ok()
 }
 
 /// Largest file that this process may write, in bytes.
@@ -334,7 +331,7 @@ pub(super) fn take_back() {
 /// Removes what the program left that this process was before.
 pub(super) fn sweep() {
     let saved = errno::save();
-    if let Some(aside) = place::directory().and_then(|directory| name(&directory, ASIDE)) {
+    if let Some(aside) = place::directory().and_then(|directory| place::name(&directory, ASIDE)) {
         unlink(&aside);
     }
     saved.restore();
@@ -345,8 +342,7 @@ const ASIDE: &str = ".done";
 
 fn aside() -> Option<(CString, CString)> {
     let path = CStr::from_bytes_with_nul(path()?).ok()?;
-    let directory = path.to_bytes().rsplitn(2, |&byte| byte == b'/').nth(1)?;
-    let aside = name(&CString::new(directory).ok()?, ASIDE)?;
+    let aside = place::name(&place::directory_of(path.to_bytes())?, ASIDE)?;
     Some((path.to_owned(), aside))
 }
 

@@ -86,6 +86,12 @@ pub(super) fn set_spill(taken: usize, written: usize) {
     put(header::SPILL_WRITTEN, written as u64);
 }
 
+/// Which file is the spill.
+pub(super) fn set_spill_file((device, inode): (u64, u64)) {
+    put(header::SPILL_DEVICE, device);
+    put(header::SPILL_INODE, inode);
+}
+
 fn put_half(offset: usize, value: u32) {
     let start = HEADER.load(Ordering::Acquire);
     if !start.is_null() {

@@ -201,6 +201,7 @@ pub(crate) fn in_child() {
     // First, so that nothing is told to the parent's.
     header::forget();
     spill::forget();
+    place::forget();
     if STAGE.load(Ordering::Relaxed) != Stage::None as u8 {
         journal::forget();
         notes::keep_in(std::ptr::null_mut());

@@ -1,10 +1,40 @@
-//! Where spools are put: a directory of this node.
-#![expect(unsafe_code, reason = "statfs(2)")]
+//! Where spools are put, a directory of this node, and what they are called.
+#![expect(unsafe_code, reason = "statfs(2), shares a leaked string")]
 
 use crate::config::{self, Spool};
 use crate::job;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::spool::is_seen_elsewhere;
+
+/// What the names of all files of this process begin with; null before the first was wanted. Kept for good.
+static STEM: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
+
+/// A name in `directory` that no other process of this machine has, but this one has whatever program it runs.
+pub(super) fn name(directory: &CStr, end: &str) -> Option<CString> {
+    CString::new([directory.to_bytes(), b"/", stem()?.to_bytes(), end.as_bytes()].concat()).ok()
+}
+
+/// It is made once: readers find a process's files by it, and what it is made of may change (setuid(2)) or be out of sight later (proc(5)).
+fn stem() -> Option<&'static CStr> {
+    let mut kept = STEM.load(Ordering::Acquire);
+    if kept.is_null() {
+        let (pid, _) = job::process_ids();
+        let made = CString::new(format!("dxt-{}-{pid}-{}", job::user(), job::started(pid))).ok()?;
+        let made = Box::into_raw(Box::new(made));
+        kept = match STEM.compare_exchange(kept, made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => made,
+            Err(others) => others,
+        };
+    }
+    // SAFETY: not null, and leaked.
+    Some(unsafe { &*kept })
+}
+
+/// In a forked child, whose names are its own.
+pub(super) fn forget() {
+    STEM.store(std::ptr::null_mut(), Ordering::Release);
+}
 
 /// Directory for the spool.
 pub(super) fn directory() -> Option<CString> {
@@ -21,9 +51,17 @@ pub(super) fn directory() -> Option<CString> {
     }
 }
 
-/// Directory for the spill: the spool's, or a temporary one.
-pub(super) fn spill_directory() -> Option<CString> {
-    directory().or_else(|| first_of_this_node(b""))
+/// Directory for the spill: that of the spool (`path`, with its NUL), where readers look for it, or a temporary one.
+pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
+    match spool {
+        Some(path) => directory_of(path),
+        None => directory().or_else(|| first_of_this_node(b"")),
+    }
+}
+
+/// Directory of a path, which may end in NUL.
+pub(super) fn directory_of(path: &[u8]) -> Option<CString> {
+    CString::new(path.rsplitn(2, |&byte| byte == b'/').nth(1)?).ok()
 }
 
 fn first_of_this_node(temporary: &[u8]) -> Option<CString> {

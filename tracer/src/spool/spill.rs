@@ -56,11 +56,12 @@ fn write(block: &[u8], at: usize) -> Option<()> {
         Some(path) => IDENTITY.reopen(path).ok()?,
         None => {
             // Not to be abandoned with the work that has the block: others would wait for this thread.
-            let name = || Some(Box::into_raw(Box::new(file::name(&place::spill_directory()?, END)?)));
+            let name = || Some(Box::into_raw(Box::new(place::name(&place::spill_directory(file::path())?, END)?)));
             let kept = crate::stack::attempt(name).flatten()?;
             // SAFETY: just made, never freed.
             let opened = IDENTITY.create(unsafe { &*kept }).ok()?;
             PATH.store(kept, Ordering::Release);
+            super::header::set_spill_file(IDENTITY.numbers());
             opened
         }
     };
@@ -142,6 +143,7 @@ pub(crate) fn forget() {
     TAKEN.store(0, Ordering::Relaxed);
     WRITTEN.store(0, Ordering::Relaxed);
     show();
+    super::header::set_spill_file((0, 0));
     PATH.store(std::ptr::null_mut(), Ordering::Release);
     ADDING.store(false, Ordering::Release);
 }

@@ -2,8 +2,8 @@
 //! that ends as it should leaves no spool.
 
 use crate::harness::{
-    Launch, Order, Scratch, Traces, assert_same, have, library, look, read_log, recover, skip, skip_here, spools,
-    workload,
+    Launch, Order, Scratch, Traces, assert_same, have, is_root, library, look, read_log, recover, skip, skip_here,
+    spools, workload,
 };
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -253,6 +253,35 @@ fn abort() {
 #[test]
 fn sigkill() {
     recovered_after("kill", 128 + 9);
+}
+
+#[test]
+fn what_a_process_has_given_up_since_it_began_takes_no_call_away() {
+    if !is_root() {
+        return skip_here("needs root");
+    }
+    let mut skipped = Vec::new();
+    for way in ["nothing", "user", "root", "proc", "mounts"] {
+        for overflow in ["compact", "spill", "fold"] {
+            let scratch = Scratch::new();
+            std::fs::create_dir(scratch.spools()).expect("a directory");
+            let anybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+            std::fs::set_permissions(scratch.spools(), anybody).expect("our own directory");
+            let launch = Launch::new(&scratch, workload("sheds")).arg(scratch.data()).args([way, "1000", "99000"]);
+            let outcome = launch.env("DXT_OVERFLOW", overflow).env("DXT_BUFFER_MAX", "256K").run();
+            if outcome.code == 77 {
+                skipped.push(way);
+                continue;
+            }
+            assert_eq!(outcome.code, 128 + 9, "{way}, {overflow}: {outcome:?}");
+            recover(&scratch);
+            let writes = Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data());
+            assert_eq!(writes, (100_000, 100_000), "{way}, {overflow}");
+        }
+    }
+    if !skipped.is_empty() {
+        skip_here(&format!("may not be done here: {skipped:?}"));
+    }
 }
 
 #[test]

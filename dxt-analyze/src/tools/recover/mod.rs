@@ -14,11 +14,12 @@ use crate::written::{Ours, Target};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::fs::Metadata;
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trace_format::spool::{Recovered, Spool, spill_name};
+use trace_format::spool::{Head, Recovered, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
 /// What was found in one spool.
@@ -53,7 +54,7 @@ pub struct Recovery {
     pub empty: Vec<PathBuf>,
     /// Traces written.
     pub written: Vec<PathBuf>,
-    /// Spools that could not be read, and why.
+    /// Spools that could not be read, or spills beside them, and why.
     pub failed: Vec<String>,
     /// Files that were deleted without a trace of them, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,6 +78,12 @@ struct Found {
     owner: u32,
     about: FromSpool,
     recovered: Recovered,
+}
+
+/// What is in a spool that is in no trace yet, and why what it had spilled is not with it.
+struct Looked {
+    found: Option<Found>,
+    without_spill: Option<String>,
 }
 
 /// Spools in the order named; of a directory, all that are in it.
@@ -121,8 +128,13 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> 
     let read: Vec<_> = spools.par_iter().map(|path| (path, read(path))).collect();
     for (path, one) in read {
         match one {
-            Ok(Some(one)) => found.push(one),
-            Ok(None) => result.empty.push(path.clone()),
+            Ok(Looked { found: one, without_spill }) => {
+                result.failed.extend(without_spill);
+                match one {
+                    Some(one) => found.push(one),
+                    None => result.empty.push(path.clone()),
+                }
+            }
             Err(error) => result.failed.push(format!("{}: {error:#}", path.display())),
         }
     }
@@ -172,13 +184,29 @@ fn is_one_job(one: &Found, other: &Found) -> bool {
 const SLACK_BYTES: u64 = 64 << 10;
 
 /// What the spool's process had no room for in memory.
-fn spill(spool: &Path, owner: u32) -> Result<Vec<u8>> {
-    let Some(path) = spill_path(spool).filter(|path| path.symlink_metadata().is_ok()) else { return Ok(Vec::new()) };
-    let spill = Owned::open(&path).context("failed to read the spill beside it")?;
-    if spill.owner != owner {
-        bail!("the spill beside it belongs to user {}", spill.owner);
+enum Spill {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// It is not to be had, and why: others can put a file of its name beside the spool, or take it away.
+    Gone(String),
+}
+
+fn spill(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
+    let about = spill_path(spool).map(|path| (path.symlink_metadata(), path));
+    let Some((Ok(about), path)) = about else {
+        let gone = || Spill::Gone("calls are missing: the file is not there any more".to_owned());
+        return Ok(head.spill().map_or(Spill::Whole(Vec::new()), |_| gone()));
+    };
+    let is_its = |about: &Metadata| files::is_spill_of(about, owner, || Some(head.clone()));
+    let others = || format!("left out: it belongs to user {}, and is not the file that the spool names", about.uid());
+    if !is_its(&about) {
+        return Ok(Spill::Gone(others()));
     }
+    let spill = Owned::open(&path).context("failed to read the spill beside it")?;
     let about = spill.file.metadata().context("failed to look at the spill beside it")?;
+    if !is_its(&about) {
+        return Ok(Spill::Gone(others()));
+    }
     // Blocks are written one after another. A file with holes, which costs who makes it nothing, is none of the tracer's.
     let most = about.blocks().saturating_mul(512).saturating_add(SLACK_BYTES);
     if about.len() > most {
@@ -191,27 +219,33 @@ fn spill(spool: &Path, owner: u32) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // It may grow meanwhile.
     spill.file.take(most).read_to_end(&mut bytes).context("failed to read the spill beside it")?;
-    Ok(bytes)
+    Ok(Spill::Whole(bytes))
 }
 
 fn spill_path(spool: &Path) -> Option<PathBuf> {
     Some(spool.with_file_name(spill_name(spool.file_name()?.to_str()?)?))
 }
 
-/// Reads one spool; `None` if nothing new is in it.
-fn read(path: &Path) -> Result<Option<Found>> {
+/// Reads one spool.
+fn read(path: &Path) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
     let spool = Spool::read(&Bytes(file))?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
-    let recovered = spool.recover(&spill(path, owner)?, clock::now(spool.head()).filter(|_| here), in_trace)?;
+    let (spilled, without_spill) = match spill(path, spool.head(), owner)? {
+        Spill::Whole(bytes) => (bytes, None),
+        // What it held is in the trace as well.
+        Spill::Gone(_) if in_trace => (Vec::new(), None),
+        Spill::Gone(why) => (Vec::new(), Some(format!("the spill beside {}: {why}", path.display()))),
+    };
+    let recovered = spool.recover(&spilled, clock::now(spool.head()).filter(|_| here), in_trace)?;
     let running = here && owner::is_running(spool.head());
     if recovered.is_empty() {
         // A running process may record more at any moment.
         return if running {
             bail!("its process {} runs and has recorded nothing", spool.head().pid())
         } else {
-            Ok(None)
+            Ok(Looked { found: None, without_spill })
         };
     }
     let info = &recovered.process.info;
@@ -226,7 +260,7 @@ fn read(path: &Path) -> Result<Option<Found>> {
         folded: 0,
         uncertain: recovered.uncertain,
     };
-    Ok(Some(Found { owner, about, recovered }))
+    Ok(Looked { found: Some(Found { owner, about, recovered }), without_spill })
 }
 
 /// Writes the trace of one job.

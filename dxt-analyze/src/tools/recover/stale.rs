@@ -65,18 +65,20 @@ fn clean(place: &Place, output: &Path, which: &Stale, result: &mut Recovery) {
     }
     let mut by_owner: BTreeMap<u32, Vec<&Left>> = BTreeMap::new();
     place.left.iter().for_each(|file| by_owner.entry(file.owner).or_default().push(file));
+    let mut stays = Vec::new();
     for (owner, files) in by_owner {
-        let spools: Vec<&Left> = files.iter().copied().filter(|file| file.is_spool()).collect();
-        let stays = match recover(owner, &spools, output, result) {
-            Ok(stays) => stays,
+        let spools: Vec<&Left> = files.into_iter().filter(|file| file.is_spool()).collect();
+        match recover(owner, &spools, output, result) {
+            Ok(more) => stays.extend(more),
             Err(error) => {
                 result.failed.push(format!("spools of user {owner}: {error:#}"));
-                continue;
+                stays.extend(spools.into_iter().map(|spool| spool.path.clone()));
             }
-        };
-        for file in files.into_iter().filter(|file| !stays.iter().any(|spool| is_of(file, spool))) {
-            place.remove(file);
         }
+    }
+    // When all have been read: the spill of a process that had changed its user belongs to another than its spool.
+    for file in place.left.iter().filter(|file| !stays.iter().any(|spool| is_of(file, spool))) {
+        place.remove(file);
     }
 }
 

@@ -198,6 +198,7 @@ impl<S: Source + ?Sized> Place<'_, S> {
 const _: () = assert!(
     PARTS == 6
         && header::SPILL_TAKEN >= header::PARTS + PARTS * PART_BYTES
+        && header::NOTES >= header::SPILL_INODE + 8
         && HEADER_BYTES >= header::PARTS + PARTS * PART_BYTES
 );
 
