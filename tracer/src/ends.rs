@@ -15,7 +15,7 @@ use crate::flush::Outcome;
 use crate::mpi::World;
 use crate::record::State;
 use crate::say::say;
-use crate::{buffer, flush, gate, handles, late, record, signals, spool, state, threads, tls};
+use crate::{buffer, clock, flush, gate, handles, late, memory, record, signals, spool, state, stranded, threads, tls};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What becomes of the process when its trace has been written.
@@ -67,18 +67,33 @@ struct Becomes {
 /// If this thread was about to become another program and a signal handler has left that by a jump: how things were before. A thread is
 /// taken to be where it was as long as its stack is deeper than then; a handler's frames are, by more than what the signal's own takes.
 pub(crate) fn left_behind() -> Option<Stay> {
-    let mine = is_becoming() && BECOMES.thread.load(Ordering::Acquire) == tls::number();
+    let mine = BECOMES.thread.load(Ordering::Acquire) == tls::number();
     if !mine || crate::inside::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
         return None;
     }
-    BECOMES.thread.store(0, Ordering::Relaxed);
+    Some(as_before())
+}
+
+fn as_before() -> Stay {
     let state = if BECOMES.state_is_late.load(Ordering::Relaxed) { State::Late } else { State::On };
-    Some(Stay { state, set_aside: BECOMES.set_aside.load(Ordering::Relaxed) })
+    Stay { state, set_aside: BECOMES.set_aside.load(Ordering::Relaxed) }
+}
+
+/// Others wait, and have for some time: they go on if the thread that was about to become another program does something else by now. It
+/// is to come back itself, once it makes a call ([`left_behind`]).
+pub(crate) fn look_after() {
+    if is_becoming() && stranded::is_certain(clock::compare().1) {
+        let blocked = memory::Blocked::all();
+        go_on(&as_before());
+        drop(blocked);
+    }
 }
 
 /// In a forked child, which writes nothing yet.
 pub(crate) fn in_child() {
     flush::in_child();
+    stranded::wait_no_more();
+    BECOMES.thread.store(0, Ordering::Relaxed);
     BECOMING.store(false, Ordering::Relaxed);
     WRITING.store(false, Ordering::Relaxed);
 }
@@ -222,6 +237,7 @@ pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
     BECOMES.set_aside.store(stay.set_aside, Ordering::Relaxed);
     BECOMES.frame.store(crate::inside::here(), Ordering::Relaxed);
     BECOMES.thread.store(tls::number(), Ordering::Release);
+    stranded::wait_for_this_thread();
     BECOMING.store(true, Ordering::Release);
     Some(stay)
 }
@@ -233,12 +249,21 @@ fn say_left() {
     }
 }
 
-/// It is the same program as before.
+/// It is the same program as before. For the thread that was about to make it another one.
 pub(crate) fn take_back(stay: &Stay) {
+    BECOMES.thread.store(0, Ordering::Relaxed);
+    go_on(stay);
+}
+
+/// Once only: somebody who waited may have been first.
+fn go_on(stay: &Stay) {
+    if !BECOMING.swap(false, Ordering::AcqRel) {
+        return;
+    }
+    stranded::wait_no_more();
     if stay.set_aside {
         spool::take_back();
     }
-    BECOMING.store(false, Ordering::Release);
     state::release(stay.state);
     WRITING.store(false, Ordering::Release);
 }

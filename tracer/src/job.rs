@@ -243,7 +243,7 @@ pub(crate) fn boot_id() -> [u8; 16] {
 }
 
 /// The first bytes of the file of this name, which ends in NUL.
-fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
+pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the name ends in NUL.
     let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };

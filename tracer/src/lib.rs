@@ -43,6 +43,7 @@ mod signals;
 mod spool;
 mod stack;
 mod state;
+mod stranded;
 mod sys;
 mod threads;
 mod tls;

@@ -177,7 +177,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     #[cfg(dxt_static)]
     Note::SharedLibrary.count_many(real::shared_libraries());
     // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
-    if state::prepare(take_over, has_left) {
+    if state::prepare(take_over, has_left, ends::look_after) {
         spool::may_be();
         if spooled {
             spool::want();

@@ -45,12 +45,15 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
 /// Whether what the others wait for was left in the middle, by the thread that asks.
 static HAS_LEFT: OnceLock<fn() -> bool> = OnceLock::new();
+/// What those who wait do now and then, should they wait for nothing.
+static LOOK_AFTER: OnceLock<fn()> = OnceLock::new();
 /// Has the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot.
 /// `in_child` is what such a child does before its first call is recorded; `has_left` says whether this thread has left by a jump what the
-/// others wait for, which then is over. For the constructor.
-pub(crate) fn prepare(in_child: fn(), has_left: fn() -> bool) -> bool {
+/// others wait for, which then is over; `look_after` is done now and then by those who wait. For the constructor.
+pub(crate) fn prepare(in_child: fn(), has_left: fn() -> bool, look_after: fn()) -> bool {
     let _ = IN_CHILD.set(in_child);
     let _ = HAS_LEFT.set(has_left);
+    let _ = LOOK_AFTER.set(look_after);
     let page = (&raw const PAGE).cast_mut();
     // SAFETY: the page is ours alone, private and, since it is all zero in the file, anonymous.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
@@ -94,6 +97,9 @@ pub(crate) fn is_late() -> bool {
 /// A waiting thread looks again after so long: where the process goes on, nobody is told, since most often it is gone by then.
 const LOOKS_EVERY_NS: i64 = 4_000_000;
 
+/// Times that it waits before it asks what for.
+const LOOKS_AFTER: u32 = 64;
+
 const FUTEX_WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const FUTEX_WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 
@@ -118,19 +124,28 @@ pub(crate) fn wait() {
 /// Waits until calls go on; false if this thread must not wait: it is at work in the tracer itself, where the one that writes may
 /// wait for it, or it is the one that writes; or this is a child of vfork(2), which outlives the process.
 pub(crate) fn park() -> bool {
+    let mut waited = 0_u32;
     while is_parked() {
         if !crate::process::is_own() {
             return false;
         }
         if tls::current().busy.get() != 0 {
-            if HAS_LEFT.get().is_none_or(|has_left| !has_left()) {
+            if !has_left() {
                 return false;
             }
         } else {
             wait();
+            waited += 1;
+            if let Some(look_after) = LOOK_AFTER.get().filter(|_| waited.is_multiple_of(LOOKS_AFTER)) {
+                look_after();
+            }
         }
     }
     true
+}
+
+fn has_left() -> bool {
+    HAS_LEFT.get().is_some_and(|has_left| has_left())
 }
 
 /// Whether recording has begun in this process: it is on, or it was.
@@ -202,7 +217,11 @@ fn taken_over() -> bool {
 }
 
 #[cold]
-fn while_busy(thread: &Thread) -> Option<&'static Thread> {
+fn while_busy(thread: &'static Thread) -> Option<&'static Thread> {
+    // Others have not waited for it.
+    if has_left() && thread.busy.get() == 0 {
+        return Some(thread);
+    }
     if thread.is_interrupted() {
         Note::DuringTracer.count();
     }

@@ -73,7 +73,6 @@ fn handlers_that_jump_out_of_a_recursion() {
 }
 
 #[test]
-#[ignore = "threads wait on where the one that has jumped makes no further call"]
 fn handlers_that_jump_out_of_a_failing_exec() {
     check("execs", "150");
 }
