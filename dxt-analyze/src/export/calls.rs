@@ -108,7 +108,7 @@ impl Storage {
     /// layer that reaches storage have a place, so that nothing counts twice.
     pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
-        let layout = &layouts.get(stream.file as usize)?.as_ref()?.layout;
+        let layout = &layouts.get(stream.file.index())?.as_ref()?.layout;
         let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0)?;
         let component = layout.component(offset)?;
         let parts = self.parts.of(layout, offset, row.length);
@@ -138,7 +138,7 @@ pub(crate) fn each<E>(
             node,
             pid: process.pid,
             thread: tid,
-            file: run.files.get(stream.file as usize).map_or("?", |file| file.name.as_str()),
+            file: run.file(stream.file).map_or("?", |file| file.name.as_str()),
             data_set: data_set(run, stream),
             layer: op.layer_name(),
             op: &op.name,

@@ -276,6 +276,6 @@ fn played<'a>(run: &'a Run, stream: &Stream) -> Option<(Op, &'a str)> {
         OpClass::Write => Op::Write,
         _ => return None,
     };
-    let file = run.files.get(stream.file as usize)?;
+    let file = run.file(stream.file)?;
     (reaches && made).then_some((what, file.name.as_str()))
 }

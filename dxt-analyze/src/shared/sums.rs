@@ -86,7 +86,7 @@ impl Sums {
 pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     let file = |total: &StreamTotal| {
         let process = run.processes.get(total.process as usize)?;
-        process.streams.get(total.stream as usize).map(|stream| stream.file as usize)
+        process.streams.get(total.stream as usize).map(|stream| stream.file.index())
     };
     by(run, totals, run.files.len(), file)
 }

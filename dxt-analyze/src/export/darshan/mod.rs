@@ -9,7 +9,7 @@ mod records;
 mod segments;
 mod sums;
 
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, Run};
 use crate::progress::Bar;
 use crate::scan::Lost;
 use anyhow::{Context, Result};
@@ -63,7 +63,7 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
     drop(bar);
     sums.join_shared();
 
-    let used = run.files.iter().enumerate().filter(|(file, _)| sums.files.contains(&(*file as u32)));
+    let used = run.numbered_files().filter(|(file, _)| sums.files.contains(file));
     let names = used
         .map(|(_, file)| file.name.as_str())
         .chain(crate::import::darshan::heat::NAMES.iter().map(|(name, _)| *name));
@@ -98,8 +98,8 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
 }
 
 /// Id of a file's record.
-fn id(run: &Run, file: u32) -> u64 {
-    record_id(run.files.get(file as usize).map_or("", |file| file.name.as_str()).as_bytes())
+fn id(run: &Run, file: FileId) -> u64 {
+    record_id(run.file_name(file).as_bytes())
 }
 
 fn job(run: &Run, processes: usize) -> Job {

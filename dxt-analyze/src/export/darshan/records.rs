@@ -2,7 +2,7 @@
 
 use super::id;
 use super::sums::{ALL_RANKS, Sum, Sums};
-use crate::model::{FileLayout, Origin, Run};
+use crate::model::{FileId, FileLayout, Origin, Run};
 use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
 use darshan_log::{CounterRecord, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -89,12 +89,12 @@ impl Sums {
 
     /// Files that MPI_File_open opened on several ranks. It is collective over its communicator (MPI 4.0, section 14.2.1), which
     /// the trace does not name; a Darshan log has told the forms apart itself.
-    fn opened_together(&self, run: &Run) -> FxHashSet<u32> {
+    fn opened_together(&self, run: &Run) -> FxHashSet<FileId> {
         let told_apart = run
             .ops
             .iter()
             .any(|op| (op.layer, op.class, op.mode) == (Some(Layer::Mpiio), Some(OpClass::Open), OpMode::Collective));
-        let mut ranks: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut ranks: FxHashMap<FileId, u32> = FxHashMap::default();
         for (_, rank, file) in self.all.keys().filter(|key| key.0 == Layer::Mpiio && !told_apart) {
             *ranks.entry(*file).or_default() += if *rank == ALL_RANKS { 2 } else { 1 };
         }
@@ -103,10 +103,10 @@ impl Sums {
 }
 
 /// Stripe size, or else the file system's block size.
-fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: u32) -> u64 {
-    let layout = layouts.get(file as usize).and_then(Option::as_ref);
+fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: FileId) -> u64 {
+    let layout = layouts.get(file.index()).and_then(Option::as_ref);
     let stripe = layout.and_then(|layout| layout.layout.components.first()).map(|component| component.stripe_size);
-    stripe.or_else(|| run.files.get(file as usize).map(|file| u64::from(file.block_size))).unwrap_or(0)
+    stripe.or_else(|| run.file(file).map(|file| u64::from(file.block_size))).unwrap_or(0)
 }
 
 fn record(

@@ -2,7 +2,7 @@
 
 use super::id;
 use super::sums::counted;
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, segments_of};
 use anyhow::Result;
@@ -22,7 +22,7 @@ pub(crate) fn write<W: Write>(
     bar: &Bar,
 ) -> Result<()> {
     let wanted = if api == Api::Posix { Layer::Posix } else { Layer::Mpiio };
-    let mut files: BTreeMap<u32, [Vec<Segment>; 2]> = BTreeMap::new();
+    let mut files: BTreeMap<FileId, [Vec<Segment>; 2]> = BTreeMap::new();
     let mut reader = Reader::default();
     // What cannot be read was counted when the counters were made.
     let mut lost = Lost::default();

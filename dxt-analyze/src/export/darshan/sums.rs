@@ -1,7 +1,7 @@
 //! What each rank did to each file, by layer: what a record's counters are made of.
 
 use super::heat::Heat;
-use crate::model::{File, Run, Stream};
+use crate::model::{File, FileId, Run, Stream};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, Row, segments_of};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,9 +39,9 @@ pub(crate) struct Sum {
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     /// By layer, then rank, then file.
-    pub(crate) all: BTreeMap<(Layer, i64, u32), Sum>,
+    pub(crate) all: BTreeMap<(Layer, i64, FileId), Sum>,
     /// Files of them.
-    pub(crate) files: FxHashSet<u32>,
+    pub(crate) files: FxHashSet<FileId>,
 }
 
 /// The rank of records that stand for all.
@@ -51,8 +51,8 @@ impl Sums {
     /// Adds what single ranks did to files of which there is a record of all ranks to that record: what the trace has of it
     /// is the part without segments.
     pub(crate) fn join_shared(&mut self) {
-        let of_all = |key: &&(Layer, i64, u32)| key.1 == ALL_RANKS;
-        let shared: FxHashSet<(Layer, u32)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
+        let of_all = |key: &&(Layer, i64, FileId)| key.1 == ALL_RANKS;
+        let shared: FxHashSet<(Layer, FileId)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
         let single = self.all.keys().filter(|key| key.1 != ALL_RANKS && shared.contains(&(key.0, key.2)));
         for key in single.copied().collect::<Vec<_>>() {
             let of_rank = self.all.remove(&key);
@@ -178,7 +178,7 @@ pub(crate) fn add(
     lost: &mut Lost,
     bar: &Bar,
 ) {
-    let mut of_rank: FxHashMap<(Layer, u32), Sum> = FxHashMap::default();
+    let mut of_rank: FxHashMap<(Layer, FileId), Sum> = FxHashMap::default();
     let mut reader = Reader::default();
     for &number in processes {
         let Some(process) = run.processes.get(number as usize) else { continue };
@@ -192,7 +192,7 @@ pub(crate) fn add(
                 let Some((layer, class)) = counted(run, stream) else { continue };
                 let place = |time: u64| time.saturating_add(process.shift_ns);
                 let row = Row { start: place(row.start), end: place(row.end), ..row };
-                let alignment = run.files.get(stream.file as usize).map_or(0, File::alignment);
+                let alignment = run.file(stream.file).map_or(0, File::alignment);
                 of_rank.entry((layer, stream.file)).or_default().row(class, &row, alignment);
                 *calls.entry(row.stream).or_default() += 1;
                 heat.add(layer, rank, class, &row);
@@ -203,7 +203,7 @@ pub(crate) fn add(
             let Some((layer, class)) = process.streams.get(index).and_then(|stream| counted(run, stream)) else {
                 continue;
             };
-            let file = process.streams.get(index).map_or(0, |stream| stream.file);
+            let file = process.streams.get(index).map_or(FileId(0), |stream| stream.file);
             of_rank.entry((layer, file)).or_default().folded(class, &missing.counters, process.shift_ns);
             *calls.entry(index as u32).or_default() += missing.counters.segments;
         }
@@ -214,13 +214,13 @@ pub(crate) fn add(
             of_rank.entry((layer, stream.file)).or_default().calls(class, &op.name, op.mode, count);
         }
         for def in process.reduction.spreads.iter().filter(|def| counts(Some(def.layer)).is_some()) {
-            of_rank.entry((def.layer, def.file)).or_default().spread = Some(def.spread);
+            of_rank.entry((def.layer, FileId(def.file))).or_default().spread = Some(def.spread);
         }
         for def in process.profiles.iter().filter(|def| counts(Some(def.layer)).is_some()) {
-            of_rank.entry((def.layer, def.file)).or_default().profile.merge(&def.profile);
+            of_rank.entry((def.layer, FileId(def.file))).or_default().profile.merge(&def.profile);
         }
         for def in process.whole.iter().filter(|def| counts(Some(def.layer)).is_some()) {
-            of_rank.entry((def.layer, def.file)).or_default().tell(def);
+            of_rank.entry((def.layer, FileId(def.file))).or_default().tell(def);
         }
     }
     for ((layer, file), sum) in of_rank {

@@ -102,7 +102,7 @@ impl<'a> Events<'a> {
         )
         .context("failed to write slices")?;
         if let What { of: Alike::Stream, .. } = slice.what {
-            let file = self.files.get(stream.file as usize).map_or("\"?\"", String::as_str);
+            let file = self.files.get(stream.file.index()).map_or("\"?\"", String::as_str);
             write!(self.out, "\"file\":{file},").context("failed to write slices")?;
             let data_set = stream.data_set.and_then(|set| self.run.data_sets.get(set as usize));
             if let Some(set) = data_set {

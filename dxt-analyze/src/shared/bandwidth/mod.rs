@@ -10,7 +10,7 @@ pub(crate) mod table;
 use super::calls::Sum;
 use super::ratio::per_second;
 use super::totals::StreamTotal;
-use crate::model::{Process, Run, Users, Within};
+use crate::model::{FileId, Process, Run, Users, Within};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -88,13 +88,13 @@ struct Found {
     sum: Sum,
     processes: Users,
     /// Time by process and file, ns; of all files together (0) where no ranks share a record.
-    times: FxHashMap<(u32, u32), u64>,
+    times: FxHashMap<(u32, FileId), u64>,
     first: Option<u64>,
     last: u64,
 }
 
 impl Found {
-    fn add(&mut self, run: &Run, (process, layer): (&Process, Layer), total: &StreamTotal, file: u32, bytes: u64) {
+    fn add(&mut self, run: &Run, (process, layer): (&Process, Layer), total: &StreamTotal, file: FileId, bytes: u64) {
         let counters = &total.all;
         self.sum.add(&Sum { calls: counters.segments, bytes, time_ns: counters.duration });
         self.processes.add(run, total.process, file, Some(layer));
@@ -111,7 +111,7 @@ impl Found {
     fn slowest_ns(&self, run: &Run, spreads: &Spreads, layer: Layer, is_all: bool) -> Option<u64> {
         let is_reduced =
             |number: u32| run.processes.get(number as usize).is_some_and(|process| !process.reduction.is_none());
-        let mut by_file: FxHashMap<u32, (u64, Slowest)> = FxHashMap::default();
+        let mut by_file: FxHashMap<FileId, (u64, Slowest)> = FxHashMap::default();
         let reduced = self.times.iter().filter(|((number, _), time_ns)| **time_ns > 0 && is_reduced(*number));
         for (&(number, file), _) in reduced {
             let slowest = spreads.get(&(number, file, layer)).filter(|_| is_all)?;
@@ -147,7 +147,7 @@ struct Slowest {
 }
 
 /// Slowest ranks by record of several ranks, file and layer.
-type Spreads = FxHashMap<(u32, u32, Layer), Slowest>;
+type Spreads = FxHashMap<(u32, FileId, Layer), Slowest>;
 
 fn spreads(run: &Run) -> Spreads {
     let mut of_rank: FxHashMap<i64, u32> = FxHashMap::default();
@@ -156,10 +156,10 @@ fn spreads(run: &Run) -> Spreads {
     }
     let of = |(number, process, def): (u32, &Process, &SpreadDef)| {
         let slowest = &def.spread.slowest;
-        let of_some = run.ranks_of(process, def.file, None) < u64::from(process.reduction.ranks);
+        let of_some = run.ranks_of(process, FileId(def.file), None) < u64::from(process.reduction.ranks);
         let process = of_rank.get(&i64::from(slowest.rank)).copied().unwrap_or(u32::MAX.saturating_sub(slowest.rank));
         let slowest = Slowest { time_ns: slowest.time_ns, of_some: of_some.then_some(process) };
-        ((number, def.file, def.layer), slowest)
+        ((number, FileId(def.file), def.layer), slowest)
     };
     let processes = (0..).zip(&run.processes);
     processes
@@ -195,7 +195,7 @@ fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Optio
         };
         let rows = all.entry((caller(stream.within()), Reverse(layer))).or_default();
         let bytes = direction.map_or(0, |_| total.all.bytes);
-        let file = if by_file { stream.file } else { 0 };
+        let file = if by_file { stream.file } else { FileId(0) };
         for place in direction.into_iter().chain([ALL]) {
             rows.get_mut(place).into_iter().for_each(|row| row.add(run, (process, layer), total, file, bytes));
         }

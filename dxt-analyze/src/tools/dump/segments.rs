@@ -7,7 +7,7 @@
 
 use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
-use crate::model::{Process, Run, Stream};
+use crate::model::{FileId, Process, Run, Stream};
 use crate::progress::Bar;
 use crate::progress::say;
 use crate::scan::{Lost, Progress, any_stream, resolve};
@@ -55,7 +55,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
     let at_a_time = rayon::current_num_threads() * 2;
     for process in &run.processes {
         let Some(input) = run.inputs.get(process.input as usize) else { continue };
-        let mut numbers: FxHashMap<(u32, u8), u64> = FxHashMap::default();
+        let mut numbers: FxHashMap<(FileId, u8), u64> = FxHashMap::default();
         for blocks in process.blocks.chunks(at_a_time.max(1)) {
             let decoded: Vec<(&BlockRef, trace_format::Result<Decoded>)> = blocks
                 .par_iter()
@@ -193,11 +193,11 @@ impl Decoded {
     }
 
     /// Numbers the segments on from where the last block ended.
-    fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(u32, u8), u64>) -> Self {
+    fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(FileId, u8), u64>) -> Self {
         self.numbers.reserve(self.streams.len());
         for &index in &self.streams {
             let stream = process.streams.get(any_stream(index));
-            let key = stream.map_or((u32::MAX, u8::MAX), |stream| (stream.file, layer_number(run, stream)));
+            let key = stream.map_or((FileId::NONE, u8::MAX), |stream| (stream.file, layer_number(run, stream)));
             let next = numbers.entry(key).or_default();
             self.numbers.push(*next);
             *next += 1;
@@ -221,7 +221,7 @@ impl Decoded {
                 nested: stream.nested,
                 failed: stream.failed,
                 errno: stream.errno,
-                file: names.run.files.get(stream.file as usize).map_or("?", |file| file.name.as_str()),
+                file: names.run.file(stream.file).map_or("?", |file| file.name.as_str()),
                 segment: *self.numbers.get(i)?,
                 offset: *columns.offset.get(i)?,
                 length: *columns.length.get(i)?,

@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use super::usual::{Kind, Usual};
 use crate::findings::{About, Code, Evidence};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, Run};
 use crate::scan::{Analysis, Block};
 use crate::text::units as show;
 use rustc_hash::FxHashMap;
@@ -41,7 +41,7 @@ const SLOWER: f64 = 2.0;
 /// A file that is looked at.
 #[derive(Debug)]
 struct Of<'a> {
-    file: u32,
+    file: FileId,
     layout: &'a Layout,
     /// Group of each target.
     groups: FxHashMap<u32, usize>,
@@ -75,20 +75,20 @@ impl<'a> Aliasing<'a> {
             usual.iter().filter(|(kind, _)| is_data(kind)).map(|(_, usual)| usual.median_ns as u64).collect();
         medians.sort_unstable();
         let width_ns = medians.get(medians.len() / 2).copied().unwrap_or(0).max(1);
-        let mut processes: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut processes: BTreeMap<FileId, u32> = BTreeMap::new();
         for process in &run.processes {
-            let mut files: Vec<u32> = process.streams.iter().filter(|one| one.storage).map(|one| one.file).collect();
+            let mut files: Vec<FileId> = process.streams.iter().filter(|one| one.storage).map(|one| one.file).collect();
             files.sort_unstable();
             files.dedup();
             files.into_iter().for_each(|file| *processes.entry(file).or_default() += 1);
         }
-        let of = |(file, count): (u32, u32)| {
-            let layout = &layouts.get(file as usize)?.as_ref().filter(|_| count >= BEGIN)?.layout;
+        let of = |(file, count): (FileId, u32)| {
+            let layout = &layouts.get(file.index())?.as_ref().filter(|_| count >= BEGIN)?.layout;
             Self::of(file, layout)
         };
         let span = super::phases::length(run);
         // Those that most processes use first.
-        let mut shared: Vec<(u32, u32)> = processes.into_iter().collect();
+        let mut shared: Vec<(FileId, u32)> = processes.into_iter().collect();
         shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));
         Self {
             files: shared.into_iter().filter_map(of).take(FILES).collect(),
@@ -97,7 +97,7 @@ impl<'a> Aliasing<'a> {
         }
     }
 
-    fn of(file: u32, layout: &'a Layout) -> Option<Of<'a>> {
+    fn of(file: FileId, layout: &'a Layout) -> Option<Of<'a>> {
         let mut targets: Vec<u32> = layout.components.iter().flat_map(|one| &one.targets).copied().collect();
         targets.sort_unstable();
         targets.dedup();
@@ -207,7 +207,7 @@ impl Analysis for Aliasing<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aliased {
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Its storage targets.
     pub targets: usize,
     /// Part of the moments in which most requests begin on one target.
@@ -245,7 +245,7 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
     if shortened.is_empty() {
         return None;
     }
-    let name = grid.run.files.get(aliased.file as usize)?.name.clone();
+    let name = grid.run.file(aliased.file)?.name.clone();
     let title = format!(
         "requests of several ranks begin on one OST at a time on {name}, in {:.0} % of moments, while most of its {} OSTs idle",
         100.0 * aliased.share,

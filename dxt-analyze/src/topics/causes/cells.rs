@@ -183,7 +183,7 @@ impl<'a> Cells<'a> {
 
     #[inline]
     fn target(&self, stream: &Stream, row: &Row) -> u32 {
-        let layout = self.layouts.get(stream.file as usize).and_then(Option::as_ref);
+        let layout = self.layouts.get(stream.file.index()).and_then(Option::as_ref);
         let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0);
         let place = layout.zip(offset).and_then(|(layout, offset)| layout.layout.locate(offset));
         place.and_then(|place| place.target).unwrap_or(NO_TARGET)

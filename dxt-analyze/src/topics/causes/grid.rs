@@ -5,7 +5,7 @@ use super::class::Class;
 use super::meetings::Meetings;
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual};
-use crate::model::{FileLayout, Run, Stream, Within};
+use crate::model::{FileId, FileLayout, Run, Stream, Within};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
@@ -23,7 +23,7 @@ pub struct Entry {
     /// Index into the process's streams.
     pub stream: u32,
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Octave of the length.
     pub size: u8,
     /// Storage targets that the calls reach, as far as these are few of the file's.
@@ -92,7 +92,7 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
 }
 
 /// What is compared with each other.
-type Group = (Kind, u32);
+type Group = (Kind, FileId);
 
 impl<'a> Grid<'a> {
     /// Of what was read, and of calls that have only counters.
@@ -145,7 +145,7 @@ impl<'a> Grid<'a> {
                 let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
                 let collective = Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio);
                 let kind = Kind { op: stream.op, nested: stream.nested, size: key.size };
-                let file = if shared.contains(&stream.file) { stream.file } else { u32::MAX };
+                let file = if shared.contains(&stream.file) { stream.file } else { FileId::NONE };
                 groups.push((kind, file));
                 entries.push(Entry {
                     process: number,
@@ -164,7 +164,7 @@ impl<'a> Grid<'a> {
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     above_kind: cell.typical_log(),
-                    by_file: file != u32::MAX,
+                    by_file: file != FileId::NONE,
                     left_ns: cell.time_ns as f64,
                     cell,
                 });
@@ -212,7 +212,7 @@ impl<'a> Grid<'a> {
 
     /// Longest time that one process is in calls inside of others on a file between `from` and `length` ns later, as far as slots tell.
     #[must_use]
-    pub fn longest_inside(&self, from: u64, length: f64, file: u32) -> f64 {
+    pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
         let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
         for entry in &self.entries {
@@ -244,7 +244,7 @@ impl<'a> Grid<'a> {
 
 /// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.
 fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: u64) -> Vec<u32> {
-    let layout = layouts.get(stream.file as usize).and_then(Option::as_ref);
+    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref);
     let has = layout.and_then(|layout| layout.layout.components.iter().find(|of| of.targets.contains(&first)));
     let Some(component) = has.filter(|_| first != NO_TARGET) else { return Vec::new() };
     let all = &component.targets;
@@ -258,7 +258,7 @@ fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: 
 
 /// The target that all bytes of a file lie on, if it is one.
 fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
-    let layout = layouts.get(stream.file as usize).and_then(Option::as_ref).filter(|_| stream.storage);
+    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref).filter(|_| stream.storage);
     let one = layout.and_then(|layout| match layout.layout.components.as_slice() {
         [component] => <[u32; 1]>::try_from(component.targets.as_slice()).ok(),
         _ => None,
@@ -267,10 +267,10 @@ fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
 }
 
 /// Files that several processes have data or other calls on.
-fn shared_files(run: &Run) -> FxHashSet<u32> {
-    let mut count: FxHashMap<u32, usize> = FxHashMap::default();
+fn shared_files(run: &Run) -> FxHashSet<FileId> {
+    let mut count: FxHashMap<FileId, usize> = FxHashMap::default();
     for process in &run.processes {
-        let files: FxHashSet<u32> = process.streams.iter().map(|stream| stream.file).collect();
+        let files: FxHashSet<FileId> = process.streams.iter().map(|stream| stream.file).collect();
         files.into_iter().for_each(|file| *count.entry(file).or_default() += 1);
     }
     count.into_iter().filter(|(_, count)| *count >= SHARED_BY).map(|(file, _)| file).collect()

@@ -4,6 +4,7 @@
 
 use super::class::Class;
 use super::grid::{Entry, Grid, weighted_quantile};
+use crate::model::FileId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub enum Unit {
     /// Slots from one up to the other.
     Moment(u16, u16),
     /// Index into [`crate::model::Run::files`].
-    File(u32),
+    File(FileId),
 }
 
 impl Unit {
@@ -141,11 +142,11 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
 
 /// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.
 fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
-    let mut by: BTreeMap<(u32, u32), Mean> = BTreeMap::new();
+    let mut by: BTreeMap<(FileId, u32), Mean> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
         by.entry((entry.file, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
     }
-    let (mut of_file, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<u32, u32>::new());
+    let (mut of_file, mut of_process) = (BTreeMap::<FileId, Vec<Mean>>::new(), BTreeMap::<u32, u32>::new());
     for ((file, process), mean) in by {
         of_file.entry(file).or_default().push(mean);
         *of_process.entry(process).or_default() += 1;

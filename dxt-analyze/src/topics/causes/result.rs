@@ -125,7 +125,7 @@ fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'stati
             (run.process_name(number), others, About { rank, node, ..About::default() })
         }
         Unit::File(file) => {
-            let name = run.files.get(file as usize).map(|file| file.name.clone()).unwrap_or_default();
+            let name = run.file_name(file).to_owned();
             (format!("file {name}"), "other files", About { file: Some(name), ..About::default() })
         }
         Unit::Moment(from, until) => {
@@ -297,7 +297,7 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (u32, u64, u64)
 /// The longest call of an entry.
 fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
     let run = grid.run;
-    let file = run.files.get(entry.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+    let file = run.file_name(entry.file).to_owned();
     let process = run.processes.get(entry.process as usize);
     let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
     let words = format!(

@@ -63,7 +63,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(super::shared_records::claims(grid.run));
     out.extend(super::longer::claims(grid));
     for held in held(grid) {
-        let file = grid.run.files.get(held.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        let file = grid.run.file_name(held.file).to_owned();
         // What the slowest rank did in system calls meanwhile has findings of its own.
         let inside = grid.longest_inside(held.at, held.took_ns, held.file);
         let less = held.took_ns - held.usual_ns - inside;
@@ -155,7 +155,7 @@ fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
 fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
     let mut out = Vec::new();
     for block in blocks {
-        let file = grid.run.files.get(block.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        let file = grid.run.file_name(block.file).to_owned();
         let title = format!(
             "all ranks read the same {} at byte {} of {file}: {} reads by {}",
             show::bytes(block.range.1 - block.range.0),

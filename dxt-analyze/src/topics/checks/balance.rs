@@ -5,6 +5,7 @@ use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
+use crate::model::FileId;
 use crate::text::units;
 use std::collections::BTreeMap;
 
@@ -142,7 +143,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
             let sum = of(file).values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
             of(file).len() > 1 && sum >= m.least.traffic_min_bytes
         };
-        let mut shared: Vec<(f64, u32)> = m
+        let mut shared: Vec<(f64, FileId)> = m
             .calls
             .files
             .iter()

@@ -2,7 +2,7 @@
 //! tool has counted it.
 
 use super::sums::{Calls, Direction, FileSums};
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use trace_format::counters::{Counters, SIZE_BOUNDS};
@@ -11,7 +11,7 @@ use trace_format::op::{Layer, OpClass};
 
 /// Adds what has no segments to the sums of the ordered pass, as far as counters tell: sizes by bins, places by the
 /// stream's own order.
-pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thresholds) {
+pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &Thresholds) {
     for process in &run.processes {
         for missing in &process.missing {
             let Some(stream) = process.stream_index(missing.stream).and_then(|at| process.streams.get(at)) else {
@@ -45,7 +45,8 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thr
     }
     for process in &run.processes {
         for def in process.whole.iter().filter(|def| def.layer == Layer::Posix) {
-            let (ranks, sums) = (run.ranks_of(process, def.file, Some(def.layer)), files.entry(def.file).or_default());
+            let (ranks, sums) =
+                (run.ranks_of(process, FileId(def.file), Some(def.layer)), files.entry(FileId(def.file)).or_default());
             add_order(&mut sums.reads, &def.reads, ranks);
             add_order(&mut sums.writes, &def.writes, ranks);
         }

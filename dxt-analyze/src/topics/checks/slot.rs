@@ -6,6 +6,7 @@ use super::ranges::Ranges;
 use super::roles::Caller;
 use super::runs::Run as SmallRun;
 use super::sums::{FileSums, Repeated};
+use crate::model::FileId;
 use crate::scan::Row;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
@@ -40,7 +41,7 @@ pub(super) struct InsideCall {
 /// A file while its process is read.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    pub(super) file: u32,
+    pub(super) file: FileId,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,
     pub(super) written: Ranges,
@@ -150,7 +151,7 @@ impl Slot {
         }
     }
 
-    pub(super) fn finish(mut self, files: &mut FxHashMap<u32, FileSums>, cells: &mut Cells) {
+    pub(super) fn finish(mut self, files: &mut FxHashMap<FileId, FileSums>, cells: &mut Cells) {
         let sums = &mut self.sums;
         (sums.readers, sums.writers) =
             (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));

@@ -5,6 +5,7 @@ use super::sums::{FileSums, Repeated};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
+use crate::model::FileId;
 use crate::text::units;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -144,7 +145,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
     if all == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no such bytes with segments");
     }
-    let mut files: Vec<(u64, u32, u32)> = m
+    let mut files: Vec<(u64, u32, FileId)> = m
         .common
         .iter()
         .filter(|(_, common)| u64::from(common.readers) >= m.least.common_readers_min && common.bytes > 0)

@@ -8,7 +8,7 @@ use super::runs::Run as SmallRun;
 use super::slot::Slot;
 use super::sums::FileSums;
 use crate::limits::{FOLLOWED_CELLS, HELD_RANGES};
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, Run};
 use crate::scan::{Analysis, Block, Row};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
@@ -26,7 +26,7 @@ pub struct Walk<'a> {
 #[derive(Debug)]
 pub struct Partial {
     /// By file.
-    pub files: FxHashMap<u32, FileSums>,
+    pub files: FxHashMap<FileId, FileSums>,
     /// What processes read in common.
     pub cells: Cells,
     current: Option<Current>,
@@ -45,7 +45,7 @@ struct Current {
 
 impl Current {
     fn new(run: &Run, number: u32, process: &Process, thread: u32) -> Self {
-        let mut places: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut places: FxHashMap<FileId, u32> = FxHashMap::default();
         let mut slots: Vec<Slot> = Vec::new();
         let roles = process.streams.iter().map(|stream| {
             let place = *places.entry(stream.file).or_insert_with(|| {
@@ -55,8 +55,8 @@ impl Current {
             (Role::of(run, stream), place)
         });
         let mut roles: Vec<(Role, u32)> = roles.collect();
-        let told: FxHashMap<u32, &WholeDef> =
-            run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (def.file, def)).collect();
+        let told: FxHashMap<FileId, &WholeDef> =
+            run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (FileId(def.file), def)).collect();
         for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !told.is_empty()) {
             let def = told.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
             if let (Role::Data { writes, told, .. }, Some(def)) = (role, def) {

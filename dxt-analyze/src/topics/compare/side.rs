@@ -1,7 +1,7 @@
 //! One of the two runs: its operations, ranks and files, summed up and sampled in one pass.
 
 use super::sums::{UnitSum, by_rank};
-use crate::model::{Run, Users, Within};
+use crate::model::{FileId, Run, Users, Within};
 use crate::scan::{Lost, Progress, scan};
 use crate::shared::groups::Group;
 use crate::shared::stats::Sample;
@@ -62,7 +62,7 @@ pub struct Side {
     /// Reads and writes of the program, by rank.
     pub ranks: BTreeMap<u64, UnitSum>,
     /// Calls of the program, by file.
-    pub files: BTreeMap<u32, FileSum>,
+    pub files: BTreeMap<FileId, FileSum>,
     /// Processes that read or write for MPI-IO.
     pub aggregators: Users,
     /// Time in all calls of the program, ns.

@@ -98,7 +98,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
     for total in totals {
         let process = run.processes.get(total.process as usize);
         let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
-        let Some(of_file) = uses.get_mut(stream.file as usize) else { continue };
+        let Some(of_file) = uses.get_mut(stream.file.index()) else { continue };
         of_file.totals.push(total);
         // Where bytes lie is known best by the layer that reaches storage.
         let size = u64::try_from(total.all.max_end_offset).ok().filter(|_| stream.storage);

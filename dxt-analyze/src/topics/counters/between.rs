@@ -3,7 +3,7 @@
 //! between the two, or is nothing if not all ranks used the file.
 
 use super::fold::Times;
-use crate::model::{Run, Within};
+use crate::model::{FileId, Run, Within};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
@@ -85,14 +85,14 @@ pub(super) fn extremes(
 
 /// The spreads of `layers`; of none the one of each file at the layer that the program called.
 fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
-    let mut called: BTreeSet<(u32, Layer)> = BTreeSet::new();
+    let mut called: BTreeSet<(FileId, Layer)> = BTreeSet::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {
         let own = process.streams.iter().filter(|stream| stream.within() == Within::Nothing);
         called.extend(own.filter_map(|stream| Some((stream.file, run.op(stream).layer?))));
     }
     let defs = run.processes.iter().flat_map(|process| &process.reduction.spreads);
     let wanted = defs.filter(|def| match layers {
-        [] => called.contains(&(def.file, def.layer)),
+        [] => called.contains(&(FileId(def.file), def.layer)),
         some => some.contains(&def.layer),
     });
     wanted.map(|def| def.spread).collect()

@@ -1,7 +1,7 @@
 //! From one call to the next, of calls on record: signed strides, reads and writes behind a seek, alignment by form of call, and how long
 //! files were open. What [`super::fold`] keeps in bounded form of calls without segments too (the most common strides) is not here.
 
-use crate::model::{Process, Run, Stream, Within};
+use crate::model::{FileId, Process, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -115,7 +115,7 @@ struct Place {
 
 impl Now {
     fn begin(&mut self, run: &Run, number: u32, process: &Process) {
-        let mut places: BTreeMap<(u32, Layer), usize> = BTreeMap::new();
+        let mut places: BTreeMap<(FileId, Layer), usize> = BTreeMap::new();
         let mut what = |stream: &Stream| {
             let op = run.op(stream);
             let (Some(layer), Some(class), false) = (op.layer, op.class, stream.failed) else { return What::Other };
@@ -127,7 +127,7 @@ impl Now {
                     writes: class == OpClass::Write,
                     layer,
                     form: (layer, stream.within(), (layer == Layer::Mpiio).then(|| Form::of(op.mode))),
-                    alignment: run.files.get(stream.file as usize).map_or(0, crate::model::File::alignment),
+                    alignment: run.file(stream.file).map_or(0, crate::model::File::alignment),
                 },
                 OpClass::Seek => What::Seek { place: place() },
                 OpClass::Open | OpClass::Close if stream.data_set.is_none() => What::Handle,

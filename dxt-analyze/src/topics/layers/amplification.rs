@@ -3,7 +3,7 @@
 
 use super::parts::{Form, Inside, Sum};
 use super::pass::Partial;
-use crate::model::{Run, Users};
+use crate::model::{FileId, Run, Users};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -57,8 +57,8 @@ impl FileRow {
 /// All files that MPI-IO read or wrote: those with most time first.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRow> {
-    let mut rows: BTreeMap<u32, FileRow> = BTreeMap::new();
-    let mut who: BTreeMap<u32, Users> = BTreeMap::new();
+    let mut rows: BTreeMap<FileId, FileRow> = BTreeMap::new();
+    let mut who: BTreeMap<FileId, Users> = BTreeMap::new();
     for total in totals {
         let stream = run.processes.get(total.process as usize).and_then(|p| p.streams.get(total.stream as usize));
         let Some(stream) = stream.filter(|stream| !stream.failed) else { continue };
@@ -87,9 +87,9 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
             row.reads_in_writes = inside.reads;
         }
     }
-    let mut all: Vec<(u32, FileRow)> = rows.into_iter().filter(|(file, _)| who.contains_key(file)).collect();
+    let mut all: Vec<(FileId, FileRow)> = rows.into_iter().filter(|(file, _)| who.contains_key(file)).collect();
     for (file, row) in &mut all {
-        row.file = run.files.get(*file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        row.file = run.file_name(*file).to_owned();
         row.processes = who.remove(file).unwrap_or_default().count();
         row.settle();
     }
@@ -98,8 +98,8 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
 }
 
 /// What was called inside MPI-IO's writes, by file.
-fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<u32, Inside> {
-    let mut all: BTreeMap<u32, Inside> = BTreeMap::new();
+fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<FileId, Inside> {
+    let mut all: BTreeMap<FileId, Inside> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {
         let stream = run.processes.get(process as usize).and_then(|p| p.streams.get(stream as usize));
         let Some(stream) = stream else { continue };

@@ -5,7 +5,7 @@ use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
 use super::parts::{Form, Made, Sum};
 use super::pass::Partial;
-use crate::model::{Run, Stream, Users};
+use crate::model::{FileId, Run, Stream, Users};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
@@ -75,7 +75,7 @@ fn stream_of(run: &Run, key: (u32, u32)) -> Option<&Stream> {
 /// Blocking collective reads and writes, by file: those with most time first.
 #[must_use]
 pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
-    let mut all: BTreeMap<(u32, bool), Found> = BTreeMap::new();
+    let mut all: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
     for (&key, made) in &partial.made {
         let Some(stream) = stream_of(run, key) else { continue };
         let op = run.op(stream);
@@ -89,18 +89,18 @@ pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
             found.with_bytes.insert(key.0);
         }
     }
-    let mut rows: Vec<((u32, bool), BufferingRow)> =
+    let mut rows: Vec<((FileId, bool), BufferingRow)> =
         all.into_iter().map(|(key, found)| (key, row(run, key, found))).collect();
     rows.sort_by_key(|(key, row)| (std::cmp::Reverse(row.made.of.time_ns), *key));
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
+fn row(run: &Run, (file, writes): (FileId, bool), found: Found) -> BufferingRow {
     let data = found.made.inside.data();
     let mean = |sum: &Sum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
     let (mean_call_bytes, mean_request_bytes) = (mean(&found.made.of), mean(&data));
     let node = |number: &u32| run.processes.get(*number as usize).map_or(u32::MAX, |process| process.node);
-    let def = run.files.get(file as usize);
+    let def = run.file(file);
     let layout = def.and_then(|file| file.layout.as_ref()).filter(|layout| !layout.is_guess());
     let is_aggregator = |made: &&Made| made.inside.data().calls > 0;
     let of_each = found.processes.iter().map(|(number, made)| (*number, made.inside.data()));
@@ -273,7 +273,7 @@ pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
 
 fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
     CollectiveRow {
-        file: run.files.get(key.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        file: run.file_name(key.file).to_owned(),
         op: run.ops.get(usize::from(key.op)).map(crate::model::Op::label).unwrap_or_default(),
         number: key.number,
         calls: one.calls,
@@ -294,7 +294,7 @@ fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
 }
 
 /// Files and operations of whose blocking collective calls some have no segment.
-fn folded(run: &Run) -> BTreeSet<(u32, u16)> {
+fn folded(run: &Run) -> BTreeSet<(FileId, u16)> {
     let of = |process: &crate::model::Process| {
         let streams = process.missing.iter().filter_map(|missing| process.stream_index(missing.stream));
         let found = streams.filter_map(|at| process.streams.get(at)).filter(|stream| {

@@ -6,13 +6,14 @@
 
 use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;
+use crate::model::FileId;
 use crate::shared::followed::{self, Value};
 
 /// Names a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Index into the run's files.
-    pub file: u32,
+    pub file: FileId,
     /// Index into the run's operations.
     pub op: u16,
     /// Number among those of each rank on the file, from 0.
@@ -21,7 +22,7 @@ pub struct Key {
 
 impl followed::Key for Key {
     fn parts(self) -> (u64, u64) {
-        (u64::from(self.file) << 16 | u64::from(self.op), self.number)
+        (u64::from(self.file.0) << 16 | u64::from(self.op), self.number)
     }
 }
 
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_last_to_come_makes_the_others_wait() {
-        let key = Key { file: 0, op: 0, number: 0 };
+        let key = Key { file: FileId(0), op: 0, number: 0 };
         let calls = [call(2, 100, 190, 0), call(0, 110, 200, 40), call(1, 150, 195, 0)];
         let mut followed = Followed::default();
         calls.iter().for_each(|call| followed.add(key, call));
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_sample_does_not_depend_on_who_saw_what() {
-        let keys = (0..1000).map(|number| Key { file: 1, op: 2, number });
+        let keys = (0..1000).map(|number| Key { file: FileId(1), op: 2, number });
         let (mut whole, mut one, mut two) =
             (Followed::with_limit(100), Followed::with_limit(100), Followed::with_limit(100));
         for key in keys {

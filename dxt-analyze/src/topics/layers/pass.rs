@@ -5,7 +5,7 @@ use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};
 use super::nesting::Thread;
 use super::parts::{Form, Inside, Made, Part};
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::op::Layer;
@@ -53,11 +53,11 @@ struct Now {
     thread: u32,
     state: Thread,
     /// What the process's streams are: to the nesting, in flight, whether collective, of which file.
-    parts: Vec<(Part, Option<What>, bool, u32)>,
+    parts: Vec<(Part, Option<What>, bool, FileId)>,
     /// Sums of its outer calls, by stream.
     made: Vec<Made>,
     /// Collective calls so far, by file and operation.
-    numbers: FxHashMap<(u32, u16), u64>,
+    numbers: FxHashMap<(FileId, u16), u64>,
 }
 
 impl Partial {

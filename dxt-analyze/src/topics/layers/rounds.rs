@@ -3,7 +3,7 @@
 
 use super::parts::{Form, Made};
 use super::pass::Partial;
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
@@ -64,7 +64,7 @@ struct Found {
 /// All of them, those that cost most first.
 #[must_use]
 pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
-    let mut all: BTreeMap<(u32, bool, Form), Found> = BTreeMap::new();
+    let mut all: BTreeMap<(FileId, bool, Form), Found> = BTreeMap::new();
     for (&(number, stream), made) in &partial.made {
         let process = run.processes.get(number as usize);
         let Some(stream) = process.and_then(|process| process.streams.get(stream as usize)) else { continue };
@@ -87,7 +87,7 @@ pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
     out
 }
 
-fn row(run: &Run, file: u32, writes: bool, form: Form, found: &Found) -> Option<RoundsRow> {
+fn row(run: &Run, file: FileId, writes: bool, form: Form, found: &Found) -> Option<RoundsRow> {
     let hint = match (form, writes) {
         (Form::Collective, _) => "cb_buffer_size",
         (_, true) => "ind_wr_buffer_size",
@@ -114,7 +114,7 @@ fn row(run: &Run, file: u32, writes: bool, form: Form, found: &Found) -> Option<
     let outside = (found.moving.rest_ns() as f64 - exchange).max(0.0) + found.moving.inside.locking().time_ns as f64;
     let each_ns = outside / movers.max(1) as f64 * (1.0 - 1.0 / rounds);
     Some(RoundsRow {
-        file: run.files.get(file as usize)?.name.clone(),
+        file: run.file(file)?.name.clone(),
         op: if writes { "write" } else { "read" },
         form,
         made: found.made,

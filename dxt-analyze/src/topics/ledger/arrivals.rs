@@ -3,7 +3,7 @@
 //! wait for it.
 
 use crate::limits::FOLLOWED_ARRIVALS;
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::scan::{Analysis, Block, MEETS, any_stream};
 use crate::shared::followed::{Followed, Value};
 use crate::topics::layers::collectives::Key;
@@ -26,7 +26,7 @@ impl Value for Calls {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     /// By process and stream: file and operation of collective calls.
-    collective: Vec<Vec<Option<(u32, u16)>>>,
+    collective: Vec<Vec<Option<(FileId, u16)>>>,
     /// By process: whether it has calls of MPI's in which processes meet.
     meet: Vec<bool>,
     /// Operations that are followed.
@@ -37,7 +37,7 @@ impl Arrivals {
     /// Of `run`. Of a part of it in time nothing is known: some calls may lie outside.
     #[must_use]
     pub fn new(run: &Run) -> Self {
-        let of = |process: &crate::model::Process| -> Vec<Option<(u32, u16)>> {
+        let of = |process: &crate::model::Process| -> Vec<Option<(FileId, u16)>> {
             let key = |stream: &crate::model::Stream| {
                 let op = run.op(stream);
                 let is =
@@ -54,7 +54,7 @@ impl Arrivals {
         }
     }
 
-    fn of(&self, process: u32) -> &[Option<(u32, u16)>] {
+    fn of(&self, process: u32) -> &[Option<(FileId, u16)>] {
         self.collective.get(process as usize).map_or(&[], Vec::as_slice)
     }
 }
@@ -67,7 +67,7 @@ pub struct Partial {
     /// Time in MPI's collective calls, by process, ns.
     meeting: FxHashMap<u32, u64>,
     /// Collective calls so far of the process that is being read, by file and operation.
-    numbers: FxHashMap<(u32, u16), u64>,
+    numbers: FxHashMap<(FileId, u16), u64>,
 }
 
 /// Waiting of each process, ns; an estimate if not all operations were followed.

@@ -103,14 +103,14 @@ fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<Outlier
     let process = run.processes.get(slow.process as usize)?;
     let stream = process.streams.get(slow.stream as usize)?;
     // A guessed layout says nothing of stripes.
-    let layout = layouts.get(stream.file as usize)?.as_ref().filter(|layout| !layout.is_guess());
+    let layout = layouts.get(stream.file.index())?.as_ref().filter(|layout| !layout.is_guess());
     let place = layout.zip(u64::try_from(slow.offset).ok()).and_then(|(layout, offset)| layout.layout.locate(offset));
     let duration = (slow.end - slow.start).max(1);
     Some(OutlierRow {
         rank: process.rank,
         node: run.node(process).to_owned(),
         pid: process.pid,
-        file: run.files.get(stream.file as usize)?.name.clone(),
+        file: run.file(stream.file)?.name.clone(),
         offset: slow.offset,
         length: slow.length,
         start_ns: slow.start.saturating_add(process.shift_ns),

@@ -1,7 +1,7 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
 
 use super::engine::{Access, Limits, Recogniser, Signature};
-use crate::model::{Op, Process, Run, Stream, Within};
+use crate::model::{FileId, Op, Process, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ pub struct Whose {
     /// Index of the thread in the process's table.
     pub thread: u32,
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// The interface.
     pub layer: Layer,
     /// Who made the calls: the program, or a library inside its own calls.
@@ -74,12 +74,12 @@ pub(super) enum Place {
 pub(super) struct Places {
     of_stream: Vec<Place>,
     /// By place.
-    pub(super) of: Vec<(u32, Layer, Within)>,
+    pub(super) of: Vec<(FileId, Layer, Within)>,
 }
 
 impl Places {
     pub(super) fn new(run: &Run, process: &Process) -> Self {
-        let mut known: FxHashMap<(u32, Layer, Within), u32> = FxHashMap::default();
+        let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
         let mut of = Vec::new();
         let place = |stream: &Stream| {
             let op = run.op(stream);

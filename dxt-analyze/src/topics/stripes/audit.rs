@@ -5,6 +5,7 @@ use super::pace::Pace;
 use super::place::Place;
 use super::sharing::{Followed, StripeKey};
 use crate::layouts::spread::Parts;
+use crate::model::FileId;
 use crate::model::FileLayout;
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::targets::share_ns;
@@ -114,13 +115,13 @@ type OpenTarget = Option<(Option<u32>, TargetSum)>;
 
 /// The file that is added to: taken out of the map, as neighbours are mostly of one file.
 struct Current {
-    file: u32,
+    file: FileId,
     counts: FileAudit,
     open: OpenTarget,
 }
 
 impl Current {
-    fn put_back(mut self, files: &mut FxHashMap<u32, FileAudit>) {
+    fn put_back(mut self, files: &mut FxHashMap<FileId, FileAudit>) {
         if let Some((target, sum)) = self.open {
             self.counts.target(target, &sum);
         }
@@ -141,7 +142,7 @@ pub struct Audit<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
     /// By file.
-    pub files: FxHashMap<u32, FileAudit>,
+    pub files: FxHashMap<FileId, FileAudit>,
     /// Partly written stripes.
     pub followed: Followed,
     /// Storage targets over time.
@@ -162,7 +163,7 @@ impl Analysis for Audit<'_> {
             let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
                 continue;
             };
-            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
             let is_write = block.run.op(stream).class == Some(OpClass::Write);
             if current.as_ref().is_none_or(|current| current.file != stream.file) {
                 if let Some(current) = current.take() {

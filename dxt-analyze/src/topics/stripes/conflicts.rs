@@ -175,10 +175,11 @@ fn wall_ns(writes: &[Write], owner: impl Fn(&Write) -> u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::FileId;
 
     /// Nodes of processes 0 to 3.
     const NODES: &[u32] = &[0, 0, 1, 2];
-    const STRIPE: StripeKey = StripeKey { file: 0, start: 0 };
+    const STRIPE: StripeKey = StripeKey { file: FileId(0), start: 0 };
 
     fn writes(of: &[(u32, u64, u64)]) -> Vec<Write> {
         let mut all: Vec<Write> =

@@ -3,20 +3,21 @@
 //! bounded as [`followed`] says.
 
 use crate::limits::FOLLOWED_STRIPES;
+use crate::model::FileId;
 use crate::shared::followed::{self, Key, Value};
 
 /// A stripe of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeKey {
     /// Index into the run's files.
-    pub file: u32,
+    pub file: FileId,
     /// First byte of the stripe.
     pub start: u64,
 }
 
 impl Key for StripeKey {
     fn parts(self) -> (u64, u64) {
-        (self.file.into(), self.start)
+        (self.file.0.into(), self.start)
     }
 }
 
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     fn key(start: u64) -> StripeKey {
-        StripeKey { file: 1, start }
+        StripeKey { file: FileId(1), start }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the summary says beyond operations and files: data sets and what was selected of them, hints of MPI-IO files,
 //! datatypes.
 
-use crate::model::{Run, Selected};
+use crate::model::{FileId, Run, Selected};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +90,7 @@ pub fn data_sets(run: &Run, totals: &[StreamTotal], top: usize) -> Vec<DataSetRo
     let row = |set: usize| {
         let (def, (processes, [bytes_read, bytes_written], time_ns)) = (&run.data_sets[set], &sums[set]);
         DataSetRow {
-            file: run.files.get(def.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+            file: run.file_name(def.file).to_owned(),
             data_set: def.path.clone(),
             element_bytes: def.element_bytes,
             extent: def.extent.clone(),
@@ -149,10 +149,10 @@ const THAT_MATTER: [&str; 9] = [
 /// Hints by file and key.
 #[must_use]
 pub fn hints(run: &Run) -> Vec<HintRow> {
-    let mut rows: BTreeMap<(u32, &str), HintRow> = BTreeMap::new();
+    let mut rows: BTreeMap<(FileId, &str), HintRow> = BTreeMap::new();
     for hint in &run.hints {
         let row = rows.entry((hint.file, &hint.key)).or_insert_with(|| HintRow {
-            file: run.files.get(hint.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+            file: run.file_name(hint.file).to_owned(),
             key: hint.key.clone(),
             asked: Vec::new(),
             in_effect: Vec::new(),
@@ -183,7 +183,7 @@ pub struct DatatypeRow {
 #[must_use]
 pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
     let row = |sum: &crate::model::DatatypeSum| DatatypeRow {
-        file: run.files.get(sum.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        file: run.file_name(sum.file).to_owned(),
         role: sum.role.name(),
         combiner: sum.combiner.name(),
         calls: sum.count,
@@ -206,7 +206,7 @@ pub struct ExtentRow {
 #[must_use]
 pub fn extents(run: &Run) -> Vec<ExtentRow> {
     let row = |sum: &crate::model::ExtentSum| ExtentRow {
-        file: run.files.get(sum.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        file: run.file_name(sum.file).to_owned(),
         role: sum.role.name(),
         extents: sum.extents,
     };

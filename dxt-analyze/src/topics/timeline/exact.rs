@@ -2,7 +2,7 @@
 
 use super::slices::Slices;
 use super::span::Span;
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::scan::{Analysis, Block};
 use serde::Serialize;
 use trace_format::frame::BlockHead;
@@ -35,7 +35,7 @@ pub struct Call {
     /// Index of its slice.
     pub slice: u16,
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Index into [`Run::ops`].
     pub op: u16,
     /// Byte offset, or -1.
@@ -128,7 +128,7 @@ pub struct CallColumns {
 pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
     calls.sort_unstable();
     let mut out = CallColumns::default();
-    let (mut files, mut ops): (Vec<u32>, Vec<u16>) = (Vec::new(), Vec::new());
+    let (mut files, mut ops): (Vec<FileId>, Vec<u16>) = (Vec::new(), Vec::new());
     let mut last = None;
     for call in calls {
         let place = files.iter().position(|&file| file == call.file).unwrap_or_else(|| {
@@ -152,7 +152,7 @@ pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
         out.start_ns.push(call.start_ns);
         out.duration_ns.push(call.end_ns.saturating_sub(call.start_ns));
     }
-    let name = |file: &u32| run.files.get(*file as usize).map_or_else(String::new, |file| file.name.clone());
+    let name = |file: &FileId| run.file_name(*file).to_owned();
     out.files = files.iter().map(name).collect();
     let label = |op: &u16| {
         let op = run.ops.get(usize::from(*op));

@@ -6,7 +6,7 @@ use super::moments::Moments;
 use super::slices::{Kind, Slices};
 use super::span::{Near, Piece, Span, last_moment};
 use crate::layouts::spread::spread;
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, Run};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::targets::share_ns;
 use trace_format::counters::{SIZE_BINS, size_bin};
@@ -114,8 +114,16 @@ impl<'a> Activity<'a> {
         }
     }
 
-    fn on_targets(&self, grids: &mut Grids, targets: &Targets, slice: usize, file: u32, row: &Row, pieces: &[Piece]) {
-        let Some(Some(layout)) = self.layouts.get(file as usize).filter(|l| l.as_ref().is_some_and(|l| !l.is_guess()))
+    fn on_targets(
+        &self,
+        grids: &mut Grids,
+        targets: &Targets,
+        slice: usize,
+        file: FileId,
+        row: &Row,
+        pieces: &[Piece],
+    ) {
+        let Some(Some(layout)) = self.layouts.get(file.index()).filter(|l| l.as_ref().is_some_and(|l| !l.is_guess()))
         else {
             return;
         };
@@ -134,7 +142,7 @@ impl<'a> Activity<'a> {
         });
     }
 
-    fn on_offsets(&self, grids: &mut Grids, kind: Kind, file: u32, row: &Row, pieces: &[Piece]) {
+    fn on_offsets(&self, grids: &mut Grids, kind: Kind, file: FileId, row: &Row, pieces: &[Piece]) {
         let Some(place) = self.offsets.iter().position(|offsets| offsets.file == file) else { return };
         let (Some(offsets), Some(grid)) = (self.offsets.get(place), grids.offsets.get_mut(place)) else { return };
         let Ok(first) = u64::try_from(row.offset) else { return };
@@ -226,7 +234,7 @@ impl Analysis for Activity<'_> {
             });
             pieces.clear();
             self.span.cut_near(&mut near, start, end, bytes, |piece| pieces.push(piece));
-            let file = self.files.as_ref().and_then(|axis| axis.row(stream.file));
+            let file = self.files.as_ref().and_then(|axis| axis.row(stream.file.0));
             for piece in &pieces {
                 let cell = Cell::from(*piece);
                 if let Some(rank) = rank {

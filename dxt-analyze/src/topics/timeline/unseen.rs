@@ -2,7 +2,7 @@
 //! room. Charts hatch them, so that nothing on record is not taken for nothing done.
 
 use super::axes::Axis;
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, Run};
 use crate::shared::completeness::{cut_files, heat_goes_on};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub struct Unseen {
     /// Index into [`Run::processes`].
     pub process: u32,
     /// Index into [`Run::files`]; `None`: of files that nobody knows.
-    pub file: Option<u32>,
+    pub file: Option<FileId>,
     /// From when, ns since the job's start.
     pub from_ns: u64,
     /// Until when.
@@ -73,7 +73,7 @@ fn of_dxt(run: &Run, number: u32, process: &Process, out: &mut Vec<Unseen>) {
 
 /// A tracer whose buffer is full folds what comes into counters, which say when the first of it began and the last ended.
 fn of_full_buffer(run: &Run, number: u32, process: &Process, out: &mut Vec<Unseen>) {
-    let mut files: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut files: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process).filter(|(_, counters)| counters.segments > 0) {
         let place = |time: u64| time.saturating_add(process.shift_ns);
         let (from, until) = files.entry(stream.file).or_insert((u64::MAX, 0));
@@ -106,7 +106,7 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
         match by {
             By::Process(axis) => axis.row(one.process).into_iter().for_each(|row| add(row as u32, one)),
             By::File(axis) => {
-                one.file.and_then(|file| axis.row(file)).into_iter().for_each(|row| add(row as u32, one));
+                one.file.and_then(|file| axis.row(file.0)).into_iter().for_each(|row| add(row as u32, one));
             }
             By::Any(rows) => (0..rows as u32).for_each(|row| add(row, one)),
         }
@@ -116,7 +116,7 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
 
 /// Of one file, from the first to the last.
 #[must_use]
-pub fn of_file(all: &[Unseen], file: u32) -> Option<UnseenRow> {
+pub fn of_file(all: &[Unseen], file: FileId) -> Option<UnseenRow> {
     let its: Vec<Unseen> = all.iter().filter(|one| one.file == Some(file)).copied().collect();
     by_row(&its, By::Any(1)).into_iter().next()
 }
@@ -125,19 +125,19 @@ pub fn of_file(all: &[Unseen], file: u32) -> Option<UnseenRow> {
 mod tests {
     use super::*;
 
-    fn one(process: u32, file: u32, from_ns: u64, until_ns: u64) -> Unseen {
+    fn one(process: u32, file: FileId, from_ns: u64, until_ns: u64) -> Unseen {
         Unseen { process, file: Some(file), from_ns, until_ns }
     }
 
     #[test]
     fn a_row_lacks_what_its_members_lack_and_each_process_counts_once() {
-        let all = [one(0, 0, 5, 9), one(0, 1, 7, 20), one(1, 0, 4, 6), one(3, 1, 1, 2)];
+        let all = [one(0, FileId(0), 5, 9), one(0, FileId(1), 7, 20), one(1, FileId(0), 4, 6), one(3, FileId(1), 1, 2)];
         let axis = Axis { row_of: vec![0, 0, 1, u32::MAX], ..Axis::default() };
         let row = |row, from_ns, until_ns, processes| UnseenRow { row, from_ns, until_ns, processes };
         assert_eq!(by_row(&all, By::Process(&axis)), [row(0, 4, 20, 2)]);
         assert_eq!(by_row(&all, By::File(&axis)), [row(0, 1, 20, 3)]);
         assert_eq!(by_row(&all, By::Any(2)), [row(0, 1, 20, 3), row(1, 1, 20, 3)]);
-        assert_eq!(of_file(&all, 0), Some(row(0, 4, 9, 2)));
-        assert_eq!(of_file(&all, 7), None);
+        assert_eq!(of_file(&all, FileId(0)), Some(row(0, 4, 9, 2)));
+        assert_eq!(of_file(&all, FileId(7)), None);
     }
 }

@@ -7,7 +7,7 @@
 use super::one_target::one_target;
 use super::{UnitKind, WITHOUT_RANK, Windows};
 use crate::layouts::spread::spread;
-use crate::model::{FileLayout, Process, Run, Stream};
+use crate::model::{FileId, FileLayout, Process, Run, Stream};
 use crate::scan::{Analysis, Block};
 use crate::shared::groups::{Group, group_of};
 use crate::shared::targets::share_ns;
@@ -102,7 +102,7 @@ impl Work<'_> {
         match self.kind {
             UnitKind::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number))),
             UnitKind::Node => alone.then_some(u64::from(process.node)),
-            UnitKind::File => Some(u64::from(stream.file)),
+            UnitKind::File => Some(u64::from(stream.file.0)),
             UnitKind::Target => None,
         }
     }
@@ -112,7 +112,7 @@ impl Work<'_> {
             let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
             let (Ok(offset), true) = (u64::try_from(row.offset), stream.storage && row.length > 0) else { continue };
             let Some(group) = group_of(self.groups, stream) else { continue };
-            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
             let Some(window) = self.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
             let (duration, class) = (row.duration_ns(), size_class(row.length));
             spread(&layout.layout, offset, row.length, |target, bytes| {
@@ -184,7 +184,7 @@ pub(super) struct Counted<'a> {
 impl Counted<'_> {
     /// The storage target that served all of them, if the file's layout tells.
     pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
-        one_target(layouts.get(self.stream.file as usize)?.as_ref()?, self.all)
+        one_target(layouts.get(self.stream.file.index())?.as_ref()?, self.all)
     }
 }
 
@@ -219,7 +219,7 @@ pub struct Unsure {
 fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
     let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
     let mut told: BTreeSet<(u32, u32)> = of_segments.collect();
-    let mut first: FxHashMap<(u32, u32), (u32, u32)> = FxHashMap::default();
+    let mut first: FxHashMap<(u32, u32), (u32, FileId)> = FxHashMap::default();
     for counted in counted(run, analysis).filter(|counted| counted.stream.storage && counted.all.bytes > 0) {
         let Some(target) = counted.target(analysis.layouts) else { continue };
         let (key, who) = ((counted.group as u32, target), (counted.number, counted.stream.file));
@@ -242,7 +242,7 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
             UnitKind::Target => {
                 let reaches = counted.stream.storage && counted.all.bytes > 0;
                 let target = counted.target(analysis.layouts).filter(|_| reaches);
-                let layout = analysis.layouts.get(counted.stream.file as usize);
+                let layout = analysis.layouts.get(counted.stream.file.index());
                 if target.is_none() && reaches && layout.is_some_and(Option::is_some) {
                     unsure.targets = unsure.targets.saturating_add(counted.all.segments);
                 }

@@ -2,7 +2,7 @@
 //! the pattern.
 
 use super::{FEWEST, SMALL_BYTES};
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
 use crate::topics::signatures::engine::global::leaves;
@@ -63,7 +63,7 @@ pub struct AheadRow {
 /// A pattern and what is known of its reads.
 struct Candidate<'a> {
     pattern: &'a Pattern,
-    file: u32,
+    file: FileId,
     reads: u64,
     length: u64,
     latency_ns: u64,
@@ -77,7 +77,7 @@ impl Candidate<'_> {
 }
 
 pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<AheadRow> {
-    let mut alike: BTreeMap<(u64, u64, u32), Vec<Candidate<'_>>> = BTreeMap::new();
+    let mut alike: BTreeMap<(u64, u64, FileId), Vec<Candidate<'_>>> = BTreeMap::new();
     for of in signed {
         for candidate in of.signature.patterns().filter_map(|pattern| candidate(run, of, pattern)) {
             let shape = Node::Loop(candidate.pattern.nest.clone()).shape();

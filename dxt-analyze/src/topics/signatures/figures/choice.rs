@@ -1,7 +1,7 @@
 //! What is drawn: the file of most bytes, and of the calls on it those that nobody else's calls contain.
 
 use super::super::pass::is_data;
-use crate::model::{Op, Process, Run, Stream, Within};
+use crate::model::{FileId, Op, Process, Run, Stream, Within};
 use crate::render::figure::COLOURS;
 use crate::shared::totals::StreamTotal;
 use crate::topics::timeline::span::Span;
@@ -20,7 +20,7 @@ pub const NO_INK: u8 = u8::MAX;
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Who made the calls.
     pub within: Within,
     /// Interfaces of these calls.
@@ -40,7 +40,7 @@ pub struct Choice {
 /// A stream that may be drawn.
 struct Candidate<'a> {
     total: &'a StreamTotal,
-    file: u32,
+    file: FileId,
     within: Within,
     layer: Layer,
     shift_ns: u64,
@@ -51,7 +51,7 @@ struct Candidate<'a> {
 pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let all: Vec<Candidate<'_>> = totals.iter().filter_map(|total| candidate(run, total)).collect();
     let outermost = all.iter().map(|one| one.within == Within::Nothing).max()?;
-    let mut bytes: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut bytes: FxHashMap<FileId, u64> = FxHashMap::default();
     for one in all.iter().filter(|one| !outermost || one.within == Within::Nothing) {
         let sum = bytes.entry(one.file).or_default();
         *sum = sum.saturating_add(one.total.all.bytes);

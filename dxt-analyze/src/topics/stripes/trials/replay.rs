@@ -4,7 +4,7 @@ use super::plan::{Plan, with_targets};
 use super::stripes::OnStripes;
 use crate::layouts::spread::Parts;
 use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, Run};
 use crate::scan::{Analysis, Block};
 use crate::topics::stripes::over_time::Timeline;
 use crate::topics::stripes::place::Place;
@@ -94,7 +94,7 @@ pub struct FileTally {
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// Index into the run's files.
-    pub file: u32,
+    pub file: FileId,
     /// Its layout, with a target for every object.
     pub today: Layout,
     /// The layout's targets, in order.
@@ -110,16 +110,16 @@ pub struct Replay<'a> {
     pub plan: &'a Plan,
     /// Files.
     pub files: Vec<Tried>,
-    slots: FxHashMap<u32, usize>,
+    slots: FxHashMap<FileId, usize>,
 }
 
 impl<'a> Replay<'a> {
     /// Of `plan` on `files`: index and operations.
     #[must_use]
-    pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[(u32, u64)]) -> Self {
+    pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[(FileId, u64)]) -> Self {
         let most = plan.moments(files.len());
-        let tried = |&(file, operations): &(u32, u64)| {
-            let today = with_targets(&layouts.get(file as usize)?.as_ref()?.layout);
+        let tried = |&(file, operations): &(FileId, u64)| {
+            let today = with_targets(&layouts.get(file.index())?.as_ref()?.layout);
             let components = today.components.iter().filter(|component| component.active && !component.on_metadata);
             let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
             targets.sort_unstable();
@@ -198,7 +198,7 @@ struct Access {
     length: u64,
     /// Process, node and duration, if it writes.
     writer: Option<(u32, u32, u64)>,
-    file: u32,
+    file: FileId,
     bin: usize,
 }
 

@@ -7,7 +7,7 @@
 
 use super::plan::{Candidate, Plan};
 use super::replay::{FileTally, Fit, Replay, Work};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, Run};
 use crate::text::units;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub fn results(
 ) -> Vec<FileTrials> {
     let plan = replay.plan;
     let one = |(tried, tally): (&super::replay::Tried, FileTally)| {
-        let layout = layouts.get(tried.file as usize)?.as_ref()?;
+        let layout = layouts.get(tried.file.index())?.as_ref()?;
         let processes = processes(run, tried.file);
         let main = crate::topics::stripes::layout_part::LayoutPart::of(layout).main_stripe_size();
         let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
@@ -87,7 +87,7 @@ pub fn results(
         let recommended = if search && !layout.is_guess() { recommend(&trials, &run.thresholds) } else { None };
         let how = recommended.and_then(|best| trials.get(best)).map(how).unwrap_or_default();
         Some(FileTrials {
-            file: run.files.get(tried.file as usize)?.name.clone(),
+            file: run.file(tried.file)?.name.clone(),
             is_guess: layout.is_guess(),
             processes,
             moments: tried.timeline.bins as u64,
@@ -112,7 +112,7 @@ fn of_plan(plan: &Plan, tally: &FileTally, processes: u64, least: &Thresholds) -
     numbered.into_iter().map(|(_, trial)| trial).collect()
 }
 
-fn processes(run: &Run, file: u32) -> u64 {
+fn processes(run: &Run, file: FileId) -> u64 {
     let uses =
         |process: &&crate::model::Process| process.streams.iter().any(|stream| stream.storage && stream.file == file);
     run.processes.iter().filter(uses).count() as u64

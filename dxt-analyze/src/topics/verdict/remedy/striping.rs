@@ -4,6 +4,7 @@
 use super::facts::{Facts, OfFile, Storage};
 use super::{Place, Remedy};
 use crate::findings::{Code, Finding};
+use crate::model::FileId;
 use crate::text::units;
 use crate::topics::causes::queue::queues;
 use std::collections::BTreeSet;
@@ -14,8 +15,8 @@ const WIDE: u64 = 8;
 const STRIPE: u64 = 1 << 20;
 
 /// Of a file's name: its directory, as a shell takes it. `None` of a name that is not known for certain or that no script should hold.
-pub(super) fn directory(facts: &Facts<'_, '_>, file: u32) -> Option<String> {
-    let name = &facts.run.files.get(file as usize)?.name;
+pub(super) fn directory(facts: &Facts<'_, '_>, file: FileId) -> Option<String> {
+    let name = &facts.run.file(file)?.name;
     let (directory, _) = name.rsplit_once('/')?;
     quoted(if directory.is_empty() { "/" } else { directory })
 }
@@ -30,7 +31,7 @@ fn quoted(path: &str) -> Option<String> {
 }
 
 /// More storage targets.
-pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let is_data =
         |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
     let Some(file) = file.or_else(|| facts.main(is_data)) else { return Vec::new() };

@@ -124,7 +124,7 @@ impl Analysis for Split<'_> {
             let Some(group) = group_of(self.work.groups, stream) else { continue };
             let Some(unit) = self.work.unit(block.number, block.process, stream) else { continue };
             let Some(window) = self.work.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
-            let layout = self.work.layouts.get(stream.file as usize).and_then(Option::as_ref);
+            let layout = self.work.layouts.get(stream.file.index()).and_then(Option::as_ref);
             met.clear();
             if let (Some(layout), Ok(offset)) = (layout, u64::try_from(row.offset)) {
                 let writes = is_write(block.run, stream);
