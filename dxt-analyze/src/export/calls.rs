@@ -2,8 +2,8 @@
 
 use super::Job;
 use crate::layouts::spread::Parts;
-use crate::model::{FileLayout, Process, Run, Stream};
-use crate::scan::{Block, Row, any_stream};
+use crate::model::{FileLayout, Process, ProcessId, Run, Stream};
+use crate::scan::{Block, Row};
 use crate::text::signed::signed;
 use serde::Serialize;
 use trace_format::op::OpClass;
@@ -128,7 +128,7 @@ pub(crate) fn each<E>(
     let (run, process) = (job.run, block.process);
     let (tid, node) = (process.tid(block.thread), run.node(process));
     for row in block.rows() {
-        let Some(stream) = process.streams.get(any_stream(row.stream)) else { continue };
+        let Some(stream) = process.stream(row.stream.any()) else { continue };
         let stripe = storage.locate(&job.layouts, stream, &row);
         let op = run.op(stream);
         let (start, end) = times(process, &row);
@@ -172,9 +172,9 @@ pub(crate) fn since_start(process: &Process, time: u64) -> u64 {
 }
 
 /// All blocks, by process and number: the order of every form.
-pub(crate) fn blocks(run: &Run) -> Vec<(u32, u32)> {
-    let processes = run.processes.iter().enumerate();
-    let blocks = processes
-        .flat_map(|(number, process)| (0..process.blocks.len()).map(move |block| (number as u32, block as u32)));
+pub(crate) fn blocks(run: &Run) -> Vec<(ProcessId, u32)> {
+    let processes = run.numbered_processes();
+    let blocks =
+        processes.flat_map(|(number, process)| (0..process.blocks.len()).map(move |block| (number, block as u32)));
     blocks.collect()
 }

@@ -1,6 +1,6 @@
 //! Numbers of what a run has in its tables, each kind with a type of its own: what is a file's cannot be taken for a process's.
 
-use super::{File, Run};
+use super::{File, Process, Run, Stream};
 use serde::Serialize;
 
 macro_rules! id {
@@ -36,7 +36,58 @@ id! {
     FileId
 }
 
+id! {
+    /// Index into [`Run::processes`].
+    ProcessId
+}
+
+id! {
+    /// Index into [`Process::streams`]; ids, which segments carry, are others. Of a segment it may be none of the table: [`Self::NONE`] if the
+    /// table lacks its stream, [`Self::LEFT_OUT`], or [`Self::meeting`].
+    StreamIx
+}
+
+impl StreamIx {
+    /// Of a segment that is not looked at: see [`crate::model::select`].
+    pub const LEFT_OUT: Self = Self(u32::MAX - 1);
+    /// Set where the calls are MPI's.
+    const MEETS: u32 = 1 << 31;
+
+    /// Of a stream whose calls are MPI's, and no I/O: since no table has such a number, only who asks for [`Self::any`] finds them.
+    #[inline]
+    #[must_use]
+    pub const fn meeting(self) -> Self {
+        Self(self.0 | Self::MEETS)
+    }
+
+    /// Whether it is of a call of MPI's, or none of the table.
+    #[inline]
+    #[must_use]
+    pub const fn may_meet(self) -> bool {
+        self.0 & Self::MEETS != 0
+    }
+
+    /// The index in the table, whether the calls meet or not.
+    #[inline]
+    #[must_use]
+    pub const fn any(self) -> Self {
+        Self(self.0 & !Self::MEETS)
+    }
+}
+
 impl Run {
+    /// The process with this number.
+    #[inline]
+    #[must_use]
+    pub fn process(&self, id: ProcessId) -> Option<&Process> {
+        self.processes.get(id.index())
+    }
+
+    /// All processes, with their numbers.
+    pub fn numbered_processes(&self) -> impl ExactSizeIterator<Item = (ProcessId, &Process)> {
+        self.processes.iter().enumerate().map(|(index, process)| (ProcessId::at(index), process))
+    }
+
     /// The file with this number.
     #[inline]
     #[must_use]
@@ -59,5 +110,32 @@ impl Run {
     /// All files, with their numbers.
     pub fn numbered_files(&self) -> impl Iterator<Item = (FileId, &File)> {
         self.files.iter().enumerate().map(|(index, file)| (FileId::at(index), file))
+    }
+}
+
+impl Process {
+    /// The stream at this place of its table.
+    #[inline]
+    #[must_use]
+    pub fn stream(&self, index: StreamIx) -> Option<&Stream> {
+        self.streams.get(index.index())
+    }
+
+    /// The place in its table of the stream whose segments carry `id`.
+    #[inline]
+    #[must_use]
+    pub fn stream_index(&self, id: u32) -> Option<StreamIx> {
+        // Ids are given from 0 up, so nearly always the index is the id.
+        match self.streams.get(id as usize) {
+            Some(stream) if stream.id == id => Some(StreamIx(id)),
+            _ => self.streams.binary_search_by_key(&id, |stream| stream.id).ok().map(StreamIx::at),
+        }
+    }
+
+    /// The stream whose segments carry `id`.
+    #[inline]
+    #[must_use]
+    pub fn stream_with_id(&self, id: u32) -> Option<&Stream> {
+        self.stream(self.stream_index(id)?)
     }
 }

@@ -13,7 +13,7 @@ pub mod stream;
 pub mod users;
 
 pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
-pub use ids::FileId;
+pub use ids::{FileId, ProcessId, StreamIx};
 pub use origin::Origin;
 pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};
 pub use stream::{Stream, Within};

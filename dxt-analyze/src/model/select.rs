@@ -119,9 +119,7 @@ impl Run {
             // Bytes over time are of all files together.
             process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
             let mut memory = std::mem::take(&mut process.memory);
-            memory
-                .streams
-                .retain(|used| process.stream_index(used.stream).is_some_and(|at| process.streams[at].chosen));
+            memory.streams.retain(|used| process.stream_with_id(used.stream).is_some_and(|found| found.chosen));
             // Times are of all files together.
             memory.costs.retain(|cost| selection.files.is_empty() && selection.has_layer(Some(cost.layer)));
             process.memory = memory;
@@ -129,9 +127,7 @@ impl Run {
                 unsure += cut_to(process, window);
             }
             let mut missing = std::mem::take(&mut process.missing);
-            missing.retain(|def| {
-                process.stream_index(def.stream).and_then(|at| process.streams.get(at)).is_none_or(|found| found.chosen)
-            });
+            missing.retain(|def| process.stream_with_id(def.stream).is_none_or(|found| found.chosen));
             process.missing = missing;
         }
         for set in self.data_sets.iter_mut().filter(|set| !has(&files, set.file)) {

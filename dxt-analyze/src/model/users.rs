@@ -2,6 +2,7 @@
 //! files that some did: the spread of each says how many.
 
 use super::FileId;
+use super::ProcessId;
 use super::{Process, Run};
 use std::collections::BTreeSet;
 use trace_format::meta::SpreadDef;
@@ -44,8 +45,8 @@ impl Run {
 
     /// As [`Run::process_name`], of what a process did to one file: `8 of 64 ranks together`.
     #[must_use]
-    pub fn name_on(&self, number: u32, file: FileId) -> String {
-        match self.processes.get(number as usize).filter(|process| !process.reduction.is_none()) {
+    pub fn name_on(&self, number: ProcessId, file: FileId) -> String {
+        match self.process(number).filter(|process| !process.reduction.is_none()) {
             Some(process) => format!("{} together", self.some_ranks(self.ranks_of(process, file, None))),
             None => self.process_name(number),
         }
@@ -67,14 +68,14 @@ impl Run {
 /// ranks share different files. Ranks with a record of their own are taken for some of these.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
-    single: BTreeSet<u32>,
+    single: BTreeSet<ProcessId>,
     together: u64,
 }
 
 impl Users {
     /// Adds the process with this number, which uses `file` through `layer`, or any.
-    pub fn add(&mut self, run: &Run, number: u32, file: FileId, layer: Option<Layer>) {
-        match run.processes.get(number as usize) {
+    pub fn add(&mut self, run: &Run, number: ProcessId, file: FileId, layer: Option<Layer>) {
+        match run.process(number) {
             Some(process) if process.reduction.is_none() => {
                 self.single.insert(number);
             }
@@ -85,7 +86,7 @@ impl Users {
 
     /// All of one file.
     #[must_use]
-    pub fn of(run: &Run, numbers: impl IntoIterator<Item = u32>, file: FileId, layer: Option<Layer>) -> Self {
+    pub fn of(run: &Run, numbers: impl IntoIterator<Item = ProcessId>, file: FileId, layer: Option<Layer>) -> Self {
         let mut users = Self::default();
         numbers.into_iter().for_each(|number| users.add(run, number, file, layer));
         users

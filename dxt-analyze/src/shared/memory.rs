@@ -10,7 +10,7 @@ pub(crate) fn of_process<'r>(
     process: &'r Process,
 ) -> impl Iterator<Item = ((FileId, Layer), [u64; 2])> + 'r {
     process.memory.streams.iter().filter_map(move |used| {
-        let stream = process.streams.get(process.stream_index(used.stream)?)?;
+        let stream = process.stream_with_id(used.stream)?;
         Some(((stream.file, run.op(stream).layer?), [used.known, used.unaligned.min(used.known)]))
     })
 }

@@ -27,8 +27,8 @@ impl MpiioTime {
     pub fn of(run: &Run, totals: &[StreamTotal]) -> Self {
         let mut out = Self::default();
         for total in totals {
-            let process = run.processes.get(total.process as usize);
-            let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
+            let process = run.process(total.process);
+            let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
             let op = run.op(stream);
             let is_data = op.is_data() && !stream.failed;
             let bytes = if is_data { total.all.bytes } else { 0 };

@@ -1,7 +1,7 @@
 //! What each rank did to each file, by layer: what a record's counters are made of.
 
 use super::heat::Heat;
-use crate::model::{File, FileId, Run, Stream};
+use crate::model::{File, FileId, ProcessId, Run, Stream, StreamIx};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, Row, segments_of};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -172,7 +172,7 @@ pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
 pub(crate) fn add(
     run: &Run,
     rank: i64,
-    processes: &[u32],
+    processes: &[ProcessId],
     sums: &mut Sums,
     heat: &mut Heat,
     lost: &mut Lost,
@@ -181,14 +181,14 @@ pub(crate) fn add(
     let mut of_rank: FxHashMap<(Layer, FileId), Sum> = FxHashMap::default();
     let mut reader = Reader::default();
     for &number in processes {
-        let Some(process) = run.processes.get(number as usize) else { continue };
+        let Some(process) = run.process(number) else { continue };
         heat.add_process(process, rank);
-        let mut calls: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut calls: FxHashMap<StreamIx, u64> = FxHashMap::default();
         for block in 0..process.blocks.len() as u32 {
             bar.advance(segments_of(run, number, block));
             let Some(block) = reader.block(run, number, block, lost) else { continue };
             for row in block.rows() {
-                let Some(stream) = process.streams.get(row.stream as usize) else { continue };
+                let Some(stream) = process.stream(row.stream) else { continue };
                 let Some((layer, class)) = counted(run, stream) else { continue };
                 let place = |time: u64| time.saturating_add(process.shift_ns);
                 let row = Row { start: place(row.start), end: place(row.end), ..row };
@@ -200,15 +200,15 @@ pub(crate) fn add(
         }
         for missing in &process.missing {
             let Some(index) = process.stream_index(missing.stream) else { continue };
-            let Some((layer, class)) = process.streams.get(index).and_then(|stream| counted(run, stream)) else {
+            let Some((layer, class)) = process.stream(index).and_then(|stream| counted(run, stream)) else {
                 continue;
             };
-            let file = process.streams.get(index).map_or(FileId(0), |stream| stream.file);
+            let file = process.stream(index).map_or(FileId(0), |stream| stream.file);
             of_rank.entry((layer, file)).or_default().folded(class, &missing.counters, process.shift_ns);
-            *calls.entry(index as u32).or_default() += missing.counters.segments;
+            *calls.entry(index).or_default() += missing.counters.segments;
         }
         for (index, count) in calls {
-            let Some(stream) = process.streams.get(index as usize) else { continue };
+            let Some(stream) = process.stream(index) else { continue };
             let Some((layer, class)) = counted(run, stream) else { continue };
             let op = run.op(stream);
             of_rank.entry((layer, stream.file)).or_default().calls(class, &op.name, op.mode, count);

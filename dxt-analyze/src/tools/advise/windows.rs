@@ -2,7 +2,7 @@
 //! a gap of a quarter of its length or more, no more than a few pieces lie in it, and pieces by themselves are the fewer bytes for about as
 //! many calls. Small pieces leave gaps no larger than between two of them.
 
-use crate::model::{FileId, Run};
+use crate::model::{FileId, ProcessId, Run};
 use crate::progress::Bar;
 use crate::scan::{Analysis, Block, scan};
 use rustc_hash::FxHashMap;
@@ -38,7 +38,7 @@ impl Analysis for Windows {
         Gaps::default()
     }
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
 
@@ -46,7 +46,7 @@ impl Analysis for Windows {
     fn block(&self, partial: &mut Gaps, block: &Block<'_>) {
         let mut inside: FxHashMap<(FileId, OpClass), Vec<(u64, u64)>> = FxHashMap::default();
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let op = block.run.op(stream);
             let Some(class) = op.class.filter(|class| class.is_data()) else { continue };
             if self.file.is_some_and(|file| file != stream.file) {

@@ -109,7 +109,7 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
         layer: layer.map_or("?", Layer::name),
     };
     for missing in process.missing.iter().chain(&process.met) {
-        let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+        let stream = process.stream_with_id(missing.stream);
         let Some(stream) = stream else { continue };
         let op = run.op(stream);
         let counters = moved(&missing.counters, shift);

@@ -7,10 +7,10 @@
 
 use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
-use crate::model::{FileId, Process, Run, Stream};
+use crate::model::{FileId, Process, Run, Stream, StreamIx};
 use crate::progress::Bar;
 use crate::progress::say;
-use crate::scan::{Lost, Progress, any_stream, resolve};
+use crate::scan::{Lost, Progress, resolve};
 use crate::shared::completeness::Completeness;
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
@@ -141,7 +141,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
 /// A block's segments with their streams and numbers.
 struct Decoded {
     columns: Columns,
-    streams: Vec<u32>,
+    streams: Vec<StreamIx>,
     numbers: Vec<u64>,
     unknown: u64,
 }
@@ -196,7 +196,7 @@ impl Decoded {
     fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(FileId, u8), u64>) -> Self {
         self.numbers.reserve(self.streams.len());
         for &index in &self.streams {
-            let stream = process.streams.get(any_stream(index));
+            let stream = process.stream(index.any());
             let key = stream.map_or((FileId::NONE, u8::MAX), |stream| (stream.file, layer_number(run, stream)));
             let next = numbers.entry(key).or_default();
             self.numbers.push(*next);
@@ -208,7 +208,7 @@ impl Decoded {
     fn rows<'a>(&'a self, names: &'a Names<'a>) -> impl Iterator<Item = JsonRow<'a>> {
         let columns = &self.columns;
         self.streams.iter().enumerate().filter_map(move |(i, &stream)| {
-            let stream = names.process.streams.get(any_stream(stream))?;
+            let stream = names.process.stream(stream.any())?;
             let op = names.run.op(stream);
             Some(JsonRow {
                 rank: names.process.rank,

@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use super::usual::{Kind, Usual};
 use crate::findings::{About, Code, Evidence};
-use crate::model::{FileId, FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use crate::text::units as show;
 use rustc_hash::FxHashMap;
@@ -61,7 +61,7 @@ pub struct Aliasing<'a> {
 }
 
 /// Of each group: processes that begin requests, and the last of these.
-type Moment = Vec<(u32, Option<u32>)>;
+type Moment = Vec<(u32, Option<ProcessId>)>;
 
 /// Moments by place of the file and number.
 pub type Partial = FxHashMap<(usize, u64), Moment>;
@@ -153,7 +153,7 @@ impl Analysis for Aliasing<'_> {
         Partial::default()
     }
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &trace_format::frame::BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &trace_format::frame::BlockHead) -> bool {
         !self.files.is_empty()
     }
 
@@ -171,7 +171,7 @@ impl Analysis for Aliasing<'_> {
         let places: Vec<Option<usize>> = block.process.streams.iter().map(place).collect();
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let Some(place) = places.get(row.stream as usize).copied().flatten() else { continue };
+            let Some(place) = places.get(row.stream.index()).copied().flatten() else { continue };
             let Some(of) = self.files.get(place).filter(|of| row.length > 0 && row.length <= of.longest) else {
                 continue;
             };

@@ -5,7 +5,7 @@ use super::class::Class;
 use super::meetings::Meetings;
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual};
-use crate::model::{FileId, FileLayout, Run, Stream, Within};
+use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Within};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
@@ -17,11 +17,11 @@ const SHARED_BY: usize = 3;
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Slot of the run.
     pub slot: u16,
     /// Index into the process's streams.
-    pub stream: u32,
+    pub stream: StreamIx,
     /// Index into [`Run::files`].
     pub file: FileId,
     /// Octave of the length.
@@ -102,15 +102,15 @@ impl<'a> Grid<'a> {
         slots: Slots,
         usual: &FxHashMap<Kind, Usual>,
         layouts: &[Option<FileLayout>],
-        mut read: FxHashMap<u32, OfProcess>,
+        mut read: FxHashMap<ProcessId, OfProcess>,
     ) -> Self {
         let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
         let shared = shared_files(run);
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
-        let mut waits: Vec<FxHashMap<u32, f64>> = vec![FxHashMap::default(); slots.phases()];
-        for (number, process) in (0_u32..).zip(&run.processes) {
+        let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
+        for (number, process) in run.numbered_processes() {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
             at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
@@ -127,11 +127,11 @@ impl<'a> Grid<'a> {
                 let at = process.shift_ns.saturating_add(c.first_start);
                 let key = Key {
                     slot: u16::try_from(slots.of(at)).unwrap_or(u16::MAX),
-                    stream: u32::try_from(stream).ok()?,
+                    stream,
                     size: super::usual::size_class(c.bytes / c.segments.max(1)),
-                    target: process.streams.get(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
+                    target: process.stream(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
                 };
-                let is = c.segments > 0 && process.streams.get(stream).is_some_and(|stream| looked_at(run, stream));
+                let is = c.segments > 0 && process.stream(stream).is_some_and(|stream| looked_at(run, stream));
                 is.then_some((key, Cell::counted(c.segments, c.bytes, c.duration, c.max_duration, at)))
             });
             for (key, cell) in of_segments.into_iter().chain(counted) {
@@ -140,7 +140,7 @@ impl<'a> Grid<'a> {
             let mut cells: Vec<(Key, Cell)> = cells.into_iter().collect();
             cells.sort_unstable_by_key(|(key, _)| *key);
             for (key, cell) in cells {
-                let Some(stream) = process.streams.get(key.stream as usize) else { continue };
+                let Some(stream) = process.stream(key.stream) else { continue };
                 let op = run.op(stream);
                 let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
                 let collective = Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio);
@@ -200,8 +200,8 @@ impl<'a> Grid<'a> {
     /// Time that its process is in calls of an entry for, where they take `ns`.
     #[must_use]
     pub fn wall(&self, entry: &Entry, ns: f64) -> f64 {
-        let at_once = self.at_once.get(entry.process as usize).copied().unwrap_or(1.0);
-        match self.run.processes.get(entry.process as usize) {
+        let at_once = self.at_once.get(entry.process.index()).copied().unwrap_or(1.0);
+        match self.run.process(entry.process) {
             // Ranks with one record together are as long as the mean of those that use the file.
             Some(process) if !process.reduction.is_none() => {
                 ns / self.run.ranks_of(process, entry.file, None).max(1) as f64
@@ -214,7 +214,7 @@ impl<'a> Grid<'a> {
     #[must_use]
     pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
-        let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+        let mut by: std::collections::BTreeMap<ProcessId, f64> = std::collections::BTreeMap::new();
         for entry in &self.entries {
             if entry.leaf && entry.inside && entry.file == file && slots.contains(&usize::from(entry.slot)) {
                 *by.entry(entry.process).or_default() += entry.left_ns;
@@ -226,7 +226,7 @@ impl<'a> Grid<'a> {
     /// The stream of an entry.
     #[must_use]
     pub fn stream(&self, entry: &Entry) -> Option<&'a Stream> {
-        self.run.processes.get(entry.process as usize)?.streams.get(entry.stream as usize)
+        self.run.process(entry.process)?.stream(entry.stream)
     }
 
     /// The interface of an entry's calls.

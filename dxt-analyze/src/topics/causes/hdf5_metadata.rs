@@ -9,7 +9,7 @@ use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
-use crate::model::FileId;
+use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::text::units as show;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ struct Found {
     /// Small reads or writes of data sets.
     of_data: u64,
     /// By process: between which bytes they lie.
-    ranges: BTreeMap<u32, (u64, u64)>,
+    ranges: BTreeMap<ProcessId, (u64, u64)>,
 }
 
 impl Found {

@@ -3,8 +3,8 @@
 
 use super::slots::Slots;
 use crate::limits::FOLLOWED_GAPS;
-use crate::model::{FileId, Process, Run, Stream, Within};
-use crate::scan::{Analysis, Block, any_stream};
+use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
+use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::frame::BlockHead;
@@ -155,7 +155,7 @@ pub struct Partial {
     /// Whether any process was in a call, by part of the run.
     busy: Vec<bool>,
     meetings: FxHashMap<(u16, FileId), Meetings>,
-    now: u32,
+    now: ProcessId,
     /// The first thread of the process that does I/O; MPI's collective calls have threads of their own.
     thread: Option<u32>,
     begins: FxHashMap<(u16, FileId), Begins>,
@@ -185,7 +185,7 @@ impl Begins {
 }
 
 /// A process, and how long after its last collective call it came to each, ns.
-type OfProcess = (u32, Vec<u64>);
+type OfProcess = (ProcessId, Vec<u64>);
 
 /// How long after their last collective call the processes came to each of one operation, ns.
 #[derive(Clone, Debug)]
@@ -252,7 +252,7 @@ impl Analysis for Phases {
         Partial {
             busy: vec![false; PARTS],
             meetings: FxHashMap::default(),
-            now: u32::MAX,
+            now: ProcessId::NONE,
             thread: None,
             begins: FxHashMap::default(),
             last_end: 0,
@@ -262,7 +262,7 @@ impl Analysis for Phases {
         }
     }
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
 
@@ -271,14 +271,14 @@ impl Analysis for Phases {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
-        let Some(roles) = self.roles.get(block.number as usize) else { return };
+        let Some(roles) = self.roles.get(block.number.index()) else { return };
         if partial.now != block.number {
             partial.end_process();
             (partial.now, partial.thread) = (block.number, None);
         }
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let role = roles.get(any_stream(row.stream)).copied().unwrap_or(Role::None);
+            let role = roles.get(row.stream.any().index()).copied().unwrap_or(Role::None);
             if role == Role::None {
                 continue;
             }

@@ -11,7 +11,7 @@ use super::replay::{Shortened, Work};
 use super::slow::{Slow, slow_units};
 use super::tails::{Tail, tails};
 use crate::findings::{About, Code, Evidence, Explains, Saving, Severity};
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::shared::ratio::share;
 use crate::text::units as show;
 use std::cmp::Reverse;
@@ -118,7 +118,7 @@ fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'stati
             )
         }
         Unit::Process(number) => {
-            let process = run.processes.get(number as usize);
+            let process = run.process(number);
             let rank = process.map(|process| process.rank).filter(|&rank| rank >= 0);
             let node = process.map(|process| run.node(process).to_owned());
             let others = if rank.is_some() { "other ranks" } else { "other processes" };
@@ -212,7 +212,7 @@ const LISTED: usize = 3;
 /// The ranks that are slow, as ranges, if they are ranks.
 fn ranks(run: &Run, slow: &Slow) -> Option<String> {
     let rank = |unit: &Unit| match unit {
-        Unit::Process(process) => u64::try_from(run.processes.get(*process as usize)?.rank).ok(),
+        Unit::Process(process) => u64::try_from(run.process(*process)?.rank).ok(),
         _ => None,
     };
     let mut all: Vec<u64> = std::iter::once(&slow.unit).chain(&slow.more).map(rank).collect::<Option<_>>()?;
@@ -271,7 +271,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
 }
 
 /// Long calls that are all but all one process's.
-fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (u32, u64, u64)) -> Claim {
+fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (ProcessId, u64, u64)) -> Claim {
     let (name, _, about) = named(grid.run, &grid.slots, Unit::Process(process));
     let title = format!(
         "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
@@ -298,7 +298,7 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (u32, u64, u64)
 fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
     let run = grid.run;
     let file = run.file_name(entry.file).to_owned();
-    let process = run.processes.get(entry.process as usize);
+    let process = run.process(entry.process);
     let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
     let words = format!(
         "{op} of {} on {file}: {} at {}",

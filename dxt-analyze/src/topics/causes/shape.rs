@@ -95,7 +95,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     }
     if let Some(late) = late(gaps) {
         let name = grid.run.process_name(late.process);
-        let process = grid.run.processes.get(late.process as usize);
+        let process = grid.run.process(late.process);
         let title = format!(
             "{name} comes late to {} of {} collective calls: {} after the one before, others after {}",
             show::count(late.last),
@@ -210,7 +210,7 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
 
 fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     let name = grid.run.process_name(found.most.0);
-    let process = grid.run.processes.get(found.most.0 as usize);
+    let process = grid.run.process(found.most.0);
     let does = if found.class == Class::Read { "reads" } else { "writes" };
     let share = found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64;
     let times = found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64;

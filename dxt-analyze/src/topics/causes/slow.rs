@@ -177,7 +177,7 @@ fn one_of_two_nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd
     let ranks = |unit: Unit| -> Vec<f64> {
         let on = |member: &&Member| match (member.unit, unit) {
             (Unit::Process(process), Unit::Node(node)) => {
-                grid.run.processes.get(process as usize).is_some_and(|process| process.node == node)
+                grid.run.process(process).is_some_and(|process| process.node == node)
             }
             _ => false,
         };

@@ -5,7 +5,7 @@ use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
-use crate::model::FileId;
+use crate::model::{FileId, ProcessId};
 use crate::text::units;
 use std::collections::BTreeMap;
 
@@ -93,7 +93,8 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
             out.skip(check, code, Amount::Ratio(least), why);
             continue;
         }
-        let mut ranks: Vec<(u32, u64)> = m.calls.ranks.iter().map(|(process, rank)| (*process, of(rank))).collect();
+        let mut ranks: Vec<(ProcessId, u64)> =
+            m.calls.ranks.iter().map(|(process, rank)| (*process, of(rank))).collect();
         ranks.sort_by_key(|(process, value)| (std::cmp::Reverse(*value), *process));
         let most = ranks.first().map_or(0, |(_, value)| *value);
         let part = imbalance(ranks.iter().map(|(_, value)| *value), members(m));
@@ -131,7 +132,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
         (
             "bytes read of a shared file over its ranks",
             Code::SHARED_READ_IMBALANCE,
-            (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<u32, u64>,
+            (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<ProcessId, u64>,
         ),
         ("bytes written to a shared file over its ranks", Code::SHARED_WRITE_IMBALANCE, |file| &file.written_by),
     ] {

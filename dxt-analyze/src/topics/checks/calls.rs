@@ -3,7 +3,7 @@
 use super::file_calls::is_collective;
 use super::file_calls::{FileCalls, ProcessFile};
 use super::sums::Calls;
-use crate::model::{FileId, Run, Stream, Within};
+use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::shared::totals::StreamTotal;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
@@ -63,7 +63,7 @@ pub struct CallSums {
     /// MPI-IO writes, likewise.
     pub mpi_writes: Forms,
     /// By process.
-    pub ranks: BTreeMap<u32, Rank>,
+    pub ranks: BTreeMap<ProcessId, Rank>,
     /// By file.
     pub files: BTreeMap<FileId, FileCalls>,
 }
@@ -78,12 +78,12 @@ pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
     let mut out = CallSums::default();
     for of_process in totals.chunk_by(|a, b| a.process == b.process) {
         let Some(number) = of_process.first().map(|total| total.process) else { continue };
-        let Some(process) = run.processes.get(number as usize) else { continue };
+        let Some(process) = run.process(number) else { continue };
         // A record that stands for several ranks is none of them.
         let is_one = process.reduction.is_none();
         let mut files: BTreeMap<FileId, ProcessFile> = BTreeMap::new();
         for total in of_process {
-            let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+            let Some(stream) = process.stream(total.stream) else { continue };
             let calls = calls(&total.all);
             out.add(run, stream, &calls);
             if is_one && stream.within() == Within::Nothing {

@@ -14,7 +14,7 @@ use trace_format::op::{Layer, OpClass};
 pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &Thresholds) {
     for process in &run.processes {
         for missing in &process.missing {
-            let Some(stream) = process.stream_index(missing.stream).and_then(|at| process.streams.get(at)) else {
+            let Some(stream) = process.stream_with_id(missing.stream) else {
                 continue;
             };
             let op = run.op(stream);

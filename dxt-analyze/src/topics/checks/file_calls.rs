@@ -2,7 +2,7 @@
 //! collective calls.
 
 use super::sums::Calls;
-use crate::model::{Run, Stream, Within};
+use crate::model::{ProcessId, Run, Stream, Within};
 use std::collections::BTreeMap;
 use trace_format::op::OpMode;
 use trace_format::op::{Layer, OpClass};
@@ -23,19 +23,19 @@ pub struct FileCalls {
     /// Closes, over all processes.
     pub closes: Calls,
     /// Most opens by one process, and which: index of the process.
-    pub most_opens: (u64, u32),
+    pub most_opens: (u64, ProcessId),
     /// That process's reads and writes.
     pub accesses_of_most: u64,
     /// Bytes read by process, at the layer that the program called.
-    pub read_by: BTreeMap<u32, u64>,
+    pub read_by: BTreeMap<ProcessId, u64>,
     /// Bytes written, likewise.
-    pub written_by: BTreeMap<u32, u64>,
+    pub written_by: BTreeMap<ProcessId, u64>,
     /// Calls of the program that move its data for one rank alone.
     pub alone: Calls,
     /// Processes that called collective reads or writes on it.
     pub collective_by: u32,
     /// Among them those that then moved bytes: the aggregators, by process.
-    pub aggregators: Vec<u32>,
+    pub aggregators: Vec<ProcessId>,
 }
 
 /// What one process did to a file.
@@ -96,7 +96,7 @@ impl ProcessFile {
 }
 
 impl FileCalls {
-    pub(super) fn add(&mut self, process: u32, is_one: bool, other: &ProcessFile) {
+    pub(super) fn add(&mut self, process: ProcessId, is_one: bool, other: &ProcessFile) {
         self.syncs.merge(&other.syncs);
         self.seeks.merge(&other.seeks);
         self.reads.merge(&other.reads);

@@ -2,7 +2,7 @@
 //! in it. A gap or a moment with one process only is seen if it is at least a slot long; gaps are then exact to the
 //! nanosecond, as each slot knows its first start and last end.
 
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use trace_format::op::OpClass;
 
@@ -21,13 +21,21 @@ pub struct Slot {
     first: u64,
     last: u64,
     /// The process that was counted last, so that each counts once; processes come one after another.
-    seen: u32,
-    seen_moving: u32,
+    seen: ProcessId,
+    seen_moving: ProcessId,
 }
 
 impl Default for Slot {
     fn default() -> Self {
-        Self { processes: 0, moving: 0, metadata: 0, first: u64::MAX, last: 0, seen: u32::MAX, seen_moving: u32::MAX }
+        Self {
+            processes: 0,
+            moving: 0,
+            metadata: 0,
+            first: u64::MAX,
+            last: 0,
+            seen: ProcessId::NONE,
+            seen_moving: ProcessId::NONE,
+        }
     }
 }
 
@@ -35,14 +43,14 @@ impl Default for Slot {
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     slots: Vec<Slot>,
-    process: u32,
+    process: ProcessId,
     any: Done,
     moving: Done,
 }
 
 impl Slots {
     /// Goes on with a process.
-    fn of(&mut self, process: u32) {
+    fn of(&mut self, process: ProcessId) {
         if self.process != process {
             (self.process, self.any, self.moving) = (process, Done::default(), Done::default());
         }
@@ -129,7 +137,7 @@ impl Analysis for Timeline {
         partial.of(block.number);
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
             let first = self.slot(start);
             // Most calls end in the slot in which they began: no second division.

@@ -6,7 +6,7 @@ use super::ranges::Ranges;
 use super::roles::Caller;
 use super::runs::Run as SmallRun;
 use super::sums::{FileSums, Repeated};
-use crate::model::FileId;
+use crate::model::{FileId, ProcessId};
 use crate::scan::Row;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
@@ -60,7 +60,7 @@ impl Slot {
         run: &mut SmallRun,
         row: &Row,
         (writes, told): (bool, bool),
-        process: u32,
+        process: ProcessId,
         least: &Thresholds,
     ) {
         let (offset, time_ns) = (u64::try_from(row.offset).ok(), row.duration_ns());
@@ -92,7 +92,7 @@ impl Slot {
     }
 
     /// The bytes of one read or write against those of all before.
-    pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: u32, thread: u32) {
+    pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: ProcessId, thread: u32) {
         let moved = if writes { &mut self.sums.written } else { &mut self.sums.read };
         moved.add(row.length, row.duration_ns());
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };

@@ -1,13 +1,15 @@
 //! What the ordered pass over the segments keeps of a file: whole numbers that add up over processes, and one example of
 //! each kind, chosen by a total order.
 
+use crate::model::ProcessId;
+
 /// A place that a finding can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
     /// How much it is: bytes or calls. The largest is kept.
     pub amount: u64,
     /// Index of the process.
-    pub process: u32,
+    pub process: ProcessId,
     /// Where it begins in the file.
     pub offset: u64,
     /// Its bytes.
@@ -106,7 +108,7 @@ pub struct Repeated {
 
 impl Repeated {
     /// Adds `bytes` of a call at `offset` with `length` bytes that took `time_ns`.
-    pub fn add(&mut self, process: u32, bytes: u64, offset: u64, length: u64, time_ns: u64) {
+    pub fn add(&mut self, process: ProcessId, bytes: u64, offset: u64, length: u64, time_ns: u64) {
         if bytes == 0 {
             return;
         }
@@ -220,23 +222,23 @@ mod tests {
 
     #[test]
     fn the_largest_example_stays_and_equal_ones_go_to_the_first() {
-        let example = |amount, process| Some(Example { amount, process, offset: 5, length: 1 });
+        let example = |amount, process| Some(Example { amount, process: ProcessId(process), offset: 5, length: 1 });
         let mut mine = None;
         for (other, expected) in
             [(example(3, 4), (3, 4)), (example(3, 2), (3, 2)), (example(1, 0), (3, 2)), (None, (3, 2))]
         {
             keep(&mut mine, other);
-            assert_eq!(mine.map(|one| (one.amount, one.process)), Some(expected));
+            assert_eq!(mine.map(|one| (one.amount, one.process.0)), Some(expected));
         }
     }
 
     #[test]
     fn time_is_shared_out_by_bytes() {
         let mut again = Repeated::default();
-        again.add(3, 0, 0, 100, 50);
-        again.add(3, 25, 40, 100, 1000);
-        again.add(3, 100, 0, 100, 1000);
+        again.add(ProcessId(3), 0, 0, 100, 50);
+        again.add(ProcessId(3), 25, 40, 100, 1000);
+        again.add(ProcessId(3), 100, 0, 100, 1000);
         assert_eq!((again.bytes, again.time_ns, again.processes), (125, 1250, 1));
-        assert_eq!(again.example, Some(Example { amount: 125, process: 3, offset: 40, length: 100 }));
+        assert_eq!(again.example, Some(Example { amount: 125, process: ProcessId(3), offset: 40, length: 100 }));
     }
 }

@@ -8,7 +8,7 @@ use super::runs::Run as SmallRun;
 use super::slot::Slot;
 use super::sums::FileSums;
 use crate::limits::{FOLLOWED_CELLS, HELD_RANGES};
-use crate::model::{FileId, Process, Run};
+use crate::model::{FileId, Process, ProcessId, Run};
 use crate::scan::{Analysis, Block, Row};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
@@ -35,7 +35,7 @@ pub struct Partial {
 /// The process that is read.
 #[derive(Debug)]
 struct Current {
-    number: u32,
+    number: ProcessId,
     thread: u32,
     roles: Vec<(Role, u32)>,
     runs: Vec<SmallRun>,
@@ -44,7 +44,7 @@ struct Current {
 }
 
 impl Current {
-    fn new(run: &Run, number: u32, process: &Process, thread: u32) -> Self {
+    fn new(run: &Run, number: ProcessId, process: &Process, thread: u32) -> Self {
         let mut places: FxHashMap<FileId, u32> = FxHashMap::default();
         let mut slots: Vec<Slot> = Vec::new();
         let roles = process.streams.iter().map(|stream| {
@@ -80,7 +80,7 @@ impl Current {
     }
 
     fn row(&mut self, row: &Row, least: &Thresholds) {
-        let Some(&(role, place)) = self.roles.get(row.stream as usize) else { return };
+        let Some(&(role, place)) = self.roles.get(row.stream.index()) else { return };
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         match role {
             Role::None => {}
@@ -92,7 +92,7 @@ impl Current {
             }
             Role::Caller(above) => slot.above(above, row),
             Role::Data { writes, requests, nested, told } => {
-                let Some(run) = self.runs.get_mut(row.stream as usize) else { return };
+                let Some(run) = self.runs.get_mut(row.stream.index()) else { return };
                 let before = slot.read.len() + slot.written.len();
                 if requests {
                     slot.request(run, row, (writes, told), self.number, least);

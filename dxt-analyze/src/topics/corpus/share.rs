@@ -5,7 +5,7 @@
 //! `runtime_ns` is the same of the rank with most time in calls. Both can be above 1: calls of several threads, and nonblocking ones,
 //! run side by side.
 
-use crate::model::{FileId, Run, Within};
+use crate::model::{FileId, ProcessId, Run, Within};
 use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -32,7 +32,7 @@ impl ShareOfTime {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Rank(i64),
-    Process(u32),
+    Process(ProcessId),
 }
 
 /// Time in calls of the rank (or process without one) that has most of it, ns. Of files whose ranks were reduced to one record only
@@ -41,8 +41,8 @@ enum Who {
 pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
     let mut by_file: FxHashMap<(Who, FileId), u64> = FxHashMap::default();
     for total in totals {
-        let Some(process) = run.processes.get(total.process as usize) else { continue };
-        let stream = process.streams.get(total.stream as usize);
+        let Some(process) = run.process(total.process) else { continue };
+        let stream = process.stream(total.stream);
         let Some(stream) = stream.filter(|stream| stream.within() == Within::Nothing) else { continue };
         if process.reduction.is_none() {
             let who = if process.rank >= 0 { Who::Rank(process.rank.into()) } else { Who::Process(total.process) };

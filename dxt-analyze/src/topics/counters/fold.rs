@@ -1,6 +1,6 @@
 //! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
 
-use crate::model::{FileId, Run, Stream, Within};
+use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block, group_of_process};
 use crate::shared::memory;
 use crate::shared::profiles::Profiles;
@@ -74,9 +74,9 @@ pub struct Sums {
     /// Per file and layer.
     pub profiles: Profiles,
     /// Processes by file.
-    pub users: FxHashMap<FileId, BTreeSet<u32>>,
+    pub users: FxHashMap<FileId, BTreeSet<ProcessId>>,
     /// Times per process, by its number.
-    pub times: Vec<(u32, Times)>,
+    pub times: Vec<(ProcessId, Times)>,
 }
 
 impl Sums {
@@ -120,7 +120,7 @@ impl Sums {
 
     /// Adds one process: what was folded of its segments, and what the tracer counted.
     fn process(&mut self, run: &Run, current: Current) {
-        let Some(process) = run.processes.get(current.number as usize) else { return };
+        let Some(process) = run.process(current.number) else { return };
         // What another tool counted of all accesses stands for what segments tell.
         let told: BTreeMap<(FileId, Layer), [bool; 2]> = run
             .whole(process)
@@ -130,7 +130,7 @@ impl Sums {
             current.streams.into_iter().map(|(counters, _, known)| (counters, known)).collect();
         streams.resize(process.streams.len(), Default::default());
         for missing in &process.missing {
-            let sums = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index));
+            let sums = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index.index()));
             if let Some((counters, known)) = sums {
                 counters.merge(&missing.counters);
                 *known = known.saturating_add(missing.counters.ordered());
@@ -189,7 +189,7 @@ impl Sums {
 /// The process that is being folded.
 #[derive(Debug)]
 struct Current {
-    number: u32,
+    number: ProcessId,
     /// Sums, where the last one ended, and how many have an offset.
     streams: Vec<(Counters, Previous, u64)>,
     /// Whose order each stream's calls are in: its own, or that of the first one that differs in nothing but whether offsets are
@@ -208,7 +208,7 @@ fn follows(streams: &[Stream]) -> Vec<usize> {
 }
 
 impl Current {
-    fn new(number: u32, streams: &[Stream]) -> Self {
+    fn new(number: ProcessId, streams: &[Stream]) -> Self {
         let follows = follows(streams);
         Self { number, streams: vec![Default::default(); streams.len()], follows, profiles: BTreeMap::new() }
     }
@@ -241,10 +241,10 @@ impl Partial {
         self.groups.into_values().for_each(|sums| all.append(sums));
         let mut seen = vec![false; run.processes.len()];
         for (number, _) in &all.times {
-            seen.get_mut(*number as usize).into_iter().for_each(|seen| *seen = true);
+            seen.get_mut(number.index()).into_iter().for_each(|seen| *seen = true);
         }
         for (number, _) in seen.into_iter().enumerate().filter(|(_, seen)| !seen) {
-            all.process(run, Current::new(number as u32, &[]));
+            all.process(run, Current::new(ProcessId::at(number), &[]));
         }
         all.settle(run);
         all
@@ -269,7 +269,7 @@ impl Analysis for Fold {
         }
         let Some(current) = partial.unfinished.last_mut() else { return };
         for row in block.rows() {
-            let index = row.stream as usize;
+            let index = row.stream.index();
             let Some(stream) = block.process.streams.get(index) else { continue };
             let follows = current.follows.get(index).copied().unwrap_or(index);
             let Some((_, previous, _)) = current.streams.get(follows) else { continue };

@@ -1,7 +1,7 @@
 //! From one call to the next, of calls on record: signed strides, reads and writes behind a seek, alignment by form of call, and how long
 //! files were open. What [`super::fold`] keeps in bounded form of calls without segments too (the most common strides) is not here.
 
-use crate::model::{FileId, Process, Run, Stream, Within};
+use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -82,14 +82,14 @@ pub struct Partial {
     /// By form.
     pub aligned: BTreeMap<FormKey, Aligned>,
     /// Opens and closes, by process and stream.
-    pub handles: FxHashMap<(u32, u32), Handles>,
+    pub handles: FxHashMap<(ProcessId, StreamIx), Handles>,
     now: Now,
 }
 
 /// The process that is being read.
 #[derive(Debug, Default)]
 struct Now {
-    process: u32,
+    process: ProcessId,
     thread: u32,
     streams: Vec<What>,
     /// By file and layer.
@@ -114,7 +114,7 @@ struct Place {
 }
 
 impl Now {
-    fn begin(&mut self, run: &Run, number: u32, process: &Process) {
+    fn begin(&mut self, run: &Run, number: ProcessId, process: &Process) {
         let mut places: BTreeMap<(FileId, Layer), usize> = BTreeMap::new();
         let mut what = |stream: &Stream| {
             let op = run.op(stream);
@@ -163,7 +163,7 @@ impl Analysis for Steps {
         }
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            match now.streams.get(row.stream as usize).copied() {
+            match now.streams.get(row.stream.index()).copied() {
                 Some(What::Data { place, writes, layer, form, alignment }) => {
                     let Some(place) = now.places.get_mut(place) else { continue };
                     let strides = partial.strides.entry((layer, writes)).or_default();

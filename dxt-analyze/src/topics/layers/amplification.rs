@@ -60,7 +60,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
     let mut rows: BTreeMap<FileId, FileRow> = BTreeMap::new();
     let mut who: BTreeMap<FileId, Users> = BTreeMap::new();
     for total in totals {
-        let stream = run.processes.get(total.process as usize).and_then(|p| p.streams.get(total.stream as usize));
+        let stream = run.process(total.process).and_then(|p| p.stream(total.stream));
         let Some(stream) = stream.filter(|stream| !stream.failed) else { continue };
         let op = run.op(stream);
         let sum = Sum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
@@ -101,7 +101,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
 fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<FileId, Inside> {
     let mut all: BTreeMap<FileId, Inside> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {
-        let stream = run.processes.get(process as usize).and_then(|p| p.streams.get(stream as usize));
+        let stream = run.process(process).and_then(|p| p.stream(stream));
         let Some(stream) = stream else { continue };
         let op = run.op(stream);
         if op.layer == Some(Layer::Mpiio) && op.class == Some(OpClass::Write) {

@@ -96,7 +96,7 @@ impl RankRow {
 pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
     let mut all: BTreeMap<(std::cmp::Reverse<Layer>, u8, Option<Form>), Made> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {
-        let Some(stream) = run.processes.get(process as usize).and_then(|p| p.streams.get(stream as usize)) else {
+        let Some(stream) = run.process(process).and_then(|p| p.stream(stream)) else {
             continue;
         };
         let op = run.op(stream);
@@ -124,16 +124,16 @@ pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
 pub fn ranks(run: &Run, partial: &Partial) -> Vec<RankRow> {
     let mut rows: Vec<RankRow> = run.processes.iter().map(|process| empty(run, process)).collect();
     for (&(process, stream), made) in &partial.made {
-        let (Some(row), Some(def)) = (rows.get_mut(process as usize), run.processes.get(process as usize)) else {
+        let (Some(row), Some(def)) = (rows.get_mut(process.index()), run.process(process)) else {
             continue;
         };
-        if let Some(stream) = def.streams.get(stream as usize) {
+        if let Some(stream) = def.stream(stream) {
             row.add(run.op(stream), made);
         }
     }
     for (row, process) in rows.iter_mut().zip(&run.processes) {
         for missing in &process.missing {
-            let stream = process.stream_index(missing.stream).and_then(|at| process.streams.get(at));
+            let stream = process.stream_with_id(missing.stream);
             if let Some(stream) = stream.filter(|stream| !stream.failed && stream.chosen) {
                 row.add_folded(stream, run.op(stream), missing);
             }
@@ -158,8 +158,8 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
     let places: BTreeMap<(i32, u32), usize> =
         rows.iter().enumerate().map(|(place, row)| ((row.rank, row.pid), place)).collect();
     for total in totals {
-        let Some(process) = run.processes.get(total.process as usize) else { continue };
-        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let Some(process) = run.process(total.process) else { continue };
+        let Some(stream) = process.stream(total.stream) else { continue };
         let op = run.op(stream);
         if stream.failed || stream.nested || stream.in_hdf5 || !op.is_data() {
             continue;

@@ -3,7 +3,7 @@
 
 use super::parts::{Form, Made};
 use super::pass::Partial;
-use crate::model::{FileId, Run};
+use crate::model::{FileId, ProcessId, Run};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
@@ -55,9 +55,9 @@ pub fn wanted(part: u64) -> u64 {
 #[derive(Default)]
 struct Found {
     made: Made,
-    processes: BTreeSet<u32>,
+    processes: BTreeSet<ProcessId>,
     /// Processes that make system calls for data, and their calls.
-    movers: BTreeSet<u32>,
+    movers: BTreeSet<ProcessId>,
     moving: Made,
 }
 
@@ -66,8 +66,8 @@ struct Found {
 pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
     let mut all: BTreeMap<(FileId, bool, Form), Found> = BTreeMap::new();
     for (&(number, stream), made) in &partial.made {
-        let process = run.processes.get(number as usize);
-        let Some(stream) = process.and_then(|process| process.streams.get(stream as usize)) else { continue };
+        let process = run.process(number);
+        let Some(stream) = process.and_then(|process| process.stream(stream)) else { continue };
         let op = run.op(stream);
         let form = Form::of(op.mode);
         if op.layer != Some(Layer::Mpiio) || !op.is_data() || form == Form::Unfinished {

@@ -68,11 +68,10 @@ struct Sums {
 fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     let mut out = vec![Sums::default(); run.processes.len()];
     for total in totals {
-        let Some((process, sums)) = run.processes.get(total.process as usize).zip(out.get_mut(total.process as usize))
-        else {
+        let Some((process, sums)) = run.process(total.process).zip(out.get_mut(total.process.index())) else {
             continue;
         };
-        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let Some(stream) = process.stream(total.stream) else { continue };
         let op = run.op(stream);
         let is_library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
         let into = match stream.within() {
@@ -116,8 +115,8 @@ impl Ledger {
     pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
         let mut last = vec![0_u64; run.processes.len()];
         for total in totals {
-            let process = run.processes.get(total.process as usize);
-            if let (Some(process), Some(last)) = (process, last.get_mut(total.process as usize)) {
+            let process = run.process(total.process);
+            if let (Some(process), Some(last)) = (process, last.get_mut(total.process.index())) {
                 *last = (*last).max(process.shift_ns.saturating_add(total.all.last_end));
             }
         }
@@ -126,7 +125,7 @@ impl Ledger {
         let sums = sums(run, totals);
         let reduced = run.reduced_ranks();
         let mut rows: Vec<ProcessRow> = Vec::with_capacity(sums.len());
-        for (((number, process), sums), last) in (0..).zip(&run.processes).zip(&sums).zip(&last) {
+        for (((number, process), sums), last) in run.numbered_processes().zip(&sums).zip(&last) {
             let waiting = waits.by_process.get(&number).copied().unwrap_or_default();
             let folded = process.met.iter().fold(0_u64, |sum, met| sum.saturating_add(met.counters.duration));
             let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);

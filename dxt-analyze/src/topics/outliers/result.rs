@@ -100,8 +100,8 @@ pub fn operation_groups(
 }
 
 fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<OutlierRow> {
-    let process = run.processes.get(slow.process as usize)?;
-    let stream = process.streams.get(slow.stream as usize)?;
+    let process = run.process(slow.process)?;
+    let stream = process.stream(slow.stream)?;
     // A guessed layout says nothing of stripes.
     let layout = layouts.get(stream.file.index())?.as_ref().filter(|layout| !layout.is_guess());
     let place = layout.zip(u64::try_from(slow.offset).ok()).and_then(|(layout, offset)| layout.layout.locate(offset));

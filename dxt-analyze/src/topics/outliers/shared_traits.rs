@@ -28,12 +28,12 @@ pub struct Population {
 #[must_use]
 pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<Group>]) -> BTreeMap<Group, Population> {
     let mut all: Vec<(Users, (FxHashSet<u32>, FxHashSet<FileId>))> = vec![Default::default(); groups.len()];
-    for (number, process) in run.processes.iter().enumerate() {
+    for (number, process) in run.numbered_processes() {
         for stream in &process.streams {
             let Some((ranks, (nodes, files))) = group_of(groups, stream).and_then(|index| all.get_mut(index)) else {
                 continue;
             };
-            ranks.add(run, number as u32, stream.file, run.op(stream).layer);
+            ranks.add(run, number, stream.file, run.op(stream).layer);
             if (process.node as usize) < run.nodes.len() {
                 nodes.insert(process.node);
             }

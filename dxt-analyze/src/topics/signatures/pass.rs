@@ -1,7 +1,7 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
 
 use super::engine::{Access, Limits, Recogniser, Signature};
-use crate::model::{FileId, Op, Process, Run, Stream, Within};
+use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -14,7 +14,7 @@ pub const FOLLOWED: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Whose {
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Index of the thread in the process's table.
     pub thread: u32,
     /// Index into [`Run::files`].
@@ -98,8 +98,8 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn get(&self, stream: u32) -> Place {
-        self.of_stream.get(stream as usize).copied().unwrap_or(Place::None)
+    pub(super) fn get(&self, stream: StreamIx) -> Place {
+        self.of_stream.get(stream.index()).copied().unwrap_or(Place::None)
     }
 }
 
@@ -119,7 +119,7 @@ pub struct Signing {
 /// The thread of a process that is read.
 #[derive(Debug)]
 struct Current {
-    process: u32,
+    process: ProcessId,
     thread: u32,
     places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
@@ -132,7 +132,7 @@ impl Current {
     /// By place: the calls of its streams, by operation. They begin anew.
     fn calls(&mut self) -> Vec<Vec<Calls>> {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
-        for (at, of) in (0..).zip(&mut self.times) {
+        for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
             let of = std::mem::take(of);
             let Place::At(place) = self.places.get(at) else { continue };
             let Some(all) = out.get_mut(place as usize).filter(|_| of.calls > 0) else { continue };
@@ -226,8 +226,8 @@ impl Analysis for Signing {
                 }
                 current.followed += 1;
             }
-            let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
-            if let Some(of) = current.times.get_mut(row.stream as usize) {
+            let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
+            if let Some(of) = current.times.get_mut(row.stream.index()) {
                 (of.op, of.calls) = (op, of.calls + 1);
                 of.time_ns = of.time_ns.saturating_add(row.duration_ns());
             }

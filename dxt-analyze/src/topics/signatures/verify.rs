@@ -3,7 +3,7 @@
 
 use super::engine::expand::{Expected, What, expand};
 use super::pass::{Place, Places, Signed, Whose};
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 
@@ -79,7 +79,7 @@ impl Ahead<'_> {
 }
 
 struct Current<'a> {
-    process: u32,
+    process: ProcessId,
     thread: u32,
     places: Places,
     ahead: Vec<Option<Ahead<'a>>>,
@@ -145,7 +145,7 @@ impl<'a> Analysis for Verify<'a> {
             found.accesses += 1;
             found.bytes = found.bytes.saturating_add(row.length);
             let Some(Some(ahead)) = current.ahead.get_mut(place as usize) else { continue };
-            let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
+            let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
             match ahead.next() {
                 Ok(Some(what)) if what == (op, offset, row.length) => {
                     found.covered += 1;

@@ -5,8 +5,8 @@ use super::pace::Pace;
 use super::place::Place;
 use super::sharing::{Followed, StripeKey};
 use crate::layouts::spread::Parts;
-use crate::model::FileId;
 use crate::model::FileLayout;
+use crate::model::{FileId, ProcessId};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
@@ -160,7 +160,7 @@ impl Analysis for Audit<'_> {
         let mut current: Option<Current> = None;
         let mut parts = Parts::default();
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
+            let Some(stream) = block.process.stream(row.stream).filter(|stream| stream.storage) else {
                 continue;
             };
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
@@ -204,7 +204,7 @@ impl Analysis for Audit<'_> {
 struct Common<'a> {
     layout: &'a Layout,
     is_write: bool,
-    process: u32,
+    process: ProcessId,
     node: u32,
 }
 

@@ -6,7 +6,7 @@
 use super::place::Place;
 use super::sharing::{StripeKey, Writers};
 use crate::limits::{HELD_WRITES, SHARING_PASSES};
-use crate::model::{FileId, FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
@@ -66,7 +66,7 @@ pub struct Write {
     /// End.
     pub(super) end: u64,
     /// Who.
-    pub(super) process: u32,
+    pub(super) process: ProcessId,
 }
 
 /// Collects the writes to the stripes of one batch.
@@ -110,8 +110,8 @@ impl Analysis for Collect<'_> {
         Vec::new()
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
-        run.processes.get(process as usize).is_some_and(|process| {
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
+        run.process(process).is_some_and(|process| {
             process.streams.iter().any(|stream| {
                 let in_block = head.stream_mask & 1 << (stream.id % 64) != 0;
                 in_block && stream.storage && self.reaches(stream.file, head)
@@ -121,7 +121,7 @@ impl Analysis for Collect<'_> {
 
     fn block(&self, partial: &mut Vec<Write>, block: &Block<'_>) {
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             if !stream.storage || block.run.op(stream).class != Some(OpClass::Write) {
                 continue;
             }
@@ -149,7 +149,14 @@ mod tests {
 
     #[test]
     fn batches_hold_what_fits_and_the_rest_is_named() {
-        let writers = |writes| Writers { process: 0, several: true, node: 0, several_nodes: false, writes, time_ns: 1 };
+        let writers = |writes| Writers {
+            process: ProcessId(0),
+            several: true,
+            node: 0,
+            several_nodes: false,
+            writes,
+            time_ns: 1,
+        };
         let stripe = |start, writes| (StripeKey { file: FileId(0), start }, writers(writes));
         let contested = [stripe(1, 6), stripe(2, 50), stripe(3, 6), stripe(4, 4), stripe(5, 9), stripe(6, 1)];
         let plan = plan_within(&contested, 10, 2);

@@ -5,7 +5,7 @@ use super::conflicts::Conflict;
 pub use super::layout_part::{ComponentPart, LayoutPart};
 pub use super::parts::{FilePart, SharingPart, StripePart, Stripes, TargetPart};
 use super::sharing::{StripeKey, Writers};
-use crate::model::{File, FileId, FileLayout, LayoutOrigin, Run};
+use crate::model::{File, FileId, FileLayout, LayoutOrigin, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
 /// What the passes found.
@@ -75,7 +75,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
 
 fn stripe_part(run: &Run, layout: &FileLayout, conflict: &Conflict) -> StripePart {
     let place = layout.layout.locate(conflict.stripe.start);
-    let name = |process: &u32| match run.processes.get(*process as usize) {
+    let name = |process: &ProcessId| match run.process(*process) {
         Some(process) if process.rank >= 0 => process.rank.to_string(),
         _ => run.process_name(*process),
     };

@@ -1,7 +1,7 @@
 //! What the summary says beyond operations and files: data sets and what was selected of them, hints of MPI-IO files,
 //! datatypes.
 
-use crate::model::{FileId, Run, Selected};
+use crate::model::{FileId, ProcessId, Run, Selected};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,9 +71,9 @@ impl DataSetRow {
 /// The `top` data sets with most time.
 #[must_use]
 pub fn data_sets(run: &Run, totals: &[StreamTotal], top: usize) -> Vec<DataSetRow> {
-    let mut sums: Vec<(BTreeSet<u32>, [u64; 2], u64)> = vec![Default::default(); run.data_sets.len()];
+    let mut sums: Vec<(BTreeSet<ProcessId>, [u64; 2], u64)> = vec![Default::default(); run.data_sets.len()];
     for total in totals {
-        let stream = run.processes.get(total.process as usize).and_then(|p| p.streams.get(total.stream as usize));
+        let stream = run.process(total.process).and_then(|p| p.stream(total.stream));
         let Some((stream, set)) = stream.and_then(|stream| Some((stream, stream.data_set?))) else { continue };
         let Some((processes, bytes, time)) = sums.get_mut(set as usize) else { continue };
         processes.insert(total.process);

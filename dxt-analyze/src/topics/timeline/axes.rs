@@ -175,8 +175,8 @@ pub struct Offsets {
 pub fn offsets(run: &Run, slices: &Slices, totals: &[StreamTotal]) -> Vec<Offsets> {
     let mut ends: FxHashMap<FileId, u64> = FxHashMap::default();
     for total in totals {
-        let process = run.processes.get(total.process as usize);
-        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
+        let process = run.process(total.process);
+        let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
         if stream.storage && !stream.failed {
             let end = ends.entry(stream.file).or_default();
             *end = (*end).max(u64::try_from(total.all.max_end_offset).unwrap_or(0));

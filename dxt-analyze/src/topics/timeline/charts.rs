@@ -1,6 +1,6 @@
 //! What the page's charts draw, as one JSON object. `assets/report/data.js` reads it.
 
-use crate::model::{FileId, FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::progress::Bar;
 use crate::scan::{Lost, scan};
 use crate::shared::totals::{StreamTotal, Totals, with_missing};
@@ -89,7 +89,7 @@ pub(crate) fn drawn<'a>(
     let exact = few.then_some(Exact {
         slices,
         span: Span { from_ns: 0, until_ns: u64::MAX, ..activity.span },
-        processes: (0, u32::MAX),
+        processes: (ProcessId(0), ProcessId::NONE),
         most: exact::MOST,
     });
     (activity, exact)

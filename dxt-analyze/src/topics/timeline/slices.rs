@@ -1,7 +1,7 @@
 //! Which calls are told apart in the grids: by file, layer, operation, and by whether the program made the call. The slices that took
 //! most time are kept; what is left is put together by layer and kind, so that their number has a bound.
 
-use crate::model::{FileId, Process, Run, Stream};
+use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -166,8 +166,8 @@ impl Slices {
     /// The slice of a stream of a process.
     #[inline]
     #[must_use]
-    pub fn find(&self, process: u32, stream: u32) -> Option<usize> {
-        let slice = *self.of_stream.get(process as usize)?.get(stream as usize)?;
+    pub fn find(&self, process: ProcessId, stream: StreamIx) -> Option<usize> {
+        let slice = *self.of_stream.get(process.index())?.get(stream.index())?;
         (slice != NO_SLICE).then_some(usize::from(slice))
     }
 }
@@ -177,7 +177,7 @@ fn looked_at(stream: &Stream) -> bool {
 }
 
 fn stream_of<'a>(run: &'a Run, total: &StreamTotal) -> Option<&'a Stream> {
-    run.processes.get(total.process as usize)?.streams.get(total.stream as usize)
+    run.process(total.process)?.stream(total.stream)
 }
 
 /// Files by the time of the program's own calls on them, most first.

@@ -46,7 +46,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
         }
         let of_all: Vec<(u64, &Signature)> =
             group.members.iter().map(|(place, one)| (*place, &one.signature)).collect();
-        let node = |(_, one): &(u64, &Signed)| Some(run.node(run.processes.get(one.whose.process as usize)?));
+        let node = |(_, one): &(u64, &Signed)| Some(run.node(run.process(one.whose.process)?));
         let nodes = group.members.iter().filter_map(node).collect::<BTreeSet<&str>>().len() as u64;
         let of = group.members.first().map_or(FileId(0), |(_, one)| one.whose.file);
         let lines = globalize(&of_all).lines;

@@ -4,7 +4,7 @@ use super::plan::{Plan, with_targets};
 use super::stripes::OnStripes;
 use crate::layouts::spread::Parts;
 use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
-use crate::model::{FileId, FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use crate::topics::stripes::over_time::Timeline;
 use crate::topics::stripes::place::Place;
@@ -148,8 +148,8 @@ impl Analysis for Replay<'_> {
         self.files.iter().map(|_| empty()).collect()
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
-        run.processes.get(process as usize).is_some_and(|process| {
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
+        run.process(process).is_some_and(|process| {
             process.streams.iter().any(|stream| {
                 let in_block = head.stream_mask & 1 << (stream.id % 64) != 0;
                 in_block && stream.storage && self.slots.contains_key(&stream.file)
@@ -160,7 +160,7 @@ impl Analysis for Replay<'_> {
     fn block(&self, partial: &mut Vec<FileTally>, block: &Block<'_>) {
         let mut parts = Parts::default();
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
+            let Some(stream) = block.process.stream(row.stream).filter(|stream| stream.storage) else {
                 continue;
             };
             let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
@@ -197,7 +197,7 @@ struct Access {
     offset: u64,
     length: u64,
     /// Process, node and duration, if it writes.
-    writer: Option<(u32, u32, u64)>,
+    writer: Option<(ProcessId, u32, u64)>,
     file: FileId,
     bin: usize,
 }

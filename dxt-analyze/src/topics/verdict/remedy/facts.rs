@@ -1,7 +1,7 @@
 //! What of a run decides which remedy fits: the library behind MPI-IO, the file systems, hints, and sums by file.
 
 use crate::findings::{Code, Finding, Severity};
-use crate::model::{FileId, LayoutOrigin, Run};
+use crate::model::{FileId, LayoutOrigin, ProcessId, Run};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::signatures::advice::OneCall;
@@ -81,9 +81,9 @@ pub(crate) struct OfFile {
     /// Writes.
     pub(crate) writes: Way,
     /// Processes that use it.
-    pub(crate) processes: BTreeSet<u32>,
+    pub(crate) processes: BTreeSet<ProcessId>,
     /// Those that make system calls inside MPI-IO.
-    pub(crate) movers: BTreeSet<u32>,
+    pub(crate) movers: BTreeSet<ProcessId>,
     /// Whether C streams are used.
     pub(crate) stdio: bool,
     /// Whether MPI-IO is.
