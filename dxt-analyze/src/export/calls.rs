@@ -6,6 +6,7 @@ use crate::model::{FileLayout, Process, ProcessId, Run, Stream};
 use crate::scan::{Block, Row};
 use crate::text::signed::signed;
 use serde::Serialize;
+use std::fmt::{self, Display};
 use trace_format::op::OpClass;
 
 /// Name of an operation's form.
@@ -40,60 +41,83 @@ pub(crate) fn data_set<'a>(run: &'a Run, stream: &Stream) -> Option<&'a str> {
     run.data_sets.get(stream.data_set? as usize).map(|set| set.path.as_str())
 }
 
-/// A segment, as CSV and JSON write it. `docs/interop.md` says what each field is.
-#[derive(Debug, Serialize)]
-pub(crate) struct Call<'a> {
-    pub(crate) job: &'a str,
-    pub(crate) rank: i32,
-    pub(crate) node: &'a str,
-    pub(crate) pid: u32,
-    pub(crate) thread: u32,
-    pub(crate) file: &'a str,
-    pub(crate) data_set: Option<&'a str>,
-    pub(crate) layer: &'static str,
-    pub(crate) op: &'a str,
-    pub(crate) mode: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) nested: bool,
-    pub(crate) in_hdf5: bool,
-    pub(crate) failed: bool,
-    pub(crate) errno: u16,
-    pub(crate) offset: Option<i64>,
-    pub(crate) length: i64,
-    pub(crate) start_ns: i64,
-    pub(crate) end_ns: i64,
-    pub(crate) start_unix_ns: i64,
-    pub(crate) end_unix_ns: i64,
-    pub(crate) stripe: Option<i64>,
-    pub(crate) osts: &'a [i32],
+macro_rules! columns {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Serialize)]
+        pub(crate) struct $name<'a> {
+            $(pub(crate) $field: $kind,)+
+        }
+
+        /// The names of its fields, in order.
+        pub(crate) const COLUMNS: &[&str] = &[$(stringify!($field)),+];
+
+        impl $name<'_> {
+            /// Tells `each` what CSV has of each field, in order.
+            pub(crate) fn fields<E>(&self, mut each: impl FnMut(&dyn Display) -> Result<(), E>) -> Result<(), E> {
+                $(each(&Field(&self.$field))?;)+
+                Ok(())
+            }
+        }
+    };
 }
 
-/// The names of [`Call`]'s fields, in order.
-pub(crate) const COLUMNS: [&str; 23] = [
-    "job",
-    "rank",
-    "node",
-    "pid",
-    "thread",
-    "file",
-    "data_set",
-    "layer",
-    "op",
-    "mode",
-    "kind",
-    "nested",
-    "in_hdf5",
-    "failed",
-    "errno",
-    "offset",
-    "length",
-    "start_ns",
-    "end_ns",
-    "start_unix_ns",
-    "end_unix_ns",
-    "stripe",
-    "osts",
-];
+columns! {
+    /// A segment, as CSV and JSON write it. `docs/interop.md` says what each field is.
+    Call {
+        job: &'a str,
+        rank: i32,
+        node: &'a str,
+        pid: u32,
+        thread: u32,
+        file: &'a str,
+        data_set: Option<&'a str>,
+        layer: &'static str,
+        op: &'a str,
+        mode: &'static str,
+        kind: &'static str,
+        nested: bool,
+        in_hdf5: bool,
+        failed: bool,
+        errno: u16,
+        offset: Option<i64>,
+        length: i64,
+        start_ns: i64,
+        end_ns: i64,
+        start_unix_ns: i64,
+        end_unix_ns: i64,
+        stripe: Option<i64>,
+        osts: &'a [i32],
+    }
+}
+
+/// A field in CSV: nothing where there is nothing, numbers of a list with blanks between them.
+struct Field<'a, T>(&'a T);
+
+macro_rules! as_it_is {
+    ($($kind:ty),+) => {
+        $(impl Display for Field<'_, $kind> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        })+
+    };
+}
+as_it_is!(&str, bool, u16, u32, i32, i64);
+
+impl<T: Display> Display for Field<'_, Option<T>> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|value| value.fmt(f))
+    }
+}
+
+impl Display for Field<'_, &[i32]> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut numbers = self.0.iter();
+        numbers.next().into_iter().try_for_each(|number| number.fmt(f))?;
+        numbers.try_for_each(|number| write!(f, " {number}"))
+    }
+}
 
 /// Where accesses lie on storage; kept from call to call for its memory.
 #[derive(Default)]

@@ -20,12 +20,6 @@ use serde::Serialize;
 use std::io::Write;
 use trace_format::read::{BlockRef, Columns, Decoder};
 
-/// The CSV header.
-pub const CSV_HEADER: [&str; 15] = [
-    "rank", "node", "pid", "thread", "layer", "op", "nested", "file", "segment", "offset", "length", "start_ns",
-    "end_ns", "in_hdf5", "data_set",
-];
-
 /// Loads and writes every segment.
 ///
 /// # Errors
@@ -107,7 +101,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
         DumpFormat::Json | DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser => {}
         DumpFormat::Csv => {
             let mut writer = csv::Writer::from_writer(out);
-            writer.write_record(CSV_HEADER)?;
+            writer.write_record(COLUMNS.iter().map(|(heading, _)| heading))?;
             writer.flush()?;
         }
         DumpFormat::Text => {
@@ -238,8 +232,9 @@ impl Decoded {
         match format {
             DumpFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
+                let mut digits = String::new();
                 for row in self.rows(names) {
-                    csv_row(&mut writer, &row)?;
+                    csv_row(&mut writer, &mut digits, &row)?;
                 }
                 out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
             }
@@ -279,39 +274,49 @@ impl Decoded {
     }
 }
 
-fn csv_row(writer: &mut csv::Writer<Vec<u8>>, row: &JsonRow<'_>) -> Result<()> {
-    let mut number = Number::default();
-    writer.write_field(number.of(i128::from(row.rank)))?;
-    writer.write_field(row.node)?;
-    writer.write_field(number.of(i128::from(row.pid)))?;
-    writer.write_field(number.of(i128::from(row.thread)))?;
-    writer.write_field(row.layer)?;
-    writer.write_field(row.op)?;
-    writer.write_field(if row.nested { "1" } else { "0" })?;
-    writer.write_field(row.file)?;
-    writer.write_field(number.of(i128::from(row.segment)))?;
-    writer.write_field(number.of(i128::from(row.offset)))?;
-    writer.write_field(number.of(i128::from(row.length)))?;
-    writer.write_field(number.of(i128::from(row.start_ns)))?;
-    writer.write_field(number.of(i128::from(row.end_ns)))?;
-    writer.write_field(if row.in_hdf5 { "1" } else { "0" })?;
-    writer.write_field(row.data_set)?;
-    writer.write_record(None::<&[u8]>)?;
-    Ok(())
+/// A field of a row in CSV.
+enum Field<'a> {
+    Number(i128),
+    Text(&'a str),
 }
 
-/// Digits of a number without a new allocation for each.
-#[derive(Default)]
-struct Number(String);
+/// Makes a field of a row.
+type OfRow = for<'a> fn(&'a JsonRow<'a>) -> Field<'a>;
 
-impl Number {
-    fn of(&mut self, value: i128) -> &str {
-        use std::fmt::Write as _;
-        self.0.clear();
-        // Writing to a string does not fail.
-        let _ = write!(self.0, "{value}");
-        &self.0
+/// The columns of CSV: the heading, and what it shows of a row.
+const COLUMNS: [(&str, OfRow); 15] = [
+    ("rank", |row| Field::Number(row.rank.into())),
+    ("node", |row| Field::Text(row.node)),
+    ("pid", |row| Field::Number(row.pid.into())),
+    ("thread", |row| Field::Number(row.thread.into())),
+    ("layer", |row| Field::Text(row.layer)),
+    ("op", |row| Field::Text(row.op)),
+    ("nested", |row| Field::Number(row.nested.into())),
+    ("file", |row| Field::Text(row.file)),
+    ("segment", |row| Field::Number(row.segment.into())),
+    ("offset", |row| Field::Number(row.offset.into())),
+    ("length", |row| Field::Number(row.length.into())),
+    ("start_ns", |row| Field::Number(row.start_ns.into())),
+    ("end_ns", |row| Field::Number(row.end_ns.into())),
+    ("in_hdf5", |row| Field::Number(row.in_hdf5.into())),
+    ("data_set", |row| Field::Text(row.data_set)),
+];
+
+fn csv_row(writer: &mut csv::Writer<Vec<u8>>, digits: &mut String, row: &JsonRow<'_>) -> Result<()> {
+    for (_, field) in COLUMNS {
+        match field(row) {
+            Field::Text(text) => writer.write_field(text)?,
+            Field::Number(number) => {
+                use std::fmt::Write as _;
+                digits.clear();
+                // Writing to a string does not fail.
+                let _ = write!(digits, "{number}");
+                writer.write_field(&*digits)?;
+            }
+        }
     }
+    writer.write_record(None::<&[u8]>)?;
+    Ok(())
 }
 
 fn layer_number(run: &Run, stream: &Stream) -> u8 {
