@@ -254,7 +254,7 @@ fn modules_of_daos_are_passed_over_by_name() {
         let path = folder.path().join("daos.darshan");
         log(&path, 4, place, version, |out| put(out, &[7; 600]));
         let run = load(vec![Source::Path(path)], None).unwrap();
-        let notes: Vec<&String> = run.notes.iter().map(|(what, _)| what).collect();
+        let notes: Vec<&str> = run.notes.iter().map(|(note, _)| note.words()).collect();
         assert!(notes.iter().any(|what| what.contains(name) && what.contains("passed over")), "{notes:?}");
         assert!(run.health.problems.is_empty(), "{:?}", run.health.problems);
     }

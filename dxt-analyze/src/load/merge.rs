@@ -8,7 +8,7 @@ use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::model::users::FileRanks;
-use crate::model::{FileId, Stream};
+use crate::model::{FileId, Note, Stream};
 use crate::text::paths::shown;
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
@@ -100,7 +100,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         hints,
         datatypes,
         datatype_extents,
-        notes: notes.into_iter().collect(),
+        notes: notes.into_iter().map(|(what, count)| (Note::of(what), count)).collect(),
         health,
         remarks,
         selection: Vec::new(),

@@ -9,6 +9,7 @@ use super::users::FileRanks;
 use crate::model::content::Content;
 use crate::model::converted::Converted;
 use crate::model::details::{DataSet, DatatypeSum, ExtentSum, Hint};
+use crate::model::notes::Note;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -235,7 +236,7 @@ pub struct Run {
     /// Extents of datatypes by file and role.
     pub datatype_extents: Vec<ExtentSum>,
     /// What was seen and not recorded: (what, how often).
-    pub notes: Vec<(String, u64)>,
+    pub notes: Vec<(Note, u64)>,
     /// What is wrong.
     pub health: Health,
     /// Remarks on the inputs for the user.

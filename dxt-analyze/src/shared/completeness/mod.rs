@@ -163,7 +163,7 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
 
 /// Whether bytes over time go on behind the last segment of a Darshan log.
 pub(crate) fn heat_goes_on(run: &Run, process: &Process) -> bool {
-    !process.heat.is_empty() && run.notes.iter().any(|(what, _)| what == crate::model::converted::ENDS_EARLY)
+    !process.heat.is_empty() && run.notes.iter().any(|(note, _)| *note == crate::model::Note::EndsEarly)
 }
 
 impl Completeness {
@@ -187,7 +187,11 @@ impl Completeness {
             segments_without_stream: lost.without_stream,
             problem_count,
             problems,
-            notes: run.notes.iter().map(|(what, count)| Note { what: what.clone(), count: *count }).collect(),
+            notes: run
+                .notes
+                .iter()
+                .map(|(note, count)| Note { what: note.words().to_owned(), count: *count })
+                .collect(),
             remarks: run.remarks.clone(),
             untimed: run.untimed(),
             filters: run.filters.clone(),
