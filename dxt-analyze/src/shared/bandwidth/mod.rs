@@ -76,8 +76,8 @@ pub struct LayerRow {
 }
 
 /// Who called which layer; `None`: whoever did.
-type Place = (Option<Within>, Reverse<Layer>);
-/// The rows of a place, in order.
+type CallerAndLayer = (Option<Within>, Reverse<Layer>);
+/// The rows of a caller and layer, in order.
 const OPS: [&str; 3] = ["read", "write", "all"];
 /// Number of the row that has every call.
 const ALL: usize = 2;
@@ -181,7 +181,7 @@ pub fn whole_layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
 }
 
 fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Option<Within>) -> Vec<LayerRow> {
-    let mut all: BTreeMap<Place, [Found; 3]> = BTreeMap::new();
+    let mut all: BTreeMap<CallerAndLayer, [Found; 3]> = BTreeMap::new();
     let by_file = run.processes.iter().any(|process| !process.reduction.is_none());
     for total in totals {
         let Some(process) = run.process(total.process) else { continue };
@@ -208,7 +208,13 @@ fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Optio
     rows.map(|(place, (found, op))| row(run, &spreads, place, &found, op)).collect()
 }
 
-fn row(run: &Run, spreads: &Spreads, (within, Reverse(layer)): Place, found: &Found, op: &'static str) -> LayerRow {
+fn row(
+    run: &Run,
+    spreads: &Spreads,
+    (within, Reverse(layer)): CallerAndLayer,
+    found: &Found,
+    op: &'static str,
+) -> LayerRow {
     let span_ns = found.last.saturating_sub(found.first.unwrap_or(found.last));
     LayerRow {
         layer: layer.name(),

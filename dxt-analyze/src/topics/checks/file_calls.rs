@@ -53,7 +53,7 @@ pub(super) struct ProcessFile {
     alone: Calls,
     accesses: u64,
     collective: bool,
-    moves_beneath: bool,
+    moves_inside: bool,
 }
 
 impl ProcessFile {
@@ -76,7 +76,7 @@ impl ProcessFile {
                 }
                 let collective = is_collective(op.mode, &op.name);
                 self.collective |= op.layer == Some(Layer::Mpiio) && collective;
-                self.moves_beneath |= posix && stream.nested && calls.bytes > 0;
+                self.moves_inside |= posix && stream.nested && calls.bytes > 0;
                 if called {
                     self.accesses = self.accesses.saturating_add(calls.count);
                     let sum = if reads { &mut self.read } else { &mut self.written };
@@ -116,7 +116,7 @@ impl FileCalls {
         self.written_by.extend(wrote.then_some((process, other.written)));
         if other.collective {
             self.collective_by = self.collective_by.saturating_add(1);
-            self.aggregators.extend(other.moves_beneath.then_some(process));
+            self.aggregators.extend(other.moves_inside.then_some(process));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The checks: what a list of rules of thumb asks of a run, and what only the single operations can tell. One ordered pass
 //! serves all of them. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `slot`, `ranges`, `runs`, `cells`, `sums`: the pass, and what it keeps.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `runs`, `cells`, `sums`: the pass, and what it keeps.
 //! * `gaps`: when processes are in calls.
 //! * `calls`, `file_calls`, `counted`: what counts alone tell.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
@@ -24,12 +24,12 @@ mod requests;
 pub mod result;
 mod roles;
 pub mod runs;
-mod slot;
 mod sorted;
 pub mod sums;
 mod traffic;
 pub mod view;
 pub mod walk;
+mod walked_file;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;

@@ -131,11 +131,11 @@ impl Repeated {
 /// What MPI-IO read beneath its calls, and what they asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
-    /// InsideCall independent reads: bytes that were read and not asked for.
+    /// Beneath independent reads: bytes that were read and not asked for.
     pub independent: u64,
-    /// InsideCall writes: bytes that were read to be written back (read-modify-write).
-    pub beneath_writes: u64,
-    /// InsideCall collective reads: all bytes that were read.
+    /// Beneath writes: bytes that were read to be written back (read-modify-write).
+    pub inside_writes: u64,
+    /// Beneath collective reads: all bytes that were read.
     pub collective_read: u64,
     /// What these asked for.
     pub collective_asked: u64,
@@ -146,7 +146,7 @@ pub struct Sieve {
 impl Sieve {
     fn merge(&mut self, other: &Self) {
         self.independent = self.independent.saturating_add(other.independent);
-        self.beneath_writes = self.beneath_writes.saturating_add(other.beneath_writes);
+        self.inside_writes = self.inside_writes.saturating_add(other.inside_writes);
         self.collective_read = self.collective_read.saturating_add(other.collective_read);
         self.collective_asked = self.collective_asked.saturating_add(other.collective_asked);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
@@ -156,7 +156,7 @@ impl Sieve {
     #[must_use]
     pub fn unasked(&self) -> u64 {
         let collective = self.collective_read.saturating_sub(self.collective_asked);
-        self.independent.saturating_add(self.beneath_writes).saturating_add(collective)
+        self.independent.saturating_add(self.inside_writes).saturating_add(collective)
     }
 }
 

@@ -22,10 +22,10 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
         }
         return;
     }
-    again(measured, out, &REREAD);
+    repeated(measured, out, &REREAD);
     common(measured, out);
-    again(measured, out, &READ_BACK);
-    again(measured, out, &OVERWRITTEN);
+    repeated(measured, out, &READ_BACK);
+    repeated(measured, out, &OVERWRITTEN);
     sieving(measured, out);
 }
 
@@ -81,7 +81,7 @@ fn is_own(sums: &FileSums) -> bool {
     sums.writers == 0 || (sums.writers, sums.readers, sums.both) == (1, 1, 1)
 }
 
-fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
+fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let least = m.least.traffic_share;
     let counts = |sums: &FileSums| !kind.needs_own_file || is_own(sums);
     let bytes = |sums: &FileSums| if counts(sums) { (kind.of)(sums).bytes } else { 0 };
@@ -91,7 +91,7 @@ fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     }
     let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(bytes(file)));
     let counted = || m.files.values().filter(|sums| counts(sums)).map(kind.of);
-    let cost = counted().fold(0_u64, |sum, again| sum.saturating_add(again.time_ns));
+    let cost = counted().fold(0_u64, |sum, sums| sum.saturating_add(sums.time_ns));
     let part = share(moved, all);
     let found = part >= least && moved >= m.least.traffic_min_bytes;
     let said = found.then(|| {
@@ -99,9 +99,9 @@ fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
             .most(&m.files, bytes)
             .into_iter()
             .filter_map(|(file, bytes)| {
-                let again = (kind.of)(m.files.get(&file)?);
-                let example = again.example?;
-                let processes = again.processes;
+                let sums = (kind.of)(m.files.get(&file)?);
+                let example = sums.example?;
+                let processes = sums.processes;
                 Some(format!(
                     "{}: {} by {processes} process(es), as {} ({})",
                     m.name(file),
@@ -233,7 +233,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
                     "{}: {}, of which {} to write them back (read-modify-write)",
                     m.name(file),
                     units::bytes(bytes),
-                    units::bytes(sieve.beneath_writes)
+                    units::bytes(sieve.inside_writes)
                 ))
             })
             .collect(),

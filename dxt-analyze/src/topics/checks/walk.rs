@@ -5,8 +5,8 @@
 use super::cells::Cells;
 use super::roles::Role;
 use super::runs::Run as SmallRun;
-use super::slot::Slot;
 use super::sums::FileSums;
+use super::walked_file::WalkedFile;
 use crate::limits::{FOLLOWED_CELLS, HELD_RANGES};
 use crate::model::{FileId, Process, ProcessId, Run};
 use crate::scan::{Analysis, Block, Row};
@@ -39,17 +39,17 @@ struct Current {
     thread: u32,
     roles: Vec<(Role, u32)>,
     runs: Vec<SmallRun>,
-    slots: Vec<Slot>,
+    slots: Vec<WalkedFile>,
     ranges: usize,
 }
 
 impl Current {
     fn new(run: &Run, number: ProcessId, process: &Process, thread: u32) -> Self {
         let mut places: FxHashMap<FileId, u32> = FxHashMap::default();
-        let mut slots: Vec<Slot> = Vec::new();
+        let mut slots: Vec<WalkedFile> = Vec::new();
         let roles = process.streams.iter().map(|stream| {
             let place = *places.entry(stream.file).or_insert_with(|| {
-                slots.push(Slot { file: stream.file, ..Slot::default() });
+                slots.push(WalkedFile { file: stream.file, ..WalkedFile::default() });
                 slots.len() as u32 - 1
             });
             (Role::of(run, stream), place)
@@ -75,7 +75,7 @@ impl Current {
             }
         }
         for slot in &mut self.slots {
-            (slot.last, slot.beneath) = Default::default();
+            (slot.last, slot.inside) = Default::default();
         }
     }
 
@@ -90,7 +90,7 @@ impl Current {
                 slot.read.clear();
                 slot.written.clear();
             }
-            Role::Caller(above) => slot.above(above, row),
+            Role::Caller(caller) => slot.call_returned(caller, row),
             Role::Data { writes, requests, nested, told } => {
                 let Some(run) = self.runs.get_mut(row.stream.index()) else { return };
                 let before = slot.read.len() + slot.written.len();
@@ -98,7 +98,7 @@ impl Current {
                     slot.request(run, row, (writes, told), self.number, least);
                 }
                 if nested && !writes {
-                    slot.beneath(row);
+                    slot.add_inside(row);
                 }
                 slot.bytes(row, writes, self.number, self.thread);
                 self.ranges = (self.ranges + slot.read.len() + slot.written.len()).saturating_sub(before);

@@ -93,7 +93,7 @@ struct Now {
     thread: u32,
     streams: Vec<What>,
     /// By file and layer.
-    places: Vec<Place>,
+    places: Vec<FilePosition>,
 }
 
 /// What a stream's calls are.
@@ -107,7 +107,7 @@ enum What {
 
 /// How far a process has come in a file through a layer.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct FilePosition {
     /// Where the last read and the last write ended.
     ends: [Option<i64>; 2],
     sought: bool,
@@ -136,7 +136,7 @@ impl Now {
         };
         self.process = number;
         self.streams = process.streams.iter().map(&mut what).collect();
-        self.places = vec![Place::default(); places.len()];
+        self.places = vec![FilePosition::default(); places.len()];
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Apart {
 
 /// Where calls belong.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Membership {
     /// Nowhere: no reads and writes.
     None,
     /// Nowhere, since they were begun and ended by different calls.
@@ -71,24 +71,24 @@ pub(super) enum Place {
 
 /// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
 #[derive(Debug)]
-pub(super) struct Places {
-    of_stream: Vec<Place>,
+pub(super) struct Memberships {
+    of_stream: Vec<Membership>,
     /// By place.
     pub(super) of: Vec<(FileId, Layer, Within)>,
 }
 
-impl Places {
+impl Memberships {
     pub(super) fn new(run: &Run, process: &Process) -> Self {
         let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
         let mut of = Vec::new();
         let place = |stream: &Stream| {
             let op = run.op(stream);
-            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Place::None };
+            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Membership::None };
             if Form::of(op.mode) == Form::Unfinished {
-                return Place::Unfinished;
+                return Membership::Unfinished;
             }
             let key = (stream.file, layer, stream.within());
-            Place::At(*known.entry(key).or_insert_with(|| {
+            Membership::At(*known.entry(key).or_insert_with(|| {
                 of.push(key);
                 of.len() as u32 - 1
             }))
@@ -98,8 +98,8 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn get(&self, stream: StreamIx) -> Place {
-        self.of_stream.get(stream.index()).copied().unwrap_or(Place::None)
+    pub(super) fn get(&self, stream: StreamIx) -> Membership {
+        self.of_stream.get(stream.index()).copied().unwrap_or(Membership::None)
     }
 }
 
@@ -121,7 +121,7 @@ pub struct Signing {
 struct Current {
     process: ProcessId,
     thread: u32,
-    places: Places,
+    places: Memberships,
     recognisers: Vec<Option<Box<Recogniser>>>,
     /// By stream.
     times: Vec<Calls>,
@@ -134,7 +134,7 @@ impl Current {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
         for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
             let of = std::mem::take(of);
-            let Place::At(place) = self.places.get(at) else { continue };
+            let Membership::At(place) = self.places.get(at) else { continue };
             let Some(all) = out.get_mut(place as usize).filter(|_| of.calls > 0) else { continue };
             match all.iter_mut().find(|known| known.op == of.op) {
                 Some(known) => {
@@ -196,7 +196,7 @@ impl Analysis for Signing {
             partial.end_thread();
             let places = match partial.current.take() {
                 Some(current) if current.process == block.number => current.places,
-                _ => Places::new(block.run, block.process),
+                _ => Memberships::new(block.run, block.process),
             };
             let recognisers = places.of.iter().map(|_| None).collect();
             let (process, thread) = (block.number, block.thread);
@@ -207,12 +207,12 @@ impl Analysis for Signing {
         let shift = block.process.shift_ns;
         for row in block.rows() {
             let place = match current.places.get(row.stream) {
-                Place::None => continue,
-                Place::Unfinished => {
+                Membership::None => continue,
+                Membership::Unfinished => {
                     partial.apart.unfinished += 1;
                     continue;
                 }
-                Place::At(place) => place,
+                Membership::At(place) => place,
             };
             let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
             let Ok(offset) = u64::try_from(row.offset) else {

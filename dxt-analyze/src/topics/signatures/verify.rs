@@ -2,7 +2,7 @@
 //! shares nothing with what recognised them.
 
 use super::engine::expand::{Expected, What, expand};
-use super::pass::{Place, Places, Signed, Whose};
+use super::pass::{Membership, Memberships, Signed, Whose};
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
@@ -81,7 +81,7 @@ impl Ahead<'_> {
 struct Current<'a> {
     process: ProcessId,
     thread: u32,
-    places: Places,
+    places: Memberships,
     ahead: Vec<Option<Ahead<'a>>>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Analysis for Verify<'a> {
         let same = |current: &Current<'_>| (current.process, current.thread) == (block.number, block.thread);
         if !partial.current.as_ref().is_some_and(same) {
             partial.end_thread();
-            let places = Places::new(block.run, block.process);
+            let places = Memberships::new(block.run, block.process);
             let (process, thread) = (block.number, block.thread);
             let ahead = places.of.iter().map(|&(file, layer, within)| {
                 let signed = self.by.get(&Whose { process, thread, file, layer, within })?;
@@ -140,7 +140,7 @@ impl<'a> Analysis for Verify<'a> {
         let Some(current) = &mut partial.current else { return };
         let found = &mut partial.verified;
         for row in block.rows() {
-            let Place::At(place) = current.places.get(row.stream) else { continue };
+            let Membership::At(place) = current.places.get(row.stream) else { continue };
             let Ok(offset) = u64::try_from(row.offset) else { continue };
             found.accesses += 1;
             found.bytes = found.bytes.saturating_add(row.length);

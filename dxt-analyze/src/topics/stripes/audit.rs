@@ -2,8 +2,8 @@
 
 use super::load::{LoadOverTime, Rows, Share, Span};
 use super::pace::Pace;
-use super::place::Place;
 use super::sharing::{Followed, StripeKey};
+use super::stripes_touched::StripesTouched;
 use crate::layouts::spread::Parts;
 use crate::model::FileLayout;
 use crate::model::{FileId, ProcessId};
@@ -224,7 +224,7 @@ fn one<'a>(
     counts.bytes = counts.bytes.saturating_add(row.length);
     counts.time_ns = counts.time_ns.saturating_add(duration);
     counts.max_length = counts.max_length.max(row.length);
-    let place = Place::of(layout, row.offset, row.length);
+    let place = StripesTouched::of(layout, row.offset, row.length);
     let on_targets = place.filter(|place| !place.on_metadata);
     // What begins elsewhere may still reach a storage target; the rest of it is none's.
     let parts = match place.filter(|place| !place.crosses) {

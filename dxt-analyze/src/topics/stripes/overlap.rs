@@ -3,8 +3,8 @@
 //! [`crate::limits::HELD_WRITES`] writes, in at most [`crate::limits::SHARING_PASSES`] passes, the most written-to first;
 //! the rest is counted as not examined.
 
-use super::place::Place;
 use super::sharing::{StripeKey, Writers};
+use super::stripes_touched::StripesTouched;
 use crate::limits::{HELD_WRITES, SHARING_PASSES};
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
@@ -127,7 +127,7 @@ impl Analysis for Collect<'_> {
             }
             let Some(&(first, last)) = self.ranges.get(&stream.file) else { continue };
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
-            let Some(place) = Place::of(&layout.layout, row.offset, row.length) else { continue };
+            let Some(place) = StripesTouched::of(&layout.layout, row.offset, row.length) else { continue };
             for start in place.partly_covered().filter(|start| (first..=last).contains(start)) {
                 if let Some(&slot) = self.slots.get(&StripeKey { file: stream.file, start }) {
                     let shift = block.process.shift_ns;

@@ -7,7 +7,7 @@ use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
 use crate::topics::signatures::engine::{Node, Pattern};
 use crate::topics::signatures::pass::Signed;
-use crate::topics::signatures::uses::layout::{Load, Machine, rank as layouts};
+use crate::topics::signatures::uses::layout::{Demand, Machine, rank as layouts};
 use crate::topics::signatures::uses::stripes::{OnLustre, Striping, candidates, on_lustre, rank};
 use crate::topics::signatures::words::{file, small};
 use serde::Serialize;
@@ -117,7 +117,7 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
     let lustre = ranked.iter().find(|one| settable(one.striping.stripe_bytes))?;
     let of_own = own.and_then(|(size, _)| ranked.iter().find(|one| one.striping.stripe_bytes == size));
     let clients = run.node_count().unwrap_or(1).max(1);
-    let load = Load {
+    let load = Demand {
         processes: phase.of.len() as u64,
         nodes: targets,
         per_client: (phase.of.len() as u64).div_ceil(clients),

@@ -7,8 +7,8 @@ use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use crate::topics::stripes::over_time::Timeline;
-use crate::topics::stripes::place::Place;
 use crate::topics::stripes::sharing::{Followed, StripeKey};
+use crate::topics::stripes::stripes_touched::StripesTouched;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::layout::Layout;
@@ -238,7 +238,8 @@ impl Replay<'_> {
 
 /// The same on today's layout, whatever its form.
 fn today((fit, work): &mut (Fit, Work), tried: &Tried, access: &Access, parts: &mut Parts) {
-    let place = i64::try_from(access.offset).ok().and_then(|offset| Place::of(&tried.today, offset, access.length));
+    let place =
+        i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::of(&tried.today, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };
     fit.operations += 1;
     fit.unaligned += u64::from(!place.is_aligned());

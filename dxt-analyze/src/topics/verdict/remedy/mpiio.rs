@@ -2,7 +2,7 @@
 //! --param io,fcoll,fbtl all --level 9` lists in releases 4.1 and 5.0. Cray: intro_mpi(3).
 
 use super::facts::{Engine, Facts, OfFile, Storage};
-use super::{Place, Remedy};
+use super::{Destination, Remedy};
 use crate::model::FileId;
 use crate::text::units;
 use crate::topics::layers::rounds::{LARGEST, wanted as buffer};
@@ -36,11 +36,11 @@ fn hints(facts: &Facts<'_, '_>, file: FileId, wanted: &[(&str, String)], why: &s
             None => lines.push(format!("{key} {value}")),
         }
     }
-    let place = if facts.engine == Engine::Cray { Place::CrayHints } else { Place::RomioHints };
+    let place = if facts.engine == Engine::Cray { Destination::CrayHints } else { Destination::RomioHints };
     let asked = format!(
         "{why}; the program asks for another value when it opens the file, which a file of hints cannot change"
     );
-    vec![Remedy::new(place, lines, why), Remedy::new(Place::Program, source, asked)]
+    vec![Remedy::new(place, lines, why), Remedy::new(Destination::Program, source, asked)]
 }
 
 /// Whether hints are heeded; a log does not tell which library ran, and hints that are not heeded do no harm.
@@ -53,7 +53,7 @@ fn is_ompio(engine: Engine) -> bool {
 }
 
 fn parameter(lines: Vec<String>, why: &str) -> Remedy {
-    Remedy::new(Place::OmpiMca, lines, why)
+    Remedy::new(Destination::OmpiMca, lines, why)
 }
 
 /// More than what was asked for is moved between the pieces of a call.

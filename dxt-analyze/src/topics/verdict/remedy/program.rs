@@ -2,7 +2,7 @@
 //! chapter 14.
 
 use super::facts::{Facts, OfFile, Way};
-use super::{Place, Remedy};
+use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
 use crate::model::FileId;
 use crate::text::units;
@@ -14,7 +14,7 @@ const LARGE: u64 = 4 << 20;
 const CHUNK: u64 = 1 << 20;
 
 fn source(lines: &[&str], why: impl Into<String>) -> Remedy {
-    Remedy::new(Place::Program, lines.iter().map(|line| (*line).to_owned()).collect(), why)
+    Remedy::new(Destination::Program, lines.iter().map(|line| (*line).to_owned()).collect(), why)
 }
 
 fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFile)> {

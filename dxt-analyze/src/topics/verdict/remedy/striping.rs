@@ -2,7 +2,7 @@
 //! BeeGFS: its page on striping. All of them change what new files get; those that exist stay as they are.
 
 use super::facts::{Facts, OfFile, Storage};
-use super::{Place, Remedy};
+use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
 use crate::model::FileId;
 use crate::text::units;
@@ -53,14 +53,14 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
         Storage::Lustre if shared => {
             let line = format!("lfs setstripe -c {wanted} -S {option} {directory}");
             let why = format!("{why}; a file that exists is moved by lfs migrate with the same options");
-            return vec![Remedy::new(Place::Shell, vec![line], why)];
+            return vec![Remedy::new(Destination::Shell, vec![line], why)];
         }
         Storage::Lustre => {
             let why = format!(
                 "each new file of {directory} goes to a target of its own, as the file system's servers choose"
             );
             return vec![Remedy::new(
-                Place::Shell,
+                Destination::Shell,
                 vec![format!("lfs setstripe -c 1 -i -1 -S {option} {directory}")],
                 why,
             )];
@@ -74,7 +74,7 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
         }
         Storage::Other => Vec::new(),
     };
-    vec![Remedy::new(Place::Shell, lines, why)]
+    vec![Remedy::new(Destination::Shell, lines, why)]
 }
 
 /// New files keep away from slow targets.
@@ -98,7 +98,7 @@ pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
         "new files of {directory} are put on the targets of this run without OST {}; undo it when that is mended (lfs setstripe -d)",
         which.join(", ")
     );
-    vec![Remedy::new(Place::Shell, vec![line], why)]
+    vec![Remedy::new(Destination::Shell, vec![line], why)]
 }
 
 /// The next job goes without slow nodes.
@@ -117,7 +117,7 @@ pub(super) fn without_nodes(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Rem
         }
         _ => Vec::new(),
     };
-    vec![Remedy::new(Place::Job, lines, "the next job goes without the slow node, until it was checked")]
+    vec![Remedy::new(Destination::Job, lines, "the next job goes without the slow node, until it was checked")]
 }
 
 #[cfg(test)]

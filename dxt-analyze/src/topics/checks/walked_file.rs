@@ -40,7 +40,7 @@ pub(super) struct InsideCall {
 
 /// A file while its process is read.
 #[derive(Debug, Default)]
-pub(super) struct Slot {
+pub(super) struct WalkedFile {
     pub(super) file: FileId,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,
@@ -50,10 +50,10 @@ pub(super) struct Slot {
     /// Where the thread's last read and write ended.
     pub(super) last: [Option<u64>; 2],
     pub(super) syncs: u32,
-    pub(super) beneath: InsideCall,
+    pub(super) inside: InsideCall,
 }
 
-impl Slot {
+impl WalkedFile {
     /// One read or write as a request: its size and its place after the last one, unless another tool `told` how they followed.
     pub(super) fn request(
         &mut self,
@@ -98,56 +98,56 @@ impl Slot {
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };
         let end = start.saturating_add(row.length);
         let sums = &mut self.sums;
-        let again = |into: &mut Repeated, bytes| {
+        let repeated = |into: &mut Repeated, bytes| {
             into.add(process, bytes, start, row.length, row.duration_ns());
         };
         if writes {
             self.written_by.add(thread);
             self.read.remove(start, end);
-            again(&mut sums.overwritten, self.written.insert(start, end, row.end));
+            repeated(&mut sums.overwritten, self.written.insert(start, end, row.end));
         } else {
             self.read_by.add(thread);
             let known = self.read.insert(start, end, row.end);
-            again(&mut sums.reread, known);
+            repeated(&mut sums.reread, known);
             // Bytes count as read back at their first reading, later ones are read again. Which of them were read before is
             // not known one by one: as many as can be are left out.
             if !self.written.is_empty() {
                 let own = self.written.overlap(start, end, row.start);
-                again(&mut sums.read_back, own.saturating_sub(known));
+                repeated(&mut sums.read_back, own.saturating_sub(known));
             }
         }
     }
 
     /// A read that MPI-IO made.
-    pub(super) fn beneath(&mut self, row: &Row) {
-        let beneath = &mut self.beneath;
-        beneath.since = if beneath.bytes == 0 { row.start } else { beneath.since.min(row.start) };
-        beneath.bytes = beneath.bytes.saturating_add(row.length);
-        beneath.time_ns = beneath.time_ns.saturating_add(row.duration_ns());
+    pub(super) fn add_inside(&mut self, row: &Row) {
+        let inside = &mut self.inside;
+        inside.since = if inside.bytes == 0 { row.start } else { inside.since.min(row.start) };
+        inside.bytes = inside.bytes.saturating_add(row.length);
+        inside.time_ns = inside.time_ns.saturating_add(row.duration_ns());
     }
 
     /// An MPI-IO call that returned: what was read since it began was read for it.
-    pub(super) fn above(&mut self, above: Caller, row: &Row) {
-        let beneath = std::mem::take(&mut self.beneath);
-        let bytes = if beneath.since >= row.start { beneath.bytes } else { 0 };
+    pub(super) fn call_returned(&mut self, caller: Caller, row: &Row) {
+        let inside = std::mem::take(&mut self.inside);
+        let bytes = if inside.since >= row.start { inside.bytes } else { 0 };
         let sieve = &mut self.sums.sieve;
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        match above {
+        match caller {
             Caller::Read => add(&mut sieve.independent, bytes.saturating_sub(row.length)),
-            Caller::Write | Caller::CollectiveWrite => add(&mut sieve.beneath_writes, bytes),
+            Caller::Write | Caller::CollectiveWrite => add(&mut sieve.inside_writes, bytes),
             Caller::CollectiveRead => {
                 add(&mut sieve.collective_read, bytes);
                 add(&mut sieve.collective_asked, row.length);
             }
             Caller::Other => {}
         }
-        let more_than_asked = match above {
+        let more_than_asked = match caller {
             Caller::Read => bytes > row.length,
             Caller::Write | Caller::CollectiveWrite => bytes > 0,
             Caller::CollectiveRead | Caller::Other => false,
         };
         if more_than_asked {
-            add(&mut sieve.time_ns, beneath.time_ns);
+            add(&mut sieve.time_ns, inside.time_ns);
         }
     }
 
