@@ -10,6 +10,7 @@ use crate::model::content::Content;
 use crate::model::converted::Converted;
 use crate::model::details::{DataSet, DatatypeSum, ExtentSum, Hint};
 use crate::model::notes::Note;
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -284,9 +285,9 @@ impl Run {
     fn folded(&self, by_design: bool) -> u64 {
         let of_process = |process: &Process| {
             let counted = process.missing.iter().filter(|missing| self.is_by_design(process, missing) == by_design);
-            counted.fold(0_u64, |sum, missing| sum.saturating_add(missing.counters.segments))
+            counted.map(|missing| missing.counters.segments).sum::<Sum>().get()
         };
-        self.processes.iter().map(of_process).fold(0, u64::saturating_add)
+        self.processes.iter().map(of_process).sum::<Sum>().get()
     }
 
     /// What should have segments in a process and has none, with its stream.

@@ -1,8 +1,9 @@
 //! Counter records of Darshan from sums, by Darshan's definitions; what is not known is 0, or -1 where Darshan writes -1 for that.
 
 use super::id;
-use super::sums::{ALL_RANKS, Sum, Sums};
+use super::sums::{ALL_RANKS, RecordSum, Sums};
 use crate::model::{FileId, FileLayout, Origin, Run};
+use crate::sum::Sum;
 use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
 use darshan_log::{CounterRecord, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -113,7 +114,7 @@ fn record(
     module: Module,
     id: u64,
     rank: i64,
-    sum: &Sum,
+    sum: &RecordSum,
     alignment: u64,
     opened_together: bool,
     was_log: bool,
@@ -134,7 +135,7 @@ fn record(
                 && (names.is_empty() || names.contains(&known.1.as_str()))
                 && form.is_none_or(|form| known.2 == form)
         };
-        sum.calls.iter().filter(|(known, _)| fits(known)).fold(0_u64, |sum, (_, count)| sum.saturating_add(*count))
+        sum.calls.iter().filter(|(known, _)| fits(known)).map(|(_, count)| *count).sum::<Sum>().get()
     };
     let all = |class| calls(class, &[], None);
     for (side, what) in [(false, "READS"), (true, "WRITES")] {

@@ -14,7 +14,7 @@ use trace_format::spread::Spread;
 
 /// One rank, one file, one layer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct RecordSum {
     /// Reads and writes.
     pub(crate) data: [Counters; 2],
     pub(crate) profile: Profile,
@@ -39,7 +39,7 @@ pub(crate) struct Sum {
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     /// By layer, then rank, then file.
-    pub(crate) all: BTreeMap<(Layer, i64, FileId), Sum>,
+    pub(crate) all: BTreeMap<(Layer, i64, FileId), RecordSum>,
     /// Files of them.
     pub(crate) files: FxHashSet<FileId>,
 }
@@ -78,7 +78,7 @@ pub(crate) fn form(mode: OpMode) -> u8 {
     }
 }
 
-impl Sum {
+impl RecordSum {
     fn calls(&mut self, class: OpClass, name: &str, mode: OpMode, count: u64) {
         let calls = self.calls.entry((class, name.to_owned(), form(mode))).or_default();
         *calls = calls.saturating_add(count);
@@ -178,7 +178,7 @@ pub(crate) fn add(
     lost: &mut Lost,
     bar: &Bar,
 ) {
-    let mut of_rank: FxHashMap<(Layer, FileId), Sum> = FxHashMap::default();
+    let mut of_rank: FxHashMap<(Layer, FileId), RecordSum> = FxHashMap::default();
     let mut reader = Reader::default();
     for &number in processes {
         let Some(process) = run.process(number) else { continue };

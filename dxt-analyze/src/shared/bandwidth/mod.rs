@@ -7,7 +7,7 @@
 
 pub(crate) mod table;
 
-use super::calls::Sum;
+use super::calls::CallSum;
 use super::ratio::per_second;
 use super::totals::StreamTotal;
 use crate::model::{FileId, Process, ProcessId, Run, Users, Within};
@@ -65,7 +65,7 @@ pub struct LayerRow {
     pub op: &'static str,
     /// Calls, bytes, and time in the calls summed over processes and threads.
     #[serde(flatten)]
-    pub sum: Sum,
+    pub sum: CallSum,
     /// Processes that made such calls; at least so many where a record of several ranks has files that not all of them used.
     pub processes: u64,
     /// Effective bandwidth: bytes over time in calls, bytes per second.
@@ -85,7 +85,7 @@ const ALL: usize = 2;
 /// Calls of one row.
 #[derive(Default)]
 struct Found {
-    sum: Sum,
+    sum: CallSum,
     processes: Users,
     /// Time by process and file, ns; of all files together (0) where no ranks share a record.
     times: FxHashMap<(ProcessId, FileId), u64>,
@@ -96,7 +96,7 @@ struct Found {
 impl Found {
     fn add(&mut self, run: &Run, (process, layer): (&Process, Layer), total: &StreamTotal, file: FileId, bytes: u64) {
         let counters = &total.all;
-        self.sum.add(&Sum { calls: counters.segments, bytes, time_ns: counters.duration });
+        self.sum.add(&CallSum { calls: counters.segments, bytes, time_ns: counters.duration });
         self.processes.add(run, total.process, file, Some(layer));
         let time = self.times.entry((total.process, file)).or_default();
         *time = time.saturating_add(counters.duration);

@@ -13,6 +13,7 @@ use crate::model::origin::{Kept, Origin};
 use crate::model::run::Input;
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
+use crate::sum::Sum;
 use crate::text::paths::shown;
 use crate::text::units;
 use anyhow::Result;
@@ -321,7 +322,7 @@ impl Report for CheckReport {
             count(FileState::Damaged),
             count(FileState::Unreadable),
             units::count(self.files.iter().map(|file| file.segments).sum()),
-            units::count(self.files.iter().fold(0, |sum, file| sum.saturating_add(file.lost_segments)))
+            units::count(self.files.iter().map(|file| file.lost_segments).sum::<Sum>().get())
         )]));
         View { parts, max_width: None }
     }

@@ -6,6 +6,7 @@ use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
 use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
+use crate::sum::Sum;
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
@@ -222,7 +223,7 @@ impl Partial {
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
             let most = self.threads.values().copied().max().unwrap_or(0);
-            let all = self.threads.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+            let all = self.threads.values().sum::<Sum>().get();
             let waits = std::mem::take(&mut self.waits);
             self.done.insert(process, OfProcess { cells, merged: self.merged, threads: (most, all), waits });
         }

@@ -5,6 +5,7 @@
 use super::class::Class;
 use super::grid::{Entry, Grid, weighted_quantile};
 use crate::model::{FileId, ProcessId};
+use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -171,7 +172,7 @@ fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
         .filter_map(|(node, members)| {
             let mut values: Vec<(f64, f64)> = members.iter().map(|member| (member.above, 1.0)).collect();
             let squares: f64 = members.iter().map(|member| member.error.powi(2)).sum();
-            let calls = members.iter().fold(0_u64, |sum, member| sum.saturating_add(member.calls));
+            let calls = members.iter().map(|member| member.calls).sum::<Sum>().get();
             let error = squares.sqrt() / members.len() as f64;
             Some(Member {
                 unit: Unit::Node(node), // The lower of two middle values: a node of two ranks is slow only if both are.

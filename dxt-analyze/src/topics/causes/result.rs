@@ -13,6 +13,7 @@ use super::tails::{Tail, tails};
 use crate::findings::{About, Code, Evidence, Explains, Saving, Severity};
 use crate::model::{ProcessId, Run};
 use crate::shared::ratio::share;
+use crate::sum::Sum;
 use crate::text::units as show;
 use std::cmp::Reverse;
 
@@ -24,8 +25,7 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     let most = (phases.critical() + waiting_ns).min(super::phases::length(grid.run) as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
-    let all =
-        grid.entries.iter().filter(|entry| entry.leaf).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.time_ns));
+    let all = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.cell.time_ns).sum::<Sum>().get();
     // Where ranks are known to have met, there is no doubt.
     let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
     Saving {

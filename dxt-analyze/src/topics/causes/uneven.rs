@@ -5,6 +5,7 @@ use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::model::ProcessId;
 use crate::shared::totals::add;
+use crate::sum::Sum;
 use std::collections::BTreeMap;
 
 /// Bytes of a rank against the mean from which it has more than its share.
@@ -51,7 +52,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         add(whole.entry(entry.process).or_default(), entry.cell.bytes);
         add(in_phase.entry(grid.phase(entry)).or_default(), entry.cell.bytes);
     }
-    let bytes = whole.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    let bytes = whole.values().sum::<Sum>().get();
     let most =
         whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {

@@ -3,6 +3,7 @@
 
 use super::sums::{Calls, Direction, FileSums};
 use crate::model::{FileId, Run};
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use trace_format::counters::{Counters, SIZE_BOUNDS};
@@ -69,7 +70,7 @@ fn small_by_bins(counters: &Counters, limit: u64) -> u64 {
     let mean = counters.bytes / counters.segments.max(1);
     let bins = counters.sizes.iter().zip(SIZE_BOUNDS);
     let below = bins.take_while(|(_, bound)| bound - 1 < limit || (bound - 1 == limit && mean < limit));
-    below.fold(0_u64, |sum, (count, _)| sum.saturating_add(*count))
+    below.map(|(count, _)| *count).sum::<Sum>().get()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::ProcessId;
+use crate::sum::Sum;
 use crate::text::units;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -29,7 +30,7 @@ fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
     ranks.sort_by_key(|&(ns, process)| (std::cmp::Reverse(ns), process));
     let Some(&(most, _)) = ranks.first() else { return out.skip(check, code, Amount::Ns(least), "no calls") };
     let slow: Vec<_> = ranks.iter().filter(|(ns, _)| *ns > least).collect();
-    let cost = slow.iter().fold(0_u64, |sum, (ns, _)| sum.saturating_add(*ns));
+    let cost = slow.iter().map(|(ns, _)| *ns).sum::<Sum>().get();
     let said = (!slow.is_empty()).then(|| Said {
         severity: m.severity(cost),
         title: format!("{} rank(s) spend more than {} in metadata calls", slow.len(), units::duration(least)),

@@ -5,6 +5,7 @@ use super::sums::{Direction, FileSums};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::model::FileId;
+use crate::sum::Sum;
 use crate::text::units;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -271,7 +272,7 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
         calls.syncs.count >= m.least.sync_min && calls.syncs.count as f64 >= least * calls.writes.count as f64
     };
     let found: Vec<_> = files().filter(|(_, calls)| bad(calls)).collect();
-    let cost = found.iter().fold(0_u64, |sum, (_, calls)| sum.saturating_add(calls.syncs.time_ns));
+    let cost = found.iter().map(|(_, calls)| calls.syncs.time_ns).sum::<Sum>().get();
     let said = (!found.is_empty()).then(|| Said {
         severity: m.severity(cost),
         title: format!("{} file(s) are synced at every write or two", found.len()),

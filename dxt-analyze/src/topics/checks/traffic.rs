@@ -6,6 +6,7 @@ use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::FileId;
+use crate::sum::Sum;
 use crate::text::units;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -85,13 +86,13 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let least = m.least.traffic_share;
     let counts = |sums: &FileSums| !kind.needs_own_file || is_own(sums);
     let bytes = |sums: &FileSums| if counts(sums) { (kind.of)(sums).bytes } else { 0 };
-    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add((kind.all)(file)));
+    let all = m.files.values().map(|file| (kind.all)(file)).sum::<Sum>().get();
     if all == 0 {
         return out.skip(kind.check, kind.code, Amount::Ratio(least), "no such bytes with segments");
     }
-    let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(bytes(file)));
+    let moved = m.files.values().map(|file| bytes(file)).sum::<Sum>().get();
     let counted = || m.files.values().filter(|sums| counts(sums)).map(kind.of);
-    let cost = counted().fold(0_u64, |sum, sums| sum.saturating_add(sums.time_ns));
+    let cost = counted().map(|sums| sums.time_ns).sum::<Sum>().get();
     let part = share(moved, all);
     let found = part >= least && moved >= m.least.traffic_min_bytes;
     let said = found.then(|| {
@@ -127,7 +128,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
 
 /// What was left out, in sentences.
 fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
-    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().fold(0_u64, |sum, file| sum.saturating_add(of(file)));
+    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(|file| of(file)).sum::<Sum>().get();
     let forgotten = sum(&|file| file.forgotten);
     let unordered = sum(&|file| file.unordered);
     let others = sum(&|file| if kind.needs_own_file && !is_own(file) { (kind.of)(file).bytes } else { 0 });
@@ -141,7 +142,7 @@ fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
 
 fn common(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("bytes that several ranks read", Code::COMMON_READS, m.least.traffic_share);
-    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.read.bytes));
+    let all = m.files.values().map(|file| file.read.bytes).sum::<Sum>().get();
     if all == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no such bytes with segments");
     }
@@ -152,7 +153,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
         .map(|(file, common)| (common.bytes, common.readers, *file))
         .collect();
     files.sort_by_key(|&(bytes, _, file)| (std::cmp::Reverse(bytes), file));
-    let moved = files.iter().fold(0_u64, |sum, (bytes, ..)| sum.saturating_add(*bytes)).min(all);
+    let moved = files.iter().map(|(bytes, ..)| *bytes).sum::<Sum>().get().min(all);
     let part = share(moved, all);
     let cost = files.iter().fold(0_u64, |sum, (bytes, _, file)| {
         let reads = m.files.get(file).map(|sums| sums.read).unwrap_or_default();
@@ -206,7 +207,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no MPI-IO reads or writes");
     }
     let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
-    let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(unasked(file)));
+    let moved = m.files.values().map(|file| unasked(file)).sum::<Sum>().get();
     // Of the files that MPI-IO moved bytes of.
     let files = m.files.iter().filter(|(file, _)| {
         m.calls.files.get(file).is_some_and(|file| file.collective_by > 0) || {
@@ -214,8 +215,8 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
             forms.iter().any(|forms| forms.independent_files.contains_key(file))
         }
     });
-    let all = files.fold(0_u64, |sum, (_, file)| sum.saturating_add(bytes(file)));
-    let time = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.sieve.time_ns));
+    let all = files.map(|(_, file)| bytes(file)).sum::<Sum>().get();
+    let time = m.files.values().map(|file| file.sieve.time_ns).sum::<Sum>().get();
     let part = share(moved, all);
     let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
         severity: m.severity(time).max(Severity::Info),

@@ -8,6 +8,7 @@ use super::runs::Run as SmallRun;
 use super::sums::{FileSums, Repeated};
 use crate::model::{FileId, ProcessId};
 use crate::scan::Row;
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 
@@ -164,7 +165,7 @@ impl WalkedFile {
         };
         if !in_order {
             let all = [&mut sums.reread, &mut sums.read_back, &mut sums.overwritten];
-            sums.unordered = all.into_iter().fold(0, |sum, one| sum.saturating_add(std::mem::take(one).bytes));
+            sums.unordered = all.into_iter().map(|one| std::mem::take(one).bytes).sum::<Sum>().get();
         }
         if *sums != FileSums::default() {
             files.entry(self.file).or_default().merge(sums);

@@ -2,6 +2,7 @@
 
 use super::fold::{FileOp, KINDS, Sums, kind_of};
 use crate::model::{FileId, Run, Users, Within};
+use crate::sum::Sum;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
@@ -47,7 +48,7 @@ impl FileUse {
     /// Time in all calls, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
-        self.time_ns.iter().fold(0, |sum, time| sum.saturating_add(*time))
+        self.time_ns.iter().sum::<Sum>().get()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
-use super::parts::{Form, Made, Sum};
+use super::parts::{CallSum, Form, Made};
 use super::pass::Partial;
 use crate::model::{FileId, ProcessId, Run, Stream, StreamIx, Users};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct Aggregator {
     pub node: String,
     /// Its system calls that move data inside collective calls.
     #[serde(flatten)]
-    pub data: Sum,
+    pub data: CallSum,
 }
 
 /// Collective reads or writes of one file.
@@ -97,16 +97,16 @@ pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
 
 fn row(run: &Run, (file, writes): (FileId, bool), found: Found) -> BufferingRow {
     let data = found.made.inside.data();
-    let mean = |sum: &Sum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
+    let mean = |sum: &CallSum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
     let (mean_call_bytes, mean_request_bytes) = (mean(&found.made.of), mean(&data));
     let node = |number: &ProcessId| run.process(*number).map_or(u32::MAX, |process| process.node);
     let def = run.file(file);
     let layout = def.and_then(|file| file.layout.as_ref()).filter(|layout| !layout.is_guess());
     let is_aggregator = |made: &&Made| made.inside.data().calls > 0;
     let of_each = found.processes.iter().map(|(number, made)| (*number, made.inside.data()));
-    let mut data: Vec<(ProcessId, Sum)> = of_each.filter(|(_, data)| data.calls > 0).collect();
+    let mut data: Vec<(ProcessId, CallSum)> = of_each.filter(|(_, data)| data.calls > 0).collect();
     data.sort_by_key(|(process, sum)| (std::cmp::Reverse(sum.bytes), *process));
-    let aggregator = |(number, data): (ProcessId, Sum)| Aggregator {
+    let aggregator = |(number, data): (ProcessId, CallSum)| Aggregator {
         process: run.name_on(number, file),
         node: run.process(number).map(|process| run.node(process).to_owned()).unwrap_or_default(),
         data,

@@ -218,12 +218,12 @@ impl Followed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::layers::parts::{Kind, Sum};
+    use crate::topics::layers::parts::{CallSum, Kind};
 
     fn call(process: ProcessId, start: u64, end: u64, data_ns: u64) -> Call {
-        let mut made = Made { of: Sum::call(10, end - start), ..Made::default() };
+        let mut made = Made { of: CallSum::call(10, end - start), ..Made::default() };
         if data_ns > 0 {
-            made.inside.add_kind(Kind::Write, &Sum::call(30, data_ns));
+            made.inside.add_kind(Kind::Write, &CallSum::call(30, data_ns));
         }
         Call { process, start, end, made }
     }

@@ -1,6 +1,6 @@
 //! Where the time in MPI-IO and HDF5 goes: over the whole job by kind of call, and by rank.
 
-use super::parts::{Form, Kind, Made, Sum};
+use super::parts::{CallSum, Form, Kind, Made};
 use super::pass::Partial;
 use crate::model::{Op, Process, Run, Stream};
 use serde::Serialize;
@@ -47,9 +47,9 @@ pub struct RankRow {
     /// Time in them that neither MPI-IO nor the system accounts for, ns.
     pub hdf5_rest_ns: u64,
     /// Reads and writes of STDIO by the program.
-    pub stdio: Sum,
+    pub stdio: CallSum,
     /// Reads and writes of POSIX by the program.
-    pub posix: Sum,
+    pub posix: CallSum,
     /// Calls in `mpiio` that have no segment.
     pub folded: u64,
 }
@@ -75,7 +75,7 @@ impl RankRow {
     /// reads and writes only.
     fn add_folded(&mut self, stream: &Stream, op: &Op, missing: &Missing) {
         let counters = &missing.counters;
-        let sum = Sum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
+        let sum = CallSum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
         match (op.layer, Kind::of(op)) {
             (Some(Layer::Mpiio | Layer::Hdf5), _) => {
                 self.add(op, &Made { of: sum, ..Made::default() });
@@ -167,7 +167,7 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
         let Some(row) = places.get(&(process.rank, process.pid)).and_then(|&place| rows.get_mut(place)) else {
             continue;
         };
-        let sum = Sum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
+        let sum = CallSum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
         match op.layer {
             Some(Layer::Stdio) => row.stdio.add(&sum),
             Some(Layer::Posix) => row.posix.add(&sum),

@@ -6,7 +6,7 @@
 //! happen meanwhile. A call inside belongs to the blocking call around it, if there is one; otherwise to the first
 //! unfinished operation to end that began before it.
 
-use super::parts::{Inside, Kind, Made, Part, Sum};
+use super::parts::{CallSum, Inside, Kind, Made, Part};
 use crate::model::FileId;
 
 /// Calls, or groups of them, that may wait for the call around them.
@@ -33,7 +33,7 @@ impl Waiting {
             None => {
                 let is_data = matches!(self.kind, Kind::Read | Kind::Write);
                 let kind = if own || !is_data { self.kind } else { Kind::Other };
-                inside.add_kind(kind, &Sum::call(self.length, self.end.saturating_sub(self.start)));
+                inside.add_kind(kind, &CallSum::call(self.length, self.end.saturating_sub(self.start)));
             }
             Some(group) if own => inside.add(group),
             Some(group) => {
@@ -94,7 +94,7 @@ impl Thread {
     /// A call around others: what was called inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and writes of
     /// files other than the call's own (that of the shared file pointer) count as other calls.
     pub fn outer(&mut self, part: Part, file: FileId, length: u64, start: u64, end: u64) -> Made {
-        let mut made = Made { of: Sum::call(length, end.saturating_sub(start)), inside: Inside::default() };
+        let mut made = Made { of: CallSum::call(length, end.saturating_sub(start)), inside: Inside::default() };
         let Part::Outer { hdf5, unfinished, in_hdf5, failed } = part else { return made };
         let own = |one: &Waiting| one.file == file || hdf5;
         if unfinished {
@@ -156,10 +156,13 @@ mod tests {
         thread.inner(Kind::Lock, FILE, 0, 11, 13);
         thread.inner(Kind::Write, FILE, 100, 13, 18);
         let made = thread.outer(MPIIO, FILE, 80, 10, 20);
-        assert_eq!((made.inside.locks.time_ns, made.inside.writes, made.inside.reads.calls), (2, Sum::call(100, 5), 0));
-        assert_eq!((made.of, made.rest_ns()), (Sum::call(80, 10), 3));
+        assert_eq!(
+            (made.inside.locks.time_ns, made.inside.writes, made.inside.reads.calls),
+            (2, CallSum::call(100, 5), 0)
+        );
+        assert_eq!((made.of, made.rest_ns()), (CallSum::call(80, 10), 3));
         assert_eq!(thread.outer(MPIIO, FILE, 1, 30, 40).inside, Inside::default());
-        assert_eq!(thread.left_over().reads, Sum::call(7, 4));
+        assert_eq!(thread.left_over().reads, CallSum::call(7, 4));
         assert_eq!(thread.left_over(), Inside::default());
     }
 
@@ -169,7 +172,7 @@ mod tests {
         thread.inner(Kind::Read, FileId(7), 8, 11, 12);
         thread.inner(Kind::Write, FILE, 100, 13, 18);
         let inside = thread.outer(MPIIO, FILE, 100, 10, 20).inside;
-        assert_eq!((inside.reads.calls, inside.others, inside.writes), (0, Sum::call(8, 1), Sum::call(100, 5)));
+        assert_eq!((inside.reads.calls, inside.others, inside.writes), (0, CallSum::call(8, 1), CallSum::call(100, 5)));
     }
 
     #[test]
@@ -179,7 +182,7 @@ mod tests {
         assert_eq!(thread.outer(IN_HDF5, FILE, 50, 11, 17).rest_ns(), 3);
         thread.inner(Kind::Read, FILE, 8, 18, 20);
         let made = thread.outer(HDF5, FILE, 40, 10, 30);
-        assert_eq!((made.inside.mpiio, made.inside.mpiio_rest_ns), (Sum::call(50, 6), 3));
+        assert_eq!((made.inside.mpiio, made.inside.mpiio_rest_ns), (CallSum::call(50, 6), 3));
         assert_eq!((made.inside.writes.calls, made.inside.reads.calls), (1, 1));
         // 20 = 3 (write) + 2 (read) + 3 (MPI-IO's own) + 12 (HDF5's own).
         assert_eq!(made.rest_ns(), 12);

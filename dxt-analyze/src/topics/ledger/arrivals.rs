@@ -6,6 +6,7 @@ use crate::limits::FOLLOWED_ARRIVALS;
 use crate::model::{FileId, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use crate::shared::followed::{Followed, Value};
+use crate::sum::Sum;
 use crate::topics::layers::collectives::Key;
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -124,7 +125,7 @@ impl Analysis for Arrivals {
         if self.meet.get(block.number.index()).copied().unwrap_or_default() {
             let own =
                 block.rows().filter(|row| row.stream.may_meet() && block.process.stream(row.stream.any()).is_some());
-            let time = own.fold(0_u64, |sum, row| sum.saturating_add(row.duration_ns()));
+            let time = own.map(|row| row.duration_ns()).sum::<Sum>().get();
             let sum = partial.meeting.entry(block.number).or_default();
             *sum = sum.saturating_add(time);
         }

@@ -7,6 +7,7 @@ use crate::model::{Process, Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
 use crate::shared::totals::StreamTotal;
+use crate::sum::Sum;
 use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::{Layer, OpClass};
@@ -127,7 +128,7 @@ impl Ledger {
         let mut rows: Vec<ProcessRow> = Vec::with_capacity(sums.len());
         for (((number, process), sums), last) in run.numbered_processes().zip(&sums).zip(&last) {
             let waiting = waits.by_process.get(&number).copied().unwrap_or_default();
-            let folded = process.met.iter().fold(0_u64, |sum, met| sum.saturating_add(met.counters.duration));
+            let folded = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get();
             let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);
             let parts = Parts { meeting_ns: meeting, ..sums.divided(waiting) };
             // A record of all ranks is of the same ranks that have rows of their own: its time in calls is theirs too, its life is not.
@@ -158,7 +159,7 @@ impl Ledger {
         let single = run.workers().filter(|process| process.reduction.is_none()).count() as u64;
         let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
         let job = job.within(total, u64::MAX);
-        let background = sums.iter().fold(0_u64, |sum, one| sum.saturating_add(one.background_ns));
+        let background = sums.iter().map(|one| one.background_ns).sum::<Sum>().get();
         let overview = run.processes.iter().flat_map(|process| &process.streams).any(|stream| stream.overview);
         rows.sort_by_key(|row| (Reverse(row.parts.io_ns()), row.rank, row.pid));
         Self {

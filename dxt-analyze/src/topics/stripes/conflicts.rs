@@ -4,6 +4,7 @@ use super::overlap::Write;
 use super::sharing::StripeKey;
 use crate::limits::NAMED_PROCESSES;
 use crate::model::ProcessId;
+use crate::sum::Sum;
 
 /// A stripe that several processes wrote at overlapping times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +110,7 @@ fn among<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T) -> Option
     first.truncate(NAMED_PROCESSES);
     Some(Among {
         writes: hit().count() as u64,
-        time_ns: hit().fold(0, |sum, write| sum.saturating_add(write.end - write.start)),
+        time_ns: hit().map(|write| write.end - write.start).sum::<Sum>().get(),
         wall_ns: wall_ns(writes, owner),
         count,
         first,

@@ -11,6 +11,7 @@ use crate::shared::groups::Group;
 use crate::shared::profiles::FileProfile;
 use crate::shared::sums::{self, Sums};
 use crate::shared::totals::{self, StreamTotal};
+use crate::sum::Sum;
 use crate::text::units;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         sums.1 = sums.1.saturating_add(total.missing);
     }
     let by_file = sums::by_file(run, &totals);
-    let sum = |part: fn(&Sums) -> u64| by_file.iter().map(part).fold(0, u64::saturating_add);
+    let sum = |part: fn(&Sums) -> u64| by_file.iter().map(part).sum::<Sum>().get();
     let files = by_file.iter().filter(|sums| sums.all > 0).count() as u64;
     Summary {
         lead: String::new(),

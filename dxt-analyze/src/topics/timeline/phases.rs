@@ -6,6 +6,7 @@ use super::series::Bin;
 use super::slices::{Kind, Slices};
 use super::span::Span;
 use crate::model::{FileId, Run};
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ fn phase(run: &Run, slices: &Slices, grids: &Grids, bins: &[Bin], range: (usize,
     for (slice, _, line) in grids.job.lines() {
         let Some(slice) = slices.all.get(slice).filter(|slice| !slice.nested) else { continue };
         let cells = line.get(range.0..=range.1).unwrap_or_default();
-        let time = cells.iter().fold(0_u64, |sum, cell| sum.saturating_add(cell.busy_ns));
+        let time = cells.iter().map(|cell| cell.busy_ns).sum::<Sum>().get();
         if cells.iter().all(super::grid::Cell::is_empty) {
             continue;
         }

@@ -8,6 +8,7 @@
 use super::plan::{Candidate, Plan};
 use super::replay::{FileTally, Fit, Replay, Work};
 use crate::model::{FileId, FileLayout, Run};
+use crate::sum::Sum;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
@@ -199,7 +200,7 @@ impl TargetLoad {
             out.busiest_cost_of_moments = out.busiest_cost_of_moments.saturating_add(cost);
             totals.iter_mut().zip(&now).for_each(|(total, cell)| *total = total.saturating_add(cell[0]));
         }
-        out.bytes = totals.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+        out.bytes = totals.iter().sum::<Sum>().get();
         out.used = totals.iter().filter(|&&bytes| bytes > 0).count() as u64;
         out.busiest_bytes = totals.into_iter().max().unwrap_or(0);
         out

@@ -2,6 +2,7 @@
 
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{FileId, LayoutOrigin, ProcessId, Run};
+use crate::sum::Sum;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::signatures::advice::OneCall;
@@ -98,7 +99,8 @@ impl OfFile {
         [self.reads, self.writes]
             .iter()
             .flat_map(|way| [way.inside.bytes, way.own.bytes, way.alone.bytes])
-            .fold(0, u64::saturating_add)
+            .sum::<Sum>()
+            .get()
     }
 }
 

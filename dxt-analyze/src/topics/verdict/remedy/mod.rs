@@ -14,6 +14,7 @@ mod program;
 mod striping;
 
 use crate::findings::{Code, Finding};
+use crate::sum::Sum;
 use crate::text::units;
 use facts::Facts;
 use serde::Serialize;
@@ -232,7 +233,7 @@ fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
         return None;
     }
     let most = run.processes.iter().map(|process| {
-        let kept = process.blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(u64::from(block.head.segments)));
+        let kept = process.blocks.iter().map(|block| u64::from(block.head.segments)).sum::<Sum>().get();
         run.missing_of(process).fold(kept, |sum, (_, counters)| sum.saturating_add(counters.segments))
     });
     let bytes = most.max()?.saturating_mul(PACKED).clamp(8 << 20, 1 << 40).checked_next_power_of_two()?;
