@@ -144,8 +144,8 @@ fn record(
             out.int(&format!("SEQ_{what}"), order.sequential);
         }
     }
-    out.seconds("META_TIME", sum.metadata_ns);
-    out.seconds("WRITE_TIME", writes.duration.saturating_add(sum.sync_ns));
+    out.seconds("META_TIME", sum.metadata_ns.get());
+    out.seconds("WRITE_TIME", (sum.sync_ns + writes.duration).get());
     match sum.opened {
         // The one span that a log's records have become is from the first open to the last close.
         Some((first, last)) if was_log => {

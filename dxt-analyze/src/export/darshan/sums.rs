@@ -4,6 +4,7 @@ use super::heat::Heat;
 use crate::model::{File, FileId, ProcessId, Run, Stream, StreamIx};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, Row, segments_of};
+use crate::sum::Sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::counters::{Counters, Previous};
@@ -19,11 +20,11 @@ pub(crate) struct RecordSum {
     pub(crate) data: [Counters; 2],
     pub(crate) profile: Profile,
     /// Calls by name and whether they are collective, split or nonblocking, as Darshan tells forms apart.
-    pub(crate) calls: BTreeMap<(OpClass, String, u8), u64>,
+    pub(crate) calls: BTreeMap<(OpClass, String, u8), Sum>,
     /// Calls that move no bytes: their time, but for syncs.
-    pub(crate) metadata_ns: u64,
+    pub(crate) metadata_ns: Sum,
     /// Time in syncs, which Darshan counts as time of writes.
-    pub(crate) sync_ns: u64,
+    pub(crate) sync_ns: Sum,
     /// What another tool counted of all accesses.
     pub(crate) whole: Option<WholeDef>,
     /// First and last open, and close: starts and ends.
@@ -81,7 +82,7 @@ pub(crate) fn form(mode: OpMode) -> u8 {
 impl RecordSum {
     fn calls(&mut self, class: OpClass, name: &str, mode: OpMode, count: u64) {
         let calls = self.calls.entry((class, name.to_owned(), form(mode))).or_default();
-        *calls = calls.saturating_add(count);
+        *calls += count;
     }
 
     fn merge(&mut self, other: Self) {
@@ -89,10 +90,10 @@ impl RecordSum {
         self.profile.merge(&other.profile);
         for (call, count) in other.calls {
             let calls = self.calls.entry(call).or_default();
-            *calls = calls.saturating_add(count);
+            *calls += count;
         }
-        self.metadata_ns = self.metadata_ns.saturating_add(other.metadata_ns);
-        self.sync_ns = self.sync_ns.saturating_add(other.sync_ns);
+        self.metadata_ns += other.metadata_ns;
+        self.sync_ns += other.sync_ns;
         for (class, span) in [(OpClass::Open, other.opened), (OpClass::Close, other.closed)] {
             if let Some((start, end)) = span {
                 self.span(class, start, end);
@@ -138,9 +139,9 @@ impl RecordSum {
                 };
                 self.profile.fold(&mut self.last, access, alignment);
             }
-            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(row.duration_ns()),
+            OpClass::Sync => self.sync_ns += row.duration_ns(),
             _ => {
-                self.metadata_ns = self.metadata_ns.saturating_add(row.duration_ns());
+                self.metadata_ns += row.duration_ns();
                 self.span(class, row.start, row.end);
             }
         }
@@ -152,9 +153,9 @@ impl RecordSum {
         counters.last_end = counters.last_end.saturating_add(shift_ns);
         match class {
             OpClass::Read | OpClass::Write => self.data[usize::from(class == OpClass::Write)].merge(&counters),
-            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(counters.duration),
+            OpClass::Sync => self.sync_ns += counters.duration,
             _ => {
-                self.metadata_ns = self.metadata_ns.saturating_add(counters.duration);
+                self.metadata_ns += counters.duration;
                 self.span(class, counters.first_start, counters.last_end);
             }
         }

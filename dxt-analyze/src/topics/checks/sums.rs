@@ -2,6 +2,7 @@
 //! each kind, chosen by a total order.
 
 use crate::model::ProcessId;
+use crate::sum::Sum;
 
 /// A place that a finding can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,31 +133,31 @@ impl Repeated {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
     /// Beneath independent reads: bytes that were read and not asked for.
-    pub independent: u64,
+    pub independent: Sum,
     /// Beneath writes: bytes that were read to be written back (read-modify-write).
-    pub inside_writes: u64,
+    pub inside_writes: Sum,
     /// Beneath collective reads: all bytes that were read.
-    pub collective_read: u64,
+    pub collective_read: Sum,
     /// What these asked for.
-    pub collective_asked: u64,
+    pub collective_asked: Sum,
     /// Time in nested reads that brought more than was asked for, ns.
-    pub time_ns: u64,
+    pub time_ns: Sum,
 }
 
 impl Sieve {
     fn merge(&mut self, other: &Self) {
-        self.independent = self.independent.saturating_add(other.independent);
-        self.inside_writes = self.inside_writes.saturating_add(other.inside_writes);
-        self.collective_read = self.collective_read.saturating_add(other.collective_read);
-        self.collective_asked = self.collective_asked.saturating_add(other.collective_asked);
-        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.independent += other.independent;
+        self.inside_writes += other.inside_writes;
+        self.collective_read += other.collective_read;
+        self.collective_asked += other.collective_asked;
+        self.time_ns += other.time_ns;
     }
 
     /// Bytes that nobody asked for. What collective calls read counts only as far as it exceeds what all ranks asked for.
     #[must_use]
     pub fn unasked(&self) -> u64 {
-        let collective = self.collective_read.saturating_sub(self.collective_asked);
-        self.independent.saturating_add(self.inside_writes).saturating_add(collective)
+        let collective = self.collective_read.get().saturating_sub(self.collective_asked.get());
+        (self.independent + self.inside_writes + collective).get()
     }
 }
 
@@ -179,9 +180,9 @@ pub struct FileSums {
     pub overwritten: Repeated,
     /// Bytes of the three that are not judged, as several threads of a process read and wrote the file in an order that is
     /// not followed.
-    pub unordered: u64,
+    pub unordered: Sum,
     /// Bytes whose reads and writes were forgotten for want of room.
-    pub forgotten: u64,
+    pub forgotten: Sum,
     /// What MPI-IO read beneath its calls.
     pub sieve: Sieve,
     /// Processes that wrote it.
@@ -207,8 +208,8 @@ impl FileSums {
         self.reread.merge(&other.reread);
         self.read_back.merge(&other.read_back);
         self.overwritten.merge(&other.overwritten);
-        self.unordered = self.unordered.saturating_add(other.unordered);
-        self.forgotten = self.forgotten.saturating_add(other.forgotten);
+        self.unordered += other.unordered;
+        self.forgotten += other.forgotten;
         self.sieve.merge(&other.sieve);
         self.writers = self.writers.saturating_add(other.writers);
         self.readers = self.readers.saturating_add(other.readers);

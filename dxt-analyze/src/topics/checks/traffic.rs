@@ -129,8 +129,8 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
 /// What was left out, in sentences.
 fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
     let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(|file| of(file)).sum::<Sum>().get();
-    let forgotten = sum(&|file| file.forgotten);
-    let unordered = sum(&|file| file.unordered);
+    let forgotten = sum(&|file| file.forgotten.get());
+    let unordered = sum(&|file| file.unordered.get());
     let others = sum(&|file| if kind.needs_own_file && !is_own(file) { (kind.of)(file).bytes } else { 0 });
     let mut out = Vec::new();
     let mut say = |bytes: u64, text: &str| out.extend((bytes > 0).then(|| format!("{} {text}", units::bytes(bytes))));
@@ -199,7 +199,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let unasked = |sums: &FileSums| {
         let mut sieve = sums.sieve;
         if !whole {
-            (sieve.collective_read, sieve.collective_asked) = (0, 0);
+            (sieve.collective_read, sieve.collective_asked) = Default::default();
         }
         sieve.unasked()
     };
@@ -234,7 +234,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
                     "{}: {}, of which {} to write them back (read-modify-write)",
                     m.name(file),
                     units::bytes(bytes),
-                    units::bytes(sieve.inside_writes)
+                    units::bytes(sieve.inside_writes.get())
                 ))
             })
             .collect(),

@@ -132,13 +132,12 @@ impl WalkedFile {
         let inside = std::mem::take(&mut self.inside);
         let bytes = if inside.since >= row.start { inside.bytes } else { 0 };
         let sieve = &mut self.sums.sieve;
-        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         match caller {
-            Caller::Read => add(&mut sieve.independent, bytes.saturating_sub(row.length)),
-            Caller::Write | Caller::CollectiveWrite => add(&mut sieve.inside_writes, bytes),
+            Caller::Read => sieve.independent += bytes.saturating_sub(row.length),
+            Caller::Write | Caller::CollectiveWrite => sieve.inside_writes += bytes,
             Caller::CollectiveRead => {
-                add(&mut sieve.collective_read, bytes);
-                add(&mut sieve.collective_asked, row.length);
+                sieve.collective_read += bytes;
+                sieve.collective_asked += row.length;
             }
             Caller::Other => {}
         }
@@ -148,7 +147,7 @@ impl WalkedFile {
             Caller::CollectiveRead | Caller::Other => false,
         };
         if more_than_asked {
-            add(&mut sieve.time_ns, inside.time_ns);
+            sieve.time_ns += inside.time_ns;
         }
     }
 
@@ -157,7 +156,7 @@ impl WalkedFile {
         (sums.readers, sums.writers) =
             (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));
         sums.both = sums.readers & sums.writers;
-        sums.forgotten = self.read.forgotten_bytes().saturating_add(self.written.forgotten_bytes());
+        sums.forgotten = Sum(self.read.forgotten_bytes()) + self.written.forgotten_bytes();
         // Threads are read one after another: with writes of one among reads of another, what came first is not known.
         let in_order = match (self.read_by, self.written_by) {
             (_, Who::Nobody) | (Who::Nobody, _) => true,
@@ -165,7 +164,7 @@ impl WalkedFile {
         };
         if !in_order {
             let all = [&mut sums.reread, &mut sums.read_back, &mut sums.overwritten];
-            sums.unordered = all.into_iter().map(|one| std::mem::take(one).bytes).sum::<Sum>().get();
+            sums.unordered = all.into_iter().map(|one| std::mem::take(one).bytes).sum::<Sum>();
         }
         if *sums != FileSums::default() {
             files.entry(self.file).or_default().merge(sums);

@@ -6,6 +6,7 @@ use crate::layouts::spread::Parts;
 use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
+use crate::sum::Sum;
 use crate::topics::stripes::over_time::Timeline;
 use crate::topics::stripes::sharing::{Followed, StripeKey};
 use crate::topics::stripes::stripes_touched::StripesTouched;
@@ -18,26 +19,26 @@ use trace_format::op::OpClass;
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// Segments.
-    pub operations: u64,
+    pub operations: Sum,
     /// Those that do not begin and end at boundaries.
-    pub unaligned: u64,
+    pub unaligned: Sum,
     /// Those that touch more than one stripe.
-    pub crossing: u64,
+    pub crossing: Sum,
     /// Partly written stripes.
     pub followed: Followed,
 }
 
 impl Default for Fit {
     fn default() -> Self {
-        Self { operations: 0, unaligned: 0, crossing: 0, followed: Followed::with_limit(TRIAL_STRIPES) }
+        Self { operations: Sum(0), unaligned: Sum(0), crossing: Sum(0), followed: Followed::with_limit(TRIAL_STRIPES) }
     }
 }
 
 impl Fit {
     fn merge(&mut self, other: Self) {
-        self.operations = self.operations.saturating_add(other.operations);
-        self.unaligned = self.unaligned.saturating_add(other.unaligned);
-        self.crossing = self.crossing.saturating_add(other.crossing);
+        self.operations += other.operations;
+        self.unaligned += other.unaligned;
+        self.crossing += other.crossing;
         self.followed.merge(other.followed);
     }
 }
@@ -46,9 +47,9 @@ impl Fit {
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// Objects touched, summed over segments.
-    pub touched: u64,
+    pub touched: Sum,
     /// Bytes on the object that gets most of a segment, summed over segments.
-    pub longest: u64,
+    pub longest: Sum,
     /// Bytes and requests by moment and object; empty while there are none.
     pub cells: Vec<[u64; 2]>,
 }
@@ -59,7 +60,7 @@ impl Work {
         if self.cells.is_empty() {
             self.cells = vec![[0; 2]; objects * bins];
         }
-        self.touched = self.touched.saturating_add(1);
+        self.touched += 1_u64;
         if let Some([sum, requests]) = self.cells.get_mut(bin * objects + object) {
             *sum = sum.saturating_add(bytes);
             *requests += 1;
@@ -67,8 +68,8 @@ impl Work {
     }
 
     fn merge(&mut self, other: Self) {
-        self.touched = self.touched.saturating_add(other.touched);
-        self.longest = self.longest.saturating_add(other.longest);
+        self.touched += other.touched;
+        self.longest += other.longest;
         if self.cells.is_empty() {
             self.cells = other.cells;
             return;
@@ -230,7 +231,7 @@ impl Replay<'_> {
                     longest = longest.max(bytes);
                     work.add(objects, bins, access.bin, object as usize, bytes);
                 });
-                work.longest = work.longest.saturating_add(longest);
+                work.longest += longest;
             }
         }
     }
@@ -251,5 +252,5 @@ fn today((fit, work): &mut (Fit, Work), tried: &Tried, access: &Access, parts: &
         longest = longest.max(bytes);
         work.add(tried.targets.len(), tried.timeline.bins, access.bin, object, bytes);
     }
-    work.longest = work.longest.saturating_add(longest);
+    work.longest += longest;
 }

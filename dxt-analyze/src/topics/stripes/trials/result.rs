@@ -142,21 +142,21 @@ impl Subject {
         let parallelism = ratio(own.bytes, own.busiest_bytes_of_moments);
         let servers =
             own.busiest_cost_of_moments as f64 + handovers as f64 * least.handover_bytes as f64 / parallelism.max(1.0);
-        let requests = fit.operations as f64 * least.request_bytes as f64;
-        let clients = (work.longest as f64 + requests + handovers as f64 * least.handover_bytes as f64)
+        let requests = fit.operations.get() as f64 * least.request_bytes as f64;
+        let clients = (work.longest.get() as f64 + requests + handovers as f64 * least.handover_bytes as f64)
             / self.processes.max(1) as f64;
         Trial {
             kind: self.kind,
             stripe_size: self.size,
             stripe_count: self.targets.len() as u64,
-            operations: fit.operations,
-            unaligned: fit.unaligned,
-            crossing: fit.crossing,
+            operations: fit.operations.get(),
+            unaligned: fit.unaligned.get(),
+            crossing: fit.crossing.get(),
             contested_stripes: contested.stripes.saturating_mul(times),
             contested_between_nodes: contested.between_nodes.saturating_mul(times),
             writes_contested_between_nodes: handovers,
             estimated_times: times,
-            osts_per_operation: ratio(work.touched, fit.operations),
+            osts_per_operation: ratio(work.touched.get(), fit.operations.get()),
             osts_used: own.used,
             busiest_to_mean: ratio(own.busiest_bytes, own.bytes) * own.targets as f64,
             parallelism,
