@@ -90,7 +90,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     if all == 0 {
         return out.skip(kind.check, kind.code, Amount::Ratio(least), "no such bytes with segments");
     }
-    let moved = m.files.values().map(|file| bytes(file)).sum::<Sum>().get();
+    let moved = m.files.values().map(bytes).sum::<Sum>().get();
     let counted = || m.files.values().filter(|sums| counts(sums)).map(kind.of);
     let cost = counted().map(|sums| sums.time_ns).sum::<Sum>().get();
     let part = share(moved, all);
@@ -128,7 +128,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
 
 /// What was left out, in sentences.
 fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
-    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(|file| of(file)).sum::<Sum>().get();
+    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(of).sum::<Sum>().get();
     let forgotten = sum(&|file| file.forgotten.get());
     let unordered = sum(&|file| file.unordered.get());
     let others = sum(&|file| if kind.needs_own_file && !is_own(file) { (kind.of)(file).bytes } else { 0 });
@@ -207,7 +207,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no MPI-IO reads or writes");
     }
     let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
-    let moved = m.files.values().map(|file| unasked(file)).sum::<Sum>().get();
+    let moved = m.files.values().map(unasked).sum::<Sum>().get();
     // Of the files that MPI-IO moved bytes of.
     let files = m.files.iter().filter(|(file, _)| {
         m.calls.files.get(file).is_some_and(|file| file.collective_by > 0) || {

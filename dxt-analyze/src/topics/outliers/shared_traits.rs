@@ -24,13 +24,16 @@ pub struct Population {
     pub span_ns: u64,
 }
 
+/// Ranks, nodes and files.
+type Sets = (Users, FxHashSet<u32>, FxHashSet<FileId>);
+
 /// By group: who does such operations, and on what.
 #[must_use]
 pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<Group>]) -> BTreeMap<Group, Population> {
-    let mut all: Vec<(Users, (FxHashSet<u32>, FxHashSet<FileId>))> = vec![Default::default(); groups.len()];
+    let mut all: Vec<Sets> = vec![Default::default(); groups.len()];
     for (number, process) in run.numbered_processes() {
         for stream in &process.streams {
-            let Some((ranks, (nodes, files))) = group_of(groups, stream).and_then(|index| all.get_mut(index)) else {
+            let Some((ranks, nodes, files)) = group_of(groups, stream).and_then(|index| all.get_mut(index)) else {
                 continue;
             };
             ranks.add(run, number, stream.file, run.op(stream).layer);
@@ -41,7 +44,7 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
         }
     }
     let (from, until) = run.span();
-    let of = |(ranks, (nodes, files)): (Users, (FxHashSet<u32>, FxHashSet<FileId>))| {
+    let of = |(ranks, nodes, files): Sets| {
         let layouts = files.iter().filter_map(|file| layouts.get(file.index())?.as_ref());
         let components = layouts.flat_map(|layout| &layout.layout.components);
         let targets: FxHashSet<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();

@@ -224,6 +224,6 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 
 fn ordered(run: &RunRow, part: fn(&crate::topics::counters::result::AccessRow) -> u64) -> Option<f64> {
     let rows = || run.accesses.iter().filter(|row| row.layer == POSIX);
-    let sum = |of: fn(&crate::topics::counters::result::AccessRow) -> u64| rows().map(|row| of(row)).sum::<Sum>().get();
+    let sum = |of: fn(&crate::topics::counters::result::AccessRow) -> u64| rows().map(of).sum::<Sum>().get();
     share(sum(part), sum(|row| row.ordered))
 }
