@@ -35,6 +35,7 @@ pub mod serve;
 pub mod session;
 pub mod shared;
 mod spools;
+pub mod sum;
 pub mod text;
 pub mod thresholds;
 pub mod tools;

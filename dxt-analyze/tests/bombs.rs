@@ -6,7 +6,7 @@ use cap::Cap;
 use darshan_log::Module;
 use darshan_log::packed::compression;
 use dxt_analyze::load::{Source, load};
-use dxt_analyze::tools::check::{State, check_sources};
+use dxt_analyze::tools::check::{FileState, check_sources};
 use dxt_analyze::topics::checks::view::checks_of;
 use dxt_analyze::topics::layers::view::layers_of;
 use dxt_analyze::topics::outliers::args::By;
@@ -136,7 +136,7 @@ fn analyze(path: &Path) -> (u64, bool) {
     assert_eq!(damaged, None, "the log is not as it was meant");
     drop(run);
     let check = check_sources(source());
-    assert_eq!(check[0].state == State::Complete, summary.missing.complete, "check and report disagree");
+    assert_eq!(check[0].state == FileState::Complete, summary.missing.complete, "check and report disagree");
     (summary.missing.problem_count, summary.missing.complete)
 }
 
@@ -254,7 +254,7 @@ fn modules_of_daos_are_passed_over_by_name() {
         let path = folder.path().join("daos.darshan");
         log(&path, 4, place, version, |out| put(out, &[7; 600]));
         let run = load(vec![Source::Path(path)], None).unwrap();
-        let notes: Vec<&String> = run.notes.iter().map(|(what, _)| what).collect();
+        let notes: Vec<&str> = run.notes.iter().map(|(note, _)| note.words()).collect();
         assert!(notes.iter().any(|what| what.contains(name) && what.contains("passed over")), "{notes:?}");
         assert!(run.health.problems.is_empty(), "{:?}", run.health.problems);
     }

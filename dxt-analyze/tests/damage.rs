@@ -4,7 +4,7 @@ mod common;
 
 use common::{job, json, process, put, run, small, stdout, trace};
 use dxt_analyze::load::{Source, load};
-use dxt_analyze::tools::check::{State, check_sources};
+use dxt_analyze::tools::check::{FileState, check_sources};
 use dxt_analyze::tools::dump::DumpFormat;
 use dxt_analyze::tools::dump::dump_run;
 use dxt_analyze::topics::checks::view::checks_of;
@@ -49,7 +49,7 @@ fn every_flipped_byte_gives_a_result_or_an_error() {
         everything(&bad);
         bad[at] = !whole[at];
         let checks = check_sources(vec![Source::Memory("t.dxt".into(), bad)]);
-        assert_ne!(checks[0].state, State::Complete, "byte {at} is wrong and check does not see it");
+        assert_ne!(checks[0].state, FileState::Complete, "byte {at} is wrong and check does not see it");
     }
 }
 
@@ -59,8 +59,8 @@ fn every_cut_gives_a_result_or_an_error() {
     for length in 0..whole.len() {
         everything(&whole[..length]);
         let checks = check_sources(vec![Source::Memory("t.dxt".into(), whole[..length].to_vec())]);
-        assert_ne!(checks[0].state, State::Complete, "cut at {length}");
-        assert_ne!(checks[0].state, State::Damaged, "cut at {length}: {:?}", checks[0].problems);
+        assert_ne!(checks[0].state, FileState::Complete, "cut at {length}");
+        assert_ne!(checks[0].state, FileState::Damaged, "cut at {length}: {:?}", checks[0].problems);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::Job;
 use crate::layouts::spread::Parts;
-use crate::model::{FileLayout, Process, Run, Stream};
-use crate::scan::{Block, Row, any_stream};
+use crate::model::{FileLayout, Process, ProcessId, Run, Stream};
+use crate::scan::{Block, Row};
 use crate::text::signed::signed;
 use serde::Serialize;
+use std::fmt::{self, Display};
 use trace_format::op::OpClass;
 
 /// Name of an operation's form.
@@ -40,60 +41,83 @@ pub(crate) fn data_set<'a>(run: &'a Run, stream: &Stream) -> Option<&'a str> {
     run.data_sets.get(stream.data_set? as usize).map(|set| set.path.as_str())
 }
 
-/// A segment, as CSV and JSON write it. `docs/interop.md` says what each field is.
-#[derive(Debug, Serialize)]
-pub(crate) struct Call<'a> {
-    pub(crate) job: &'a str,
-    pub(crate) rank: i32,
-    pub(crate) node: &'a str,
-    pub(crate) pid: u32,
-    pub(crate) thread: u32,
-    pub(crate) file: &'a str,
-    pub(crate) data_set: Option<&'a str>,
-    pub(crate) layer: &'static str,
-    pub(crate) op: &'a str,
-    pub(crate) mode: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) nested: bool,
-    pub(crate) in_hdf5: bool,
-    pub(crate) failed: bool,
-    pub(crate) errno: u16,
-    pub(crate) offset: Option<i64>,
-    pub(crate) length: i64,
-    pub(crate) start_ns: i64,
-    pub(crate) end_ns: i64,
-    pub(crate) start_unix_ns: i64,
-    pub(crate) end_unix_ns: i64,
-    pub(crate) stripe: Option<i64>,
-    pub(crate) osts: &'a [i32],
+macro_rules! columns {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Serialize)]
+        pub(crate) struct $name<'a> {
+            $(pub(crate) $field: $kind,)+
+        }
+
+        /// The names of its fields, in order.
+        pub(crate) const COLUMNS: &[&str] = &[$(stringify!($field)),+];
+
+        impl $name<'_> {
+            /// Tells `each` what CSV has of each field, in order.
+            pub(crate) fn fields<E>(&self, mut each: impl FnMut(&dyn Display) -> Result<(), E>) -> Result<(), E> {
+                $(each(&Field(&self.$field))?;)+
+                Ok(())
+            }
+        }
+    };
 }
 
-/// The names of [`Call`]'s fields, in order.
-pub(crate) const COLUMNS: [&str; 23] = [
-    "job",
-    "rank",
-    "node",
-    "pid",
-    "thread",
-    "file",
-    "data_set",
-    "layer",
-    "op",
-    "mode",
-    "kind",
-    "nested",
-    "in_hdf5",
-    "failed",
-    "errno",
-    "offset",
-    "length",
-    "start_ns",
-    "end_ns",
-    "start_unix_ns",
-    "end_unix_ns",
-    "stripe",
-    "osts",
-];
+columns! {
+    /// A segment, as CSV and JSON write it. `docs/interop.md` says what each field is.
+    Call {
+        job: &'a str,
+        rank: i32,
+        node: &'a str,
+        pid: u32,
+        thread: u32,
+        file: &'a str,
+        data_set: Option<&'a str>,
+        layer: &'static str,
+        op: &'a str,
+        mode: &'static str,
+        kind: &'static str,
+        nested: bool,
+        in_hdf5: bool,
+        failed: bool,
+        errno: u16,
+        offset: Option<i64>,
+        length: i64,
+        start_ns: i64,
+        end_ns: i64,
+        start_unix_ns: i64,
+        end_unix_ns: i64,
+        stripe: Option<i64>,
+        osts: &'a [i32],
+    }
+}
+
+/// A field in CSV: nothing where there is nothing, numbers of a list with blanks between them.
+struct Field<'a, T>(&'a T);
+
+macro_rules! as_it_is {
+    ($($kind:ty),+) => {
+        $(impl Display for Field<'_, $kind> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        })+
+    };
+}
+as_it_is!(&str, bool, u16, u32, i32, i64);
+
+impl<T: Display> Display for Field<'_, Option<T>> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|value| value.fmt(f))
+    }
+}
+
+impl Display for Field<'_, &[i32]> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut numbers = self.0.iter();
+        numbers.next().into_iter().try_for_each(|number| number.fmt(f))?;
+        numbers.try_for_each(|number| write!(f, " {number}"))
+    }
+}
 
 /// Where accesses lie on storage; kept from call to call for its memory.
 #[derive(Default)]
@@ -108,7 +132,7 @@ impl Storage {
     /// layer that reaches storage have a place, so that nothing counts twice.
     pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
-        let layout = &layouts.get(stream.file as usize)?.as_ref()?.layout;
+        let layout = &layouts.get(stream.file.index())?.as_ref()?.layout;
         let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0)?;
         let component = layout.component(offset)?;
         let parts = self.parts.of(layout, offset, row.length);
@@ -128,7 +152,7 @@ pub(crate) fn each<E>(
     let (run, process) = (job.run, block.process);
     let (tid, node) = (process.tid(block.thread), run.node(process));
     for row in block.rows() {
-        let Some(stream) = process.streams.get(any_stream(row.stream)) else { continue };
+        let Some(stream) = process.stream(row.stream.any()) else { continue };
         let stripe = storage.locate(&job.layouts, stream, &row);
         let op = run.op(stream);
         let (start, end) = times(process, &row);
@@ -138,7 +162,7 @@ pub(crate) fn each<E>(
             node,
             pid: process.pid,
             thread: tid,
-            file: run.files.get(stream.file as usize).map_or("?", |file| file.name.as_str()),
+            file: run.file(stream.file).map_or("?", |file| file.name.as_str()),
             data_set: data_set(run, stream),
             layer: op.layer_name(),
             op: &op.name,
@@ -172,9 +196,9 @@ pub(crate) fn since_start(process: &Process, time: u64) -> u64 {
 }
 
 /// All blocks, by process and number: the order of every form.
-pub(crate) fn blocks(run: &Run) -> Vec<(u32, u32)> {
-    let processes = run.processes.iter().enumerate();
-    let blocks = processes
-        .flat_map(|(number, process)| (0..process.blocks.len()).map(move |block| (number as u32, block as u32)));
+pub(crate) fn blocks(run: &Run) -> Vec<(ProcessId, u32)> {
+    let processes = run.numbered_processes();
+    let blocks =
+        processes.flat_map(|(number, process)| (0..process.blocks.len()).map(move |block| (number, block as u32)));
     blocks.collect()
 }

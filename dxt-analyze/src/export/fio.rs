@@ -7,7 +7,7 @@
 use super::Job;
 use super::calls::times;
 use crate::exit::UsageError;
-use crate::model::{Process, Run, Stream};
+use crate::model::{Process, ProcessId, Run, Stream};
 use crate::progress::Bar;
 use crate::progress::say;
 use crate::scan::{Lost, Progress, Reader, segments_of};
@@ -177,19 +177,26 @@ impl<'a> Player<'a> {
 
     fn all(&mut self) -> Result<()> {
         let bar = Bar::new(self.run.segments(), "writing");
-        for (number, process) in self.run.processes.iter().enumerate() {
+        for (number, process) in self.run.numbered_processes() {
             // Blocks are sorted by thread.
             let blocks: Vec<(u32, u32)> =
                 process.blocks.iter().enumerate().map(|(index, block)| (block.head.thread, index as u32)).collect();
             for (index, blocks) in blocks.chunk_by(|a, b| a.0 == b.0).enumerate() {
-                self.thread(number as u32, process, index, blocks, &bar)?;
+                self.thread(number, process, index, blocks, &bar)?;
             }
         }
         Ok(())
     }
 
     /// Writes one thread's iolog, unless it would be empty.
-    fn thread(&mut self, number: u32, process: &Process, index: usize, blocks: &[(u32, u32)], bar: &Bar) -> Result<()> {
+    fn thread(
+        &mut self,
+        number: ProcessId,
+        process: &Process,
+        index: usize,
+        blocks: &[(u32, u32)],
+        bar: &Bar,
+    ) -> Result<()> {
         let run = self.run;
         let place = self.folder.join(format!("{}.partial", self.iologs.len()));
         let mut out = BufWriter::new(File::create_new(&place)?);
@@ -199,7 +206,7 @@ impl<'a> Player<'a> {
         let calls = blocks.iter().flat_map(|&(_, block)| {
             let mut calls = Vec::new();
             for row in reader.block(run, number, block, lost).iter().flat_map(crate::scan::Block::rows) {
-                let Some(Some((op, file))) = of_stream.get(row.stream as usize) else { continue };
+                let Some(Some((op, file))) = of_stream.get(row.stream.index()) else { continue };
                 let Ok(offset) = u64::try_from(row.offset) else {
                     *no_offset += 1;
                     continue;
@@ -231,7 +238,7 @@ impl<'a> Player<'a> {
     }
 
     /// A name that no other thread has: `rank-3`, `pid-4711`; further threads with their number.
-    fn name(&mut self, number: u32, process: &Process, index: usize, blocks: &[(u32, u32)]) -> String {
+    fn name(&mut self, number: ProcessId, process: &Process, index: usize, blocks: &[(u32, u32)]) -> String {
         let mut name = self.run.process_name(number).replace(' ', "-");
         if let Some((thread, _)) = blocks.first().filter(|_| index > 0) {
             name += &format!("-thread-{}", process.tid(*thread));
@@ -276,6 +283,6 @@ fn played<'a>(run: &'a Run, stream: &Stream) -> Option<(Op, &'a str)> {
         OpClass::Write => Op::Write,
         _ => return None,
     };
-    let file = run.files.get(stream.file as usize)?;
+    let file = run.file(stream.file)?;
     (reaches && made).then_some((what, file.name.as_str()))
 }

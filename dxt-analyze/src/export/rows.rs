@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::scan::{Block, Lost, Progress, Reader, segments_of};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::io::Write;
 
 /// Rows as what.
@@ -73,49 +73,12 @@ fn text(job: &Job<'_>, block: &Block<'_>, storage: &mut Storage, form: Form) -> 
 }
 
 fn record(writer: &mut csv::Writer<Vec<u8>>, text: &mut String, call: &Call<'_>) -> Result<()> {
-    let osts: Vec<String> = call.osts.iter().map(i32::to_string).collect();
-    let (data_set, osts) = (call.data_set.unwrap_or_default(), osts.join(" "));
-    let (offset, stripe) = (OrNothing(call.offset), OrNothing(call.stripe));
-    let fields: [&dyn Display; COLUMNS.len()] = [
-        &call.job,
-        &call.rank,
-        &call.node,
-        &call.pid,
-        &call.thread,
-        &call.file,
-        &data_set,
-        &call.layer,
-        &call.op,
-        &call.mode,
-        &call.kind,
-        &call.nested,
-        &call.in_hdf5,
-        &call.failed,
-        &call.errno,
-        &offset,
-        &call.length,
-        &call.start_ns,
-        &call.end_ns,
-        &call.start_unix_ns,
-        &call.end_unix_ns,
-        &stripe,
-        &osts,
-    ];
-    for field in fields {
+    call.fields(|field| {
         text.clear();
         // Writing to a string does not fail.
         let _ = write!(text, "{field}");
-        writer.write_field(text.as_bytes())?;
-    }
+        writer.write_field(text.as_bytes())
+    })?;
     writer.write_record(None::<&[u8]>)?;
     Ok(())
-}
-
-/// Empty where there is nothing.
-struct OrNothing<T>(Option<T>);
-
-impl<T: Display> Display for OrNothing<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|value| value.fmt(f))
-    }
 }

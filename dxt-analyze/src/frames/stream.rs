@@ -5,7 +5,7 @@
 use super::{Opened, pool};
 use crate::export::calls;
 use crate::export::parquet::batches::{BATCH_ROWS, Batches};
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::scan::{Lost, Reader, segments_of};
 use anyhow::{Context, Result, anyhow};
 use arrow_array::RecordBatch;
@@ -165,7 +165,7 @@ impl Maker {
         let batches = Batches::new(run, &self.job.layouts, Arc::clone(&self.schema));
         let blocks = calls::blocks(run);
         for pieces in pieces(run, &blocks).chunks(self.at_a_time) {
-            let make = |reader: &mut Reader, piece: &&[(u32, u32)]| self.piece(&batches, reader, piece);
+            let make = |reader: &mut Reader, piece: &&[(ProcessId, u32)]| self.piece(&batches, reader, piece);
             let made = pool::within(|| -> Vec<Result<Vec<RecordBatch>>> {
                 pieces.par_iter().with_max_len(1).map_init(Reader::default, make).collect()
             })?;
@@ -180,7 +180,12 @@ impl Maker {
         Ok(())
     }
 
-    fn piece(&self, batches: &Batches<'_>, reader: &mut Reader, blocks: &[(u32, u32)]) -> Result<Vec<RecordBatch>> {
+    fn piece(
+        &self,
+        batches: &Batches<'_>,
+        reader: &mut Reader,
+        blocks: &[(ProcessId, u32)],
+    ) -> Result<Vec<RecordBatch>> {
         let (mut out, mut lost, mut rows) = (Vec::new(), Lost::default(), batches.rows()?);
         let mut keep = |batch| {
             out.push(batch);
@@ -208,7 +213,7 @@ impl Maker {
 }
 
 /// Neighbouring blocks that together fill a batch: what is in a batch does not depend on the number of threads.
-fn pieces<'a>(run: &Run, blocks: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
+fn pieces<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);
     for (at, &(process, block)) in blocks.iter().enumerate() {
         let more = segments_of(run, process, block);

@@ -6,7 +6,7 @@ use super::held::{Held, Kept, Wanted};
 use super::interval::{Interval, LeftOut, NotSeen, Open};
 use super::mounts::Mounts;
 use super::sinks::Outlet;
-use super::state::State;
+use super::state::SavedState;
 use super::tally::Files;
 use super::watch::{Found, Watch};
 use anyhow::Result;
@@ -59,7 +59,7 @@ pub struct Agent {
     events: Vec<Event>,
     outlets: Vec<Outlet>,
     /// What another agent had shown.
-    earlier: State,
+    earlier: SavedState,
     board: Board,
     /// Of spools that have ended.
     gone: NotSeen,
@@ -83,7 +83,7 @@ impl Agent {
     /// If directories cannot be watched, or the state of an earlier agent makes no sense.
     pub fn new(settings: Settings, mut outlets: Vec<Outlet>) -> Result<Self> {
         let watch = Watch::new(settings.directories.clone())?;
-        let earlier = settings.state.as_deref().map(State::read).transpose()?.unwrap_or_default();
+        let earlier = settings.state.as_deref().map(SavedState::read).transpose()?.unwrap_or_default();
         for outlet in &mut outlets {
             outlet.begin(earlier.sinks.get(outlet.name()).copied())?;
         }
@@ -332,11 +332,11 @@ impl Agent {
             return;
         }
         let spools = self.held.iter().map(|held| (held.key(), held.kept())).collect();
-        let state = State::new(spools, sinks, self.gone());
+        let state = SavedState::new(spools, sinks, self.gone());
         self.write(&state);
     }
 
-    fn write(&mut self, state: &State) {
+    fn write(&mut self, state: &SavedState) {
         match self.settings.state.as_deref().map(|path| state.write(path)) {
             Some(Err(error)) => self.said.push(format!("{error:#}")),
             Some(Ok(())) | None => self.outlets.iter_mut().for_each(Outlet::saved),

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What is kept.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct State {
+pub struct SavedState {
     /// Of this version.
     version: u32,
     /// Boot of the machine: spools of another one are gone.
@@ -28,7 +28,7 @@ fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-impl State {
+impl SavedState {
     /// Reads it; empty if there is none yet, or it is of another boot.
     ///
     /// # Errors

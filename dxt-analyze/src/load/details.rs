@@ -1,7 +1,7 @@
 //! What traces say beyond files and segments, merged over processes. Everything is counted where it occurs; equal things of several
 //! processes become one.
 
-use crate::model::{DataSet, DatatypeSum, ExtentSum, Hint, Op, Stream};
+use crate::model::{DataSet, DatatypeSum, ExtentSum, FileId, Hint, Op, Stream};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace_format::counters::SIZE_BINS;
@@ -13,10 +13,10 @@ use trace_format::op::OpClass;
 pub(crate) struct Details {
     /// In the order in which they were met, with the file's provisional index.
     data_sets: Vec<DataSet>,
-    data_set_of: FxHashMap<(u32, Vec<u8>), u32>,
+    data_set_of: FxHashMap<(FileId, Vec<u8>), u32>,
     hints: Vec<Hint>,
-    datatypes: BTreeMap<(u32, DatatypeRole, Combiner), u64>,
-    extents: BTreeMap<(u32, DatatypeRole), [u64; SIZE_BINS]>,
+    datatypes: BTreeMap<(FileId, DatatypeRole, Combiner), u64>,
+    extents: BTreeMap<(FileId, DatatypeRole), [u64; SIZE_BINS]>,
 }
 
 /// What was merged, with the files' final indices, in order.
@@ -29,7 +29,7 @@ pub(crate) struct Finished {
 
 impl Details {
     /// Takes what a process says; `files` are the indices of its files, `streams` its streams, by id.
-    pub(crate) fn add(&mut self, process: &meta::Process, files: &[u32], streams: &mut [Stream], ops: &[Op]) {
+    pub(crate) fn add(&mut self, process: &meta::Process, files: &[FileId], streams: &mut [Stream], ops: &[Op]) {
         for def in &process.data_sets {
             let Some(&file) = files.get(def.file as usize) else { continue };
             let number = self.data_set(file, def);
@@ -68,7 +68,7 @@ impl Details {
     }
 
     /// Number of the data set of `def`, which is added if it is new.
-    fn data_set(&mut self, file: u32, def: &meta::DataSetDef) -> u32 {
+    fn data_set(&mut self, file: FileId, def: &meta::DataSetDef) -> u32 {
         let number = *self.data_set_of.entry((file, def.path.clone())).or_insert_with(|| {
             let path = if def.path.is_empty() { "?".into() } else { String::from_utf8_lossy(&def.path).into_owned() };
             self.data_sets.push(DataSet { file, path, ..DataSet::default() });
@@ -85,9 +85,9 @@ impl Details {
     }
 
     /// Everything with the files' final indices, which `place` gives, in order; tells `streams` the data sets' final numbers.
-    pub(crate) fn finish<'a>(self, place: &[u32], streams: impl Iterator<Item = &'a mut Stream>) -> Finished {
+    pub(crate) fn finish<'a>(self, place: &[FileId], streams: impl Iterator<Item = &'a mut Stream>) -> Finished {
         let mut sets: Vec<(u32, DataSet)> = (0..).zip(self.data_sets).collect();
-        sets.iter_mut().for_each(|(_, set)| set.file = place[set.file as usize]);
+        sets.iter_mut().for_each(|(_, set)| set.file = place[set.file.index()]);
         sets.sort_by(|(_, a), (_, b)| (a.file, &a.path).cmp(&(b.file, &b.path)));
         let mut number_of = vec![0_u32; sets.len()];
         for (new, (old, _)) in (0..).zip(&sets) {
@@ -97,16 +97,16 @@ impl Details {
             stream.data_set = stream.data_set.map(|old| number_of[old as usize]);
         }
         let mut hints = self.hints;
-        hints.iter_mut().for_each(|hint| hint.file = place[hint.file as usize]);
+        hints.iter_mut().for_each(|hint| hint.file = place[hint.file.index()]);
         hints.sort();
         hints.dedup();
         let mut datatypes: Vec<DatatypeSum> = self
             .datatypes
             .into_iter()
-            .map(|((file, role, combiner), count)| DatatypeSum { file: place[file as usize], role, combiner, count })
+            .map(|((file, role, combiner), count)| DatatypeSum { file: place[file.index()], role, combiner, count })
             .collect();
         datatypes.sort();
-        let extent = |((file, role), extents)| ExtentSum { file: place[file as usize], role, extents };
+        let extent = |((file, role), extents): ((FileId, _), _)| ExtentSum { file: place[file.index()], role, extents };
         let mut datatype_extents: Vec<ExtentSum> = self.extents.into_iter().map(extent).collect();
         datatype_extents.sort();
         Finished { data_sets: sets.into_iter().map(|(_, set)| set).collect(), hints, datatypes, datatype_extents }

@@ -4,11 +4,11 @@
 use super::clock::{self, Moment};
 use super::details::{Details, Finished};
 use super::layouts::Choice;
-use crate::model::Stream;
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::model::users::FileRanks;
+use crate::model::{FileId, Note, Stream};
 use crate::text::paths::shown;
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
@@ -100,7 +100,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         hints,
         datatypes,
         datatype_extents,
-        notes: notes.into_iter().collect(),
+        notes: notes.into_iter().map(|(what, count)| (Note::of(what), count)).collect(),
         health,
         remarks,
         selection: Vec::new(),
@@ -223,7 +223,7 @@ struct Tables {
     codes: Vec<FxHashMap<u16, u16>>,
     names: FxHashMap<u64, Vec<u8>>,
     files: Vec<File>,
-    file_of: FxHashMap<u64, u32>,
+    file_of: FxHashMap<u64, FileId>,
     layouts: Vec<Choice>,
     /// Per file: bit per layer that has a data stream, see [`layer_bit`].
     layers: Vec<u8>,
@@ -235,10 +235,10 @@ struct Tables {
 }
 
 /// Gives what names a file by its position in the process's list that of the run's; drops what names none.
-fn of_files<T>(defs: Vec<T>, files: &[u32], file: impl Fn(&mut T) -> &mut u32) -> Vec<T> {
+fn of_files<T>(defs: Vec<T>, files: &[FileId], file: impl Fn(&mut T) -> &mut u32) -> Vec<T> {
     let renamed = |mut def: T| {
         let place = file(&mut def);
-        *place = *files.get(*place as usize)?;
+        *place = files.get(*place as usize)?.0;
         Some(def)
     };
     defs.into_iter().filter_map(renamed).collect()
@@ -293,9 +293,9 @@ impl Tables {
 
     fn process(&mut self, read: Read, node: u32, shift_ns: u64) -> Process {
         let Read { input, region, process, .. } = read;
-        let files: Vec<u32> = process.files.iter().map(|def| self.file(def)).collect();
+        let files: Vec<FileId> = process.files.iter().map(|def| self.file(def)).collect();
         for def in &process.layouts {
-            let choice = files.get(def.file as usize).and_then(|&file| self.layouts.get_mut(file as usize));
+            let choice = files.get(def.file as usize).and_then(|&file| self.layouts.get_mut(file.index()));
             if let Some(choice) = choice {
                 choice.offer(def);
             }
@@ -340,16 +340,16 @@ impl Tables {
     }
 
     /// Index of the file of `def`, which is added if it is new; its path is kept from whoever knows it.
-    fn file(&mut self, def: &meta::FileDef) -> u32 {
+    fn file(&mut self, def: &meta::FileDef) -> FileId {
         let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
         let name = path.map(|path| String::from_utf8_lossy(path).into_owned());
         let index = *self.file_of.entry(def.hash).or_insert_with(|| {
             self.files.push(File { hash: def.hash, ..File::default() });
             self.layouts.push(Choice::default());
             self.layers.push(0);
-            self.files.len() as u32 - 1
+            FileId::at(self.files.len() - 1)
         });
-        if let Some(file) = self.files.get_mut(index as usize) {
+        if let Some(file) = self.files.get_mut(index.index()) {
             file.block_size = file.block_size.max(def.block_size);
             if file.name.is_empty() {
                 file.name = name.unwrap_or_default();
@@ -358,7 +358,7 @@ impl Tables {
         index
     }
 
-    fn stream(&mut self, def: &meta::StreamDef, files: &[u32], input: usize) -> Stream {
+    fn stream(&mut self, def: &meta::StreamDef, files: &[FileId], input: usize) -> Stream {
         let unknown = self.ops.len() as u16 - 1;
         let op = self.codes.get(input).and_then(|codes| codes.get(&def.op)).copied().unwrap_or(unknown);
         let file = match files.get(def.file as usize) {
@@ -368,7 +368,7 @@ impl Tables {
         let failed = def.flags & stream_flags::FAILED != 0;
         let operation = &self.ops[usize::from(op)];
         if operation.is_data() && !failed {
-            self.layers[file as usize] |= layer_bit(operation.layer);
+            self.layers[file.index()] |= layer_bit(operation.layer);
         }
         let nested = def.flags & stream_flags::NESTED != 0;
         let in_hdf5 = def.flags & stream_flags::IN_HDF5 != 0;
@@ -390,7 +390,7 @@ impl Tables {
 
     /// Names what has no name, sorts the files, and settles what depends on all processes. Returns the files, and the place
     /// of each that was provisionally numbered.
-    fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<u32>) {
+    fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<FileId>) {
         let mut files = std::mem::take(&mut self.files);
         for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {
             (file.layout, file.layout_problem) = choice.take();
@@ -398,32 +398,32 @@ impl Tables {
                 file.name = format!("file#{:016x}", file.hash);
             }
         }
-        let mut order: Vec<u32> = (0..files.len() as u32).collect();
+        let mut order: Vec<usize> = (0..files.len()).collect();
         order.sort_by(|&a, &b| {
-            let (a, b) = (&files[a as usize], &files[b as usize]);
+            let (a, b) = (&files[a], &files[b]);
             (&a.name, a.hash).cmp(&(&b.name, b.hash))
         });
-        let mut place = vec![0_u32; files.len()];
+        let mut place = vec![FileId::default(); files.len()];
         for (new, &old) in order.iter().enumerate() {
-            place[old as usize] = new as u32;
+            place[old] = FileId::at(new);
         }
         for stream in processes.iter_mut().flat_map(|process| &mut process.streams) {
             let op = &self.ops[usize::from(stream.op)];
-            let layers = self.layers[stream.file as usize];
+            let layers = self.layers[stream.file.index()];
             // POSIX is what reaches storage, where it was seen; otherwise whatever was called, but no library.
             let posix = layer_bit(Some(Layer::Posix));
             let other = !stream.nested && !is_library(op.layer);
             let reaches = layers & posix == 0 && other || op.layer == Some(Layer::Posix);
             stream.storage = op.is_data() && !stream.failed && reaches;
-            stream.file = place[stream.file as usize];
+            stream.file = place[stream.file.index()];
         }
         for process in processes {
-            process.profiles.iter_mut().for_each(|def| def.file = place[def.file as usize]);
-            process.whole.iter_mut().for_each(|def| def.file = place[def.file as usize]);
-            process.reduction.spreads.iter_mut().for_each(|def| def.file = place[def.file as usize]);
+            process.profiles.iter_mut().for_each(|def| def.file = place[def.file as usize].0);
+            process.whole.iter_mut().for_each(|def| def.file = place[def.file as usize].0);
+            process.reduction.spreads.iter_mut().for_each(|def| def.file = place[def.file as usize].0);
             process.file_ranks = FileRanks::of(&process.reduction.spreads);
         }
-        (order.iter().map(|&old| std::mem::take(&mut files[old as usize])).collect(), place)
+        (order.iter().map(|&old| std::mem::take(&mut files[old])).collect(), place)
     }
 }
 

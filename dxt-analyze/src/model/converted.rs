@@ -8,9 +8,6 @@ pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and wri
 /// Name of the setting that tells what a trace was made of, and by which version of it.
 pub const SOURCE: &str = "source";
 
-/// What the trace says of a process whose segments end before its I/O does.
-pub const ENDS_EARLY: &str = "processes whose DXT segments end before their reads and writes do";
-
 /// What a conversion found.
 #[derive(Clone, Debug, Default)]
 pub struct Converted {

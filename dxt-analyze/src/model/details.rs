@@ -1,5 +1,6 @@
 //! What a job says beyond files and segments: data sets and what was selected of them, hints, datatypes.
 
+use super::FileId;
 use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin, Selection};
 
@@ -16,7 +17,7 @@ pub struct Selected {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataSet {
     /// Index into [`crate::model::Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Its path inside the file, `?` if it is not known.
     pub path: String,
     /// Size of an element in bytes, 0 if unknown.
@@ -33,7 +34,7 @@ pub struct DataSet {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hint {
     /// Index into [`crate::model::Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Its key.
     pub key: String,
     /// Asked for, or in effect.
@@ -46,7 +47,7 @@ pub struct Hint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DatatypeSum {
     /// Index into [`crate::model::Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// For what.
     pub role: DatatypeRole,
     /// How they were made.
@@ -59,7 +60,7 @@ pub struct DatatypeSum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExtentSum {
     /// Index into [`crate::model::Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// For what.
     pub role: DatatypeRole,
     /// Calls of all processes by extent, in the bins of request sizes.

@@ -4,6 +4,8 @@ pub mod content;
 pub mod converted;
 pub(crate) mod details;
 pub mod filters;
+pub mod ids;
+pub mod notes;
 mod nothing;
 pub mod origin;
 pub mod run;
@@ -12,6 +14,8 @@ pub mod stream;
 pub mod users;
 
 pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
+pub use ids::{FileId, ProcessId, StreamIx};
+pub use notes::Note;
 pub use origin::Origin;
 pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};
 pub use stream::{Stream, Within};

@@ -1,5 +1,6 @@
 //! Who made the file, in the words of reports: what a tracer's variables say of a trace does not hold for a log.
 
+use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass};
@@ -137,6 +138,6 @@ impl Kept {
         let streams: FxHashMap<u32, u16> = process.streams.iter().map(|stream| (stream.id, stream.op)).collect();
         let op_of = |id: u32| ops.get(streams.get(&id)?).copied();
         let missing = process.missing.iter().filter(|missing| kept.has_segments(op_of(missing.stream)));
-        missing.fold(0, |sum, missing| sum.saturating_add(missing.counters.segments))
+        missing.map(|missing| missing.counters.segments).sum::<Sum>().get()
     }
 }

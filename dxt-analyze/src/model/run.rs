@@ -1,6 +1,7 @@
 //! A loaded job: the tables that segments refer to, merged over all files and processes. No segments live here; blocks
 //! are read by the scan.
 
+use super::ProcessId;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
 use super::stream::Stream;
@@ -8,6 +9,8 @@ use super::users::FileRanks;
 use crate::model::content::Content;
 use crate::model::converted::Converted;
 use crate::model::details::{DataSet, DatatypeSum, ExtentSum, Hint};
+use crate::model::notes::Note;
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -112,17 +115,6 @@ pub struct Process {
 }
 
 impl Process {
-    /// Index into [`Self::streams`] of the stream with `id`.
-    #[inline]
-    #[must_use]
-    pub fn stream_index(&self, id: u32) -> Option<usize> {
-        // Ids are given from 0 up, so nearly always the index is the id.
-        match self.streams.get(id as usize) {
-            Some(stream) if stream.id == id => Some(id as usize),
-            _ => self.streams.binary_search_by_key(&id, |stream| stream.id).ok(),
-        }
-    }
-
     /// A bin of bytes over time: start and end, ns since the job's start. The last one ends where recording does.
     #[must_use]
     pub fn heat_bin(&self, def: &HeatDef, bin: u64) -> (u64, u64) {
@@ -245,7 +237,7 @@ pub struct Run {
     /// Extents of datatypes by file and role.
     pub datatype_extents: Vec<ExtentSum>,
     /// What was seen and not recorded: (what, how often).
-    pub notes: Vec<(String, u64)>,
+    pub notes: Vec<(Note, u64)>,
     /// What is wrong.
     pub health: Health,
     /// Remarks on the inputs for the user.
@@ -293,22 +285,20 @@ impl Run {
     fn folded(&self, by_design: bool) -> u64 {
         let of_process = |process: &Process| {
             let counted = process.missing.iter().filter(|missing| self.is_by_design(process, missing) == by_design);
-            counted.fold(0_u64, |sum, missing| sum.saturating_add(missing.counters.segments))
+            counted.map(|missing| missing.counters.segments).sum::<Sum>().get()
         };
-        self.processes.iter().map(of_process).fold(0, u64::saturating_add)
+        self.processes.iter().map(of_process).sum::<Sum>().get()
     }
 
     /// What should have segments in a process and has none, with its stream.
     pub fn missing_of<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = (&'a Stream, &'a Counters)> {
         let lacking = process.missing.iter().filter(|missing| !self.is_by_design(process, missing));
-        lacking.filter_map(|missing| {
-            Some((process.streams.get(process.stream_index(missing.stream)?)?, &missing.counters))
-        })
+        lacking.filter_map(|missing| Some((process.stream_with_id(missing.stream)?, &missing.counters)))
     }
 
     /// Whether no segments were to be kept of what `missing` counts.
     fn is_by_design(&self, process: &Process, missing: &Missing) -> bool {
-        let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+        let stream = process.stream_with_id(missing.stream);
         let op = stream.map(|stream| self.op(stream));
         let kept = Kept { counters_only: process.counters_only, data_only: process.data_only };
         !kept.has_segments(op.and_then(|op| Some((op.layer?, op.class?))))
@@ -463,8 +453,8 @@ impl Run {
 
     /// `rank 3`, or `pid 4711` for a process without a rank.
     #[must_use]
-    pub fn process_name(&self, process: u32) -> String {
-        match self.processes.get(process as usize) {
+    pub fn process_name(&self, process: ProcessId) -> String {
+        match self.process(process) {
             Some(process) if process.rank >= 0 => format!("rank {}", process.rank),
             Some(process) if !process.reduction.is_none() => format!("{} ranks together", process.reduction.ranks),
             Some(process) => format!("pid {}", process.pid),

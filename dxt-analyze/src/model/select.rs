@@ -1,6 +1,7 @@
 //! What of a job is looked at: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed down once, after loading: whole
 //! processes and blocks that cannot matter are dropped, so that they are never decoded, and streams are marked.
 
+use super::FileId;
 use super::run::{Process, Run};
 use crate::exit::UsageError;
 use crate::pattern::Pattern;
@@ -100,7 +101,7 @@ impl Run {
         }
         let files: Vec<bool> = self.files.iter().map(|file| selection.has_file(&file.name)).collect();
         let ops: Vec<bool> = self.ops.iter().map(|op| selection.has_layer(op.layer)).collect();
-        let has = |files: &[bool], file: u32| files.get(file as usize).copied().unwrap_or(true);
+        let has = |files: &[bool], file: FileId| files.get(file.index()).copied().unwrap_or(true);
         self.processes
             .retain(|process| selection.has_rank(process.rank) || (selection.ranks.is_empty() && process.rank < 0));
         let mut unsure = 0;
@@ -109,15 +110,16 @@ impl Run {
                 stream.chosen = has(&files, stream.file) && ops.get(usize::from(stream.op)).copied().unwrap_or(true);
                 stream.storage &= stream.chosen;
             }
-            process.profiles.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
-            process.whole.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
-            process.reduction.spreads.retain(|def| has(&files, def.file) && selection.has_layer(Some(def.layer)));
+            process.profiles.retain(|def| has(&files, FileId(def.file)) && selection.has_layer(Some(def.layer)));
+            process.whole.retain(|def| has(&files, FileId(def.file)) && selection.has_layer(Some(def.layer)));
+            process
+                .reduction
+                .spreads
+                .retain(|def| has(&files, FileId(def.file)) && selection.has_layer(Some(def.layer)));
             // Bytes over time are of all files together.
             process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
             let mut memory = std::mem::take(&mut process.memory);
-            memory
-                .streams
-                .retain(|used| process.stream_index(used.stream).is_some_and(|at| process.streams[at].chosen));
+            memory.streams.retain(|used| process.stream_with_id(used.stream).is_some_and(|found| found.chosen));
             // Times are of all files together.
             memory.costs.retain(|cost| selection.files.is_empty() && selection.has_layer(Some(cost.layer)));
             process.memory = memory;
@@ -125,9 +127,7 @@ impl Run {
                 unsure += cut_to(process, window);
             }
             let mut missing = std::mem::take(&mut process.missing);
-            missing.retain(|def| {
-                process.stream_index(def.stream).and_then(|at| process.streams.get(at)).is_none_or(|found| found.chosen)
-            });
+            missing.retain(|def| process.stream_with_id(def.stream).is_none_or(|found| found.chosen));
             process.missing = missing;
         }
         for set in self.data_sets.iter_mut().filter(|set| !has(&files, set.file)) {

@@ -1,12 +1,14 @@
 //! Streams: what a process's calls of one operation on one file are, and who made them.
 
+use super::FileId;
+
 /// A stream of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// Id that segments carry.
     pub id: u32,
     /// Index into [`crate::model::Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Index into [`crate::model::Run::ops`].
     pub op: u16,
     /// Made inside an MPI-IO call.

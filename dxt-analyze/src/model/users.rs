@@ -1,6 +1,8 @@
 //! How many processes are behind what a record says of a file. A record that stands for the ranks of a job has files that all of them used, and
 //! files that some did: the spread of each says how many.
 
+use super::FileId;
+use super::ProcessId;
 use super::{Process, Run};
 use std::collections::BTreeSet;
 use trace_format::meta::SpreadDef;
@@ -8,19 +10,19 @@ use trace_format::op::Layer;
 
 /// Ranks by file and layer, of one record; sorted.
 #[derive(Clone, Debug, Default)]
-pub struct FileRanks(Vec<((u32, Layer), u32)>);
+pub struct FileRanks(Vec<((FileId, Layer), u32)>);
 
 impl FileRanks {
     /// As spreads tell it, which may be narrowed down later on.
     #[must_use]
     pub fn of(spreads: &[SpreadDef]) -> Self {
-        let mut all: Vec<_> = spreads.iter().map(|def| ((def.file, def.layer), def.spread.ranks)).collect();
+        let mut all: Vec<_> = spreads.iter().map(|def| ((FileId(def.file), def.layer), def.spread.ranks)).collect();
         all.sort_unstable();
         Self(all)
     }
 
     /// The most that used a file through `layer`, or through any; `None` if it is not told.
-    fn get(&self, file: u32, layer: Option<Layer>) -> Option<u32> {
+    fn get(&self, file: FileId, layer: Option<Layer>) -> Option<u32> {
         let first = self.0.partition_point(|((of, _), _)| *of < file);
         let of_file = self.0.iter().skip(first).take_while(|((of, _), _)| *of == file);
         of_file.filter(|((_, of), _)| layer.is_none_or(|layer| layer == *of)).map(|(_, ranks)| *ranks).max()
@@ -32,7 +34,7 @@ impl Run {
     /// job's ranks does not say it, as in some of Darshan's, they are all. Through any layer (`None`) they are at least so many: of two
     /// layers nobody knows which ranks used both.
     #[must_use]
-    pub fn ranks_of(&self, process: &Process, file: u32, layer: Option<Layer>) -> u64 {
+    pub fn ranks_of(&self, process: &Process, file: FileId, layer: Option<Layer>) -> u64 {
         // What is in such a record several ranks used.
         let least = if layer.is_none() { 2 } else { 1 };
         match process.reduction.ranks {
@@ -43,8 +45,8 @@ impl Run {
 
     /// As [`Run::process_name`], of what a process did to one file: `8 of 64 ranks together`.
     #[must_use]
-    pub fn name_on(&self, number: u32, file: u32) -> String {
-        match self.processes.get(number as usize).filter(|process| !process.reduction.is_none()) {
+    pub fn name_on(&self, number: ProcessId, file: FileId) -> String {
+        match self.process(number).filter(|process| !process.reduction.is_none()) {
             Some(process) => format!("{} together", self.some_ranks(self.ranks_of(process, file, None))),
             None => self.process_name(number),
         }
@@ -66,14 +68,14 @@ impl Run {
 /// ranks share different files. Ranks with a record of their own are taken for some of these.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
-    single: BTreeSet<u32>,
+    single: BTreeSet<ProcessId>,
     together: u64,
 }
 
 impl Users {
     /// Adds the process with this number, which uses `file` through `layer`, or any.
-    pub fn add(&mut self, run: &Run, number: u32, file: u32, layer: Option<Layer>) {
-        match run.processes.get(number as usize) {
+    pub fn add(&mut self, run: &Run, number: ProcessId, file: FileId, layer: Option<Layer>) {
+        match run.process(number) {
             Some(process) if process.reduction.is_none() => {
                 self.single.insert(number);
             }
@@ -84,7 +86,7 @@ impl Users {
 
     /// All of one file.
     #[must_use]
-    pub fn of(run: &Run, numbers: impl IntoIterator<Item = u32>, file: u32, layer: Option<Layer>) -> Self {
+    pub fn of(run: &Run, numbers: impl IntoIterator<Item = ProcessId>, file: FileId, layer: Option<Layer>) -> Self {
         let mut users = Self::default();
         numbers.into_iter().for_each(|number| users.add(run, number, file, layer));
         users
@@ -106,7 +108,10 @@ mod tests {
     fn every_file_has_its_ranks() {
         let def = |file, layer, ranks| SpreadDef { file, layer, spread: Spread { ranks, ..Spread::default() } };
         let ranks = FileRanks::of(&[def(7, Layer::Posix, 1), def(2, Layer::Posix, 8), def(7, Layer::Mpiio, 64)]);
-        assert_eq!([ranks.get(7, None), ranks.get(7, Some(Layer::Posix))], [Some(64), Some(1)]);
-        assert_eq!([ranks.get(2, None), ranks.get(2, Some(Layer::Mpiio)), ranks.get(3, None)], [Some(8), None, None]);
+        assert_eq!([ranks.get(FileId(7), None), ranks.get(FileId(7), Some(Layer::Posix))], [Some(64), Some(1)]);
+        assert_eq!(
+            [ranks.get(FileId(2), None), ranks.get(FileId(2), Some(Layer::Mpiio)), ranks.get(FileId(3), None)],
+            [Some(8), None, None]
+        );
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let found = html::all_findings(&others_found, parts.names);
     let found = html::folded(FINDINGS, "Findings in full", about, &beside, &found);
     let has_found = !others_found.is_empty();
-    let place = first::Place { names: parts.names, anchors: &anchors, run_ns: parts.verdict.run_ns };
+    let context = first::FindingContext { names: parts.names, anchors: &anchors, run_ns: parts.verdict.run_ns };
     let codes = html::folded(
         "codes",
         "What the codes mean",
@@ -80,7 +80,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         ("title", html! { "I/O of " (name) }.into_string()),
         ("job", first::job(parts.verdict).into_string()),
         ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&sections)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
-        ("verdict", first::screen(parts.verdict, parts.ledger, &place).into_string()),
+        ("verdict", first::screen(parts.verdict, parts.ledger, &context).into_string()),
         ("sections", html! { @if has_found { (found) } @for section in &sections { (html::section(section, parts.names)) } (codes) (missing) }.into_string()),
         ("data", json(parts.data)?),
         ("echarts", ECHARTS.to_owned()),

@@ -24,7 +24,7 @@ pub(super) fn job(verdict: &Verdict) -> Markup {
 }
 
 /// The first screen.
-pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, place: &Place<'_>) -> Markup {
+pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContext<'_>) -> Markup {
     let listed = words::listed(verdict);
     html! {
         @if let Some(damage) = words::damage(verdict) {
@@ -32,10 +32,10 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, place: &Place<'_>) -> M
         }
         p.lead { (verdict.lead) }
         @if !verdict.untimed { (time(ledger)) }
-        p.sentence { (place.text(&verdict.sentence)) }
+        p.sentence { (context.text(&verdict.sentence)) }
         @if !listed.is_empty() {
-            (findings(&listed, place))
-            ol.verdict { @for weighed in words::on_cards(verdict) { (card(weighed, place)) } }
+            (findings(&listed, context))
+            ol.verdict { @for weighed in words::on_cards(verdict) { (card(weighed, context)) } }
         }
         @if let Some(rest) = words::rest(verdict) { p.rest { (rest) } }
         @if let Some(finding) = words::uncovered(verdict) {
@@ -46,7 +46,7 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, place: &Place<'_>) -> M
 }
 
 /// What the markup of findings needs besides them.
-pub(super) struct Place<'a> {
+pub(super) struct FindingContext<'a> {
     /// Names of files.
     pub(super) names: &'a Names,
     /// Where findings stand in full.
@@ -54,7 +54,7 @@ pub(super) struct Place<'a> {
     pub(super) run_ns: u64,
 }
 
-impl Place<'_> {
+impl FindingContext<'_> {
     /// Text in which paths are told by their last part.
     fn text(&self, text: &str) -> Markup {
         self.names.marked(text)
@@ -73,7 +73,7 @@ fn code(code: Code) -> Markup {
     html! { a.code href={ "#code-" (code.name()) } title=(code.explanation().meaning) { (code.name()) } }
 }
 
-fn findings(listed: &[&Weighed], place: &Place<'_>) -> Markup {
+fn findings(listed: &[&Weighed], context: &FindingContext<'_>) -> Markup {
     let duration = |ns: Option<u64>| html! { @if let Some(ns) = ns { (units::duration(ns)) } };
     html! {
         div.table.findings {
@@ -94,8 +94,8 @@ fn findings(listed: &[&Weighed], place: &Place<'_>) -> Markup {
                                 (duration(Some(saves)))
                                 @if let Some(range) = words::range(finding) { br; small { (range) } }
                             }
-                            td.number data-label="Of the run" data-value=(saves) { (words::percent(saves, place.run_ns)) }
-                            td.words data-label="Cause" { (place.title(finding)) }
+                            td.number data-label="Of the run" data-value=(saves) { (words::percent(saves, context.run_ns)) }
+                            td.words data-label="Cause" { (context.title(finding)) }
                             td.words data-label="What to do" { (prose(&words::sentence(&finding.hint))) }
                         }
                     }
@@ -105,7 +105,7 @@ fn findings(listed: &[&Weighed], place: &Place<'_>) -> Markup {
     }
 }
 
-fn card(weighed: &Weighed, place: &Place<'_>) -> Markup {
+fn card(weighed: &Weighed, context: &FindingContext<'_>) -> Markup {
     let finding = &weighed.finding;
     let saves = words::saves(finding);
     html! {
@@ -114,13 +114,13 @@ fn card(weighed: &Weighed, place: &Place<'_>) -> Markup {
                 span.badge { (finding.severity.name()) } " "
                 strong { (units::duration(saves)) } " "
                 span {
-                    (words::percent(saves, place.run_ns)) " of the run time"
+                    (words::percent(saves, context.run_ns)) " of the run time"
                     @if let Some(range) = words::range(finding) { ", " (range) }
                 }
             }
-            h3 { (place.title(finding)) }
+            h3 { (context.title(finding)) }
             @for line in finding.evidence.iter().take(EVIDENCE) {
-                p.evidence { (place.text(line.words())) }
+                p.evidence { (context.text(line.words())) }
             }
             p.hint { strong { "Do: " } (prose(&words::sentence(&finding.hint))) }
             @for remedy in &weighed.commands {

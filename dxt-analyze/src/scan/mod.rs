@@ -7,26 +7,11 @@ mod together;
 pub(crate) use together::together;
 
 use crate::model::select::overlaps;
-use crate::model::{Problem, Process, Run};
+use crate::model::{Problem, Process, ProcessId, Run, StreamIx};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::frame::BlockHead;
 use trace_format::read::{Columns, Decoder};
-
-/// Stands in [`Block::streams`] for a stream that the process's table lacks.
-pub const NO_STREAM: u32 = u32::MAX;
-/// Stands there for a segment that is not looked at: see [`crate::model::select`]. No table has either index.
-pub const LEFT_OUT: u32 = u32::MAX - 1;
-/// Set in the number of a stream in [`Block::streams`] whose calls are MPI's, and no I/O: for no table has such a number, only who looks for
-/// these calls finds them.
-pub const MEETS: u32 = 1 << 31;
-
-/// The index of a stream in the process's table, whether its calls meet or not.
-#[inline]
-#[must_use]
-pub const fn any_stream(stream: u32) -> usize {
-    (stream & !MEETS) as usize
-}
 
 /// Blocks that a thread takes from the queue at a time: neighbours, which are mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
@@ -41,22 +26,22 @@ pub struct Block<'a> {
     /// The run.
     pub run: &'a Run,
     /// Index into [`Run::processes`].
-    pub number: u32,
+    pub number: ProcessId,
     /// The process.
     pub process: &'a Process,
     /// Index of its thread in the process's table.
     pub thread: u32,
     /// Its segments; times in ns since the process's epoch.
     pub columns: &'a Columns,
-    /// Per segment: index into the process's streams, [`NO_STREAM`] or [`LEFT_OUT`].
-    pub streams: &'a [u32],
+    /// Per segment: which stream of the process it is of, or none: [`StreamIx`].
+    pub streams: &'a [StreamIx],
 }
 
 /// One segment of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Index into the process's streams, [`NO_STREAM`] or [`LEFT_OUT`].
-    pub stream: u32,
+    /// Which stream of the process it is of, or none: [`StreamIx`].
+    pub stream: StreamIx,
     /// Byte offset, or -1.
     pub offset: i64,
     /// Bytes.
@@ -114,7 +99,7 @@ pub trait Analysis: Sync {
     fn start(&self) -> Self::Partial;
     /// Whether a block can matter, by its head alone. Blocks that matter to no analysis are not decoded; one that
     /// matters to another is still given to this one.
-    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
     /// Whether it must see the blocks of a process one after another: thread by thread, each in the order of its buffer,
@@ -136,7 +121,7 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
         (self.0.start(), self.1.start())
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
         self.0.wants(run, process, head) || self.1.wants(run, process, head)
     }
 
@@ -164,7 +149,7 @@ impl Analysis for Nothing {
 
     fn start(&self) {}
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         false
     }
 
@@ -181,7 +166,7 @@ impl<A: Analysis> Analysis for &A {
         (**self).start()
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
         (**self).wants(run, process, head)
     }
 
@@ -206,7 +191,7 @@ impl<A: Analysis> Analysis for Option<A> {
         self.as_ref().map(Analysis::start)
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
         self.as_ref().is_some_and(|analysis| analysis.wants(run, process, head))
     }
 
@@ -271,14 +256,12 @@ pub trait Progress: Sync {
 
 /// Decodes every block that `analysis` wants and gives it to `analysis`.
 pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A::Partial, Lost) {
-    let queue: Vec<(u32, u32)> = run
-        .processes
-        .iter()
-        .enumerate()
+    let queue: Vec<(ProcessId, u32)> = run
+        .numbered_processes()
         .flat_map(|(number, process)| {
             let blocks = process.blocks.iter().enumerate();
-            let wanted = blocks.filter(move |(_, block)| analysis.wants(run, number as u32, &block.head));
-            wanted.map(move |(index, _)| (number as u32, index as u32))
+            let wanted = blocks.filter(move |(_, block)| analysis.wants(run, number, &block.head));
+            wanted.map(move |(index, _)| (number, index as u32))
         })
         .collect();
     let items = if analysis.ordered() { by_group(run, &queue) } else { queue.chunks(BLOCKS_AT_A_TIME).collect() };
@@ -312,14 +295,14 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
 /// Number of the group of neighbouring processes that `process` belongs to. An ordered scan reads a group with one thread, one
 /// process after another: so what does not merge in any order can be kept by group, and there are not too many of them.
 #[must_use]
-pub fn group_of_process(run: &Run, process: u32) -> u32 {
-    process / run.processes.len().div_ceil(MAX_GROUPS).max(1) as u32
+pub fn group_of_process(run: &Run, process: ProcessId) -> u32 {
+    process.0 / run.processes.len().div_ceil(MAX_GROUPS).max(1) as u32
 }
 
 /// One item per group, those with most blocks first, so that no long one is left for the end.
-fn by_group<'a>(run: &Run, queue: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
-    let group = |block: &(u32, u32)| group_of_process(run, block.0);
-    let mut items: Vec<&[(u32, u32)]> = queue.chunk_by(|a, b| group(a) == group(b)).collect();
+fn by_group<'a>(run: &Run, queue: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
+    let group = |block: &(ProcessId, u32)| group_of_process(run, block.0);
+    let mut items: Vec<&[(ProcessId, u32)]> = queue.chunk_by(|a, b| group(a) == group(b)).collect();
     items.sort_by_key(|item| std::cmp::Reverse(item.len()));
     items
 }
@@ -328,13 +311,13 @@ fn by_group<'a>(run: &Run, queue: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
 #[derive(Default)]
 pub struct Reader {
     decoder: Decoder,
-    streams: Vec<u32>,
+    streams: Vec<StreamIx>,
 }
 
 impl Reader {
     /// Block `block` of process `number` of `run`; `None`, and what is lost, if it cannot be decoded.
-    pub fn block<'a>(&'a mut self, run: &'a Run, number: u32, block: u32, lost: &mut Lost) -> Option<Block<'a>> {
-        let process = run.processes.get(number as usize)?;
+    pub fn block<'a>(&'a mut self, run: &'a Run, number: ProcessId, block: u32, lost: &mut Lost) -> Option<Block<'a>> {
+        let process = run.process(number)?;
         let block = process.blocks.get(block as usize)?;
         let input = run.inputs.get(process.input as usize)?;
         match self.decoder.block(input.trace.source(), block) {
@@ -358,35 +341,35 @@ impl Reader {
 
 /// Segments that block `block` of process `number` has by its head.
 #[must_use]
-pub fn segments_of(run: &Run, number: u32, block: u32) -> u64 {
-    let process = run.processes.get(number as usize);
+pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
+    let process = run.process(number);
     let block = process.and_then(|process| process.blocks.get(block as usize));
     block.map_or(0, |block| u64::from(block.head.segments))
 }
 
 /// The indices in the process's table that a block's segments have: [`Block::streams`]. Returns how many are not in it.
-pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<u32>) -> u64 {
+pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<StreamIx>) -> u64 {
     into.clear();
     into.reserve(columns.stream.len());
-    let (mut last, mut index, mut unknown) = (None, NO_STREAM, 0);
+    let (mut last, mut index, mut unknown) = (None, StreamIx::NONE, 0);
     for &id in &columns.stream {
         if last != Some(id) {
-            index = process.stream_index(id).map_or(NO_STREAM, |index| index as u32);
-            match process.streams.get(index as usize) {
-                Some(stream) if !stream.chosen => index = LEFT_OUT,
-                Some(stream) if stream.meets => index |= MEETS,
+            index = process.stream_index(id).unwrap_or(StreamIx::NONE);
+            match process.stream(index) {
+                Some(stream) if !stream.chosen => index = StreamIx::LEFT_OUT,
+                Some(stream) if stream.meets => index = index.meeting(),
                 _ => {}
             }
             last = Some(id);
         }
-        unknown += u64::from(index == NO_STREAM);
+        unknown += u64::from(index == StreamIx::NONE);
         into.push(index);
     }
     if let Some(window) = run.window {
         let place = |time: u64| time.saturating_add(process.shift_ns);
         for (index, (&start, &end)) in into.iter_mut().zip(columns.start.iter().zip(&columns.end)) {
             if !overlaps(place(start), place(end), window) {
-                *index = LEFT_OUT;
+                *index = StreamIx::LEFT_OUT;
             }
         }
     }

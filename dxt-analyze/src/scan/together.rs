@@ -24,7 +24,7 @@ macro_rules! together {
                 $partial { $($part: self.$part.start(),)+ }
             }
 
-            fn wants(&self, run: &$crate::model::Run, process: u32, head: &trace_format::frame::BlockHead) -> bool {
+            fn wants(&self, run: &$crate::model::Run, process: $crate::model::ProcessId, head: &trace_format::frame::BlockHead) -> bool {
                 false $(|| self.$part.wants(run, process, head))+
             }
 

@@ -1,7 +1,7 @@
 //! Tiles: the grid of one kind of rows over a short span of time, and the single calls in it where they are few. Only blocks that
 //! overlap with the span are read.
 
-use crate::model::{FileLayout, Run};
+use crate::model::{FileLayout, ProcessId, Run};
 use crate::scan::{Progress, scan};
 use crate::shared::totals::StreamTotal;
 use crate::topics::timeline::axes;
@@ -123,7 +123,7 @@ impl Tiler {
         let exact = (is(Rows::Ranks) && end > query.first).then(|| Exact {
             slices: &self.slices,
             span: Span { from_ns: query.from, until_ns: query.until, ..span },
-            processes: (query.first as u32, (end - 1) as u32),
+            processes: (ProcessId::at(query.first), ProcessId::at(end - 1)),
             most: exact::MOST,
         });
         let both = (activity, exact);

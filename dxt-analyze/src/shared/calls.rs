@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Some calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sum {
+pub struct CallSum {
     /// How many.
     pub calls: u64,
     /// Bytes that they moved.
@@ -13,7 +13,7 @@ pub struct Sum {
     pub time_ns: u64,
 }
 
-impl Sum {
+impl CallSum {
     /// One call.
     #[must_use]
     pub const fn call(bytes: u64, time_ns: u64) -> Self {

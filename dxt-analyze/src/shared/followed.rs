@@ -59,7 +59,7 @@ impl<K: Key, V: Value> Followed<K, V> {
 
     fn shrink(&mut self) {
         while self.map.len() > self.limit && self.bits < u64::BITS {
-            self.thin(self.bits + 1);
+            self.follow_fewer(self.bits + 1);
         }
     }
 
@@ -83,7 +83,7 @@ impl<K: Key, V: Value> Followed<K, V> {
         }
     }
 
-    fn thin(&mut self, bits: u32) {
+    fn follow_fewer(&mut self, bits: u32) {
         if bits > self.bits {
             self.bits = bits;
             self.map.retain(|key, _| key.spread().leading_zeros() >= bits);
@@ -92,7 +92,7 @@ impl<K: Key, V: Value> Followed<K, V> {
 
     /// Adds what another thread followed.
     pub fn merge(&mut self, other: Self) {
-        self.thin(other.bits);
+        self.follow_fewer(other.bits);
         other.map.into_iter().for_each(|(key, value)| self.add(key, value));
     }
 

@@ -1,6 +1,6 @@
 //! How the memory of reads and writes was aligned, as full traces tell it: counts per stream, which no segment has.
 
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, Run};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -8,9 +8,9 @@ use trace_format::op::Layer;
 pub(crate) fn of_process<'r>(
     run: &'r Run,
     process: &'r Process,
-) -> impl Iterator<Item = ((u32, Layer), [u64; 2])> + 'r {
+) -> impl Iterator<Item = ((FileId, Layer), [u64; 2])> + 'r {
     process.memory.streams.iter().filter_map(move |used| {
-        let stream = process.streams.get(process.stream_index(used.stream)?)?;
+        let stream = process.stream_with_id(used.stream)?;
         Some(((stream.file, run.op(stream).layer?), [used.known, used.unaligned.min(used.known)]))
     })
 }

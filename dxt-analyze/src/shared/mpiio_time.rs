@@ -1,7 +1,7 @@
 //! Time in MPI-IO and in the system calls inside it, of a whole run, locks and unlocks apart: what RIOT (Wright et al., 2013, Table 4)
 //! compares over numbers of ranks. From exact sums: calls without a segment are in it.
 
-use super::calls::Sum;
+use super::calls::CallSum;
 use super::totals::StreamTotal;
 use crate::model::{Run, Within};
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use trace_format::op::{Layer, OpClass};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MpiioTime {
     /// Calls of MPI-IO, opens and closes among them.
-    pub mpiio: Sum,
+    pub mpiio: CallSum,
     /// All calls of POSIX inside, locks too.
-    pub posix: Sum,
+    pub posix: CallSum,
     /// Locks taken inside, the waiting for them too.
-    pub locks: Sum,
+    pub locks: CallSum,
     /// Locks given back inside.
-    pub unlocks: Sum,
+    pub unlocks: CallSum,
 }
 
 impl MpiioTime {
@@ -27,12 +27,12 @@ impl MpiioTime {
     pub fn of(run: &Run, totals: &[StreamTotal]) -> Self {
         let mut out = Self::default();
         for total in totals {
-            let process = run.processes.get(total.process as usize);
-            let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
+            let process = run.process(total.process);
+            let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
             let op = run.op(stream);
             let is_data = op.is_data() && !stream.failed;
             let bytes = if is_data { total.all.bytes } else { 0 };
-            let sum = Sum { calls: total.all.segments, bytes, time_ns: total.all.duration };
+            let sum = CallSum { calls: total.all.segments, bytes, time_ns: total.all.duration };
             match (op.layer, stream.within()) {
                 (Some(Layer::Mpiio), Within::Nothing | Within::Hdf5) => out.mpiio.add(&sum),
                 (Some(Layer::Posix), Within::Mpiio) => {

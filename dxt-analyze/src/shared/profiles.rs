@@ -1,7 +1,7 @@
 //! How each file was accessed through each layer, with names: what the tracer counted; [`crate::topics::counters::fold`] adds the
 //! segments on record.
 
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::common_values::CommonValue;
@@ -10,7 +10,7 @@ use trace_format::profile::{Profile, Slowest};
 use trace_format::spread::{RankShare, Spread};
 
 /// Profiles by file (index into [`Run::files`]) and layer.
-pub type Profiles = BTreeMap<(u32, Layer), Profile>;
+pub type Profiles = BTreeMap<(FileId, Layer), Profile>;
 
 /// How one file was accessed through one layer.
 #[derive(Clone, Debug, Serialize)]
@@ -81,10 +81,10 @@ impl From<&Spread> for RankSpread {
 pub fn counted(run: &Run) -> Profiles {
     let mut all = Profiles::new();
     for def in run.processes.iter().flat_map(|process| &process.profiles) {
-        all.entry((def.file, def.layer)).or_default().merge(&def.profile);
+        all.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
     }
     for def in run.processes.iter().flat_map(|process| &process.whole) {
-        all.entry((def.file, def.layer)).or_default().merge(&def.profile);
+        all.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
     }
     all
 }
@@ -93,11 +93,11 @@ pub fn counted(run: &Run) -> Profiles {
 /// bytes and whose ranks were reduced has a row too.
 #[must_use]
 pub fn rows(run: &Run, mut profiles: Profiles, files: &[&str]) -> Vec<FileProfile> {
-    let spreads: BTreeMap<(u32, Layer), &Spread> = run
+    let spreads: BTreeMap<(FileId, Layer), &Spread> = run
         .processes
         .iter()
         .flat_map(|process| &process.reduction.spreads)
-        .map(|def| ((def.file, def.layer), &def.spread))
+        .map(|def| ((FileId(def.file), def.layer), &def.spread))
         .collect();
     for key in spreads.keys() {
         profiles.entry(*key).or_default();
@@ -105,7 +105,7 @@ pub fn rows(run: &Run, mut profiles: Profiles, files: &[&str]) -> Vec<FileProfil
     let mut out: Vec<(usize, Layer, FileProfile)> = profiles
         .into_iter()
         .filter_map(|((file, layer), profile)| {
-            let name = &run.files.get(file as usize)?.name;
+            let name = &run.file(file)?.name;
             let place = files.iter().position(|listed| listed == name)?;
             Some((place, layer, row(name, layer, &profile, spreads.get(&(file, layer)).copied())))
         })

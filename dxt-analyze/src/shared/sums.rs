@@ -2,7 +2,7 @@
 //! exact also of operations that have no segment.
 
 use super::totals::StreamTotal;
-use crate::model::{Process, Run, Within};
+use crate::model::{Process, ProcessId, Run, Within};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use trace_format::op::OpClass;
@@ -42,14 +42,14 @@ pub struct Sums {
     /// Those of them that have no segment.
     pub missing: u64,
     /// Processes that made calls, by number.
-    processes: BTreeSet<u32>,
+    processes: BTreeSet<ProcessId>,
     /// Of a reduced record: the ranks that used the file through any layer.
     reduced_ranks: u64,
 }
 
 impl Sums {
     fn add(&mut self, run: &Run, process: &Process, total: &StreamTotal) {
-        let Some(stream) = process.streams.get(total.stream as usize) else { return };
+        let Some(stream) = process.stream(total.stream) else { return };
         let sums = &total.all;
         self.all = self.all.saturating_add(sums.segments);
         self.missing = self.missing.saturating_add(total.missing);
@@ -85,8 +85,8 @@ impl Sums {
 #[must_use]
 pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     let file = |total: &StreamTotal| {
-        let process = run.processes.get(total.process as usize)?;
-        process.streams.get(total.stream as usize).map(|stream| stream.file as usize)
+        let process = run.process(total.process)?;
+        process.stream(total.stream).map(|stream| stream.file.index())
     };
     by(run, totals, run.files.len(), file)
 }
@@ -94,13 +94,13 @@ pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
 /// Sums of each process of the run, by number.
 #[must_use]
 pub fn by_process(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
-    by(run, totals, run.processes.len(), |total| Some(total.process as usize))
+    by(run, totals, run.processes.len(), |total| Some(total.process.index()))
 }
 
 fn by(run: &Run, totals: &[StreamTotal], count: usize, place: impl Fn(&StreamTotal) -> Option<usize>) -> Vec<Sums> {
     let mut out = vec![Sums::default(); count];
     for total in totals {
-        let process = run.processes.get(total.process as usize);
+        let process = run.process(total.process);
         let sums = place(total).and_then(|place| out.get_mut(place));
         if let (Some(process), Some(sums)) = (process, sums) {
             sums.add(run, process, total);

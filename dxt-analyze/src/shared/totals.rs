@@ -1,6 +1,6 @@
 //! Sums per process and stream: the base of everything that is counted by rank, node, file or operation.
 
-use crate::model::Run;
+use crate::model::{ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::counters::Counters;
@@ -17,7 +17,7 @@ pub fn add(sum: &mut u64, more: u64) {
 }
 
 /// Per process: counters by stream index.
-pub type Partial = FxHashMap<u32, Vec<Counters>>;
+pub type Partial = FxHashMap<ProcessId, Vec<Counters>>;
 
 impl Analysis for Totals {
     type Partial = Partial;
@@ -30,7 +30,7 @@ impl Analysis for Totals {
         let streams = block.process.streams.len();
         let counters = partial.entry(block.number).or_insert_with(|| vec![Counters::default(); streams]);
         for row in block.rows() {
-            if let Some(counters) = counters.get_mut(row.stream as usize) {
+            if let Some(counters) = counters.get_mut(row.stream.index()) {
                 counters.fold_alone(row.offset, row.length, row.start, row.end);
             }
         }
@@ -54,9 +54,9 @@ impl Analysis for Totals {
 #[derive(Clone, Debug)]
 pub struct StreamTotal {
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Index into the process's streams.
-    pub stream: u32,
+    pub stream: StreamIx,
     /// Sums over segments on record and those that were folded.
     pub all: Counters,
     /// Segments that were folded.
@@ -68,20 +68,20 @@ pub struct StreamTotal {
 #[must_use]
 pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
     let mut out = Vec::new();
-    for (number, process) in run.processes.iter().enumerate() {
-        let mut sums = partial.remove(&(number as u32)).unwrap_or_default();
+    for (number, process) in run.numbered_processes() {
+        let mut sums = partial.remove(&number).unwrap_or_default();
         sums.resize(process.streams.len(), Counters::default());
         let mut folded = vec![0_u64; sums.len()];
         for missing in &process.missing {
             let Some(index) = process.stream_index(missing.stream) else { continue };
-            if let (Some(sum), Some(folded)) = (sums.get_mut(index), folded.get_mut(index)) {
+            if let (Some(sum), Some(folded)) = (sums.get_mut(index.index()), folded.get_mut(index.index())) {
                 sum.merge(&missing.counters);
                 *folded = folded.saturating_add(missing.counters.segments);
             }
         }
         for ((stream, all), missing) in sums.into_iter().enumerate().zip(folded) {
             if all.segments > 0 {
-                out.push(StreamTotal { process: number as u32, stream: stream as u32, all, missing });
+                out.push(StreamTotal { process: number, stream: StreamIx::at(stream), all, missing });
             }
         }
     }

@@ -23,7 +23,7 @@ pub(crate) struct Left {
 }
 
 /// A directory, held open: what is told of its files and what is done to them is of the same one.
-pub(crate) struct Place {
+pub(crate) struct SpoolDirectory {
     directory: OwnedFd,
     /// Files whose process is gone for as long as asked, of the users that this one may speak for.
     pub(crate) left: Vec<Left>,
@@ -62,7 +62,7 @@ impl Named {
     }
 }
 
-impl Place {
+impl SpoolDirectory {
     /// What lies in `path` of processes that are gone and last wrote to any of their files longer than `older_than` ago: a spill is
     /// written to once in a while, and its spool needs it.
     ///

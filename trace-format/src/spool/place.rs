@@ -7,9 +7,9 @@ use crate::limits;
 use crate::read::Source;
 
 /// The spool to read from.
-pub(super) struct Place<'a, S: ?Sized>(pub(super) &'a S);
+pub(super) struct SpoolReader<'a, S: ?Sized>(pub(super) &'a S);
 
-impl<S: Source + ?Sized> Place<'_, S> {
+impl<S: Source + ?Sized> SpoolReader<'_, S> {
     /// Where a part lies, and how much of it is in use by now.
     pub(super) fn part(&self, part: Part) -> Result<(u64, u64)> {
         let mut entry = [0; PART_BYTES];

@@ -79,33 +79,19 @@ pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
     out.extend_from_slice(&digits[at..]);
 }
 
-const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DAY_SECONDS: i64 = 86_400;
-/// Days of the 400 years after which the calendar repeats.
-const ERA_DAYS: i64 = 146_097;
-/// From 0000-03-01, where leap days end the year, to 1970-01-01.
-const DAYS_TO_1970: i64 = 719_468;
+/// Seconds of the 400 years after which the calendar repeats, days of the week and all.
+const ERA_SECONDS: i64 = 146_097 * 86_400;
 
 /// `ctime` in UTC, with its newline. Years that C's `struct tm` cannot hold are what `printf` makes of its null pointer.
 pub(super) fn ctime(seconds: i64) -> String {
-    let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
-    let weekday = DAYS[(days + 4).rem_euclid(7) as usize];
-    let since_march = days + DAYS_TO_1970;
-    let (era, day_of_era) = (since_march.div_euclid(ERA_DAYS), since_march.rem_euclid(ERA_DAYS));
-    // Every 4th year is longer, but not every 100th, but every 400th.
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // From March on, months have 31, 30, 31, 30, 31 days, and again.
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let year = era * 400 + year_of_era + i64::from(month >= 10);
-    let month = MONTHS[((month + 2) % 12) as usize];
+    // The calendar that computes it ends with the year 9999: in the years from 1970 to 2369 all days have a like one.
+    let alike = jiff::Timestamp::from_second(seconds.rem_euclid(ERA_SECONDS)).unwrap_or_default();
+    let alike = jiff::tz::Offset::UTC.to_datetime(alike);
+    let year = i64::from(alike.year()) + 400 * seconds.div_euclid(ERA_SECONDS);
     if i32::try_from(year - 1900).is_err() {
         return "(null)".into();
     }
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}\n")
+    format!("{} {year}\n", alike.strftime("%a %b %e %H:%M:%S"))
 }
 
 #[cfg(test)]
@@ -166,6 +152,10 @@ mod tests {
         assert_eq!(ctime(951_827_696), "Tue Feb 29 12:34:56 2000\n");
         assert_eq!(ctime(-1), "Wed Dec 31 23:59:59 1969\n");
         assert_eq!(ctime(4_107_542_400), "Mon Mar  1 00:00:00 2100\n");
+        assert_eq!(ctime(-62_167_219_201), "Fri Dec 31 23:59:59 -1\n");
+        assert_eq!(ctime(253_402_300_800), "Sat Jan  1 00:00:00 10000\n");
+        assert_eq!(ctime(67_768_036_191_676_799), "Wed Dec 31 23:59:59 2147485547\n");
+        assert_eq!(ctime(67_768_036_191_676_800), "(null)");
         assert_eq!(ctime(i64::MAX), "(null)");
         assert_eq!(ctime(i64::MIN), "(null)");
     }

@@ -1,7 +1,7 @@
 //! Heat maps: bytes read and written by rank over time, at most 200 bins whose width is 0.1 s or that doubled until they suffice.
 
 use crate::import::darshan::heat::NAMES;
-use crate::model::{Process, Run};
+use crate::model::{Process, Run, StreamIx};
 use crate::scan::Row;
 use darshan_log::{HeatmapRecord, record_id};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl Heat {
             let class = if def.writes { OpClass::Write } else { OpClass::Read };
             for (bin, bytes) in (def.first_bin..).zip(&def.bytes) {
                 let (start, end) = process.heat_bin(def, bin);
-                self.add(def.layer, rank, class, &Row { stream: 0, offset: 0, length: *bytes, start, end });
+                self.add(def.layer, rank, class, &Row { stream: StreamIx(0), offset: 0, length: *bytes, start, end });
             }
         }
     }

@@ -1,17 +1,17 @@
 //! Stripe layouts as Darshan's records.
 
 use super::id;
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, Run};
 use darshan_log::LustreRecord;
 use darshan_log::lustre::Component;
 use rustc_hash::FxHashSet;
 use trace_format::layout::Component as Part;
 
 /// Those of `files`, by file.
-pub(crate) fn records(run: &Run, layouts: &[Option<FileLayout>], files: &FxHashSet<u32>) -> Vec<LustreRecord> {
-    let known = layouts.iter().enumerate().filter(|(file, _)| files.contains(&(*file as u32)));
-    let known =
-        known.filter_map(|(file, layout)| Some((file as u32, layout.as_ref().filter(|layout| !layout.is_guess())?)));
+pub(crate) fn records(run: &Run, layouts: &[Option<FileLayout>], files: &FxHashSet<FileId>) -> Vec<LustreRecord> {
+    let known = layouts.iter().enumerate().filter(|(file, _)| files.contains(&FileId::at(*file)));
+    let known = known
+        .filter_map(|(file, layout)| Some((FileId::at(file), layout.as_ref().filter(|layout| !layout.is_guess())?)));
     known
         .map(|(file, layout)| {
             let components: Vec<Component> = layout.layout.components.iter().map(part).collect();

@@ -9,7 +9,7 @@ mod records;
 mod segments;
 mod sums;
 
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::progress::Bar;
 use crate::scan::Lost;
 use anyhow::{Context, Result};
@@ -24,17 +24,17 @@ use sums::Sums;
 const RELEASE: &str = "3.5.0";
 
 /// Processes that Darshan would take for one: those of a rank.
-fn ranks(run: &Run) -> Vec<(i64, Vec<u32>)> {
-    let mut out: Vec<(i64, Vec<u32>)> = Vec::new();
+fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
+    let mut out: Vec<(i64, Vec<ProcessId>)> = Vec::new();
     let mut next = run.processes.iter().map(|process| i64::from(process.rank)).max().unwrap_or(-1) + 1;
-    for (number, process) in run.processes.iter().enumerate().filter(|(_, process)| process.reduction.is_none()) {
+    for (number, process) in run.numbered_processes().filter(|(_, process)| process.reduction.is_none()) {
         let rank = i64::from(process.rank);
         match out.last_mut() {
-            Some((last, numbers)) if rank >= 0 && *last == rank => numbers.push(number as u32),
-            _ if rank >= 0 => out.push((rank, vec![number as u32])),
+            Some((last, numbers)) if rank >= 0 && *last == rank => numbers.push(number),
+            _ if rank >= 0 => out.push((rank, vec![number])),
             // Processes without a rank get the next ones.
             _ => {
-                out.push((next, vec![number as u32]));
+                out.push((next, vec![number]));
                 next += 1;
             }
         }
@@ -57,13 +57,13 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
     for (rank, processes) in &ranks {
         sums::add(run, *rank, processes, &mut sums, &mut heat, &mut lost, &bar);
     }
-    let all_ranks: Vec<u32> =
-        (0_u32..).zip(&run.processes).filter(|(_, p)| !p.reduction.is_none()).map(|(n, _)| n).collect();
+    let all_ranks: Vec<ProcessId> =
+        run.numbered_processes().filter(|(_, p)| !p.reduction.is_none()).map(|(n, _)| n).collect();
     sums::add(run, sums::ALL_RANKS, &all_ranks, &mut sums, &mut heat, &mut lost, &bar);
     drop(bar);
     sums.join_shared();
 
-    let used = run.files.iter().enumerate().filter(|(file, _)| sums.files.contains(&(*file as u32)));
+    let used = run.numbered_files().filter(|(file, _)| sums.files.contains(file));
     let names = used
         .map(|(_, file)| file.name.as_str())
         .chain(crate::import::darshan::heat::NAMES.iter().map(|(name, _)| *name));
@@ -98,8 +98,8 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
 }
 
 /// Id of a file's record.
-fn id(run: &Run, file: u32) -> u64 {
-    record_id(run.files.get(file as usize).map_or("", |file| file.name.as_str()).as_bytes())
+fn id(run: &Run, file: FileId) -> u64 {
+    record_id(run.file_name(file).as_bytes())
 }
 
 fn job(run: &Run, processes: usize) -> Job {

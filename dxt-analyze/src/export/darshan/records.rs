@@ -1,8 +1,9 @@
 //! Counter records of Darshan from sums, by Darshan's definitions; what is not known is 0, or -1 where Darshan writes -1 for that.
 
 use super::id;
-use super::sums::{ALL_RANKS, Sum, Sums};
-use crate::model::{FileLayout, Origin, Run};
+use super::sums::{ALL_RANKS, RecordSum, Sums};
+use crate::model::{FileId, FileLayout, Origin, Run};
+use crate::sum::Sum;
 use darshan_log::counters::{SIZE_NAMES, float_names, int_names};
 use darshan_log::{CounterRecord, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -89,12 +90,12 @@ impl Sums {
 
     /// Files that MPI_File_open opened on several ranks. It is collective over its communicator (MPI 4.0, section 14.2.1), which
     /// the trace does not name; a Darshan log has told the forms apart itself.
-    fn opened_together(&self, run: &Run) -> FxHashSet<u32> {
+    fn opened_together(&self, run: &Run) -> FxHashSet<FileId> {
         let told_apart = run
             .ops
             .iter()
             .any(|op| (op.layer, op.class, op.mode) == (Some(Layer::Mpiio), Some(OpClass::Open), OpMode::Collective));
-        let mut ranks: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut ranks: FxHashMap<FileId, u32> = FxHashMap::default();
         for (_, rank, file) in self.all.keys().filter(|key| key.0 == Layer::Mpiio && !told_apart) {
             *ranks.entry(*file).or_default() += if *rank == ALL_RANKS { 2 } else { 1 };
         }
@@ -103,17 +104,17 @@ impl Sums {
 }
 
 /// Stripe size, or else the file system's block size.
-fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: u32) -> u64 {
-    let layout = layouts.get(file as usize).and_then(Option::as_ref);
+fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: FileId) -> u64 {
+    let layout = layouts.get(file.index()).and_then(Option::as_ref);
     let stripe = layout.and_then(|layout| layout.layout.components.first()).map(|component| component.stripe_size);
-    stripe.or_else(|| run.files.get(file as usize).map(|file| u64::from(file.block_size))).unwrap_or(0)
+    stripe.or_else(|| run.file(file).map(|file| u64::from(file.block_size))).unwrap_or(0)
 }
 
 fn record(
     module: Module,
     id: u64,
     rank: i64,
-    sum: &Sum,
+    sum: &RecordSum,
     alignment: u64,
     opened_together: bool,
     was_log: bool,
@@ -134,7 +135,7 @@ fn record(
                 && (names.is_empty() || names.contains(&known.1.as_str()))
                 && form.is_none_or(|form| known.2 == form)
         };
-        sum.calls.iter().filter(|(known, _)| fits(known)).fold(0_u64, |sum, (_, count)| sum.saturating_add(*count))
+        sum.calls.iter().filter(|(known, _)| fits(known)).map(|(_, count)| *count).sum::<Sum>().get()
     };
     let all = |class| calls(class, &[], None);
     for (side, what) in [(false, "READS"), (true, "WRITES")] {
@@ -143,8 +144,8 @@ fn record(
             out.int(&format!("SEQ_{what}"), order.sequential);
         }
     }
-    out.seconds("META_TIME", sum.metadata_ns);
-    out.seconds("WRITE_TIME", writes.duration.saturating_add(sum.sync_ns));
+    out.seconds("META_TIME", sum.metadata_ns.get());
+    out.seconds("WRITE_TIME", (sum.sync_ns + writes.duration).get());
     match sum.opened {
         // The one span that a log's records have become is from the first open to the last close.
         Some((first, last)) if was_log => {

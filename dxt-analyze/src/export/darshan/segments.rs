@@ -2,7 +2,7 @@
 
 use super::id;
 use super::sums::counted;
-use crate::model::Run;
+use crate::model::{FileId, ProcessId, Run};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, segments_of};
 use anyhow::Result;
@@ -16,26 +16,26 @@ use trace_format::op::{Layer, OpClass};
 pub(crate) fn write<W: Write>(
     run: &Run,
     rank: i64,
-    processes: &[u32],
+    processes: &[ProcessId],
     api: Api,
     dxt: &mut DxtWriter<'_, W>,
     bar: &Bar,
 ) -> Result<()> {
     let wanted = if api == Api::Posix { Layer::Posix } else { Layer::Mpiio };
-    let mut files: BTreeMap<u32, [Vec<Segment>; 2]> = BTreeMap::new();
+    let mut files: BTreeMap<FileId, [Vec<Segment>; 2]> = BTreeMap::new();
     let mut reader = Reader::default();
     // What cannot be read was counted when the counters were made.
     let mut lost = Lost::default();
     let mut node = 0;
     for &number in processes {
-        let Some(process) = run.processes.get(number as usize) else { continue };
+        let Some(process) = run.process(number) else { continue };
         node = process.node;
         for block in 0..process.blocks.len() as u32 {
             bar.advance(segments_of(run, number, block));
             let Some(block) = reader.block(run, number, block, &mut lost) else { continue };
             let thread = Some(u64::from(process.tid(block.thread)));
             for row in block.rows() {
-                let Some(stream) = process.streams.get(row.stream as usize) else { continue };
+                let Some(stream) = process.stream(row.stream) else { continue };
                 let Some((layer, class @ (OpClass::Read | OpClass::Write))) = counted(run, stream) else { continue };
                 if layer == wanted {
                     let seconds = |time: u64| time.saturating_add(process.shift_ns) as f64 / 1e9;

@@ -1,9 +1,10 @@
 //! What each rank did to each file, by layer: what a record's counters are made of.
 
 use super::heat::Heat;
-use crate::model::{File, Run, Stream};
+use crate::model::{File, FileId, ProcessId, Run, Stream, StreamIx};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, Row, segments_of};
+use crate::sum::Sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::counters::{Counters, Previous};
@@ -14,16 +15,16 @@ use trace_format::spread::Spread;
 
 /// One rank, one file, one layer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct RecordSum {
     /// Reads and writes.
     pub(crate) data: [Counters; 2],
     pub(crate) profile: Profile,
     /// Calls by name and whether they are collective, split or nonblocking, as Darshan tells forms apart.
-    pub(crate) calls: BTreeMap<(OpClass, String, u8), u64>,
+    pub(crate) calls: BTreeMap<(OpClass, String, u8), Sum>,
     /// Calls that move no bytes: their time, but for syncs.
-    pub(crate) metadata_ns: u64,
+    pub(crate) metadata_ns: Sum,
     /// Time in syncs, which Darshan counts as time of writes.
-    pub(crate) sync_ns: u64,
+    pub(crate) sync_ns: Sum,
     /// What another tool counted of all accesses.
     pub(crate) whole: Option<WholeDef>,
     /// First and last open, and close: starts and ends.
@@ -39,9 +40,9 @@ pub(crate) struct Sum {
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     /// By layer, then rank, then file.
-    pub(crate) all: BTreeMap<(Layer, i64, u32), Sum>,
+    pub(crate) all: BTreeMap<(Layer, i64, FileId), RecordSum>,
     /// Files of them.
-    pub(crate) files: FxHashSet<u32>,
+    pub(crate) files: FxHashSet<FileId>,
 }
 
 /// The rank of records that stand for all.
@@ -51,8 +52,8 @@ impl Sums {
     /// Adds what single ranks did to files of which there is a record of all ranks to that record: what the trace has of it
     /// is the part without segments.
     pub(crate) fn join_shared(&mut self) {
-        let of_all = |key: &&(Layer, i64, u32)| key.1 == ALL_RANKS;
-        let shared: FxHashSet<(Layer, u32)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
+        let of_all = |key: &&(Layer, i64, FileId)| key.1 == ALL_RANKS;
+        let shared: FxHashSet<(Layer, FileId)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
         let single = self.all.keys().filter(|key| key.1 != ALL_RANKS && shared.contains(&(key.0, key.2)));
         for key in single.copied().collect::<Vec<_>>() {
             let of_rank = self.all.remove(&key);
@@ -78,10 +79,10 @@ pub(crate) fn form(mode: OpMode) -> u8 {
     }
 }
 
-impl Sum {
+impl RecordSum {
     fn calls(&mut self, class: OpClass, name: &str, mode: OpMode, count: u64) {
         let calls = self.calls.entry((class, name.to_owned(), form(mode))).or_default();
-        *calls = calls.saturating_add(count);
+        *calls += count;
     }
 
     fn merge(&mut self, other: Self) {
@@ -89,10 +90,10 @@ impl Sum {
         self.profile.merge(&other.profile);
         for (call, count) in other.calls {
             let calls = self.calls.entry(call).or_default();
-            *calls = calls.saturating_add(count);
+            *calls += count;
         }
-        self.metadata_ns = self.metadata_ns.saturating_add(other.metadata_ns);
-        self.sync_ns = self.sync_ns.saturating_add(other.sync_ns);
+        self.metadata_ns += other.metadata_ns;
+        self.sync_ns += other.sync_ns;
         for (class, span) in [(OpClass::Open, other.opened), (OpClass::Close, other.closed)] {
             if let Some((start, end)) = span {
                 self.span(class, start, end);
@@ -138,9 +139,9 @@ impl Sum {
                 };
                 self.profile.fold(&mut self.last, access, alignment);
             }
-            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(row.duration_ns()),
+            OpClass::Sync => self.sync_ns += row.duration_ns(),
             _ => {
-                self.metadata_ns = self.metadata_ns.saturating_add(row.duration_ns());
+                self.metadata_ns += row.duration_ns();
                 self.span(class, row.start, row.end);
             }
         }
@@ -152,9 +153,9 @@ impl Sum {
         counters.last_end = counters.last_end.saturating_add(shift_ns);
         match class {
             OpClass::Read | OpClass::Write => self.data[usize::from(class == OpClass::Write)].merge(&counters),
-            OpClass::Sync => self.sync_ns = self.sync_ns.saturating_add(counters.duration),
+            OpClass::Sync => self.sync_ns += counters.duration,
             _ => {
-                self.metadata_ns = self.metadata_ns.saturating_add(counters.duration);
+                self.metadata_ns += counters.duration;
                 self.span(class, counters.first_start, counters.last_end);
             }
         }
@@ -172,27 +173,27 @@ pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
 pub(crate) fn add(
     run: &Run,
     rank: i64,
-    processes: &[u32],
+    processes: &[ProcessId],
     sums: &mut Sums,
     heat: &mut Heat,
     lost: &mut Lost,
     bar: &Bar,
 ) {
-    let mut of_rank: FxHashMap<(Layer, u32), Sum> = FxHashMap::default();
+    let mut of_rank: FxHashMap<(Layer, FileId), RecordSum> = FxHashMap::default();
     let mut reader = Reader::default();
     for &number in processes {
-        let Some(process) = run.processes.get(number as usize) else { continue };
+        let Some(process) = run.process(number) else { continue };
         heat.add_process(process, rank);
-        let mut calls: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut calls: FxHashMap<StreamIx, u64> = FxHashMap::default();
         for block in 0..process.blocks.len() as u32 {
             bar.advance(segments_of(run, number, block));
             let Some(block) = reader.block(run, number, block, lost) else { continue };
             for row in block.rows() {
-                let Some(stream) = process.streams.get(row.stream as usize) else { continue };
+                let Some(stream) = process.stream(row.stream) else { continue };
                 let Some((layer, class)) = counted(run, stream) else { continue };
                 let place = |time: u64| time.saturating_add(process.shift_ns);
                 let row = Row { start: place(row.start), end: place(row.end), ..row };
-                let alignment = run.files.get(stream.file as usize).map_or(0, File::alignment);
+                let alignment = run.file(stream.file).map_or(0, File::alignment);
                 of_rank.entry((layer, stream.file)).or_default().row(class, &row, alignment);
                 *calls.entry(row.stream).or_default() += 1;
                 heat.add(layer, rank, class, &row);
@@ -200,27 +201,27 @@ pub(crate) fn add(
         }
         for missing in &process.missing {
             let Some(index) = process.stream_index(missing.stream) else { continue };
-            let Some((layer, class)) = process.streams.get(index).and_then(|stream| counted(run, stream)) else {
+            let Some((layer, class)) = process.stream(index).and_then(|stream| counted(run, stream)) else {
                 continue;
             };
-            let file = process.streams.get(index).map_or(0, |stream| stream.file);
+            let file = process.stream(index).map_or(FileId(0), |stream| stream.file);
             of_rank.entry((layer, file)).or_default().folded(class, &missing.counters, process.shift_ns);
-            *calls.entry(index as u32).or_default() += missing.counters.segments;
+            *calls.entry(index).or_default() += missing.counters.segments;
         }
         for (index, count) in calls {
-            let Some(stream) = process.streams.get(index as usize) else { continue };
+            let Some(stream) = process.stream(index) else { continue };
             let Some((layer, class)) = counted(run, stream) else { continue };
             let op = run.op(stream);
             of_rank.entry((layer, stream.file)).or_default().calls(class, &op.name, op.mode, count);
         }
         for def in process.reduction.spreads.iter().filter(|def| counts(Some(def.layer)).is_some()) {
-            of_rank.entry((def.layer, def.file)).or_default().spread = Some(def.spread);
+            of_rank.entry((def.layer, FileId(def.file))).or_default().spread = Some(def.spread);
         }
         for def in process.profiles.iter().filter(|def| counts(Some(def.layer)).is_some()) {
-            of_rank.entry((def.layer, def.file)).or_default().profile.merge(&def.profile);
+            of_rank.entry((def.layer, FileId(def.file))).or_default().profile.merge(&def.profile);
         }
         for def in process.whole.iter().filter(|def| counts(Some(def.layer)).is_some()) {
-            of_rank.entry((def.layer, def.file)).or_default().tell(def);
+            of_rank.entry((def.layer, FileId(def.file))).or_default().tell(def);
         }
     }
     for ((layer, file), sum) in of_rank {

@@ -6,8 +6,8 @@ use super::fill::{Fill, Picked};
 use super::names::Names;
 use crate::exit::UsageError;
 use crate::export::calls::Storage;
-use crate::model::{FileLayout, Run};
-use crate::scan::{Block, MEETS, any_stream};
+use crate::model::{FileLayout, Run, StreamIx};
+use crate::scan::Block;
 use anyhow::{Context, Result};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
@@ -75,7 +75,7 @@ pub(crate) struct Rows<'a> {
 #[derive(Default)]
 struct Vectors {
     places: Vec<u32>,
-    runs: Vec<(u32, usize)>,
+    runs: Vec<(StreamIx, usize)>,
     stripes: Vec<Option<i64>>,
     ost_ends: Vec<usize>,
     osts: Vec<i32>,
@@ -103,18 +103,18 @@ impl Rows<'_> {
         stripes.clear();
         ost_ends.clear();
         osts.clear();
-        let (known, room) = (&block.process.streams, BATCH_ROWS.saturating_sub(self.count));
+        let room = BATCH_ROWS.saturating_sub(self.count);
         let mut end = block.streams.len();
         for (place, &number) in block.streams.iter().enumerate().skip(from) {
             if places.len() >= room || self.targets + osts.len() >= BATCH_TARGETS {
                 end = place;
                 break;
             }
-            let Some(stream) = known.get(any_stream(number)) else { continue };
+            let Some(stream) = block.process.stream(number.any()) else { continue };
             places.push(place as u32);
             match runs.last_mut() {
-                Some((last, rows)) if *last == number & !MEETS => *rows += 1,
-                _ => runs.push((number & !MEETS, 1)),
+                Some((last, rows)) if *last == number.any() => *rows += 1,
+                _ => runs.push((number.any(), 1)),
             }
             if self.located {
                 stripes.push(block.row(place).and_then(|row| storage.locate(self.batches.layouts, stream, &row)));

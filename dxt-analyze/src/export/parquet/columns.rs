@@ -83,7 +83,7 @@ pub(super) fn filler(name: &str, names: &Names) -> Option<Box<dyn Fill>> {
         "node" => Box::new(Nodes { keys: Vec::new(), texts: names.nodes.clone() }),
         "pid" => Box::new(OfBlock::<UInt32Type, _> { values: Vec::new(), of: |block: &Block<'_>| block.process.pid }),
         "thread" => Box::new(OfBlock::<UInt32Type, _> { values: Vec::new(), of: thread }),
-        "file" => words(&names.files, |stream| stream.file),
+        "file" => words(&names.files, |stream| stream.file.0),
         "data_set" => Box::new(DataSets { keys: PrimitiveBuilder::new(), texts: names.data_sets.clone() }),
         "layer" => of_op(&names.layers),
         "op" => of_op(&names.ops),

@@ -1,7 +1,7 @@
 //! How columns of segments are filled from decoded blocks: a few ways, which `columns` gives their names.
 
 use super::names::Texts;
-use crate::model::Stream;
+use crate::model::{Stream, StreamIx};
 use crate::scan::Block;
 use anyhow::Result;
 use arrow_array::builder::{BooleanBuilder, Int32Builder, ListBuilder, PrimitiveBuilder};
@@ -20,7 +20,7 @@ pub(super) struct Picked<'a> {
     /// Their places in the block.
     pub(super) places: &'a [u32],
     /// Streams of neighbouring rows: index in the process's table, where it is, and how many rows.
-    pub(super) runs: &'a [(u32, usize)],
+    pub(super) runs: &'a [(StreamIx, usize)],
     /// Of each row, the stripe in which it begins; none where no file has a layout.
     pub(super) stripes: &'a [Option<i64>],
     /// Of each row, where its targets end in `osts`; likewise.
@@ -31,8 +31,8 @@ pub(super) struct Picked<'a> {
 impl Picked<'_> {
     /// What streams say, and of how many rows.
     fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
-        let streams = &self.block.process.streams;
-        self.runs.iter().filter_map(move |&(number, rows)| Some((of(streams.get(number as usize)?), rows)))
+        let process = self.block.process;
+        self.runs.iter().filter_map(move |&(number, rows)| Some((of(process.stream(number)?), rows)))
     }
 }
 

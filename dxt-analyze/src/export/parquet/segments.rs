@@ -4,7 +4,7 @@
 use super::batches::{Batches, schema};
 use crate::columnar;
 use crate::export::{Job, calls};
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::progress::Bar;
 use crate::scan::{Lost, Progress, Reader, segments_of};
 use anyhow::{Context, Result};
@@ -46,7 +46,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
 }
 
 /// Neighbouring blocks that go into one file; at least one file, so that there is a table.
-fn parts<'a>(run: &Run, blocks: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
+fn parts<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let most = (run.segments() / 64).clamp(PART_SEGMENTS.0, PART_SEGMENTS.1);
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);
     for (at, &(process, block)) in blocks.iter().enumerate() {
@@ -64,7 +64,7 @@ fn parts<'a>(run: &Run, blocks: &'a [(u32, u32)]) -> Vec<&'a [(u32, u32)]> {
 fn part(
     run: &Run,
     batches: &Batches<'_>,
-    blocks: &[(u32, u32)],
+    blocks: &[(ProcessId, u32)],
     path: &Path,
     bar: &Bar,
     lost: &mut Lost,

@@ -4,7 +4,7 @@
 use super::lanes::lanes;
 use super::level::Level;
 use super::{Alike, Counts, Slice, Slices, What};
-use crate::model::{Process, Run};
+use crate::model::{Process, ProcessId, Run};
 use anyhow::{Context, Result};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -50,9 +50,9 @@ impl<'a> Events<'a> {
     }
 
     /// Writes the slices of a process, thread by thread.
-    pub(crate) fn process(&mut self, number: usize, slices: Slices) -> Result<()> {
-        let Some(process) = self.run.processes.get(number) else { return Ok(()) };
-        let mut name = self.run.process_name(number as u32);
+    pub(crate) fn process(&mut self, number: ProcessId, slices: Slices) -> Result<()> {
+        let Some(process) = self.run.process(number) else { return Ok(()) };
+        let mut name = self.run.process_name(number);
         if process.rank >= 0 && !self.ranks.insert(process.rank) {
             name = format!("{name} pid {}", process.pid);
         }
@@ -81,7 +81,7 @@ impl<'a> Events<'a> {
     }
 
     fn slice(&mut self, process: &Process, track: usize, slice: &Slice) -> Result<()> {
-        let Some(stream) = process.streams.get(slice.what.stream as usize) else { return Ok(()) };
+        let Some(stream) = process.stream(slice.what.stream) else { return Ok(()) };
         self.begin()?;
         let op = self.run.op(stream);
         let (layer, single) = (op.layer_name(), slice.count == 1);
@@ -102,7 +102,7 @@ impl<'a> Events<'a> {
         )
         .context("failed to write slices")?;
         if let What { of: Alike::Stream, .. } = slice.what {
-            let file = self.files.get(stream.file as usize).map_or("\"?\"", String::as_str);
+            let file = self.files.get(stream.file.index()).map_or("\"?\"", String::as_str);
             write!(self.out, "\"file\":{file},").context("failed to write slices")?;
             let data_set = stream.data_set.and_then(|set| self.run.data_sets.get(set as usize));
             if let Some(set) = data_set {

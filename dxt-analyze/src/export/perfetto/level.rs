@@ -1,7 +1,7 @@
 //! Which calls are long enough to be slices of their own, and how many slices each process has for the others. Durations are counted
 //! in bins of 1/32 of their size, so that this takes one pass and little memory, and the same result whatever the threads do.
 
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 
 /// Bins per power of two.
@@ -32,7 +32,7 @@ pub(crate) struct Tally {
 pub(crate) struct Counted {
     durations: Vec<u64>,
     /// Per process and bin: only bins that hold something.
-    processes: std::collections::BTreeMap<u32, std::collections::BTreeMap<u16, u64>>,
+    processes: std::collections::BTreeMap<ProcessId, std::collections::BTreeMap<u16, u64>>,
     spans: Vec<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Analysis for Tally {
 
     fn block(&self, partial: &mut Counted, block: &Block<'_>) {
         let mut mine = vec![0_u64; BINS];
-        for row in block.rows().filter(|row| block.process.streams.get(row.stream as usize).is_some()) {
+        for row in block.rows().filter(|row| block.process.stream(row.stream).is_some()) {
             if let Some(count) = mine.get_mut(bin(row.duration_ns())) {
                 *count += 1;
             }
@@ -108,13 +108,13 @@ impl Level {
                 (least, kept) = (bin, kept + count);
             }
         }
-        let rest = |process: u32| -> u64 {
+        let rest = |process: ProcessId| -> u64 {
             let bins = counted.processes.get(&process);
             bins.map_or(0, |bins| {
                 bins.iter().filter(|(bin, _)| usize::from(**bin) < least).map(|(_, count)| count).sum()
             })
         };
-        let rests: Vec<u64> = (0..run.processes.len() as u32).map(rest).collect();
+        let rests: Vec<u64> = run.numbered_processes().map(|(number, _)| rest(number)).collect();
         let room = share(&rests, most.saturating_sub(kept));
         Self { calls, least, room, spans: counted.spans, from, width }
     }
@@ -131,8 +131,8 @@ impl Level {
     }
 
     /// Slices for the other calls of a process.
-    pub(crate) fn room(&self, process: usize) -> u64 {
-        self.room.get(process).copied().unwrap_or_default()
+    pub(crate) fn room(&self, process: ProcessId) -> u64 {
+        self.room.get(process.index()).copied().unwrap_or_default()
     }
 
     /// Spans of time one after another, each with at most `most` calls unless the shortest has more: (from, until), ns.

@@ -53,9 +53,9 @@ impl<'a> Merger<'a> {
 
     fn key(&self, slice: &Slice) -> Key {
         let span = slice.start.checked_shr(self.shift).unwrap_or(0);
-        let stream = self.process.streams.get(slice.what.stream as usize);
+        let stream = self.process.stream(slice.what.stream);
         let number = match (self.alike, stream) {
-            (Alike::Stream, _) | (_, None) => slice.what.stream,
+            (Alike::Stream, _) | (_, None) => slice.what.stream.0,
             (Alike::Operation, Some(stream)) => u32::from(stream.op) * 4 + within(stream.within()),
             (Alike::Within, Some(stream)) => within(stream.within()),
         };

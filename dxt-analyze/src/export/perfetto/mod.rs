@@ -8,7 +8,7 @@ mod level;
 mod merge;
 
 use super::{Job, calls, place};
-use crate::model::Run;
+use crate::model::{ProcessId, Run, StreamIx};
 use crate::progress::Bar;
 use crate::progress::say;
 use crate::scan::{Lost, Progress, Reader, scan, segments_of};
@@ -26,7 +26,7 @@ const AT_A_TIME: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct What {
     /// Index into the process's streams; of the first one if files or operations are merged.
-    stream: u32,
+    stream: StreamIx,
     /// How much of that holds for all calls of the slice.
     of: Alike,
 }
@@ -94,7 +94,7 @@ pub(crate) fn write(job: &Job<'_>, out: &mut dyn Write) -> Result<Lost> {
 fn all(run: &Run, level: &Level, out: &mut dyn Write) -> Result<Counts> {
     let bar = Bar::new(run.segments(), "slices");
     let mut events = events::Events::new(run, out)?;
-    let numbers: Vec<usize> = (0..run.processes.len()).collect();
+    let numbers: Vec<ProcessId> = run.numbered_processes().map(|(number, _)| number).collect();
     let mut counts = Counts::default();
     for some in numbers.chunks(rayon::current_num_threads().max(1) * AT_A_TIME) {
         let made: Vec<Slices> = some
@@ -114,15 +114,15 @@ fn all(run: &Run, level: &Level, out: &mut dyn Write) -> Result<Counts> {
 }
 
 /// Reads a process: its long calls one by one, the others merged.
-fn slices(run: &Run, level: &Level, number: usize, reader: &mut Reader, bar: &Bar) -> Slices {
-    let Some(process) = run.processes.get(number) else { return Slices::default() };
+fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar: &Bar) -> Slices {
+    let Some(process) = run.process(number) else { return Slices::default() };
     let mut merger = Merger::new(process, level.room(number));
     let mut single = Vec::new();
     for block in 0..process.blocks.len() as u32 {
         // What cannot be read was counted by the first pass.
         let mut known = Lost::default();
-        if let Some(block) = reader.block(run, number as u32, block, &mut known) {
-            for row in block.rows().filter(|row| process.streams.get(row.stream as usize).is_some()) {
+        if let Some(block) = reader.block(run, number, block, &mut known) {
+            for row in block.rows().filter(|row| process.stream(row.stream).is_some()) {
                 let (start, end) = calls::times(process, &row);
                 let slice = Slice {
                     thread: block.thread,
@@ -141,7 +141,7 @@ fn slices(run: &Run, level: &Level, number: usize, reader: &mut Reader, bar: &Ba
                 }
             }
         }
-        bar.advance(segments_of(run, number as u32, block));
+        bar.advance(segments_of(run, number, block));
     }
     let (merged, left_out) = merger.finish();
     Slices { single, merged, left_out }

@@ -9,10 +9,10 @@ mod columns;
 mod fields;
 mod jobs;
 mod lines;
-mod made_of;
 mod names;
 mod numbers;
 mod process;
+mod provenance;
 mod row;
 mod rows;
 
@@ -164,7 +164,7 @@ impl<'a> Gathering<'a> {
             || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));
         self.pack()?;
         let survey = self.survey;
-        let mut problems = made_of::problems(path, survey);
+        let mut problems = provenance::problems(path, survey);
         problems.extend([&self.tables, &self.frames].into_iter().filter_map(|budget| budget.problem(path)));
         let mut out = Vec::with_capacity(survey.jobs.len());
         for ((job, processes), unknown) in
@@ -175,7 +175,7 @@ impl<'a> Gathering<'a> {
             let file = tempfile::tempfile().with_context(failed)?;
             let mut writer = BufWriter::with_capacity(1 << 18, &file);
             let count = processes.len() as u32;
-            let head = preamble(&mut self.encoder, &made_of::block(job, survey.form), count)?;
+            let head = preamble(&mut self.encoder, &provenance::block(job, survey.form), count)?;
             writer.write_all(&head).with_context(failed)?;
             let mut written = Written::behind(&head);
             for (number, process) in processes.into_iter().enumerate() {
@@ -183,10 +183,10 @@ impl<'a> Gathering<'a> {
             }
             written.finish(&mut writer).with_context(failed)?;
             drop(writer);
-            let remarks = made_of::remarks(path, job, survey.form, *unknown);
+            let remarks = provenance::remarks(path, job, survey.form, *unknown);
             out.push(Made {
                 file,
-                key: made_of::key(job),
+                key: provenance::key(job),
                 converted: Converted { problems: problems.clone(), remarks },
             });
         }

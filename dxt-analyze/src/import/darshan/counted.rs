@@ -6,6 +6,7 @@ use super::named::{Named, total};
 use super::nested::Above;
 use super::ops::{Code, FORMS, code};
 use super::tables::Tables;
+use crate::sum::Sum;
 use darshan_log::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::common_values::{CommonValue, CommonValues};
@@ -152,7 +153,7 @@ pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
     let mut left = named.ns("META_TIME");
     for (name, counters, mode) in kinds(named.module) {
-        let count = counters.iter().fold(0_u64, |sum, counter| sum.saturating_add(named.count(counter)));
+        let count = counters.iter().map(|counter| named.count(counter)).sum::<Sum>().get();
         if count > 0 {
             let own = if *name == "sync" { sync_ns } else { 0 };
             let calls = Counters {

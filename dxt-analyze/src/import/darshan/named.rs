@@ -1,5 +1,6 @@
 //! A record's counters by name, and what they say of reads and writes.
 
+use crate::sum::Sum;
 use darshan_log::counters::SIZE_NAMES;
 use darshan_log::{CounterRecord, Module};
 use trace_format::counters::Counters;
@@ -107,7 +108,7 @@ impl Named<'_> {
 
 /// Calls of all forms.
 pub(crate) fn total(forms: [u64; 4]) -> u64 {
-    forms.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    forms.iter().sum::<Sum>().get()
 }
 
 /// Seconds as ns; what is no time is 0.

@@ -6,10 +6,10 @@ use super::forms::Forms;
 use super::heat;
 use super::layouts::Layouts;
 use super::libraries::{self, LIBRARIES};
-use super::made_of::process_info;
 use super::named::{Named, ns};
 use super::nested::{Above, MpiFiles};
 use super::ops::code;
+use super::provenance::process_info;
 use super::shared::Shared;
 use super::sound::Bounds;
 use super::tables::Tables;
@@ -190,7 +190,7 @@ impl Ranks {
         let heat = heat::read(&cursors.heat(rank), ends);
         tables.process.heat = heat.defs;
         if heat.ends_early {
-            tables.process.notes.push(Note { what: crate::model::converted::ENDS_EARLY.into(), count: 1 });
+            tables.process.notes.push(Note { what: crate::model::Note::EndsEarly.words().into(), count: 1 });
         }
         let mut threads: Vec<(u32, Thread)> = threads.into_values().collect();
         threads.sort_by_key(|(index, _)| *index);

@@ -7,10 +7,10 @@
 
 pub(crate) mod table;
 
-use super::calls::Sum;
+use super::calls::CallSum;
 use super::ratio::per_second;
 use super::totals::StreamTotal;
-use crate::model::{Process, Run, Users, Within};
+use crate::model::{FileId, Process, ProcessId, Run, Users, Within};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -65,7 +65,7 @@ pub struct LayerRow {
     pub op: &'static str,
     /// Calls, bytes, and time in the calls summed over processes and threads.
     #[serde(flatten)]
-    pub sum: Sum,
+    pub sum: CallSum,
     /// Processes that made such calls; at least so many where a record of several ranks has files that not all of them used.
     pub processes: u64,
     /// Effective bandwidth: bytes over time in calls, bytes per second.
@@ -76,8 +76,8 @@ pub struct LayerRow {
 }
 
 /// Who called which layer; `None`: whoever did.
-type Place = (Option<Within>, Reverse<Layer>);
-/// The rows of a place, in order.
+type CallerAndLayer = (Option<Within>, Reverse<Layer>);
+/// The rows of a caller and layer, in order.
 const OPS: [&str; 3] = ["read", "write", "all"];
 /// Number of the row that has every call.
 const ALL: usize = 2;
@@ -85,18 +85,18 @@ const ALL: usize = 2;
 /// Calls of one row.
 #[derive(Default)]
 struct Found {
-    sum: Sum,
+    sum: CallSum,
     processes: Users,
     /// Time by process and file, ns; of all files together (0) where no ranks share a record.
-    times: FxHashMap<(u32, u32), u64>,
+    times: FxHashMap<(ProcessId, FileId), u64>,
     first: Option<u64>,
     last: u64,
 }
 
 impl Found {
-    fn add(&mut self, run: &Run, (process, layer): (&Process, Layer), total: &StreamTotal, file: u32, bytes: u64) {
+    fn add(&mut self, run: &Run, (process, layer): (&Process, Layer), total: &StreamTotal, file: FileId, bytes: u64) {
         let counters = &total.all;
-        self.sum.add(&Sum { calls: counters.segments, bytes, time_ns: counters.duration });
+        self.sum.add(&CallSum { calls: counters.segments, bytes, time_ns: counters.duration });
         self.processes.add(run, total.process, file, Some(layer));
         let time = self.times.entry((total.process, file)).or_default();
         *time = time.saturating_add(counters.duration);
@@ -109,15 +109,14 @@ impl Found {
     /// the other, and beside them the process that is slowest on all other files, those of some ranks among them, of which the slowest rank is
     /// known: different ranks may be busy with different ones at the same time. It is known of all calls together, not of reads or writes alone.
     fn slowest_ns(&self, run: &Run, spreads: &Spreads, layer: Layer, is_all: bool) -> Option<u64> {
-        let is_reduced =
-            |number: u32| run.processes.get(number as usize).is_some_and(|process| !process.reduction.is_none());
-        let mut by_file: FxHashMap<u32, (u64, Slowest)> = FxHashMap::default();
+        let is_reduced = |number: ProcessId| run.process(number).is_some_and(|process| !process.reduction.is_none());
+        let mut by_file: FxHashMap<FileId, (u64, Slowest)> = FxHashMap::default();
         let reduced = self.times.iter().filter(|((number, _), time_ns)| **time_ns > 0 && is_reduced(*number));
         for (&(number, file), _) in reduced {
             let slowest = spreads.get(&(number, file, layer)).filter(|_| is_all)?;
             by_file.insert(file, (0, *slowest));
         }
-        let mut alone: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut alone: FxHashMap<ProcessId, u64> = FxHashMap::default();
         let mut shared_ns = 0_u64;
         for (&(number, file), &time_ns) in &self.times {
             let sum = match by_file.get_mut(&file) {
@@ -143,25 +142,26 @@ impl Found {
 struct Slowest {
     time_ns: u64,
     /// Of a file that not all ranks used: number of the rank's process, or one that no process has.
-    of_some: Option<u32>,
+    of_some: Option<ProcessId>,
 }
 
 /// Slowest ranks by record of several ranks, file and layer.
-type Spreads = FxHashMap<(u32, u32, Layer), Slowest>;
+type Spreads = FxHashMap<(ProcessId, FileId, Layer), Slowest>;
 
 fn spreads(run: &Run) -> Spreads {
-    let mut of_rank: FxHashMap<i64, u32> = FxHashMap::default();
-    for (number, process) in (0..).zip(&run.processes).filter(|(_, process)| process.reduction.is_none()) {
+    let mut of_rank: FxHashMap<i64, ProcessId> = FxHashMap::default();
+    for (number, process) in run.numbered_processes().filter(|(_, process)| process.reduction.is_none()) {
         of_rank.entry(i64::from(process.rank)).or_insert(number);
     }
-    let of = |(number, process, def): (u32, &Process, &SpreadDef)| {
+    let of = |(number, process, def): (ProcessId, &Process, &SpreadDef)| {
         let slowest = &def.spread.slowest;
-        let of_some = run.ranks_of(process, def.file, None) < u64::from(process.reduction.ranks);
-        let process = of_rank.get(&i64::from(slowest.rank)).copied().unwrap_or(u32::MAX.saturating_sub(slowest.rank));
+        let of_some = run.ranks_of(process, FileId(def.file), None) < u64::from(process.reduction.ranks);
+        let process =
+            of_rank.get(&i64::from(slowest.rank)).copied().unwrap_or(ProcessId(u32::MAX.saturating_sub(slowest.rank)));
         let slowest = Slowest { time_ns: slowest.time_ns, of_some: of_some.then_some(process) };
-        ((number, def.file, def.layer), slowest)
+        ((number, FileId(def.file), def.layer), slowest)
     };
-    let processes = (0..).zip(&run.processes);
+    let processes = run.numbered_processes();
     processes
         .flat_map(|(number, process)| process.reduction.spreads.iter().map(move |def| (number, process, def)))
         .map(of)
@@ -181,11 +181,11 @@ pub fn whole_layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
 }
 
 fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Option<Within>) -> Vec<LayerRow> {
-    let mut all: BTreeMap<Place, [Found; 3]> = BTreeMap::new();
+    let mut all: BTreeMap<CallerAndLayer, [Found; 3]> = BTreeMap::new();
     let by_file = run.processes.iter().any(|process| !process.reduction.is_none());
     for total in totals {
-        let Some(process) = run.processes.get(total.process as usize) else { continue };
-        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let Some(process) = run.process(total.process) else { continue };
+        let Some(stream) = process.stream(total.stream) else { continue };
         let op = run.op(stream);
         let Some(layer) = op.layer else { continue };
         let direction = match op.class.filter(|_| !stream.failed) {
@@ -195,7 +195,7 @@ fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Optio
         };
         let rows = all.entry((caller(stream.within()), Reverse(layer))).or_default();
         let bytes = direction.map_or(0, |_| total.all.bytes);
-        let file = if by_file { stream.file } else { 0 };
+        let file = if by_file { stream.file } else { FileId(0) };
         for place in direction.into_iter().chain([ALL]) {
             rows.get_mut(place).into_iter().for_each(|row| row.add(run, (process, layer), total, file, bytes));
         }
@@ -208,7 +208,13 @@ fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Optio
     rows.map(|(place, (found, op))| row(run, &spreads, place, &found, op)).collect()
 }
 
-fn row(run: &Run, spreads: &Spreads, (within, Reverse(layer)): Place, found: &Found, op: &'static str) -> LayerRow {
+fn row(
+    run: &Run,
+    spreads: &Spreads,
+    (within, Reverse(layer)): CallerAndLayer,
+    found: &Found,
+    op: &'static str,
+) -> LayerRow {
     let span_ns = found.last.saturating_sub(found.first.unwrap_or(found.last));
     LayerRow {
         layer: layer.name(),

@@ -6,7 +6,7 @@ pub use codes::CODES;
 
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::model::filters::{self, Filters};
-use crate::model::{Origin, Problem, Process, Run};
+use crate::model::{FileId, Origin, Problem, Process, Run};
 use crate::render::Part;
 use crate::scan::Lost;
 use crate::text::layers::layer;
@@ -131,9 +131,9 @@ impl Cuts {
 }
 
 /// Files (indices into [`Run::files`]) of a Darshan log of which a process has segments until `end`, and then calls without any.
-pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(u32, Cut)> {
+pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, Cut)> {
     // Calls without segments, and when the last of them ended.
-    let mut without: BTreeMap<(u32, Layer), (u64, u64)> = BTreeMap::new();
+    let mut without: BTreeMap<(FileId, Layer), (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process) {
         let Some(layer) = run.op(stream).layer else { continue };
         let (calls, last) = without.entry((stream.file, layer)).or_default();
@@ -142,7 +142,7 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(u32, Cut
     }
     let mut found = Vec::new();
     for whole in process.whole.iter().filter(|_| !without.is_empty()) {
-        let Some((missing, last)) = without.get(&(whole.file, whole.layer)) else { continue };
+        let Some((missing, last)) = without.get(&(FileId(whole.file), whole.layer)) else { continue };
         let calls = whole.profile.accesses;
         // Without any segment, the file was not to have any.
         if calls <= *missing || *last <= end {
@@ -150,20 +150,20 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(u32, Cut
         }
         let cut = Cut {
             rank: process.rank,
-            file: run.files.get(whole.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+            file: run.file_name(FileId(whole.file)).to_owned(),
             layer: whole.layer.name(),
             calls,
             segments: calls - missing,
             last_segment_ns: end,
         };
-        found.push((whole.file, cut));
+        found.push((FileId(whole.file), cut));
     }
     found
 }
 
 /// Whether bytes over time go on behind the last segment of a Darshan log.
 pub(crate) fn heat_goes_on(run: &Run, process: &Process) -> bool {
-    !process.heat.is_empty() && run.notes.iter().any(|(what, _)| what == crate::model::converted::ENDS_EARLY)
+    !process.heat.is_empty() && run.notes.iter().any(|(note, _)| *note == crate::model::Note::EndsEarly)
 }
 
 impl Completeness {
@@ -187,7 +187,11 @@ impl Completeness {
             segments_without_stream: lost.without_stream,
             problem_count,
             problems,
-            notes: run.notes.iter().map(|(what, count)| Note { what: what.clone(), count: *count }).collect(),
+            notes: run
+                .notes
+                .iter()
+                .map(|(note, count)| Note { what: note.words().to_owned(), count: *count })
+                .collect(),
             remarks: run.remarks.clone(),
             untimed: run.untimed(),
             filters: run.filters.clone(),

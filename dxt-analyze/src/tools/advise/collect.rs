@@ -6,7 +6,7 @@ use crate::findings::{Code, Saving};
 use crate::model::Run;
 use crate::shared::ratio::share;
 use crate::topics::verdict::Verdict;
-use crate::topics::verdict::remedy::{Place, Remedy, key};
+use crate::topics::verdict::remedy::{Destination, Remedy, key};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
@@ -70,7 +70,7 @@ pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
 /// What is advised, in the order of the findings. Nothing where I/O does not matter.
 pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
-    let mut set: BTreeMap<(Place, String), (String, Code)> = BTreeMap::new();
+    let mut set: BTreeMap<(Destination, String), (String, Code)> = BTreeMap::new();
     let mut shown = BTreeSet::new();
     let least = run.thresholds.least_run_share;
     for weighed in verdict.findings.iter().filter(|_| verdict.io_matters) {

@@ -4,7 +4,7 @@ use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};
 use crate::text::units;
 use crate::topics::verdict::Verdict;
-use crate::topics::verdict::remedy::{Place, cray};
+use crate::topics::verdict::remedy::{Destination, cray};
 use crate::written::ADVICE;
 use std::fmt::Write as _;
 
@@ -43,12 +43,12 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     // One variable holds all hints of Cray's.
     let mut of_cray: Vec<String> = items
         .iter()
-        .filter(|item| item.remedy.what == Place::CrayHints)
+        .filter(|item| item.remedy.what == Destination::CrayHints)
         .flat_map(|item| item.remedy.lines.clone())
         .collect();
     for item in items {
         let _ = writeln!(text, "# {}: {}", item.code.name(), plain(&item.remedy.why));
-        if item.remedy.what != Place::CrayHints {
+        if item.remedy.what != Destination::CrayHints {
             item.remedy.lines.iter().for_each(|line| {
                 let _ = writeln!(text, "{line}");
             });

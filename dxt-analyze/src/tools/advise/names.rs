@@ -1,6 +1,6 @@
 //! The names of the files of `advise`, and what goes into which.
 
-use crate::topics::verdict::remedy::Place;
+use crate::topics::verdict::remedy::Destination;
 
 pub(super) const ROMIO: &str = "romio_hints";
 const OMPI: &str = "ompi_mca.conf";
@@ -12,12 +12,12 @@ pub(super) const README: &str = "README.txt";
 pub(super) const NAMES: [&str; 5] = [ROMIO, OMPI, VARIABLES, SETUP, README];
 
 /// Where remedies of a kind are written, if as settings.
-pub(super) const fn name_of(place: Place) -> Option<&'static str> {
+pub(super) const fn name_of(place: Destination) -> Option<&'static str> {
     match place {
-        Place::RomioHints => Some(ROMIO),
-        Place::OmpiMca => Some(OMPI),
-        Place::CrayHints | Place::Environment => Some(VARIABLES),
-        Place::Shell => Some(SETUP),
-        Place::Job | Place::Program => None,
+        Destination::RomioHints => Some(ROMIO),
+        Destination::OmpiMca => Some(OMPI),
+        Destination::CrayHints | Destination::Environment => Some(VARIABLES),
+        Destination::Shell => Some(SETUP),
+        Destination::Job | Destination::Program => None,
     }
 }

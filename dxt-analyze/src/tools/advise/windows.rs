@@ -2,7 +2,7 @@
 //! a gap of a quarter of its length or more, no more than a few pieces lie in it, and pieces by themselves are the fewer bytes for about as
 //! many calls. Small pieces leave gaps no larger than between two of them.
 
-use crate::model::Run;
+use crate::model::{FileId, ProcessId, Run};
 use crate::progress::Bar;
 use crate::scan::{Analysis, Block, scan};
 use rustc_hash::FxHashMap;
@@ -20,12 +20,12 @@ struct Gaps {
 }
 
 struct Windows {
-    file: Option<u32>,
+    file: Option<FileId>,
 }
 
 /// Whether most blocks that were moved inside independent calls on a file, or on all, are followed by a large gap.
 pub(super) fn sparse(run: &Run, file: Option<&str>) -> bool {
-    let file = file.and_then(|name| u32::try_from(run.files.iter().position(|file| file.name == name)?).ok());
+    let file = file.and_then(|name| run.file_named(name));
     let bar = Bar::new(run.segments(), "data sieving");
     let (gaps, _) = scan(run, &Windows { file }, &bar);
     gaps.large > gaps.small
@@ -38,15 +38,15 @@ impl Analysis for Windows {
         Gaps::default()
     }
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
 
     // Calls inside another come before it in a block; one whose calls lie in two blocks tells a little less.
     fn block(&self, partial: &mut Gaps, block: &Block<'_>) {
-        let mut inside: FxHashMap<(u32, OpClass), Vec<(u64, u64)>> = FxHashMap::default();
+        let mut inside: FxHashMap<(FileId, OpClass), Vec<(u64, u64)>> = FxHashMap::default();
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let op = block.run.op(stream);
             let Some(class) = op.class.filter(|class| class.is_data()) else { continue };
             if self.file.is_some_and(|file| file != stream.file) {

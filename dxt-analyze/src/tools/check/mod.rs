@@ -13,6 +13,7 @@ use crate::model::origin::{Kept, Origin};
 use crate::model::run::Input;
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
+use crate::sum::Sum;
 use crate::text::paths::shown;
 use crate::text::units;
 use anyhow::Result;
@@ -35,10 +36,10 @@ pub struct Args {
     pub table: Option<String>,
 }
 
-/// State of a file.
+/// FileState of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum FileState {
     /// Every checksum is right and the file ends as a finished one does.
     Complete,
     /// As complete, but operations that should have segments have none: those of `missing_segments`.
@@ -56,8 +57,8 @@ pub enum State {
 pub struct FileCheck {
     /// Path.
     pub file: String,
-    /// State.
-    pub state: State,
+    /// FileState.
+    pub state: FileState,
     /// Key of its job.
     pub job: String,
     /// Processes.
@@ -94,9 +95,9 @@ impl CheckReport {
     #[must_use]
     pub fn exit(&self) -> Exit {
         let all = |state| self.files.iter().all(|file| file.state == state);
-        if all(State::Complete) {
+        if all(FileState::Complete) {
             Exit::Fine
-        } else if all(State::Unreadable) {
+        } else if all(FileState::Unreadable) {
             Exit::Failure
         } else {
             Exit::Incomplete
@@ -133,7 +134,7 @@ fn unreadable(file: String, error: &anyhow::Error) -> FileCheck {
     let problem = Problem { file: file.clone(), offset: 0, what: error.root_cause().to_string() };
     FileCheck {
         file,
-        state: State::Unreadable,
+        state: FileState::Unreadable,
         job: String::new(),
         processes: 0,
         blocks: 0,
@@ -185,19 +186,19 @@ fn one(input: &Input) -> FileCheck {
     sums.problems.sort();
     sums.problems.dedup();
     let state = match (sums.problems.len(), input.trace.complete) {
-        (0, true) if sums.missing == 0 => State::Complete,
-        (0, true) => State::Folded,
+        (0, true) if sums.missing == 0 => FileState::Complete,
+        (0, true) => FileState::Folded,
         // One problem, that of the missing end, and perhaps the frame that the cut went through.
-        (_, false) if sums.problems.iter().all(is_cut) => State::Cut,
-        _ => State::Damaged,
+        (_, false) if sums.problems.iter().all(is_cut) => FileState::Cut,
+        _ => FileState::Damaged,
     };
     let advice = match state {
-        State::Complete => None,
-        State::Folded => {
+        FileState::Complete => None,
+        FileState::Folded => {
             let filters = filters::active(input.trace.job.settings.iter());
             Some(Origin::of(&input.trace.job.settings).missing_hint(filters::count_operations(&filters)).to_owned())
         }
-        State::Cut => Some(
+        FileState::Cut => Some(
             "every verb reads what is there; was the disk full, or the program killed while it wrote the trace?"
                 .to_owned(),
         ),
@@ -309,19 +310,19 @@ impl Report for CheckReport {
             parts.push(Part::Lines(problems));
         }
         let count = |state| self.files.iter().filter(|file| file.state == state).count();
-        let folded = match count(State::Folded) {
+        let folded = match count(FileState::Folded) {
             0 => String::new(),
             some => format!(" {some} whole with operations that have no segments,"),
         };
         parts.push(Part::Lines(vec![format!(
             "{} files: {} complete,{folded} {} cut, {} damaged, {} unreadable; {} segments read, {} lost",
             self.files.len(),
-            count(State::Complete),
-            count(State::Cut),
-            count(State::Damaged),
-            count(State::Unreadable),
+            count(FileState::Complete),
+            count(FileState::Cut),
+            count(FileState::Damaged),
+            count(FileState::Unreadable),
             units::count(self.files.iter().map(|file| file.segments).sum()),
-            units::count(self.files.iter().fold(0, |sum, file| sum.saturating_add(file.lost_segments)))
+            units::count(self.files.iter().map(|file| file.lost_segments).sum::<Sum>().get())
         )]));
         View { parts, max_width: None }
     }
@@ -329,11 +330,11 @@ impl Report for CheckReport {
 
 fn state(file: &FileCheck) -> &'static str {
     match file.state {
-        State::Complete => "complete",
-        State::Folded => "folded",
-        State::Cut => "cut",
-        State::Damaged => "damaged",
-        State::Unreadable => "unreadable",
+        FileState::Complete => "complete",
+        FileState::Folded => "folded",
+        FileState::Cut => "cut",
+        FileState::Damaged => "damaged",
+        FileState::Unreadable => "unreadable",
     }
 }
 
@@ -341,7 +342,7 @@ fn state(file: &FileCheck) -> &'static str {
 const SHOWN_COMPLETE: usize = 10;
 
 fn files(files: &[FileCheck]) -> Table {
-    let (whole, other): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.state == State::Complete);
+    let (whole, other): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.state == FileState::Complete);
     let most = other.len() + SHOWN_COMPLETE;
     Table::of("files", "", other.into_iter().chain(whole))
         .column("File", "file", |file| Cell::path(&file.file))

@@ -3,7 +3,7 @@
 //! As text each is a line of numbers that begins with what it is; as JSON an object with the field `record`.
 
 use super::args::DumpFormat;
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, Run};
 use crate::render::Untimed;
 use crate::shared::profiles::RankSpread;
 use anyhow::{Context, Result};
@@ -100,16 +100,16 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
     let shift = process.shift_ns.saturating_add(base);
     let untimed = run.untimed();
     let form = (format, untimed);
-    let who = |file: u32, layer: Option<Layer>| Who {
+    let who = |file: FileId, layer: Option<Layer>| Who {
         rank: process.rank,
         node: run.node(process),
         pid: process.pid,
         ranks: if process.reduction.is_none() { 0 } else { run.ranks_of(process, file, layer) },
-        file: run.files.get(file as usize).map_or("?", |file| file.name.as_str()),
+        file: run.file(file).map_or("?", |file| file.name.as_str()),
         layer: layer.map_or("?", Layer::name),
     };
     for missing in process.missing.iter().chain(&process.met) {
-        let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index));
+        let stream = process.stream_with_id(missing.stream);
         let Some(stream) = stream else { continue };
         let op = run.op(stream);
         let counters = moved(&missing.counters, shift);
@@ -127,13 +127,13 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
     }
     for def in &process.profiles {
         let profile = profile_moved(&def.profile, shift);
-        let row = ProfileRow { record: "profile", who: who(def.file, Some(def.layer)), profile };
+        let row = ProfileRow { record: "profile", who: who(FileId(def.file), Some(def.layer)), profile };
         write(out, form, &row, || profile_text(row.record, &row.who, "", &row.profile))?;
     }
     for def in &process.whole {
         let row = WholeRow {
             record: "whole",
-            who: who(def.file, Some(def.layer)),
+            who: who(FileId(def.file), Some(def.layer)),
             reads: def.reads.into(),
             writes: def.writes.into(),
             memory_alignment: def.memory_alignment,
@@ -157,8 +157,11 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
         })?;
     }
     for def in &process.reduction.spreads {
-        let row =
-            SpreadRow { record: "spread", who: who(def.file, Some(def.layer)), spread: RankSpread::from(&def.spread) };
+        let row = SpreadRow {
+            record: "spread",
+            who: who(FileId(def.file), Some(def.layer)),
+            spread: RankSpread::from(&def.spread),
+        };
         write(out, form, &row, || spread_text(&row, untimed))?;
     }
     Ok(())

@@ -6,4 +6,4 @@ mod darshan_text;
 mod segments;
 
 pub use args::{Args, DumpFormat};
-pub use segments::{CSV_HEADER, dump, dump_run};
+pub use segments::{dump, dump_run};

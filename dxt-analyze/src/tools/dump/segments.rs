@@ -7,10 +7,10 @@
 
 use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
-use crate::model::{Process, Run, Stream};
+use crate::model::{FileId, Process, Run, Stream, StreamIx};
 use crate::progress::Bar;
 use crate::progress::say;
-use crate::scan::{Lost, Progress, any_stream, resolve};
+use crate::scan::{Lost, Progress, resolve};
 use crate::shared::completeness::Completeness;
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
@@ -19,12 +19,6 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::io::Write;
 use trace_format::read::{BlockRef, Columns, Decoder};
-
-/// The CSV header.
-pub const CSV_HEADER: [&str; 15] = [
-    "rank", "node", "pid", "thread", "layer", "op", "nested", "file", "segment", "offset", "length", "start_ns",
-    "end_ns", "in_hdf5", "data_set",
-];
 
 /// Loads and writes every segment.
 ///
@@ -55,7 +49,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
     let at_a_time = rayon::current_num_threads() * 2;
     for process in &run.processes {
         let Some(input) = run.inputs.get(process.input as usize) else { continue };
-        let mut numbers: FxHashMap<(u32, u8), u64> = FxHashMap::default();
+        let mut numbers: FxHashMap<(FileId, u8), u64> = FxHashMap::default();
         for blocks in process.blocks.chunks(at_a_time.max(1)) {
             let decoded: Vec<(&BlockRef, trace_format::Result<Decoded>)> = blocks
                 .par_iter()
@@ -107,7 +101,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
         DumpFormat::Json | DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser => {}
         DumpFormat::Csv => {
             let mut writer = csv::Writer::from_writer(out);
-            writer.write_record(CSV_HEADER)?;
+            writer.write_record(COLUMNS.iter().map(|(heading, _)| heading))?;
             writer.flush()?;
         }
         DumpFormat::Text => {
@@ -141,7 +135,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
 /// A block's segments with their streams and numbers.
 struct Decoded {
     columns: Columns,
-    streams: Vec<u32>,
+    streams: Vec<StreamIx>,
     numbers: Vec<u64>,
     unknown: u64,
 }
@@ -193,11 +187,11 @@ impl Decoded {
     }
 
     /// Numbers the segments on from where the last block ended.
-    fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(u32, u8), u64>) -> Self {
+    fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(FileId, u8), u64>) -> Self {
         self.numbers.reserve(self.streams.len());
         for &index in &self.streams {
-            let stream = process.streams.get(any_stream(index));
-            let key = stream.map_or((u32::MAX, u8::MAX), |stream| (stream.file, layer_number(run, stream)));
+            let stream = process.stream(index.any());
+            let key = stream.map_or((FileId::NONE, u8::MAX), |stream| (stream.file, layer_number(run, stream)));
             let next = numbers.entry(key).or_default();
             self.numbers.push(*next);
             *next += 1;
@@ -208,7 +202,7 @@ impl Decoded {
     fn rows<'a>(&'a self, names: &'a Names<'a>) -> impl Iterator<Item = JsonRow<'a>> {
         let columns = &self.columns;
         self.streams.iter().enumerate().filter_map(move |(i, &stream)| {
-            let stream = names.process.streams.get(any_stream(stream))?;
+            let stream = names.process.stream(stream.any())?;
             let op = names.run.op(stream);
             Some(JsonRow {
                 rank: names.process.rank,
@@ -221,7 +215,7 @@ impl Decoded {
                 nested: stream.nested,
                 failed: stream.failed,
                 errno: stream.errno,
-                file: names.run.files.get(stream.file as usize).map_or("?", |file| file.name.as_str()),
+                file: names.run.file(stream.file).map_or("?", |file| file.name.as_str()),
                 segment: *self.numbers.get(i)?,
                 offset: *columns.offset.get(i)?,
                 length: *columns.length.get(i)?,
@@ -238,8 +232,9 @@ impl Decoded {
         match format {
             DumpFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
+                let mut digits = String::new();
                 for row in self.rows(names) {
-                    csv_row(&mut writer, &row)?;
+                    csv_row(&mut writer, &mut digits, &row)?;
                 }
                 out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
             }
@@ -279,39 +274,49 @@ impl Decoded {
     }
 }
 
-fn csv_row(writer: &mut csv::Writer<Vec<u8>>, row: &JsonRow<'_>) -> Result<()> {
-    let mut number = Number::default();
-    writer.write_field(number.of(i128::from(row.rank)))?;
-    writer.write_field(row.node)?;
-    writer.write_field(number.of(i128::from(row.pid)))?;
-    writer.write_field(number.of(i128::from(row.thread)))?;
-    writer.write_field(row.layer)?;
-    writer.write_field(row.op)?;
-    writer.write_field(if row.nested { "1" } else { "0" })?;
-    writer.write_field(row.file)?;
-    writer.write_field(number.of(i128::from(row.segment)))?;
-    writer.write_field(number.of(i128::from(row.offset)))?;
-    writer.write_field(number.of(i128::from(row.length)))?;
-    writer.write_field(number.of(i128::from(row.start_ns)))?;
-    writer.write_field(number.of(i128::from(row.end_ns)))?;
-    writer.write_field(if row.in_hdf5 { "1" } else { "0" })?;
-    writer.write_field(row.data_set)?;
-    writer.write_record(None::<&[u8]>)?;
-    Ok(())
+/// A field of a row in CSV.
+enum Field<'a> {
+    Number(i128),
+    Text(&'a str),
 }
 
-/// Digits of a number without a new allocation for each.
-#[derive(Default)]
-struct Number(String);
+/// Makes a field of a row.
+type OfRow = for<'a> fn(&'a JsonRow<'a>) -> Field<'a>;
 
-impl Number {
-    fn of(&mut self, value: i128) -> &str {
-        use std::fmt::Write as _;
-        self.0.clear();
-        // Writing to a string does not fail.
-        let _ = write!(self.0, "{value}");
-        &self.0
+/// The columns of CSV: the heading, and what it shows of a row.
+const COLUMNS: [(&str, OfRow); 15] = [
+    ("rank", |row| Field::Number(row.rank.into())),
+    ("node", |row| Field::Text(row.node)),
+    ("pid", |row| Field::Number(row.pid.into())),
+    ("thread", |row| Field::Number(row.thread.into())),
+    ("layer", |row| Field::Text(row.layer)),
+    ("op", |row| Field::Text(row.op)),
+    ("nested", |row| Field::Number(row.nested.into())),
+    ("file", |row| Field::Text(row.file)),
+    ("segment", |row| Field::Number(row.segment.into())),
+    ("offset", |row| Field::Number(row.offset.into())),
+    ("length", |row| Field::Number(row.length.into())),
+    ("start_ns", |row| Field::Number(row.start_ns.into())),
+    ("end_ns", |row| Field::Number(row.end_ns.into())),
+    ("in_hdf5", |row| Field::Number(row.in_hdf5.into())),
+    ("data_set", |row| Field::Text(row.data_set)),
+];
+
+fn csv_row(writer: &mut csv::Writer<Vec<u8>>, digits: &mut String, row: &JsonRow<'_>) -> Result<()> {
+    for (_, field) in COLUMNS {
+        match field(row) {
+            Field::Text(text) => writer.write_field(text)?,
+            Field::Number(number) => {
+                use std::fmt::Write as _;
+                digits.clear();
+                // Writing to a string does not fail.
+                let _ = write!(digits, "{number}");
+                writer.write_field(&*digits)?;
+            }
+        }
     }
+    writer.write_record(None::<&[u8]>)?;
+    Ok(())
 }
 
 fn layer_number(run: &Run, stream: &Stream) -> u8 {

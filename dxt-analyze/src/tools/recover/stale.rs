@@ -4,7 +4,7 @@
 use super::Recovery;
 use crate::exit::UsageError;
 use crate::spools::files::own_user;
-use crate::spools::stale::{Left, Place};
+use crate::spools::stale::{Left, SpoolDirectory};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -41,7 +41,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
     let mut result = Recovery { older_than: which.older_than, ..Recovery::default() };
     let mut looked = false;
     for path in &paths {
-        match Place::look(path, which.older_than) {
+        match SpoolDirectory::look(path, which.older_than) {
             Ok(place) => {
                 looked = true;
                 clean(&place, output, which, &mut result);
@@ -57,7 +57,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
     Ok(result)
 }
 
-fn clean(place: &Place, output: &Path, which: &Stale, result: &mut Recovery) {
+fn clean(place: &SpoolDirectory, output: &Path, which: &Stale, result: &mut Recovery) {
     result.not_stale += place.kept;
     if which.delete {
         result.deleted.extend(place.left.iter().filter(|file| place.remove(file)).map(|file| file.path.clone()));

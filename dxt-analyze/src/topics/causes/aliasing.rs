@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use super::usual::{Kind, Usual};
 use crate::findings::{About, Code, Evidence};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use crate::text::units as show;
 use rustc_hash::FxHashMap;
@@ -41,7 +41,7 @@ const SLOWER: f64 = 2.0;
 /// A file that is looked at.
 #[derive(Debug)]
 struct Of<'a> {
-    file: u32,
+    file: FileId,
     layout: &'a Layout,
     /// Group of each target.
     groups: FxHashMap<u32, usize>,
@@ -61,7 +61,7 @@ pub struct Aliasing<'a> {
 }
 
 /// Of each group: processes that begin requests, and the last of these.
-type Moment = Vec<(u32, Option<u32>)>;
+type Moment = Vec<(u32, Option<ProcessId>)>;
 
 /// Moments by place of the file and number.
 pub type Partial = FxHashMap<(usize, u64), Moment>;
@@ -75,20 +75,20 @@ impl<'a> Aliasing<'a> {
             usual.iter().filter(|(kind, _)| is_data(kind)).map(|(_, usual)| usual.median_ns as u64).collect();
         medians.sort_unstable();
         let width_ns = medians.get(medians.len() / 2).copied().unwrap_or(0).max(1);
-        let mut processes: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut processes: BTreeMap<FileId, u32> = BTreeMap::new();
         for process in &run.processes {
-            let mut files: Vec<u32> = process.streams.iter().filter(|one| one.storage).map(|one| one.file).collect();
+            let mut files: Vec<FileId> = process.streams.iter().filter(|one| one.storage).map(|one| one.file).collect();
             files.sort_unstable();
             files.dedup();
             files.into_iter().for_each(|file| *processes.entry(file).or_default() += 1);
         }
-        let of = |(file, count): (u32, u32)| {
-            let layout = &layouts.get(file as usize)?.as_ref().filter(|_| count >= BEGIN)?.layout;
+        let of = |(file, count): (FileId, u32)| {
+            let layout = &layouts.get(file.index())?.as_ref().filter(|_| count >= BEGIN)?.layout;
             Self::of(file, layout)
         };
         let span = super::phases::length(run);
         // Those that most processes use first.
-        let mut shared: Vec<(u32, u32)> = processes.into_iter().collect();
+        let mut shared: Vec<(FileId, u32)> = processes.into_iter().collect();
         shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));
         Self {
             files: shared.into_iter().filter_map(of).take(FILES).collect(),
@@ -97,7 +97,7 @@ impl<'a> Aliasing<'a> {
         }
     }
 
-    fn of(file: u32, layout: &'a Layout) -> Option<Of<'a>> {
+    fn of(file: FileId, layout: &'a Layout) -> Option<Of<'a>> {
         let mut targets: Vec<u32> = layout.components.iter().flat_map(|one| &one.targets).copied().collect();
         targets.sort_unstable();
         targets.dedup();
@@ -153,7 +153,7 @@ impl Analysis for Aliasing<'_> {
         Partial::default()
     }
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &trace_format::frame::BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &trace_format::frame::BlockHead) -> bool {
         !self.files.is_empty()
     }
 
@@ -171,7 +171,7 @@ impl Analysis for Aliasing<'_> {
         let places: Vec<Option<usize>> = block.process.streams.iter().map(place).collect();
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let Some(place) = places.get(row.stream as usize).copied().flatten() else { continue };
+            let Some(place) = places.get(row.stream.index()).copied().flatten() else { continue };
             let Some(of) = self.files.get(place).filter(|of| row.length > 0 && row.length <= of.longest) else {
                 continue;
             };
@@ -207,7 +207,7 @@ impl Analysis for Aliasing<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aliased {
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Its storage targets.
     pub targets: usize,
     /// Part of the moments in which most requests begin on one target.
@@ -245,7 +245,7 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
     if shortened.is_empty() {
         return None;
     }
-    let name = grid.run.files.get(aliased.file as usize)?.name.clone();
+    let name = grid.run.file(aliased.file)?.name.clone();
     let title = format!(
         "requests of several ranks begin on one OST at a time on {name}, in {:.0} % of moments, while most of its {} OSTs idle",
         100.0 * aliased.share,

@@ -4,8 +4,9 @@
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
-use crate::model::{FileLayout, Run, Stream};
-use crate::scan::{Analysis, Block, MEETS, Row, any_stream};
+use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
+use crate::scan::{Analysis, Block, Row};
+use crate::sum::Sum;
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
@@ -23,7 +24,7 @@ pub struct Key {
     /// Slot of the run.
     pub slot: u16,
     /// Index into the process's streams.
-    pub stream: u32,
+    pub stream: StreamIx,
     /// Octave of the length.
     pub size: u8,
     /// Storage target of the first byte, or [`NO_TARGET`].
@@ -183,7 +184,7 @@ impl<'a> Cells<'a> {
 
     #[inline]
     fn target(&self, stream: &Stream, row: &Row) -> u32 {
-        let layout = self.layouts.get(stream.file as usize).and_then(Option::as_ref);
+        let layout = self.layouts.get(stream.file.index()).and_then(Option::as_ref);
         let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0);
         let place = layout.zip(offset).and_then(|(layout, offset)| layout.layout.locate(offset));
         place.and_then(|place| place.target).unwrap_or(NO_TARGET)
@@ -206,8 +207,8 @@ pub struct OfProcess {
 /// What a thread keeps.
 #[derive(Debug, Default)]
 pub struct Partial {
-    done: FxHashMap<u32, OfProcess>,
-    now: Option<u32>,
+    done: FxHashMap<ProcessId, OfProcess>,
+    now: Option<ProcessId>,
     cells: FxHashMap<Key, Cell>,
     merged: u32,
     /// Time in calls of each thread of the process that is being read, ns.
@@ -222,7 +223,7 @@ impl Partial {
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
             let most = self.threads.values().copied().max().unwrap_or(0);
-            let all = self.threads.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+            let all = self.threads.values().sum::<Sum>().get();
             let waits = std::mem::take(&mut self.waits);
             self.done.insert(process, OfProcess { cells, merged: self.merged, threads: (most, all), waits });
         }
@@ -233,7 +234,7 @@ impl Partial {
 
     /// All of them, by process.
     #[must_use]
-    pub fn processes(mut self) -> FxHashMap<u32, OfProcess> {
+    pub fn processes(mut self) -> FxHashMap<ProcessId, OfProcess> {
         self.end_process();
         self.done
     }
@@ -272,7 +273,7 @@ impl Analysis for Cells<'_> {
         Partial::default()
     }
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
 
@@ -285,7 +286,7 @@ impl Analysis for Cells<'_> {
             partial.end_process();
             partial.now = Some(block.number);
         }
-        let (Some(looked_at), shift) = (self.looked_at.get(block.number as usize), block.process.shift_ns) else {
+        let (Some(looked_at), shift) = (self.looked_at.get(block.number.index()), block.process.shift_ns) else {
             return;
         };
         let whole = SLOTS.ilog2();
@@ -294,10 +295,10 @@ impl Analysis for Cells<'_> {
         let mut slot = (0, 0..0);
         let mut last: Option<(Key, Cell)> = None;
         for row in block.rows() {
-            if !looked_at.get(row.stream as usize).is_some_and(|&is| is) {
+            if !looked_at.get(row.stream.index()).is_some_and(|&is| is) {
                 // MPI's calls in which processes meet bear a mark that no stream's number has.
-                let meets = block.process.streams.get(any_stream(row.stream)).is_some_and(|stream| stream.meets);
-                if row.stream & MEETS != 0 && meets {
+                let meets = block.process.stream(row.stream.any()).is_some_and(|stream| stream.meets);
+                if row.stream.may_meet() && meets {
                     // The last to come begins when the phase ends: it is of that phase, too.
                     let begin = row.start.saturating_add(shift).saturating_sub(1);
                     let phase = self.slots.phase(self.slots.of(begin));
@@ -306,7 +307,7 @@ impl Analysis for Cells<'_> {
                 }
                 continue;
             }
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let at = row.start.saturating_add(shift);
             let kind = Kind::of(stream, row.length);
             if far.0 != Some(kind) {

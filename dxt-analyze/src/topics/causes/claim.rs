@@ -3,6 +3,7 @@
 use super::grid::Grid;
 use super::replay::Shortened;
 use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::model::FileId;
 use crate::text::units as show;
 
 /// A finding and the calls that it explains.
@@ -26,7 +27,7 @@ impl Claim {
 
 /// The file that most of it is on, in words.
 pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
-    let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+    let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
     for (index, ns) in shortened {
         if let Some(entry) = grid.entries.get(*index as usize) {
             *by.entry(entry.file).or_default() += ns;
@@ -34,7 +35,7 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
     }
     let all: f64 = by.values().sum();
     let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    let name = grid.run.files.get(*file as usize)?.name.clone();
+    let name = grid.run.file(*file)?.name.clone();
     let words = format!(
         "{:.0} % of it on {name}; {} in all",
         ns * 100.0 / all.max(1.0),

@@ -5,7 +5,7 @@ use super::class::Class;
 use super::meetings::Meetings;
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual};
-use crate::model::{FileLayout, Run, Stream, Within};
+use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Within};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
@@ -17,13 +17,13 @@ const SHARED_BY: usize = 3;
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Slot of the run.
     pub slot: u16,
     /// Index into the process's streams.
-    pub stream: u32,
+    pub stream: StreamIx,
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Octave of the length.
     pub size: u8,
     /// Storage targets that the calls reach, as far as these are few of the file's.
@@ -92,7 +92,7 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
 }
 
 /// What is compared with each other.
-type Group = (Kind, u32);
+type Group = (Kind, FileId);
 
 impl<'a> Grid<'a> {
     /// Of what was read, and of calls that have only counters.
@@ -102,15 +102,15 @@ impl<'a> Grid<'a> {
         slots: Slots,
         usual: &FxHashMap<Kind, Usual>,
         layouts: &[Option<FileLayout>],
-        mut read: FxHashMap<u32, OfProcess>,
+        mut read: FxHashMap<ProcessId, OfProcess>,
     ) -> Self {
         let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
         let shared = shared_files(run);
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
-        let mut waits: Vec<FxHashMap<u32, f64>> = vec![FxHashMap::default(); slots.phases()];
-        for (number, process) in (0_u32..).zip(&run.processes) {
+        let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
+        for (number, process) in run.numbered_processes() {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
             at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
@@ -127,11 +127,11 @@ impl<'a> Grid<'a> {
                 let at = process.shift_ns.saturating_add(c.first_start);
                 let key = Key {
                     slot: u16::try_from(slots.of(at)).unwrap_or(u16::MAX),
-                    stream: u32::try_from(stream).ok()?,
+                    stream,
                     size: super::usual::size_class(c.bytes / c.segments.max(1)),
-                    target: process.streams.get(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
+                    target: process.stream(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
                 };
-                let is = c.segments > 0 && process.streams.get(stream).is_some_and(|stream| looked_at(run, stream));
+                let is = c.segments > 0 && process.stream(stream).is_some_and(|stream| looked_at(run, stream));
                 is.then_some((key, Cell::counted(c.segments, c.bytes, c.duration, c.max_duration, at)))
             });
             for (key, cell) in of_segments.into_iter().chain(counted) {
@@ -140,12 +140,12 @@ impl<'a> Grid<'a> {
             let mut cells: Vec<(Key, Cell)> = cells.into_iter().collect();
             cells.sort_unstable_by_key(|(key, _)| *key);
             for (key, cell) in cells {
-                let Some(stream) = process.streams.get(key.stream as usize) else { continue };
+                let Some(stream) = process.stream(key.stream) else { continue };
                 let op = run.op(stream);
                 let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
                 let collective = Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio);
                 let kind = Kind { op: stream.op, nested: stream.nested, size: key.size };
-                let file = if shared.contains(&stream.file) { stream.file } else { u32::MAX };
+                let file = if shared.contains(&stream.file) { stream.file } else { FileId::NONE };
                 groups.push((kind, file));
                 entries.push(Entry {
                     process: number,
@@ -164,7 +164,7 @@ impl<'a> Grid<'a> {
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     above_kind: cell.typical_log(),
-                    by_file: file != u32::MAX,
+                    by_file: file != FileId::NONE,
                     left_ns: cell.time_ns as f64,
                     cell,
                 });
@@ -200,8 +200,8 @@ impl<'a> Grid<'a> {
     /// Time that its process is in calls of an entry for, where they take `ns`.
     #[must_use]
     pub fn wall(&self, entry: &Entry, ns: f64) -> f64 {
-        let at_once = self.at_once.get(entry.process as usize).copied().unwrap_or(1.0);
-        match self.run.processes.get(entry.process as usize) {
+        let at_once = self.at_once.get(entry.process.index()).copied().unwrap_or(1.0);
+        match self.run.process(entry.process) {
             // Ranks with one record together are as long as the mean of those that use the file.
             Some(process) if !process.reduction.is_none() => {
                 ns / self.run.ranks_of(process, entry.file, None).max(1) as f64
@@ -212,9 +212,9 @@ impl<'a> Grid<'a> {
 
     /// Longest time that one process is in calls inside of others on a file between `from` and `length` ns later, as far as slots tell.
     #[must_use]
-    pub fn longest_inside(&self, from: u64, length: f64, file: u32) -> f64 {
+    pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
-        let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+        let mut by: std::collections::BTreeMap<ProcessId, f64> = std::collections::BTreeMap::new();
         for entry in &self.entries {
             if entry.leaf && entry.inside && entry.file == file && slots.contains(&usize::from(entry.slot)) {
                 *by.entry(entry.process).or_default() += entry.left_ns;
@@ -226,7 +226,7 @@ impl<'a> Grid<'a> {
     /// The stream of an entry.
     #[must_use]
     pub fn stream(&self, entry: &Entry) -> Option<&'a Stream> {
-        self.run.processes.get(entry.process as usize)?.streams.get(entry.stream as usize)
+        self.run.process(entry.process)?.stream(entry.stream)
     }
 
     /// The interface of an entry's calls.
@@ -244,7 +244,7 @@ impl<'a> Grid<'a> {
 
 /// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.
 fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: u64) -> Vec<u32> {
-    let layout = layouts.get(stream.file as usize).and_then(Option::as_ref);
+    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref);
     let has = layout.and_then(|layout| layout.layout.components.iter().find(|of| of.targets.contains(&first)));
     let Some(component) = has.filter(|_| first != NO_TARGET) else { return Vec::new() };
     let all = &component.targets;
@@ -258,7 +258,7 @@ fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: 
 
 /// The target that all bytes of a file lie on, if it is one.
 fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
-    let layout = layouts.get(stream.file as usize).and_then(Option::as_ref).filter(|_| stream.storage);
+    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref).filter(|_| stream.storage);
     let one = layout.and_then(|layout| match layout.layout.components.as_slice() {
         [component] => <[u32; 1]>::try_from(component.targets.as_slice()).ok(),
         _ => None,
@@ -267,10 +267,10 @@ fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
 }
 
 /// Files that several processes have data or other calls on.
-fn shared_files(run: &Run) -> FxHashSet<u32> {
-    let mut count: FxHashMap<u32, usize> = FxHashMap::default();
+fn shared_files(run: &Run) -> FxHashSet<FileId> {
+    let mut count: FxHashMap<FileId, usize> = FxHashMap::default();
     for process in &run.processes {
-        let files: FxHashSet<u32> = process.streams.iter().map(|stream| stream.file).collect();
+        let files: FxHashSet<FileId> = process.streams.iter().map(|stream| stream.file).collect();
         files.into_iter().for_each(|file| *count.entry(file).or_default() += 1);
     }
     count.into_iter().filter(|(_, count)| *count >= SHARED_BY).map(|(file, _)| file).collect()

@@ -9,6 +9,7 @@ use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::text::units as show;
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ struct Found {
     /// Small reads or writes of data sets.
     of_data: u64,
     /// By process: between which bytes they lie.
-    ranges: BTreeMap<u32, (u64, u64)>,
+    ranges: BTreeMap<ProcessId, (u64, u64)>,
 }
 
 impl Found {
@@ -60,7 +61,7 @@ fn is_small(entry: &Entry) -> bool {
 /// What it costs, by file, reads and writes apart.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let mut by: BTreeMap<(u32, Class), Found> = BTreeMap::new();
+    let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| is_small(entry)) {
         let Some(stream) = grid.stream(entry) else { continue };
         match grid.layer(entry) {
@@ -81,7 +82,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     by.into_iter().filter_map(|((file, class), found)| claim(grid, file, class, &found)).collect()
 }
 
-fn claim(grid: &Grid<'_>, file: u32, class: Class, found: &Found) -> Option<Claim> {
+fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<Claim> {
     let share = found.share()?;
     let ranks = found.ranges.len();
     let is = |entry: &Entry| {
@@ -92,7 +93,7 @@ fn claim(grid: &Grid<'_>, file: u32, class: Class, found: &Found) -> Option<Clai
     let part = share * (1.0 - 1.0 / ranks as f64);
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
     let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
-    let name = grid.run.files.get(file as usize)?.name.clone();
+    let name = grid.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
     let title = format!(
         "{} ranks {} the metadata of the HDF5 file {name} one by one: {} small independent {}",

@@ -2,6 +2,7 @@
 //! call and this one, its other calls of I/O left out, against the median of all ranks: what it lost by waiting before is not its own.
 
 use super::phases::Gaps;
+use crate::model::ProcessId;
 use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 
@@ -14,7 +15,7 @@ const FEWEST: u64 = 2;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Late {
     /// Index into [`crate::model::Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Collective calls, and how many it came last to.
     pub calls: u64,
     /// See above.
@@ -30,15 +31,15 @@ pub struct Late {
 /// The one that costs most.
 #[must_use]
 pub fn late(gaps: &[Gaps]) -> Option<Late> {
-    let mut costs: FxHashMap<u32, (f64, u64)> = FxHashMap::default();
+    let mut costs: FxHashMap<ProcessId, (f64, u64)> = FxHashMap::default();
     let mut calls = 0_u64;
     // Where each was last: its time since the call before, and the median of all.
-    let mut own: FxHashMap<u32, Vec<(f64, f64)>> = FxHashMap::default();
+    let mut own: FxHashMap<ProcessId, Vec<(f64, f64)>> = FxHashMap::default();
     for of in gaps {
         let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
         // Before the first there is no other.
         for number in 1..count {
-            let (mut first, mut second) = ((0_u64, u32::MAX), 0_u64);
+            let (mut first, mut second) = ((0_u64, ProcessId::NONE), 0_u64);
             let mut all = Vec::with_capacity(of.by_process.len());
             for (process, gaps) in &of.by_process {
                 let gap = gaps[number];
@@ -57,7 +58,7 @@ pub fn late(gaps: &[Gaps]) -> Option<Late> {
             cost.1 += 1;
         }
     }
-    let mut costs: Vec<(u32, (f64, u64))> = costs.into_iter().collect();
+    let mut costs: Vec<(ProcessId, (f64, u64))> = costs.into_iter().collect();
     costs.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(&b.0)));
     let &(process, (saves_ns, _)) = costs.first()?;
     let all: f64 = costs.iter().map(|(_, (ns, _))| ns).sum();

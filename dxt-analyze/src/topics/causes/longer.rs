@@ -6,6 +6,7 @@ use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
 use crate::text::units as show;
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
     // Inside MPI-IO few ranks do the work of all by design.
     let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
     let (mut by, mut of_phase, mut of_rank) =
-        (BTreeMap::<(usize, u32), f64>::new(), BTreeMap::<usize, f64>::new(), BTreeMap::<u32, f64>::new());
+        (BTreeMap::<(usize, ProcessId), f64>::new(), BTreeMap::<usize, f64>::new(), BTreeMap::<ProcessId, f64>::new());
     for entry in grid.entries.iter().filter(counts) {
         let ns = grid.wall(entry, entry.left_ns);
         *by.entry((grid.phase(entry), entry.process)).or_default() += ns;
@@ -57,7 +58,7 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
         show::duration(mine as u64),
         show::duration(others as u64)
     );
-    let of = grid.run.processes.get(process as usize);
+    let of = grid.run.process(process);
     let about = About {
         rank: of.map(|process| process.rank).filter(|&rank| rank >= 0),
         node: of.map(|process| grid.run.node(process).to_owned()),

@@ -5,7 +5,7 @@
 
 use super::phases::length;
 use super::slots::Slots;
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use rustc_hash::FxHashMap;
 
 /// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
@@ -16,7 +16,7 @@ const SHORT: f64 = 0.5;
 #[derive(Clone, Debug, Default)]
 pub struct Meetings {
     /// By phase that a meeting ends: the ranks, and how long each waited for the others since the last one, ns.
-    waits: Vec<FxHashMap<u32, f64>>,
+    waits: Vec<FxHashMap<ProcessId, f64>>,
     /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
     of_phase: Vec<Option<usize>>,
 }
@@ -25,7 +25,7 @@ impl Meetings {
     /// Of what ranks waited (`waited`: by phase, of each process, ns), summed up in the phase that ends with a meeting, where that is known of every
     /// rank.
     #[must_use]
-    pub fn of(run: &Run, slots: &Slots, mut waited: Vec<FxHashMap<u32, f64>>) -> Self {
+    pub fn of(run: &Run, slots: &Slots, mut waited: Vec<FxHashMap<ProcessId, f64>>) -> Self {
         let (ranks, length) = (run.ranks() as usize, length(run));
         let mut of_phase: Vec<Option<usize>> = vec![None; waited.len()];
         if !slots.ranks_met || ranks < 2 {
@@ -59,7 +59,7 @@ impl Meetings {
     /// The shortest time that a rank waits before the meeting that ends `phase`, ns, where each has `less` to do in I/O. A rank that waits for
     /// nobody works on, in I/O or not, however short others' calls are. Infinite if nothing is known.
     #[must_use]
-    pub fn slack(&self, phase: Option<usize>, less: &FxHashMap<u32, f64>) -> f64 {
+    pub fn slack(&self, phase: Option<usize>, less: &FxHashMap<ProcessId, f64>) -> f64 {
         let waits = phase.and_then(|phase| self.waits.get(phase)).into_iter().flatten();
         let slack = waits.map(|(process, ns)| ns + less.get(process).copied().unwrap_or_default());
         slack.fold(f64::INFINITY, f64::min)

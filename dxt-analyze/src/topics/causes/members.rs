@@ -4,6 +4,8 @@
 
 use super::class::Class;
 use super::grid::{Entry, Grid, weighted_quantile};
+use crate::model::{FileId, ProcessId};
+use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -15,11 +17,11 @@ pub enum Unit {
     /// Index into [`crate::model::Run::nodes`].
     Node(u32),
     /// Index into [`crate::model::Run::processes`].
-    Process(u32),
+    Process(ProcessId),
     /// Slots from one up to the other.
     Moment(u16, u16),
     /// Index into [`crate::model::Run::files`].
-    File(u32),
+    File(FileId),
 }
 
 impl Unit {
@@ -28,7 +30,7 @@ impl Unit {
     pub fn has(self, grid: &Grid<'_>, entry: &Entry) -> bool {
         match self {
             Self::Target(target) => entry.targets.contains(&target),
-            Self::Node(node) => grid.run.processes.get(entry.process as usize).is_some_and(|of| of.node == node),
+            Self::Node(node) => grid.run.process(entry.process).is_some_and(|of| of.node == node),
             Self::Process(process) => entry.process == process,
             Self::Moment(from, until) => (from..=until).contains(&entry.slot),
             Self::File(file) => entry.file == file,
@@ -83,8 +85,8 @@ fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f
 /// The members of each sort, by what the calls of one class tell.
 #[must_use]
 pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
-    let mut by_moment: BTreeMap<(u32, u16), Mean> = BTreeMap::new();
-    let mut by_target: BTreeMap<(u32, u32), Mean> = BTreeMap::new();
+    let mut by_moment: BTreeMap<(ProcessId, u16), Mean> = BTreeMap::new();
+    let mut by_target: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut served: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
         let weight = entry.cell.calls as f64;
@@ -104,7 +106,7 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         .collect();
     let mut all: Vec<(f64, f64)> = fastest.values().map(|value| (*value, 1.0)).collect();
     let usual_fastest = weighted_quantile(&mut all, 0.5).unwrap_or(0.0);
-    let mut of_process: BTreeMap<u32, Vec<Mean>> = BTreeMap::new();
+    let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
     let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
     for ((process, slot), mean) in &by_moment {
         of_process.entry(*process).or_default().push(*mean);
@@ -141,11 +143,11 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
 
 /// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.
 fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
-    let mut by: BTreeMap<(u32, u32), Mean> = BTreeMap::new();
+    let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
         by.entry((entry.file, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
     }
-    let (mut of_file, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<u32, u32>::new());
+    let (mut of_file, mut of_process) = (BTreeMap::<FileId, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
     for ((file, process), mean) in by {
         of_file.entry(file).or_default().push(mean);
         *of_process.entry(process).or_default() += 1;
@@ -161,7 +163,7 @@ fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
     let mut of: FxHashMap<u32, Vec<&Member>> = FxHashMap::default();
     for member in processes {
         let Unit::Process(process) = member.unit else { continue };
-        if let Some(process) = grid.run.processes.get(process as usize) {
+        if let Some(process) = grid.run.process(process) {
             of.entry(process.node).or_default().push(member);
         }
     }
@@ -170,7 +172,7 @@ fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
         .filter_map(|(node, members)| {
             let mut values: Vec<(f64, f64)> = members.iter().map(|member| (member.above, 1.0)).collect();
             let squares: f64 = members.iter().map(|member| member.error.powi(2)).sum();
-            let calls = members.iter().fold(0_u64, |sum, member| sum.saturating_add(member.calls));
+            let calls = members.iter().map(|member| member.calls).sum::<Sum>().get();
             let error = squares.sqrt() / members.len() as f64;
             Some(Member {
                 unit: Unit::Node(node), // The lower of two middle values: a node of two ranks is slow only if both are.

@@ -3,8 +3,8 @@
 
 use super::slots::Slots;
 use crate::limits::FOLLOWED_GAPS;
-use crate::model::{Process, Run, Stream, Within};
-use crate::scan::{Analysis, Block, any_stream};
+use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
+use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::frame::BlockHead;
@@ -25,14 +25,14 @@ enum Role {
     /// Calls of the program or below.
     Call,
     /// Calls of MPI-IO in which all ranks meet.
-    Collective { op: u16, file: u32 },
+    Collective { op: u16, file: FileId },
     /// Calls of MPI's in which all processes of a communicator meet.
     Meeting { op: u16 },
 }
 
 impl Role {
     /// Operation and file of a collective call.
-    fn collective(self) -> Option<(u16, u32)> {
+    fn collective(self) -> Option<(u16, FileId)> {
         match self {
             Self::Collective { op, file } => Some((op, file)),
             _ => None,
@@ -53,7 +53,7 @@ const MEETING: [&str; 9] = [
     "reduce_scatter_block",
 ];
 /// Stands for the file of a call of MPI's.
-const NO_FILE: u32 = u32::MAX;
+const NO_FILE: FileId = FileId::NONE;
 
 fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
@@ -92,9 +92,9 @@ impl Phases {
         let of = |process: &Process| process.streams.iter().map(|stream| role(run, stream)).collect();
         let mut roles: Vec<Vec<Role>> = run.processes.iter().map(of).collect();
         // Only where all ranks take part do they meet.
-        let mut count: FxHashMap<(u16, u32), u64> = FxHashMap::default();
+        let mut count: FxHashMap<(u16, FileId), u64> = FxHashMap::default();
         for process in &roles {
-            let met: FxHashSet<(u16, u32)> = process.iter().filter_map(|role| role.collective()).collect();
+            let met: FxHashSet<(u16, FileId)> = process.iter().filter_map(|role| role.collective()).collect();
             met.into_iter().for_each(|key| *count.entry(key).or_default() += 1);
         }
         let ranks = run.ranks();
@@ -154,15 +154,15 @@ fn begin_of(part: usize, length: u64) -> u64 {
 pub struct Partial {
     /// Whether any process was in a call, by part of the run.
     busy: Vec<bool>,
-    meetings: FxHashMap<(u16, u32), Meetings>,
-    now: u32,
+    meetings: FxHashMap<(u16, FileId), Meetings>,
+    now: ProcessId,
     /// The first thread of the process that does I/O; MPI's collective calls have threads of their own.
     thread: Option<u32>,
-    begins: FxHashMap<(u16, u32), Begins>,
+    begins: FxHashMap<(u16, FileId), Begins>,
     /// End of the process's last collective call, and time in its other calls since.
     last_end: u64,
     since_ns: u64,
-    gaps: FxHashMap<(u16, u32), Vec<OfProcess>>,
+    gaps: FxHashMap<(u16, FileId), Vec<OfProcess>>,
     /// Gaps of a process that are kept.
     room: usize,
 }
@@ -185,7 +185,7 @@ impl Begins {
 }
 
 /// A process, and how long after its last collective call it came to each, ns.
-type OfProcess = (u32, Vec<u64>);
+type OfProcess = (ProcessId, Vec<u64>);
 
 /// How long after their last collective call the processes came to each of one operation, ns.
 #[derive(Clone, Debug)]
@@ -209,7 +209,7 @@ impl Partial {
     #[must_use]
     pub fn gaps(&mut self, ranks: u64) -> Vec<Gaps> {
         self.end_process();
-        let mut of: Vec<((u16, u32), Gaps)> = std::mem::take(&mut self.gaps)
+        let mut of: Vec<((u16, FileId), Gaps)> = std::mem::take(&mut self.gaps)
             .into_iter()
             .filter(|(_, by_process)| by_process.len() as u64 == ranks)
             .map(|(key, by_process)| (key, Gaps { by_process }))
@@ -252,7 +252,7 @@ impl Analysis for Phases {
         Partial {
             busy: vec![false; PARTS],
             meetings: FxHashMap::default(),
-            now: u32::MAX,
+            now: ProcessId::NONE,
             thread: None,
             begins: FxHashMap::default(),
             last_end: 0,
@@ -262,7 +262,7 @@ impl Analysis for Phases {
         }
     }
 
-    fn wants(&self, _run: &Run, _process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
 
@@ -271,14 +271,14 @@ impl Analysis for Phases {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
-        let Some(roles) = self.roles.get(block.number as usize) else { return };
+        let Some(roles) = self.roles.get(block.number.index()) else { return };
         if partial.now != block.number {
             partial.end_process();
             (partial.now, partial.thread) = (block.number, None);
         }
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let role = roles.get(any_stream(row.stream)).copied().unwrap_or(Role::None);
+            let role = roles.get(row.stream.any().index()).copied().unwrap_or(Role::None);
             if role == Role::None {
                 continue;
             }

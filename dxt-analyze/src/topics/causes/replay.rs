@@ -1,13 +1,14 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 
 use super::grid::{Entry, Grid};
+use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 
 /// Time that each process works in each phase, ns.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// By phase: process and time.
-    phases: Vec<FxHashMap<u32, f64>>,
+    phases: Vec<FxHashMap<ProcessId, f64>>,
     /// Phase of each slot.
     of_slot: Vec<u32>,
     /// Whether these are the phases of the grid.
@@ -56,7 +57,7 @@ impl Work {
     /// by phase) beyond what the slowest does, as far as all of them together work for that long.
     #[must_use]
     pub fn one_after_another(&self, busy: &[u64]) -> f64 {
-        let phase = |(work, busy): (&FxHashMap<u32, f64>, &u64)| {
+        let phase = |(work, busy): (&FxHashMap<ProcessId, f64>, &u64)| {
             let longest = work.values().copied().fold(0.0, f64::max);
             (work.values().sum::<f64>().min(*busy as f64) - longest).max(0.0)
         };
@@ -70,7 +71,7 @@ impl Work {
     /// What the job saves, ns.
     #[must_use]
     pub fn saved(&self, grid: &Grid<'_>, shortened: &[(u32, f64)]) -> f64 {
-        let mut by: FxHashMap<usize, FxHashMap<u32, f64>> = FxHashMap::default();
+        let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
         for &(index, ns) in shortened {
             let Some(entry) = grid.entries.get(index as usize).filter(|entry| entry.leaf) else { continue };
             *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += grid.wall(entry, ns);
@@ -80,7 +81,7 @@ impl Work {
         let (mut saved, mut until_meeting) = (0.0, Between::default());
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
-            let longest = |ns: &dyn Fn(u32, f64) -> f64| {
+            let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
                 work.iter().map(|(&process, &time)| ns(process, time)).fold(0.0, f64::max)
             };
             let before = longest(&|_, time| time);
@@ -102,11 +103,11 @@ struct Between {
     /// The phase that it ends, if anything is known of it.
     meeting: Option<usize>,
     ns: f64,
-    less: FxHashMap<u32, f64>,
+    less: FxHashMap<ProcessId, f64>,
 }
 
 impl Between {
-    fn add(&mut self, ns: f64, less: &FxHashMap<u32, f64>) {
+    fn add(&mut self, ns: f64, less: &FxHashMap<ProcessId, f64>) {
         self.ns += ns;
         for (process, ns) in less {
             *self.less.entry(*process).or_default() += ns;

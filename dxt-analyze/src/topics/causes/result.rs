@@ -11,8 +11,9 @@ use super::replay::{Shortened, Work};
 use super::slow::{Slow, slow_units};
 use super::tails::{Tail, tails};
 use crate::findings::{About, Code, Evidence, Explains, Saving, Severity};
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::shared::ratio::share;
+use crate::sum::Sum;
 use crate::text::units as show;
 use std::cmp::Reverse;
 
@@ -24,8 +25,7 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     let most = (phases.critical() + waiting_ns).min(super::phases::length(grid.run) as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
-    let all =
-        grid.entries.iter().filter(|entry| entry.leaf).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.time_ns));
+    let all = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.cell.time_ns).sum::<Sum>().get();
     // Where ranks are known to have met, there is no doubt.
     let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
     Saving {
@@ -118,14 +118,14 @@ fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'stati
             )
         }
         Unit::Process(number) => {
-            let process = run.processes.get(number as usize);
+            let process = run.process(number);
             let rank = process.map(|process| process.rank).filter(|&rank| rank >= 0);
             let node = process.map(|process| run.node(process).to_owned());
             let others = if rank.is_some() { "other ranks" } else { "other processes" };
             (run.process_name(number), others, About { rank, node, ..About::default() })
         }
         Unit::File(file) => {
-            let name = run.files.get(file as usize).map(|file| file.name.clone()).unwrap_or_default();
+            let name = run.file_name(file).to_owned();
             (format!("file {name}"), "other files", About { file: Some(name), ..About::default() })
         }
         Unit::Moment(from, until) => {
@@ -212,7 +212,7 @@ const LISTED: usize = 3;
 /// The ranks that are slow, as ranges, if they are ranks.
 fn ranks(run: &Run, slow: &Slow) -> Option<String> {
     let rank = |unit: &Unit| match unit {
-        Unit::Process(process) => u64::try_from(run.processes.get(*process as usize)?.rank).ok(),
+        Unit::Process(process) => u64::try_from(run.process(*process)?.rank).ok(),
         _ => None,
     };
     let mut all: Vec<u64> = std::iter::once(&slow.unit).chain(&slow.more).map(rank).collect::<Option<_>>()?;
@@ -271,7 +271,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
 }
 
 /// Long calls that are all but all one process's.
-fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (u32, u64, u64)) -> Claim {
+fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (ProcessId, u64, u64)) -> Claim {
     let (name, _, about) = named(grid.run, &grid.slots, Unit::Process(process));
     let title = format!(
         "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
@@ -297,8 +297,8 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (u32, u64, u64)
 /// The longest call of an entry.
 fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
     let run = grid.run;
-    let file = run.files.get(entry.file as usize).map(|file| file.name.clone()).unwrap_or_default();
-    let process = run.processes.get(entry.process as usize);
+    let file = run.file_name(entry.file).to_owned();
+    let process = run.process(entry.process);
     let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
     let words = format!(
         "{op} of {} on {file}: {} at {}",

@@ -63,7 +63,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(super::shared_records::claims(grid.run));
     out.extend(super::longer::claims(grid));
     for held in held(grid) {
-        let file = grid.run.files.get(held.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        let file = grid.run.file_name(held.file).to_owned();
         // What the slowest rank did in system calls meanwhile has findings of its own.
         let inside = grid.longest_inside(held.at, held.took_ns, held.file);
         let less = held.took_ns - held.usual_ns - inside;
@@ -95,7 +95,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     }
     if let Some(late) = late(gaps) {
         let name = grid.run.process_name(late.process);
-        let process = grid.run.processes.get(late.process as usize);
+        let process = grid.run.process(late.process);
         let title = format!(
             "{name} comes late to {} of {} collective calls: {} after the one before, others after {}",
             show::count(late.last),
@@ -155,7 +155,7 @@ fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
 fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
     let mut out = Vec::new();
     for block in blocks {
-        let file = grid.run.files.get(block.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        let file = grid.run.file_name(block.file).to_owned();
         let title = format!(
             "all ranks read the same {} at byte {} of {file}: {} reads by {}",
             show::bytes(block.range.1 - block.range.0),
@@ -210,7 +210,7 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
 
 fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     let name = grid.run.process_name(found.most.0);
-    let process = grid.run.processes.get(found.most.0 as usize);
+    let process = grid.run.process(found.most.0);
     let does = if found.class == Class::Read { "reads" } else { "writes" };
     let share = found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64;
     let times = found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64;

@@ -3,6 +3,7 @@
 use super::class::Class;
 use super::grid::Grid;
 use super::replay::Shortened;
+use crate::model::{FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest reads that are looked at, as an octave: 64 KiB.
@@ -16,7 +17,7 @@ const BLOCKS: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct SharedBlock {
     /// Index into [`crate::model::Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Its bytes.
     pub range: (u64, u64),
     /// Processes that read it, and how often.
@@ -30,7 +31,7 @@ pub struct SharedBlock {
 /// Blocks that at least half of the processes read.
 #[must_use]
 pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
-    let mut by: BTreeMap<(u32, u8), (Vec<u32>, BTreeSet<u32>)> = BTreeMap::new();
+    let mut by: BTreeMap<(FileId, u8), (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         let is = entry.leaf && entry.class == Class::Read && entry.size > 0 && entry.size <= SMALL;
         if is && entry.cell.range.0 < entry.cell.range.1 {
@@ -46,7 +47,7 @@ pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
         .collect()
 }
 
-fn block(grid: &Grid<'_>, file: u32, (entries, processes): (Vec<u32>, BTreeSet<u32>)) -> Option<SharedBlock> {
+fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSet<ProcessId>)) -> Option<SharedBlock> {
     let of = || entries.iter().filter_map(|index| grid.entries.get(*index as usize));
     let range = (of().map(|entry| entry.cell.range.0).min()?, of().map(|entry| entry.cell.range.1).max()?);
     let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), entry| {

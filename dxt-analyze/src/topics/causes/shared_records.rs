@@ -3,7 +3,7 @@
 
 use super::claim::{Claim, finding};
 use crate::findings::{About, Code, Evidence};
-use crate::model::{Run, Within};
+use crate::model::{FileId, Run, Within};
 use crate::text::units as show;
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
@@ -21,7 +21,7 @@ const COULD: f64 = 8.0;
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Whether the calls are made inside MPI-IO.
     pub inside: bool,
     /// How its ranks differ.
@@ -51,13 +51,13 @@ pub fn apart(run: &Run) -> Vec<Apart<'_>> {
         for def in process.reduction.spreads.iter().filter(|def| matches!(def.layer, Layer::Posix | Layer::Stdio)) {
             let theirs = |inside: bool| {
                 let of = |stream: &&crate::model::Stream| {
-                    stream.file == def.file
+                    stream.file == FileId(def.file)
                         && run.op(stream).layer == Some(def.layer)
                         && (stream.within() > Within::Nothing) == inside
                 };
                 process.streams.iter().any(|stream| of(&stream))
             };
-            let apart = Apart { file: def.file, inside: theirs(true), spread: &def.spread };
+            let apart = Apart { file: FileId(def.file), inside: theirs(true), spread: &def.spread };
             let (slowest, mean) = apart.times();
             if def.spread.ranks >= FEWEST && slowest >= mean * FAR_APART {
                 out.push(apart);
@@ -87,7 +87,7 @@ pub fn claims(run: &Run) -> Vec<Claim> {
 fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
     let (slowest, mean) = apart.times();
     let rank = apart.spread.slowest.rank;
-    let name = run.files.get(apart.file as usize).map(|file| file.name.clone()).unwrap_or_default();
+    let name = run.file_name(apart.file).to_owned();
     let for_all = apart.part() >= ALL;
     let calls = if apart.inside { "system calls inside MPI-IO" } else { "calls" };
     let users = u64::from(apart.spread.ranks);

@@ -7,6 +7,7 @@ use super::members::{Member, Unit, members};
 use super::odd::{FEWEST, Odd, odd};
 use super::replay::Shortened;
 use super::usual::FAR;
+use crate::sum::Sum;
 use std::collections::BTreeMap;
 
 /// Most units that are looked for.
@@ -164,7 +165,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {
         return None;
     }
-    let calls = of.iter().fold(0_u64, |sum, member| sum.saturating_add(member.calls));
+    let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();
     let by = vec![(class, odd, sort.len(), calls)];
     let shortened = units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
     Some(Slow { unit: *unit, more: more.to_vec(), by, shortened })
@@ -177,7 +178,7 @@ fn one_of_two_nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd
     let ranks = |unit: Unit| -> Vec<f64> {
         let on = |member: &&Member| match (member.unit, unit) {
             (Unit::Process(process), Unit::Node(node)) => {
-                grid.run.processes.get(process as usize).is_some_and(|process| process.node == node)
+                grid.run.process(process).is_some_and(|process| process.node == node)
             }
             _ => false,
         };

@@ -4,6 +4,7 @@
 use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
+use crate::model::{FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub struct Syncs {
 }
 
 fn once(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Shortened {
-    let mut calls: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    let mut calls: BTreeMap<(ProcessId, StreamIx), u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| counts(entry)) {
         add(calls.entry((entry.process, entry.stream)).or_default(), entry.cell.calls);
     }
@@ -42,7 +43,7 @@ fn once(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Shortened {
 /// Files that are synced for every few writes.
 #[must_use]
 pub fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
-    let mut of: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut of: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
         let sums = of.entry(entry.file).or_default();
         match entry.class {
@@ -112,7 +113,7 @@ pub struct Filling {
 /// Small reads, about one or two for each write of the same process on the same file.
 #[must_use]
 pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
-    let mut of: BTreeMap<(u32, u32), (u64, u64, u64)> = BTreeMap::new();
+    let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
         let sums = of.entry((entry.process, entry.file)).or_default();
         match entry.class {

@@ -3,6 +3,7 @@
 use super::class::{CLASSES, Class};
 use super::grid::{Grid, weighted_quantile};
 use super::replay::Shortened;
+use crate::model::{FileId, ProcessId};
 use std::collections::BTreeMap;
 
 /// Up to so many calls that make most of what is lost to long ones are told one by one.
@@ -30,7 +31,7 @@ pub struct Tail {
     /// Entry with the longest.
     pub longest: u32,
     /// The process that nearly all of them are of, if it is one of several: how many are, and its calls.
-    pub of: Option<(u32, u64, u64)>,
+    pub of: Option<(ProcessId, u64, u64)>,
     /// What they would save if they took what their like take.
     pub shortened: Shortened,
 }
@@ -47,7 +48,7 @@ pub struct Held {
     /// What it does.
     pub class: Class,
     /// Index into [`crate::model::Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Ranks, when the median of them began, and how long it was held, ns.
     pub ranks: usize,
     /// See above.
@@ -61,8 +62,8 @@ pub struct Held {
 /// The longest collective call of each operation on each file, where most of the ranks that make such calls are in it at the same time.
 #[must_use]
 pub fn held(grid: &Grid<'_>) -> Vec<Held> {
-    let mut longest: BTreeMap<(u32, Class), BTreeMap<u32, (u64, u64)>> = BTreeMap::new();
-    let mut usual: BTreeMap<(u32, Class), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
+    let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.collective && !entry.inside) {
         let of = longest.entry((entry.file, entry.class)).or_default();
         let mine = of.entry(entry.process).or_insert((0, 0));
@@ -79,7 +80,7 @@ pub fn held(grid: &Grid<'_>) -> Vec<Held> {
     found.collect()
 }
 
-fn held_by(file: u32, class: Class, of: &BTreeMap<u32, (u64, u64)>, usual_ns: f64) -> Option<Held> {
+fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usual_ns: f64) -> Option<Held> {
     let median = |value: &dyn Fn(&(u64, u64)) -> f64| {
         let mut values: Vec<f64> = of.values().map(value).collect();
         crate::shared::stats::median(&mut values)
@@ -97,7 +98,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
     let mut shortened = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
-    let mut by: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut by: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
         calls = calls.saturating_add(entry.cell.calls);
         let mine = by.entry(entry.process).or_default();

@@ -3,7 +3,9 @@
 use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
+use crate::model::ProcessId;
 use crate::shared::totals::add;
+use crate::sum::Sum;
 use std::collections::BTreeMap;
 
 /// Bytes of a rank against the mean from which it has more than its share.
@@ -19,7 +21,7 @@ pub struct Uneven {
     /// Reads or writes.
     pub class: Class,
     /// Process with most bytes, and those.
-    pub most: (u32, u64),
+    pub most: (ProcessId, u64),
     /// All bytes.
     pub bytes: u64,
     /// Processes that could share them.
@@ -43,21 +45,21 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     if processes < 2 || grid.run.reduced_ranks() > 0 {
         return None;
     }
-    let (mut by, mut whole) = (BTreeMap::<(usize, u32), u64>::new(), BTreeMap::<u32, u64>::new());
+    let (mut by, mut whole) = (BTreeMap::<(usize, ProcessId), u64>::new(), BTreeMap::<ProcessId, u64>::new());
     let mut in_phase = BTreeMap::<usize, u64>::new();
     for entry in grid.entries.iter().filter(counts) {
         add(by.entry((grid.phase(entry), entry.process)).or_default(), entry.cell.bytes);
         add(whole.entry(entry.process).or_default(), entry.cell.bytes);
         add(in_phase.entry(grid.phase(entry)).or_default(), entry.cell.bytes);
     }
-    let bytes = whole.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    let bytes = whole.values().sum::<Sum>().get();
     let most =
         whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
         return None;
     }
     let mut shortened = Shortened::new();
-    let mut amounts = BTreeMap::<u32, [Amount; 2]>::new();
+    let mut amounts = BTreeMap::<ProcessId, [Amount; 2]>::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let phase = grid.phase(entry);
         let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;

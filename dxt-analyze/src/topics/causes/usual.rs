@@ -137,7 +137,7 @@ impl Analysis for Durations {
         let streams = &block.process.streams;
         let mut last: Option<(Kind, &mut Box<[u64; CLASSES]>)> = None;
         for row in block.rows() {
-            let Some(stream) = streams.get(row.stream as usize) else { continue };
+            let Some(stream) = streams.get(row.stream.index()) else { continue };
             let kind = Kind::of(stream, row.length);
             let counts = match last.take() {
                 Some((of, counts)) if of == kind => counts,

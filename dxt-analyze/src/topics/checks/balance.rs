@@ -5,6 +5,8 @@ use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
+use crate::model::{FileId, ProcessId};
+use crate::sum::Sum;
 use crate::text::units;
 use std::collections::BTreeMap;
 
@@ -36,7 +38,7 @@ fn members(m: &Measured<'_>) -> u64 {
 /// Whether one of several ranks moves nearly everything.
 fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
-    let all: u64 = m.calls.ranks.values().fold(0, |sum, rank| sum.saturating_add(rank.data.bytes));
+    let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
     if m.run.reduced_ranks() > 0 || members(m) < 2 || all < m.least.traffic_min_bytes {
         let why = "fewer than two ranks, ranks reduced to one record, or too few bytes";
         out.skip(check, code, Amount::Ratio(least), why);
@@ -92,7 +94,8 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
             out.skip(check, code, Amount::Ratio(least), why);
             continue;
         }
-        let mut ranks: Vec<(u32, u64)> = m.calls.ranks.iter().map(|(process, rank)| (*process, of(rank))).collect();
+        let mut ranks: Vec<(ProcessId, u64)> =
+            m.calls.ranks.iter().map(|(process, rank)| (*process, of(rank))).collect();
         ranks.sort_by_key(|(process, value)| (std::cmp::Reverse(*value), *process));
         let most = ranks.first().map_or(0, |(_, value)| *value);
         let part = imbalance(ranks.iter().map(|(_, value)| *value), members(m));
@@ -130,7 +133,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
         (
             "bytes read of a shared file over its ranks",
             Code::SHARED_READ_IMBALANCE,
-            (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<u32, u64>,
+            (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<ProcessId, u64>,
         ),
         ("bytes written to a shared file over its ranks", Code::SHARED_WRITE_IMBALANCE, |file| &file.written_by),
     ] {
@@ -139,10 +142,10 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
             continue;
         }
         let enough = |file: &&super::file_calls::FileCalls| {
-            let sum = of(file).values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+            let sum = of(file).values().sum::<Sum>().get();
             of(file).len() > 1 && sum >= m.least.traffic_min_bytes
         };
-        let mut shared: Vec<(f64, u32)> = m
+        let mut shared: Vec<(f64, FileId)> = m
             .calls
             .files
             .iter()
@@ -199,10 +202,8 @@ fn independent(m: &Measured<'_>, out: &mut Verdicts) {
     let worst = m.most(&m.calls.files, alone);
     let count = worst.first().map_or(0, |(_, count)| *count);
     let files: Vec<_> = worst.iter().filter(|(_, count)| *count > m.least.collective_min).collect();
-    let time = files
-        .iter()
-        .filter_map(|(file, _)| m.calls.files.get(file))
-        .fold(0_u64, |sum, file| sum.saturating_add(file.alone.time_ns));
+    let time =
+        files.iter().filter_map(|(file, _)| m.calls.files.get(file)).map(|file| file.alone.time_ns).sum::<Sum>().get();
     let said = (!files.is_empty()).then(|| Said {
         severity: m.severity(time),
         title: "several ranks access a shared file without one collective call".into(),

@@ -3,7 +3,7 @@
 use super::file_calls::is_collective;
 use super::file_calls::{FileCalls, ProcessFile};
 use super::sums::Calls;
-use crate::model::{Run, Stream, Within};
+use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::shared::totals::StreamTotal;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
@@ -19,7 +19,7 @@ pub struct Forms {
     /// Those that return before the bytes have moved, of either kind; also counted above.
     pub nonblocking: Calls,
     /// Independent ones by file.
-    pub independent_files: BTreeMap<u32, Calls>,
+    pub independent_files: BTreeMap<FileId, Calls>,
 }
 
 impl Forms {
@@ -55,7 +55,7 @@ pub struct CallSums {
     /// Opens that failed.
     pub failed_opens: Calls,
     /// Files whose opening failed, with how often.
-    pub failed_files: BTreeMap<u32, u64>,
+    pub failed_files: BTreeMap<FileId, u64>,
     /// Opens that succeeded.
     pub opens: Calls,
     /// MPI-IO reads that the program or HDF5 called.
@@ -63,9 +63,9 @@ pub struct CallSums {
     /// MPI-IO writes, likewise.
     pub mpi_writes: Forms,
     /// By process.
-    pub ranks: BTreeMap<u32, Rank>,
+    pub ranks: BTreeMap<ProcessId, Rank>,
     /// By file.
-    pub files: BTreeMap<u32, FileCalls>,
+    pub files: BTreeMap<FileId, FileCalls>,
 }
 
 fn calls(counters: &Counters) -> Calls {
@@ -78,12 +78,12 @@ pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
     let mut out = CallSums::default();
     for of_process in totals.chunk_by(|a, b| a.process == b.process) {
         let Some(number) = of_process.first().map(|total| total.process) else { continue };
-        let Some(process) = run.processes.get(number as usize) else { continue };
+        let Some(process) = run.process(number) else { continue };
         // A record that stands for several ranks is none of them.
         let is_one = process.reduction.is_none();
-        let mut files: BTreeMap<u32, ProcessFile> = BTreeMap::new();
+        let mut files: BTreeMap<FileId, ProcessFile> = BTreeMap::new();
         for total in of_process {
-            let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+            let Some(stream) = process.stream(total.stream) else { continue };
             let calls = calls(&total.all);
             out.add(run, stream, &calls);
             if is_one && stream.within() == Within::Nothing {

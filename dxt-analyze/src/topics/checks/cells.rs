@@ -2,6 +2,7 @@
 //! readers read of it and the span that they read in, so what is read in common is at least the difference. Cells are
 //! bounded in number as [`crate::shared::followed`] says.
 
+use crate::model::FileId;
 use crate::shared::followed::{Followed, Key, Value};
 use rustc_hash::FxHashMap;
 
@@ -25,7 +26,7 @@ struct Cell {
 
 /// Cells of files, by file and number.
 #[derive(Clone, Debug)]
-pub struct Cells(Followed<(u32, u64), Cell>);
+pub struct Cells(Followed<(FileId, u64), Cell>);
 
 /// What several processes read of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,9 +37,9 @@ pub struct Common {
     pub readers: u32,
 }
 
-impl Key for (u32, u64) {
+impl Key for (FileId, u64) {
     fn parts(self) -> (u64, u64) {
-        (self.0.into(), self.1)
+        (self.0.0.into(), self.1)
     }
 }
 
@@ -58,7 +59,7 @@ impl Cells {
     }
 
     /// Adds what one process read of `file`: disjoint ranges in order. Called once per process and file.
-    pub fn add(&mut self, file: u32, ranges: impl Iterator<Item = (u64, u64)>) {
+    pub fn add(&mut self, file: FileId, ranges: impl Iterator<Item = (u64, u64)>) {
         // Ranges are in order, so those of one cell follow each other and their reader counts once.
         let (mut open, mut left) = (None::<(u64, Cell)>, CELLS_OF_A_PROCESS);
         for (start, end) in ranges {
@@ -101,8 +102,8 @@ impl Cells {
 
     /// Per file; an estimate if not all cells were followed.
     #[must_use]
-    pub fn common(&self) -> FxHashMap<u32, Common> {
-        let mut out: FxHashMap<u32, Common> = FxHashMap::default();
+    pub fn common(&self) -> FxHashMap<FileId, Common> {
+        let mut out: FxHashMap<FileId, Common> = FxHashMap::default();
         for ((file, _), cell) in self.0.iter().filter(|(_, cell)| cell.readers > 1) {
             let common = out.entry(*file).or_default();
             let bytes = cell.bytes.saturating_sub(cell.behind - cell.first).saturating_mul(self.followed_one_in());
@@ -121,13 +122,13 @@ mod tests {
     fn all_but_one_reading_of_each_byte_is_in_common() {
         let mut cells = Cells::with_limit(100);
         let span = 3 * CELL_BYTES + 17;
-        (0..5).for_each(|_| cells.add(7, [(100, span)].into_iter()));
+        (0..5).for_each(|_| cells.add(FileId(7), [(100, span)].into_iter()));
         // Each of two processes reads its own part of the same cell: nothing in common.
-        cells.add(8, [(0, 500), (600, 700)].into_iter());
-        cells.add(8, [(700, 900)].into_iter());
+        cells.add(FileId(8), [(0, 500), (600, 700)].into_iter());
+        cells.add(FileId(8), [(700, 900)].into_iter());
         let common = cells.common();
-        assert_eq!(common.get(&7), Some(&Common { bytes: 4 * (span - 100), readers: 5 }));
-        assert_eq!(common.get(&8), Some(&Common { bytes: 0, readers: 2 }));
+        assert_eq!(common.get(&FileId(7)), Some(&Common { bytes: 4 * (span - 100), readers: 5 }));
+        assert_eq!(common.get(&FileId(8)), Some(&Common { bytes: 0, readers: 2 }));
     }
 
     #[test]
@@ -135,7 +136,7 @@ mod tests {
         let part = |limit, files: std::ops::Range<u32>| {
             let mut cells = Cells::with_limit(limit);
             for file in files {
-                (0..2).for_each(|_| cells.add(file, [(0, 64 * CELL_BYTES)].into_iter()));
+                (0..2).for_each(|_| cells.add(FileId(file), [(0, 64 * CELL_BYTES)].into_iter()));
             }
             cells
         };

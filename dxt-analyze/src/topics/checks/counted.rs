@@ -2,7 +2,8 @@
 //! tool has counted it.
 
 use super::sums::{Calls, Direction, FileSums};
-use crate::model::Run;
+use crate::model::{FileId, Run};
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use trace_format::counters::{Counters, SIZE_BOUNDS};
@@ -11,10 +12,10 @@ use trace_format::op::{Layer, OpClass};
 
 /// Adds what has no segments to the sums of the ordered pass, as far as counters tell: sizes by bins, places by the
 /// stream's own order.
-pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thresholds) {
+pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &Thresholds) {
     for process in &run.processes {
         for missing in &process.missing {
-            let Some(stream) = process.stream_index(missing.stream).and_then(|at| process.streams.get(at)) else {
+            let Some(stream) = process.stream_with_id(missing.stream) else {
                 continue;
             };
             let op = run.op(stream);
@@ -45,7 +46,8 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<u32, FileSums>, least: &Thr
     }
     for process in &run.processes {
         for def in process.whole.iter().filter(|def| def.layer == Layer::Posix) {
-            let (ranks, sums) = (run.ranks_of(process, def.file, Some(def.layer)), files.entry(def.file).or_default());
+            let (ranks, sums) =
+                (run.ranks_of(process, FileId(def.file), Some(def.layer)), files.entry(FileId(def.file)).or_default());
             add_order(&mut sums.reads, &def.reads, ranks);
             add_order(&mut sums.writes, &def.writes, ranks);
         }
@@ -68,7 +70,7 @@ fn small_by_bins(counters: &Counters, limit: u64) -> u64 {
     let mean = counters.bytes / counters.segments.max(1);
     let bins = counters.sizes.iter().zip(SIZE_BOUNDS);
     let below = bins.take_while(|(_, bound)| bound - 1 < limit || (bound - 1 == limit && mean < limit));
-    below.fold(0_u64, |sum, (count, _)| sum.saturating_add(*count))
+    below.map(|(count, _)| *count).sum::<Sum>().get()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! collective calls.
 
 use super::sums::Calls;
-use crate::model::{Run, Stream, Within};
+use crate::model::{ProcessId, Run, Stream, Within};
 use std::collections::BTreeMap;
 use trace_format::op::OpMode;
 use trace_format::op::{Layer, OpClass};
@@ -23,19 +23,19 @@ pub struct FileCalls {
     /// Closes, over all processes.
     pub closes: Calls,
     /// Most opens by one process, and which: index of the process.
-    pub most_opens: (u64, u32),
+    pub most_opens: (u64, ProcessId),
     /// That process's reads and writes.
     pub accesses_of_most: u64,
     /// Bytes read by process, at the layer that the program called.
-    pub read_by: BTreeMap<u32, u64>,
+    pub read_by: BTreeMap<ProcessId, u64>,
     /// Bytes written, likewise.
-    pub written_by: BTreeMap<u32, u64>,
+    pub written_by: BTreeMap<ProcessId, u64>,
     /// Calls of the program that move its data for one rank alone.
     pub alone: Calls,
     /// Processes that called collective reads or writes on it.
     pub collective_by: u32,
     /// Among them those that then moved bytes: the aggregators, by process.
-    pub aggregators: Vec<u32>,
+    pub aggregators: Vec<ProcessId>,
 }
 
 /// What one process did to a file.
@@ -53,7 +53,7 @@ pub(super) struct ProcessFile {
     alone: Calls,
     accesses: u64,
     collective: bool,
-    moves_beneath: bool,
+    moves_inside: bool,
 }
 
 impl ProcessFile {
@@ -76,7 +76,7 @@ impl ProcessFile {
                 }
                 let collective = is_collective(op.mode, &op.name);
                 self.collective |= op.layer == Some(Layer::Mpiio) && collective;
-                self.moves_beneath |= posix && stream.nested && calls.bytes > 0;
+                self.moves_inside |= posix && stream.nested && calls.bytes > 0;
                 if called {
                     self.accesses = self.accesses.saturating_add(calls.count);
                     let sum = if reads { &mut self.read } else { &mut self.written };
@@ -96,7 +96,7 @@ impl ProcessFile {
 }
 
 impl FileCalls {
-    pub(super) fn add(&mut self, process: u32, is_one: bool, other: &ProcessFile) {
+    pub(super) fn add(&mut self, process: ProcessId, is_one: bool, other: &ProcessFile) {
         self.syncs.merge(&other.syncs);
         self.seeks.merge(&other.seeks);
         self.reads.merge(&other.reads);
@@ -116,7 +116,7 @@ impl FileCalls {
         self.written_by.extend(wrote.then_some((process, other.written)));
         if other.collective {
             self.collective_by = self.collective_by.saturating_add(1);
-            self.aggregators.extend(other.moves_beneath.then_some(process));
+            self.aggregators.extend(other.moves_inside.then_some(process));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! in it. A gap or a moment with one process only is seen if it is at least a slot long; gaps are then exact to the
 //! nanosecond, as each slot knows its first start and last end.
 
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use trace_format::op::OpClass;
 
@@ -11,7 +11,7 @@ pub const SLOTS: usize = 1 << 16;
 
 /// One slot of time.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot {
+pub struct TimeSlot {
     /// Processes in any call.
     pub processes: u32,
     /// Processes in reads and writes that reach storage.
@@ -21,28 +21,36 @@ pub struct Slot {
     first: u64,
     last: u64,
     /// The process that was counted last, so that each counts once; processes come one after another.
-    seen: u32,
-    seen_moving: u32,
+    seen: ProcessId,
+    seen_moving: ProcessId,
 }
 
-impl Default for Slot {
+impl Default for TimeSlot {
     fn default() -> Self {
-        Self { processes: 0, moving: 0, metadata: 0, first: u64::MAX, last: 0, seen: u32::MAX, seen_moving: u32::MAX }
+        Self {
+            processes: 0,
+            moving: 0,
+            metadata: 0,
+            first: u64::MAX,
+            last: 0,
+            seen: ProcessId::NONE,
+            seen_moving: ProcessId::NONE,
+        }
     }
 }
 
 /// Slots that a thread fills, process by process.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
-    slots: Vec<Slot>,
-    process: u32,
+    slots: Vec<TimeSlot>,
+    process: ProcessId,
     any: Done,
     moving: Done,
 }
 
 impl Slots {
     /// Goes on with a process.
-    fn of(&mut self, process: u32) {
+    fn of(&mut self, process: ProcessId) {
         if self.process != process {
             (self.process, self.any, self.moving) = (process, Done::default(), Done::default());
         }
@@ -59,7 +67,7 @@ struct Done {
 
 impl Done {
     /// Counts the process in the slots `first..=last` but those that are known to have it.
-    fn add(&mut self, slots: &mut [Slot], first: usize, last: usize, mut count: impl FnMut(&mut Slot)) {
+    fn add(&mut self, slots: &mut [TimeSlot], first: usize, last: usize, mut count: impl FnMut(&mut TimeSlot)) {
         if first >= self.first && last < self.behind {
             return;
         }
@@ -125,11 +133,11 @@ impl Analysis for Timeline {
     }
 
     fn block(&self, partial: &mut Slots, block: &Block<'_>) {
-        partial.slots.resize(SLOTS, Slot::default());
+        partial.slots.resize(SLOTS, TimeSlot::default());
         partial.of(block.number);
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
             let first = self.slot(start);
             // Most calls end in the slot in which they began: no second division.
@@ -245,7 +253,7 @@ pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
 }
 
 /// Most metadata calls per second in a window of a second, or of a slot if that is longer.
-fn peak(timeline: &Timeline, slots: &[Slot]) -> (f64, u64) {
+fn peak(timeline: &Timeline, slots: &[TimeSlot]) -> (f64, u64) {
     let window = (1_000_000_000 / timeline.width).clamp(1, slots.len().max(1) as u64) as usize;
     let seconds = (window as u64 * timeline.width).max(1_000_000_000) as f64 / 1e9;
     let (mut sum, mut best) = (0_u64, (0_u64, 0_usize));
@@ -267,7 +275,7 @@ mod tests {
 
     #[test]
     fn slots_that_are_done_are_not_counted_again() {
-        let mut slots = vec![Slot::default(); 100];
+        let mut slots = vec![TimeSlot::default(); 100];
         let mut done = Done::default();
         for (first, last) in [(5, 9), (7, 8), (10, 12), (3, 20), (50, 60), (22, 23), (0, 99)] {
             done.add(&mut slots, first, last, |slot| slot.processes += 1);
@@ -278,7 +286,7 @@ mod tests {
     }
 
     fn filled(timeline: &Timeline, calls: &[(u64, u64)]) -> Slots {
-        let mut slots = vec![Slot::default(); SLOTS];
+        let mut slots = vec![TimeSlot::default(); SLOTS];
         for &(start, end) in calls {
             let (first, last) = (timeline.slot(start), timeline.slot(end));
             slots[first].first = slots[first].first.min(start);

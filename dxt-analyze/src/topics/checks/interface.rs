@@ -5,6 +5,7 @@ use super::calls::Forms;
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
+use crate::model::{FileId, ProcessId};
 use crate::text::units;
 use std::collections::BTreeSet;
 use trace_format::meta::HintOrigin;
@@ -148,11 +149,11 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, least, why);
     }
     let Some(nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
-    let used = |processes: &[u32]| {
-        let nodes = processes.iter().filter_map(|process| m.run.processes.get(*process as usize));
+    let used = |processes: &[ProcessId]| {
+        let nodes = processes.iter().filter_map(|process| m.run.process(*process));
         nodes.map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64
     };
-    let mut worst: Option<(f64, u32, u64, usize)> = None;
+    let mut worst: Option<(f64, FileId, u64, usize)> = None;
     for (file, calls) in m.calls.files.iter().filter(|(_, calls)| calls.collective_by > 1) {
         let on = used(&calls.aggregators);
         let part = share(on, nodes);

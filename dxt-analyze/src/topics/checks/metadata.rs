@@ -4,6 +4,8 @@ use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
+use crate::model::ProcessId;
+use crate::sum::Sum;
 use crate::text::units;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -23,12 +25,12 @@ fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
     if m.run.reduced_ranks() > 0 {
         return out.skip(check, code, Amount::Ns(least), "ranks were reduced to one record");
     }
-    let mut ranks: Vec<(u64, u32)> =
+    let mut ranks: Vec<(u64, ProcessId)> =
         m.calls.ranks.iter().map(|(process, rank)| (rank.metadata.time_ns, *process)).collect();
     ranks.sort_by_key(|&(ns, process)| (std::cmp::Reverse(ns), process));
     let Some(&(most, _)) = ranks.first() else { return out.skip(check, code, Amount::Ns(least), "no calls") };
     let slow: Vec<_> = ranks.iter().filter(|(ns, _)| *ns > least).collect();
-    let cost = slow.iter().fold(0_u64, |sum, (ns, _)| sum.saturating_add(*ns));
+    let cost = slow.iter().map(|(ns, _)| *ns).sum::<Sum>().get();
     let said = (!slow.is_empty()).then(|| Said {
         severity: m.severity(cost),
         title: format!("{} rank(s) spend more than {} in metadata calls", slow.len(), units::duration(least)),

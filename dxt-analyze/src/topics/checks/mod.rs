@@ -1,7 +1,7 @@
 //! The checks: what a list of rules of thumb asks of a run, and what only the single operations can tell. One ordered pass
 //! serves all of them. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `slot`, `ranges`, `runs`, `cells`, `sums`: the pass, and what it keeps.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `runs`, `cells`, `sums`: the pass, and what it keeps.
 //! * `gaps`: when processes are in calls.
 //! * `calls`, `file_calls`, `counted`: what counts alone tell.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
@@ -24,12 +24,12 @@ mod requests;
 pub mod result;
 mod roles;
 pub mod runs;
-mod slot;
 mod sorted;
 pub mod sums;
 mod traffic;
 pub mod view;
 pub mod walk;
+mod walked_file;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
@@ -38,7 +38,7 @@ pub use view::checks as verb;
 pub use codes::CODES;
 
 use crate::findings::Severity;
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
 use calls::CallSums;
@@ -59,9 +59,9 @@ pub struct Measured<'a> {
     /// Sums of calls.
     pub calls: CallSums,
     /// Sums of the ordered pass.
-    pub files: BTreeMap<u32, FileSums>,
+    pub files: BTreeMap<FileId, FileSums>,
     /// What processes read in common.
-    pub common: FxHashMap<u32, Common>,
+    pub common: FxHashMap<FileId, Common>,
     /// When processes were in calls.
     pub phases: Phases,
     /// Accesses whose place in memory is known, and those of them off a multiple of 8 bytes.
@@ -111,8 +111,8 @@ impl Measured<'_> {
     }
 
     /// A file's path.
-    fn name(&self, file: u32) -> &str {
-        self.run.files.get(file as usize).map_or("?", |file| &file.name)
+    fn name(&self, file: FileId) -> &str {
+        self.run.file(file).map_or("?", |file| &file.name)
     }
 
     /// A place in words.
@@ -121,8 +121,8 @@ impl Measured<'_> {
     }
 
     /// The files with most of something, with how much; nothing of those that have none.
-    fn most<T>(&self, files: &BTreeMap<u32, T>, of: impl Fn(&T) -> u64) -> Vec<(u32, u64)> {
-        let mut all: Vec<(u32, u64)> = files.iter().map(|(file, sums)| (*file, of(sums))).collect();
+    fn most<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(FileId, u64)> {
+        let mut all: Vec<(FileId, u64)> = files.iter().map(|(file, sums)| (*file, of(sums))).collect();
         all.retain(|(_, amount)| *amount > 0);
         all.sort_by_key(|(file, amount)| (std::cmp::Reverse(*amount), *file));
         all.truncate(crate::limits::NAMED_EXAMPLES);

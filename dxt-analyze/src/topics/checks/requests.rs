@@ -4,6 +4,8 @@ use super::result::{Amount, Said, Verdicts};
 use super::sums::{Direction, FileSums};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
+use crate::model::FileId;
+use crate::sum::Sum;
 use crate::text::units;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -72,7 +74,7 @@ fn mix(m: &Measured<'_>, out: &mut Verdicts) {
     }
 }
 
-fn sum(m: &Measured<'_>, which: &Which, only: impl Fn(&u32) -> bool) -> Direction {
+fn sum(m: &Measured<'_>, which: &Which, only: impl Fn(&FileId) -> bool) -> Direction {
     let mut all = Direction::default();
     m.files.iter().filter(|(file, _)| only(file)).for_each(|(_, sums)| all.merge((which.of)(sums)));
     all
@@ -86,7 +88,7 @@ fn small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 fn shared_small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let (check, code) = which.shared;
     let shared =
-        |file: &u32| m.calls.files.get(file).is_some_and(|file| file.read_by.len() > 1 || file.written_by.len() > 1);
+        |file: &FileId| m.calls.files.get(file).is_some_and(|file| file.read_by.len() > 1 || file.written_by.len() > 1);
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, Amount::Ratio(m.least.small_share), why);
     }
@@ -99,7 +101,7 @@ fn small_of(
     which: &Which,
     check: &'static str,
     code: Code,
-    only: &dyn Fn(&u32) -> bool,
+    only: &dyn Fn(&FileId) -> bool,
     of_what: &str,
 ) {
     let least = Amount::Ratio(m.least.small_share);
@@ -270,7 +272,7 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
         calls.syncs.count >= m.least.sync_min && calls.syncs.count as f64 >= least * calls.writes.count as f64
     };
     let found: Vec<_> = files().filter(|(_, calls)| bad(calls)).collect();
-    let cost = found.iter().fold(0_u64, |sum, (_, calls)| sum.saturating_add(calls.syncs.time_ns));
+    let cost = found.iter().map(|(_, calls)| calls.syncs.time_ns).sum::<Sum>().get();
     let said = (!found.is_empty()).then(|| Said {
         severity: m.severity(cost),
         title: format!("{} file(s) are synced at every write or two", found.len()),

@@ -2,6 +2,7 @@
 //! have taken their place. A sync between them ends a run: there the program needed the bytes to be on storage.
 
 use super::sums::{Calls, Direction, Example, keep};
+use crate::model::ProcessId;
 
 /// A run that goes on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,7 +20,7 @@ impl Run {
     pub fn small(
         &mut self,
         into: &mut Direction,
-        process: u32,
+        process: ProcessId,
         offset: u64,
         length: u64,
         time_ns: u64,
@@ -35,7 +36,7 @@ impl Run {
     }
 
     /// Ends the run.
-    pub fn finish(&mut self, into: &mut Direction, process: u32, goal: u64) {
+    pub fn finish(&mut self, into: &mut Direction, process: ProcessId, goal: u64) {
         let Self { calls, start, .. } = std::mem::take(self);
         let saved = calls.count.saturating_sub(calls.bytes.div_ceil(goal.max(1)).max(1));
         if saved == 0 {
@@ -58,21 +59,21 @@ mod tests {
     fn calls_saved_are_those_beyond_the_larger_requests() {
         let (mut run, mut sums) = (Run::default(), Direction::default());
         // 25 requests of 10 bytes in a row; 3 further on; one alone.
-        (0..25).for_each(|i| run.small(&mut sums, 7, 1000 + i * 10, 10, 4, 0, 100));
-        (0..3).for_each(|i| run.small(&mut sums, 7, 5000 + i * 10, 10, 4, 0, 100));
-        run.small(&mut sums, 7, 9000, 10, 4, 0, 100);
-        run.finish(&mut sums, 7, 100);
+        (0..25).for_each(|i| run.small(&mut sums, ProcessId(7), 1000 + i * 10, 10, 4, 0, 100));
+        (0..3).for_each(|i| run.small(&mut sums, ProcessId(7), 5000 + i * 10, 10, 4, 0, 100));
+        run.small(&mut sums, ProcessId(7), 9000, 10, 4, 0, 100);
+        run.finish(&mut sums, ProcessId(7), 100);
         // 250 bytes take 3 requests of 100, 30 bytes take 1.
         assert_eq!((sums.runs, sums.in_runs.count, sums.saved), (2, 28, 22 + 2));
         assert_eq!(sums.saved_ns, 22 * 4 + 2 * 4);
-        assert_eq!(sums.longest_run, Some(Example { amount: 25, process: 7, offset: 1000, length: 250 }));
+        assert_eq!(sums.longest_run, Some(Example { amount: 25, process: ProcessId(7), offset: 1000, length: 250 }));
     }
 
     #[test]
     fn a_sync_ends_a_run() {
         let (mut run, mut sums) = (Run::default(), Direction::default());
-        (0..10).for_each(|i| run.small(&mut sums, 0, i * 10, 10, 1, i as u32, 100));
-        run.finish(&mut sums, 0, 100);
+        (0..10).for_each(|i| run.small(&mut sums, ProcessId(0), i * 10, 10, 1, i as u32, 100));
+        run.finish(&mut sums, ProcessId(0), 100);
         assert_eq!(sums.saved, 0);
     }
 }

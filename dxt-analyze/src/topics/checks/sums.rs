@@ -1,13 +1,16 @@
 //! What the ordered pass over the segments keeps of a file: whole numbers that add up over processes, and one example of
 //! each kind, chosen by a total order.
 
+use crate::model::ProcessId;
+use crate::sum::Sum;
+
 /// A place that a finding can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
     /// How much it is: bytes or calls. The largest is kept.
     pub amount: u64,
     /// Index of the process.
-    pub process: u32,
+    pub process: ProcessId,
     /// Where it begins in the file.
     pub offset: u64,
     /// Its bytes.
@@ -106,7 +109,7 @@ pub struct Repeated {
 
 impl Repeated {
     /// Adds `bytes` of a call at `offset` with `length` bytes that took `time_ns`.
-    pub fn add(&mut self, process: u32, bytes: u64, offset: u64, length: u64, time_ns: u64) {
+    pub fn add(&mut self, process: ProcessId, bytes: u64, offset: u64, length: u64, time_ns: u64) {
         if bytes == 0 {
             return;
         }
@@ -129,32 +132,32 @@ impl Repeated {
 /// What MPI-IO read beneath its calls, and what they asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
-    /// InsideCall independent reads: bytes that were read and not asked for.
-    pub independent: u64,
-    /// InsideCall writes: bytes that were read to be written back (read-modify-write).
-    pub beneath_writes: u64,
-    /// InsideCall collective reads: all bytes that were read.
-    pub collective_read: u64,
+    /// Beneath independent reads: bytes that were read and not asked for.
+    pub independent: Sum,
+    /// Beneath writes: bytes that were read to be written back (read-modify-write).
+    pub inside_writes: Sum,
+    /// Beneath collective reads: all bytes that were read.
+    pub collective_read: Sum,
     /// What these asked for.
-    pub collective_asked: u64,
+    pub collective_asked: Sum,
     /// Time in nested reads that brought more than was asked for, ns.
-    pub time_ns: u64,
+    pub time_ns: Sum,
 }
 
 impl Sieve {
     fn merge(&mut self, other: &Self) {
-        self.independent = self.independent.saturating_add(other.independent);
-        self.beneath_writes = self.beneath_writes.saturating_add(other.beneath_writes);
-        self.collective_read = self.collective_read.saturating_add(other.collective_read);
-        self.collective_asked = self.collective_asked.saturating_add(other.collective_asked);
-        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.independent += other.independent;
+        self.inside_writes += other.inside_writes;
+        self.collective_read += other.collective_read;
+        self.collective_asked += other.collective_asked;
+        self.time_ns += other.time_ns;
     }
 
     /// Bytes that nobody asked for. What collective calls read counts only as far as it exceeds what all ranks asked for.
     #[must_use]
     pub fn unasked(&self) -> u64 {
-        let collective = self.collective_read.saturating_sub(self.collective_asked);
-        self.independent.saturating_add(self.beneath_writes).saturating_add(collective)
+        let collective = self.collective_read.get().saturating_sub(self.collective_asked.get());
+        (self.independent + self.inside_writes + collective).get()
     }
 }
 
@@ -177,9 +180,9 @@ pub struct FileSums {
     pub overwritten: Repeated,
     /// Bytes of the three that are not judged, as several threads of a process read and wrote the file in an order that is
     /// not followed.
-    pub unordered: u64,
+    pub unordered: Sum,
     /// Bytes whose reads and writes were forgotten for want of room.
-    pub forgotten: u64,
+    pub forgotten: Sum,
     /// What MPI-IO read beneath its calls.
     pub sieve: Sieve,
     /// Processes that wrote it.
@@ -205,8 +208,8 @@ impl FileSums {
         self.reread.merge(&other.reread);
         self.read_back.merge(&other.read_back);
         self.overwritten.merge(&other.overwritten);
-        self.unordered = self.unordered.saturating_add(other.unordered);
-        self.forgotten = self.forgotten.saturating_add(other.forgotten);
+        self.unordered += other.unordered;
+        self.forgotten += other.forgotten;
         self.sieve.merge(&other.sieve);
         self.writers = self.writers.saturating_add(other.writers);
         self.readers = self.readers.saturating_add(other.readers);
@@ -220,23 +223,23 @@ mod tests {
 
     #[test]
     fn the_largest_example_stays_and_equal_ones_go_to_the_first() {
-        let example = |amount, process| Some(Example { amount, process, offset: 5, length: 1 });
+        let example = |amount, process| Some(Example { amount, process: ProcessId(process), offset: 5, length: 1 });
         let mut mine = None;
         for (other, expected) in
             [(example(3, 4), (3, 4)), (example(3, 2), (3, 2)), (example(1, 0), (3, 2)), (None, (3, 2))]
         {
             keep(&mut mine, other);
-            assert_eq!(mine.map(|one| (one.amount, one.process)), Some(expected));
+            assert_eq!(mine.map(|one| (one.amount, one.process.0)), Some(expected));
         }
     }
 
     #[test]
     fn time_is_shared_out_by_bytes() {
         let mut again = Repeated::default();
-        again.add(3, 0, 0, 100, 50);
-        again.add(3, 25, 40, 100, 1000);
-        again.add(3, 100, 0, 100, 1000);
+        again.add(ProcessId(3), 0, 0, 100, 50);
+        again.add(ProcessId(3), 25, 40, 100, 1000);
+        again.add(ProcessId(3), 100, 0, 100, 1000);
         assert_eq!((again.bytes, again.time_ns, again.processes), (125, 1250, 1));
-        assert_eq!(again.example, Some(Example { amount: 125, process: 3, offset: 40, length: 100 }));
+        assert_eq!(again.example, Some(Example { amount: 125, process: ProcessId(3), offset: 40, length: 100 }));
     }
 }

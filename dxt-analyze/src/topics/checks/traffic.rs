@@ -5,6 +5,8 @@ use super::sums::{FileSums, Repeated};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
+use crate::model::FileId;
+use crate::sum::Sum;
 use crate::text::units;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -21,10 +23,10 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
         }
         return;
     }
-    again(measured, out, &REREAD);
+    repeated(measured, out, &REREAD);
     common(measured, out);
-    again(measured, out, &READ_BACK);
-    again(measured, out, &OVERWRITTEN);
+    repeated(measured, out, &READ_BACK);
+    repeated(measured, out, &OVERWRITTEN);
     sieving(measured, out);
 }
 
@@ -80,17 +82,17 @@ fn is_own(sums: &FileSums) -> bool {
     sums.writers == 0 || (sums.writers, sums.readers, sums.both) == (1, 1, 1)
 }
 
-fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
+fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let least = m.least.traffic_share;
     let counts = |sums: &FileSums| !kind.needs_own_file || is_own(sums);
     let bytes = |sums: &FileSums| if counts(sums) { (kind.of)(sums).bytes } else { 0 };
-    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add((kind.all)(file)));
+    let all = m.files.values().map(|file| (kind.all)(file)).sum::<Sum>().get();
     if all == 0 {
         return out.skip(kind.check, kind.code, Amount::Ratio(least), "no such bytes with segments");
     }
-    let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(bytes(file)));
+    let moved = m.files.values().map(bytes).sum::<Sum>().get();
     let counted = || m.files.values().filter(|sums| counts(sums)).map(kind.of);
-    let cost = counted().fold(0_u64, |sum, again| sum.saturating_add(again.time_ns));
+    let cost = counted().map(|sums| sums.time_ns).sum::<Sum>().get();
     let part = share(moved, all);
     let found = part >= least && moved >= m.least.traffic_min_bytes;
     let said = found.then(|| {
@@ -98,9 +100,9 @@ fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
             .most(&m.files, bytes)
             .into_iter()
             .filter_map(|(file, bytes)| {
-                let again = (kind.of)(m.files.get(&file)?);
-                let example = again.example?;
-                let processes = again.processes;
+                let sums = (kind.of)(m.files.get(&file)?);
+                let example = sums.example?;
+                let processes = sums.processes;
                 Some(format!(
                     "{}: {} by {processes} process(es), as {} ({})",
                     m.name(file),
@@ -126,9 +128,9 @@ fn again(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
 
 /// What was left out, in sentences.
 fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
-    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().fold(0_u64, |sum, file| sum.saturating_add(of(file)));
-    let forgotten = sum(&|file| file.forgotten);
-    let unordered = sum(&|file| file.unordered);
+    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(of).sum::<Sum>().get();
+    let forgotten = sum(&|file| file.forgotten.get());
+    let unordered = sum(&|file| file.unordered.get());
     let others = sum(&|file| if kind.needs_own_file && !is_own(file) { (kind.of)(file).bytes } else { 0 });
     let mut out = Vec::new();
     let mut say = |bytes: u64, text: &str| out.extend((bytes > 0).then(|| format!("{} {text}", units::bytes(bytes))));
@@ -140,18 +142,18 @@ fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
 
 fn common(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("bytes that several ranks read", Code::COMMON_READS, m.least.traffic_share);
-    let all = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.read.bytes));
+    let all = m.files.values().map(|file| file.read.bytes).sum::<Sum>().get();
     if all == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no such bytes with segments");
     }
-    let mut files: Vec<(u64, u32, u32)> = m
+    let mut files: Vec<(u64, u32, FileId)> = m
         .common
         .iter()
         .filter(|(_, common)| u64::from(common.readers) >= m.least.common_readers_min && common.bytes > 0)
         .map(|(file, common)| (common.bytes, common.readers, *file))
         .collect();
     files.sort_by_key(|&(bytes, _, file)| (std::cmp::Reverse(bytes), file));
-    let moved = files.iter().fold(0_u64, |sum, (bytes, ..)| sum.saturating_add(*bytes)).min(all);
+    let moved = files.iter().map(|(bytes, ..)| *bytes).sum::<Sum>().get().min(all);
     let part = share(moved, all);
     let cost = files.iter().fold(0_u64, |sum, (bytes, _, file)| {
         let reads = m.files.get(file).map(|sums| sums.read).unwrap_or_default();
@@ -197,7 +199,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let unasked = |sums: &FileSums| {
         let mut sieve = sums.sieve;
         if !whole {
-            (sieve.collective_read, sieve.collective_asked) = (0, 0);
+            (sieve.collective_read, sieve.collective_asked) = Default::default();
         }
         sieve.unasked()
     };
@@ -205,7 +207,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no MPI-IO reads or writes");
     }
     let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
-    let moved = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(unasked(file)));
+    let moved = m.files.values().map(unasked).sum::<Sum>().get();
     // Of the files that MPI-IO moved bytes of.
     let files = m.files.iter().filter(|(file, _)| {
         m.calls.files.get(file).is_some_and(|file| file.collective_by > 0) || {
@@ -213,8 +215,8 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
             forms.iter().any(|forms| forms.independent_files.contains_key(file))
         }
     });
-    let all = files.fold(0_u64, |sum, (_, file)| sum.saturating_add(bytes(file)));
-    let time = m.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.sieve.time_ns));
+    let all = files.map(|(_, file)| bytes(file)).sum::<Sum>().get();
+    let time = m.files.values().map(|file| file.sieve.time_ns).sum::<Sum>().get();
     let part = share(moved, all);
     let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
         severity: m.severity(time).max(Severity::Info),
@@ -232,7 +234,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
                     "{}: {}, of which {} to write them back (read-modify-write)",
                     m.name(file),
                     units::bytes(bytes),
-                    units::bytes(sieve.beneath_writes)
+                    units::bytes(sieve.inside_writes.get())
                 ))
             })
             .collect(),

@@ -10,6 +10,7 @@ use crate::shared::completeness::Completeness;
 use crate::shared::memory;
 use crate::shared::profiles;
 use crate::shared::totals::{self, Totals, with_missing};
+use crate::sum::Sum;
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::checks::gaps::{Gap, Slots, Timeline, phases};
@@ -89,7 +90,7 @@ pub(crate) fn checks_from(
     findings::sort(&mut found);
     let mut gaps = measured.phases.gaps;
     gaps.truncate(LISTED_GAPS);
-    let forgotten = measured.files.values().fold(0_u64, |sum, file| sum.saturating_add(file.forgotten));
+    let forgotten = measured.files.values().map(|file| file.forgotten).sum::<Sum>().get();
     let result = Checks {
         checks: verdicts.rows,
         gaps,

@@ -5,10 +5,10 @@
 use super::cells::Cells;
 use super::roles::Role;
 use super::runs::Run as SmallRun;
-use super::slot::Slot;
 use super::sums::FileSums;
+use super::walked_file::WalkedFile;
 use crate::limits::{FOLLOWED_CELLS, HELD_RANGES};
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, ProcessId, Run};
 use crate::scan::{Analysis, Block, Row};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
@@ -26,7 +26,7 @@ pub struct Walk<'a> {
 #[derive(Debug)]
 pub struct Partial {
     /// By file.
-    pub files: FxHashMap<u32, FileSums>,
+    pub files: FxHashMap<FileId, FileSums>,
     /// What processes read in common.
     pub cells: Cells,
     current: Option<Current>,
@@ -35,28 +35,28 @@ pub struct Partial {
 /// The process that is read.
 #[derive(Debug)]
 struct Current {
-    number: u32,
+    number: ProcessId,
     thread: u32,
     roles: Vec<(Role, u32)>,
     runs: Vec<SmallRun>,
-    slots: Vec<Slot>,
+    slots: Vec<WalkedFile>,
     ranges: usize,
 }
 
 impl Current {
-    fn new(run: &Run, number: u32, process: &Process, thread: u32) -> Self {
-        let mut places: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut slots: Vec<Slot> = Vec::new();
+    fn new(run: &Run, number: ProcessId, process: &Process, thread: u32) -> Self {
+        let mut places: FxHashMap<FileId, u32> = FxHashMap::default();
+        let mut slots: Vec<WalkedFile> = Vec::new();
         let roles = process.streams.iter().map(|stream| {
             let place = *places.entry(stream.file).or_insert_with(|| {
-                slots.push(Slot { file: stream.file, ..Slot::default() });
+                slots.push(WalkedFile { file: stream.file, ..WalkedFile::default() });
                 slots.len() as u32 - 1
             });
             (Role::of(run, stream), place)
         });
         let mut roles: Vec<(Role, u32)> = roles.collect();
-        let told: FxHashMap<u32, &WholeDef> =
-            run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (def.file, def)).collect();
+        let told: FxHashMap<FileId, &WholeDef> =
+            run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (FileId(def.file), def)).collect();
         for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !told.is_empty()) {
             let def = told.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
             if let (Role::Data { writes, told, .. }, Some(def)) = (role, def) {
@@ -75,12 +75,12 @@ impl Current {
             }
         }
         for slot in &mut self.slots {
-            (slot.last, slot.beneath) = Default::default();
+            (slot.last, slot.inside) = Default::default();
         }
     }
 
     fn row(&mut self, row: &Row, least: &Thresholds) {
-        let Some(&(role, place)) = self.roles.get(row.stream as usize) else { return };
+        let Some(&(role, place)) = self.roles.get(row.stream.index()) else { return };
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         match role {
             Role::None => {}
@@ -90,15 +90,15 @@ impl Current {
                 slot.read.clear();
                 slot.written.clear();
             }
-            Role::Caller(above) => slot.above(above, row),
+            Role::Caller(caller) => slot.call_returned(caller, row),
             Role::Data { writes, requests, nested, told } => {
-                let Some(run) = self.runs.get_mut(row.stream as usize) else { return };
+                let Some(run) = self.runs.get_mut(row.stream.index()) else { return };
                 let before = slot.read.len() + slot.written.len();
                 if requests {
                     slot.request(run, row, (writes, told), self.number, least);
                 }
                 if nested && !writes {
-                    slot.beneath(row);
+                    slot.add_inside(row);
                 }
                 slot.bytes(row, writes, self.number, self.thread);
                 self.ranges = (self.ranges + slot.read.len() + slot.written.len()).saturating_sub(before);

@@ -1,6 +1,7 @@
 //! Which file of one run is which of the other: first by path; then by path without the folder that all of the rest lie in; then
 //! with the numbers in a path (job ids, dates) left open, if that says clearly which belongs to which.
 
+use crate::sum::Sum;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +54,7 @@ impl Matched {
     pub fn find_set(&mut self, before: impl Fn(usize) -> u64, after: impl Fn(usize) -> u64) {
         let with_data = |places: &[usize], bytes: &dyn Fn(usize) -> u64| {
             let kept: Vec<usize> = places.iter().copied().filter(|&place| bytes(place) > 0).collect();
-            let sum = kept.iter().fold(0_u64, |sum, &place| sum.saturating_add(bytes(place))) as f64;
+            let sum = kept.iter().map(|&place| bytes(place)).sum::<Sum>().get() as f64;
             (kept, sum)
         };
         let ((one, of_one), (two, of_two)) = (with_data(&self.gone, &before), with_data(&self.new, &after));

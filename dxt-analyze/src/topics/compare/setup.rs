@@ -2,7 +2,7 @@
 
 use super::files::Matched;
 use super::result::Changed;
-use crate::model::{FileLayout, Run, Users};
+use crate::model::{FileId, FileLayout, Run, Users};
 use crate::text::units;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,9 +65,9 @@ fn ranks_per_node(run: &Run) -> String {
 /// Layouts that differ, of files that are in both runs. Which storage targets a file got is left aside: that differs with
 /// every file.
 #[must_use]
-pub fn layouts(before: &Run, after: &Run, kept: (&[u32], &[u32]), matched: &Matched) -> Vec<Changed> {
-    let of = |run: &Run, file: u32| {
-        let file = run.files.get(file as usize)?;
+pub fn layouts(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
+    let of = |run: &Run, file: FileId| {
+        let file = run.file(file)?;
         Some((file.name.clone(), file.layout.as_ref().filter(|layout| !layout.is_guess()).map(words)?))
     };
     let pairs = matched.pairs.iter().filter_map(|(one, two, _)| {
@@ -88,8 +88,8 @@ fn words(layout: &FileLayout) -> String {
 
 /// Hints that differ, of files that are in both runs.
 #[must_use]
-pub fn hints(before: &Run, after: &Run, kept: (&[u32], &[u32]), matched: &Matched) -> Vec<Changed> {
-    type Hints<'a> = BTreeMap<u32, BTreeMap<(&'a str, &'static str), Vec<&'a str>>>;
+pub fn hints(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
+    type Hints<'a> = BTreeMap<FileId, BTreeMap<(&'a str, &'static str), Vec<&'a str>>>;
     fn by_file(run: &Run) -> Hints<'_> {
         let mut out = Hints::new();
         for hint in &run.hints {
@@ -103,7 +103,7 @@ pub fn hints(before: &Run, after: &Run, kept: (&[u32], &[u32]), matched: &Matche
     for (one, two, _) in &matched.pairs {
         let (Some(one), Some(two)) = (kept.0.get(*one), kept.1.get(*two)) else { continue };
         let (Some(first), Some(second)) = (ours.get(one), theirs.get(two)) else { continue };
-        let name = before.files.get(*one as usize).map(|file| file.name.as_str()).unwrap_or_default();
+        let name = before.file_name(*one);
         let keys: BTreeSet<_> = first.keys().chain(second.keys()).collect();
         out.extend(keys.into_iter().filter_map(|key| {
             let value = |of: &BTreeMap<_, Vec<&str>>| of.get(key).map(|values| values.join(" or ")).unwrap_or_default();

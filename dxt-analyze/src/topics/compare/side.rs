@@ -1,7 +1,7 @@
 //! One of the two runs: its operations, ranks and files, summed up and sampled in one pass.
 
 use super::sums::{UnitSum, by_rank};
-use crate::model::{Run, Users, Within};
+use crate::model::{FileId, Run, Users, Within};
 use crate::scan::{Lost, Progress, scan};
 use crate::shared::groups::Group;
 use crate::shared::stats::Sample;
@@ -62,7 +62,7 @@ pub struct Side {
     /// Reads and writes of the program, by rank.
     pub ranks: BTreeMap<u64, UnitSum>,
     /// Calls of the program, by file.
-    pub files: BTreeMap<u32, FileSum>,
+    pub files: BTreeMap<FileId, FileSum>,
     /// Processes that read or write for MPI-IO.
     pub aggregators: Users,
     /// Time in all calls of the program, ns.
@@ -113,7 +113,7 @@ fn operations(
         operation.bandwidths.merge(bandwidths.sample);
     }
     for total in totals {
-        let stream = run.processes.get(total.process as usize).and_then(|one| one.streams.get(total.stream as usize));
+        let stream = run.process(total.process).and_then(|one| one.stream(total.stream));
         let Some(stream) = stream else { continue };
         let group = crate::shared::groups::group_of(groups, stream).and_then(|index| groups.get(index)?.as_ref());
         if let Some(operation) = group.and_then(|group| out.get_mut(group)) {
@@ -133,8 +133,8 @@ fn sum_of(total: &StreamTotal) -> UnitSum {
 
 impl Side {
     fn add(&mut self, run: &Run, total: &StreamTotal) {
-        let Some(process) = run.processes.get(total.process as usize) else { return };
-        let Some(stream) = process.streams.get(total.stream as usize) else { return };
+        let Some(process) = run.process(total.process) else { return };
+        let Some(stream) = process.stream(total.stream) else { return };
         if stream.within() == Within::Mpiio && !stream.failed && run.op(stream).is_data() {
             self.aggregators.add(run, total.process, stream.file, run.op(stream).layer);
         }

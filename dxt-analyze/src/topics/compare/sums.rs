@@ -33,11 +33,11 @@ const WITHOUT_RANK: u64 = 1 << 32;
 pub fn by_rank(run: &Run, groups: &[Option<Group>], totals: &[StreamTotal]) -> BTreeMap<Group, BTreeMap<u64, UnitSum>> {
     let mut out: BTreeMap<Group, BTreeMap<u64, UnitSum>> = BTreeMap::new();
     for total in totals {
-        let Some(process) = run.processes.get(total.process as usize) else { continue };
-        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let Some(process) = run.process(total.process) else { continue };
+        let Some(stream) = process.stream(total.stream) else { continue };
         let group = group_of(groups, stream).and_then(|index| groups.get(index)?.clone());
         let (Some(group), true) = (group, process.reduction.is_none()) else { continue };
-        let rank = u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(total.process));
+        let rank = u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(total.process.0));
         let sum = UnitSum { operations: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
         out.entry(group).or_default().entry(rank).or_default().merge(&sum);
     }

@@ -6,7 +6,7 @@ use super::operations::over_pairs;
 use super::result::{Totalled, UnitRow, Units};
 use super::side::{FileSum, Side};
 use super::sums::UnitSum;
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::shared::stats::Robust;
 use crate::thresholds::Thresholds;
 use std::collections::BTreeSet;
@@ -35,12 +35,12 @@ pub fn ranks(before: &Side, after: &Side, least: &Thresholds) -> Units {
 pub fn files(
     runs: (&Run, &Run),
     sides: (&Side, &Side),
-    kept: (&[u32], &[u32]),
+    kept: (&[FileId], &[FileId]),
     matched: &Matched,
     least: &Thresholds,
 ) -> Units {
-    let name = |run: &Run, file: u32| run.files.get(file as usize).map(|file| file.name.clone()).unwrap_or_default();
-    let sum = |side: &Side, file: u32| side.files.get(&file).copied().unwrap_or_default();
+    let name = |run: &Run, file: FileId| run.file_name(file).to_owned();
+    let sum = |side: &Side, file: FileId| side.files.get(&file).copied().unwrap_or_default();
     let pairs = matched.pairs.iter().filter_map(|&(one, two, how)| {
         let (one, two) = (*kept.0.get(one)?, *kept.1.get(two)?);
         let (first, second) = (sum(sides.0, one), sum(sides.1, two));
@@ -58,8 +58,8 @@ pub fn files(
         Some(Unit { row: empty(name(runs.1, file), None, Some(of_file(&sum(sides.1, file)))), data: None })
     });
     let set = matched.set.iter().map(|(ours, theirs)| {
-        let of = |run: &Run, side: &Side, kept: &[u32], places: &[usize]| {
-            let files: Vec<u32> = places.iter().filter_map(|&place| kept.get(place).copied()).collect();
+        let of = |run: &Run, side: &Side, kept: &[FileId], places: &[usize]| {
+            let files: Vec<FileId> = places.iter().filter_map(|&place| kept.get(place).copied()).collect();
             let mut all = FileSum::default();
             files.iter().for_each(|&file| all.merge(&sum(side, file)));
             let first = files.first().map(|&file| name(run, file)).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use crate::findings::{self, Finding};
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::progress::Bar;
 use crate::render::{Cell, Figure, Part, Report, Table, View};
 use crate::session::Inputs;
@@ -111,10 +111,10 @@ fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), to
     let least = &before.thresholds;
     let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));
     let (one, two) = (read(before, "first run"), read(after, "second run"));
-    let (ours, theirs): (Vec<u32>, Vec<u32>) =
+    let (ours, theirs): (Vec<FileId>, Vec<FileId>) =
         (one.files.keys().copied().collect(), two.files.keys().copied().collect());
     let mut found = matched(&names(before, &ours), &names(after, &theirs));
-    let bytes = |side: &Side, kept: &[u32], place: usize| {
+    let bytes = |side: &Side, kept: &[FileId], place: usize| {
         kept.get(place).and_then(|file| side.files.get(file)).map_or(0, FileSum::bytes)
     };
     found.find_set(|place| bytes(&one, &ours, place), |place| bytes(&two, &theirs, place));
@@ -141,8 +141,8 @@ fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), to
     CompareReport { result, top, detailed: None, figures: Vec::new() }
 }
 
-fn names<'a>(run: &'a Run, files: &[u32]) -> Vec<&'a str> {
-    files.iter().map(|file| run.files.get(*file as usize).map_or("", |file| file.name.as_str())).collect()
+fn names<'a>(run: &'a Run, files: &[FileId]) -> Vec<&'a str> {
+    files.iter().map(|file| run.file_name(*file)).collect()
 }
 
 fn run_part(run: &Run, side: &Side) -> RunPart {

@@ -96,9 +96,9 @@ struct Use<'a> {
 pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
     let mut uses: Vec<Use<'_>> = run.files.iter().map(|_| Use::default()).collect();
     for total in totals {
-        let process = run.processes.get(total.process as usize);
-        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
-        let Some(of_file) = uses.get_mut(stream.file as usize) else { continue };
+        let process = run.process(total.process);
+        let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
+        let Some(of_file) = uses.get_mut(stream.file.index()) else { continue };
         of_file.totals.push(total);
         // Where bytes lie is known best by the layer that reaches storage.
         let size = u64::try_from(total.all.max_end_offset).ok().filter(|_| stream.storage);

@@ -85,8 +85,8 @@ impl InterfaceSum {
 pub fn sums<'a>(run: &Run, totals: impl Iterator<Item = &'a StreamTotal>) -> BTreeMap<Interface, InterfaceSum> {
     let mut out: BTreeMap<Interface, InterfaceSum> = BTreeMap::new();
     for total in totals {
-        let process = run.processes.get(total.process as usize);
-        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
+        let process = run.process(total.process);
+        let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
         let op = run.op(stream);
         let Some(interface) = Interface::of(op).filter(|_| stream.within() != Within::Mpiio) else { continue };
         let mut sum = InterfaceSum { used: true, ..InterfaceSum::default() };

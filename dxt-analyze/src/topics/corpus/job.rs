@@ -7,6 +7,7 @@ use crate::model::Run;
 use crate::shared::mpiio_time::MpiioTime;
 use crate::shared::sums::{self, Called};
 use crate::shared::totals::StreamTotal;
+use crate::sum::Sum;
 use crate::topics::summary::result::Summary;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -178,7 +179,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
     };
     let interfaces = interface_sums(run, totals.iter());
     let called = Called {
-        operations: sums::by_process(run, totals).iter().fold(0, |sum, one| sum.saturating_add(one.called.operations)),
+        operations: sums::by_process(run, totals).iter().map(|one| one.called.operations).sum::<Sum>().get(),
         bytes_read: summary.bytes_read,
         bytes_written: summary.bytes_written,
         read_ns: summary.read_ns,

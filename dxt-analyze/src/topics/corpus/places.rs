@@ -23,9 +23,9 @@ impl Identity {
     }
 }
 
-/// A job's place.
+/// A job that the corpus has: its key, the day it is with, and what it was read from.
 #[derive(Debug)]
-struct Place {
+struct KnownJob {
     job: String,
     day: String,
     sources: Vec<Source>,
@@ -34,7 +34,7 @@ struct Place {
 /// Where jobs are in the corpus.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    jobs: FxHashMap<Identity, Vec<Place>>,
+    jobs: FxHashMap<Identity, Vec<KnownJob>>,
     /// Keys in the tables.
     taken: FxHashSet<String>,
     /// How many have been added.
@@ -46,7 +46,7 @@ impl Places {
     pub(super) fn add(&mut self, entry: Entry, day: String) {
         let identity = Identity::of(entry.key.as_deref(), &entry.sources);
         self.taken.insert(entry.job.clone());
-        let place = Place { job: entry.job, day, sources: entry.sources };
+        let place = KnownJob { job: entry.job, day, sources: entry.sources };
         self.jobs.entry(identity).or_default().push(place);
     }
 
@@ -70,7 +70,7 @@ impl Places {
         start_ns: i64,
     ) -> (String, String) {
         let there = self.jobs.entry(Identity::of(key, sources)).or_default();
-        let is_left = |place: &&Place| place.sources.iter().any(|old| sources.iter().any(|now| now.is(old)));
+        let is_left = |place: &&KnownJob| place.sources.iter().any(|old| sources.iter().any(|now| now.is(old)));
         if let Some(found) = there.iter().find(is_left) {
             return (found.job.clone(), found.day.clone());
         }
@@ -79,7 +79,7 @@ impl Places {
         let job = free.unwrap_or_else(|| wanted.to_owned());
         let start = jiff::Timestamp::from_nanosecond(i128::from(start_ns)).unwrap_or_default();
         let day = format!("day={}", start.strftime("%Y-%m-%d"));
-        there.push(Place { job: job.clone(), day: day.clone(), sources: sources.to_vec() });
+        there.push(KnownJob { job: job.clone(), day: day.clone(), sources: sources.to_vec() });
         self.taken.insert(job.clone());
         self.new += 1;
         (job, day)

@@ -5,7 +5,7 @@
 //! `runtime_ns` is the same of the rank with most time in calls. Both can be above 1: calls of several threads, and nonblocking ones,
 //! run side by side.
 
-use crate::model::{Run, Within};
+use crate::model::{FileId, ProcessId, Run, Within};
 use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -32,17 +32,17 @@ impl ShareOfTime {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Rank(i64),
-    Process(u32),
+    Process(ProcessId),
 }
 
 /// Time in calls of the rank (or process without one) that has most of it, ns. Of files whose ranks were reduced to one record only
 /// the time of each file's slowest rank is known, so that it is a lower bound then; it is never below `mean_ns`, the mean over ranks.
 #[must_use]
 pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
-    let mut by_file: FxHashMap<(Who, u32), u64> = FxHashMap::default();
+    let mut by_file: FxHashMap<(Who, FileId), u64> = FxHashMap::default();
     for total in totals {
-        let Some(process) = run.processes.get(total.process as usize) else { continue };
-        let stream = process.streams.get(total.stream as usize);
+        let Some(process) = run.process(total.process) else { continue };
+        let stream = process.stream(total.stream);
         let Some(stream) = stream.filter(|stream| stream.within() == Within::Nothing) else { continue };
         if process.reduction.is_none() {
             let who = if process.rank >= 0 { Who::Rank(process.rank.into()) } else { Who::Process(total.process) };
@@ -64,8 +64,8 @@ pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
 }
 
 /// The slowest rank of each file of reduced records, with its time, at the layer that is above the others: below are its own calls.
-fn slowest_of_files(run: &Run) -> FxHashMap<u32, (u8, u32, u64)> {
-    let mut out: FxHashMap<u32, (u8, u32, u64)> = FxHashMap::default();
+fn slowest_of_files(run: &Run) -> FxHashMap<FileId, (u8, u32, u64)> {
+    let mut out: FxHashMap<FileId, (u8, u32, u64)> = FxHashMap::default();
     for spread in run.processes.iter().flat_map(|process| &process.reduction.spreads) {
         let above = match spread.layer {
             Layer::Hdf5 | Layer::Pnetcdf => 2,
@@ -74,7 +74,7 @@ fn slowest_of_files(run: &Run) -> FxHashMap<u32, (u8, u32, u64)> {
         };
         let slowest = &spread.spread.slowest;
         let found = (above, slowest.rank, slowest.time_ns);
-        let known = out.entry(spread.file).or_insert(found);
+        let known = out.entry(FileId(spread.file)).or_insert(found);
         // Of two layers side by side the slower one.
         if (found.0, found.2) > (known.0, known.2) {
             *known = found;

@@ -9,6 +9,7 @@ use super::result::{
 };
 use crate::findings::{Code, Finding};
 use crate::load::corpus::LeftOut;
+use crate::sum::Sum;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,7 +125,7 @@ impl Together {
             INTERFACES.iter().zip(self.interfaces).map(|((_, name), used)| used.row(name, &whole)).collect();
         let before = INTERFACES.iter().position(|(_, name)| name.starts_with("mpiio")).unwrap_or_default();
         interfaces.insert(before, self.mpiio.row("mpiio", &whole));
-        let with_data = self.tally.sizes.iter().map(|sum| sum.files).fold(0, u64::saturating_add);
+        let with_data = self.tally.sizes.iter().map(|sum| sum.files).sum::<Sum>().get();
         let share = |files: u64| (with_data > 0).then(|| files as f64 / with_data as f64);
         let sizes = FILE_SIZES.iter().zip(self.tally.sizes);
         let mut findings: Vec<CodeRow> = self.findings.into_values().collect();

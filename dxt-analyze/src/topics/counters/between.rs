@@ -3,7 +3,7 @@
 //! between the two, or is nothing if not all ranks used the file.
 
 use super::fold::Times;
-use crate::model::{Run, Within};
+use crate::model::{FileId, ProcessId, Run, Within};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
@@ -26,11 +26,11 @@ pub(super) struct Extremes {
 /// record and nothing says how they differ.
 pub(super) fn extremes(
     run: &Run,
-    times: &[(u32, Times)],
+    times: &[(ProcessId, Times)],
     whose: Option<&[Layer]>,
     of: &dyn Fn(&Times) -> u64,
 ) -> Option<Extremes> {
-    let is_one = |number: u32| run.processes.get(number as usize).is_some_and(|process| process.reduction.is_none());
+    let is_one = |number: ProcessId| run.process(number).is_some_and(|process| process.reduction.is_none());
     let (alone, together): (Vec<_>, Vec<_>) = times.iter().partition(|(number, _)| is_one(*number));
     if together.iter().all(|(_, times)| of(times) == 0) {
         let alone = || alone.iter().map(|(number, times)| (*number, of(times)));
@@ -48,7 +48,7 @@ pub(super) fn extremes(
     // Each rank's own time, and those that a spread names.
     let mut own: BTreeMap<i64, u64> = BTreeMap::new();
     for (number, times) in &alone {
-        let rank = run.processes.get(*number as usize).map_or(-1, |process| i64::from(process.rank));
+        let rank = run.process(*number).map_or(-1, |process| i64::from(process.rank));
         let sum = own.entry(rank).or_default();
         *sum = sum.saturating_add(of(times));
     }
@@ -85,14 +85,14 @@ pub(super) fn extremes(
 
 /// The spreads of `layers`; of none the one of each file at the layer that the program called.
 fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
-    let mut called: BTreeSet<(u32, Layer)> = BTreeSet::new();
+    let mut called: BTreeSet<(FileId, Layer)> = BTreeSet::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {
         let own = process.streams.iter().filter(|stream| stream.within() == Within::Nothing);
         called.extend(own.filter_map(|stream| Some((stream.file, run.op(stream).layer?))));
     }
     let defs = run.processes.iter().flat_map(|process| &process.reduction.spreads);
     let wanted = defs.filter(|def| match layers {
-        [] => called.contains(&(def.file, def.layer)),
+        [] => called.contains(&(FileId(def.file), def.layer)),
         some => some.contains(&def.layer),
     });
     wanted.map(|def| def.spread).collect()

@@ -1,7 +1,8 @@
 //! Files by how they were used, by size and by place.
 
 use super::fold::{FileOp, KINDS, Sums, kind_of};
-use crate::model::{Run, Users, Within};
+use crate::model::{FileId, Run, Users, Within};
+use crate::sum::Sum;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
@@ -47,14 +48,14 @@ impl FileUse {
     /// Time in all calls, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
-        self.time_ns.iter().fold(0, |sum, time| sum.saturating_add(*time))
+        self.time_ns.iter().sum::<Sum>().get()
     }
 }
 
 /// All files, those with most time first.
 #[must_use]
 pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
-    let mut files: BTreeMap<u32, FileUse> = BTreeMap::new();
+    let mut files: BTreeMap<FileId, FileUse> = BTreeMap::new();
     let mut keys: Vec<&FileOp> = sums.operations.keys().collect();
     keys.sort_unstable();
     for key in keys {
@@ -91,7 +92,7 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
     let mut out: Vec<FileUse> = files
         .into_iter()
         .filter_map(|(index, mut file)| {
-            let known = run.files.get(index as usize)?;
+            let known = run.file(index)?;
             file.file.clone_from(&known.name);
             file.place = run.place_of(known);
             file.processes = Users::of(run, sums.users.get(&index).into_iter().flatten().copied(), index, None).count();

@@ -1,6 +1,6 @@
 //! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
 
-use crate::model::{Run, Stream, Within};
+use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block, group_of_process};
 use crate::shared::memory;
 use crate::shared::profiles::Profiles;
@@ -15,7 +15,7 @@ use trace_format::profile::{Access, Last, Profile};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOp {
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Index into [`Run::ops`].
     pub op: u16,
     /// Who made the calls.
@@ -62,7 +62,7 @@ pub fn layer_place(layer: Option<Layer>) -> usize {
 }
 
 /// Reads or writes of a file through a layer: file, layer, whether they are writes, who made them.
-pub type ProfileKey = (u32, Layer, bool, Within);
+pub type ProfileKey = (FileId, Layer, bool, Within);
 
 /// What is known of some processes together.
 #[derive(Clone, Debug, Default)]
@@ -74,9 +74,9 @@ pub struct Sums {
     /// Per file and layer.
     pub profiles: Profiles,
     /// Processes by file.
-    pub users: FxHashMap<u32, BTreeSet<u32>>,
+    pub users: FxHashMap<FileId, BTreeSet<ProcessId>>,
     /// Times per process, by its number.
-    pub times: Vec<(u32, Times)>,
+    pub times: Vec<(ProcessId, Times)>,
 }
 
 impl Sums {
@@ -99,7 +99,7 @@ impl Sums {
 
     /// Gives orders that were counted of all calls of a file to who made these, if that is one: the program, HDF5 or MPI-IO.
     fn settle(&mut self, run: &Run) {
-        let mut makers: BTreeMap<(u32, Layer, bool), BTreeSet<Within>> = BTreeMap::new();
+        let mut makers: BTreeMap<(FileId, Layer, bool), BTreeSet<Within>> = BTreeMap::new();
         for key in self.operations.keys().filter(|key| !key.failed) {
             let op = run.ops.get(usize::from(key.op)).filter(|op| op.is_data());
             if let Some((layer, class)) = op.and_then(|op| op.layer.zip(op.class)) {
@@ -120,17 +120,17 @@ impl Sums {
 
     /// Adds one process: what was folded of its segments, and what the tracer counted.
     fn process(&mut self, run: &Run, current: Current) {
-        let Some(process) = run.processes.get(current.number as usize) else { return };
+        let Some(process) = run.process(current.number) else { return };
         // What another tool counted of all accesses stands for what segments tell.
-        let told: BTreeMap<(u32, Layer), [bool; 2]> = run
+        let told: BTreeMap<(FileId, Layer), [bool; 2]> = run
             .whole(process)
-            .map(|def| ((def.file, def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
+            .map(|def| ((FileId(def.file), def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
             .collect();
         let mut streams: Vec<(Counters, u64)> =
             current.streams.into_iter().map(|(counters, _, known)| (counters, known)).collect();
         streams.resize(process.streams.len(), Default::default());
         for missing in &process.missing {
-            let sums = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index));
+            let sums = process.stream_index(missing.stream).and_then(|index| streams.get_mut(index.index()));
             if let Some((counters, known)) = sums {
                 counters.merge(&missing.counters);
                 *known = known.saturating_add(missing.counters.ordered());
@@ -139,8 +139,8 @@ impl Sums {
         for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !told.contains_key(key)) {
             self.profiles.entry(key).or_default().merge(&profile);
         }
-        for def in process.profiles.iter().filter(|def| !told.contains_key(&(def.file, def.layer))) {
-            self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+        for def in process.profiles.iter().filter(|def| !told.contains_key(&(FileId(def.file), def.layer))) {
+            self.profiles.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
         }
         for (key, [known, unaligned]) in memory::of_process(run, process).filter(|(key, _)| !told.contains_key(key)) {
             let profile = self.profiles.entry(key).or_default();
@@ -148,15 +148,15 @@ impl Sums {
             profile.memory_unaligned = profile.memory_unaligned.saturating_add(unaligned);
         }
         for def in &process.whole {
-            self.profiles.entry((def.file, def.layer)).or_default().merge(&def.profile);
+            self.profiles.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
             for writes in [false, true].into_iter().filter(|writes| def.order(*writes).known > 0) {
                 // Who made them is settled once all processes are known.
-                let place = (def.file, def.layer, writes, Within::Overview);
+                let place = (FileId(def.file), def.layer, writes, Within::Overview);
                 self.orders.entry(place).or_default().merge(def.order(writes));
             }
         }
         let mut times = Times::default();
-        let mut used: Vec<u32> = Vec::new();
+        let mut used: Vec<FileId> = Vec::new();
         for (stream, (mut counters, known)) in
             process.streams.iter().zip(streams).filter(|(_, (counters, _))| counters.segments > 0)
         {
@@ -189,13 +189,13 @@ impl Sums {
 /// The process that is being folded.
 #[derive(Debug)]
 struct Current {
-    number: u32,
+    number: ProcessId,
     /// Sums, where the last one ended, and how many have an offset.
     streams: Vec<(Counters, Previous, u64)>,
     /// Whose order each stream's calls are in: its own, or that of the first one that differs in nothing but whether offsets are
     /// estimates.
     follows: Vec<usize>,
-    profiles: BTreeMap<(u32, Layer), (Profile, Last)>,
+    profiles: BTreeMap<(FileId, Layer), (Profile, Last)>,
 }
 
 fn follows(streams: &[Stream]) -> Vec<usize> {
@@ -208,7 +208,7 @@ fn follows(streams: &[Stream]) -> Vec<usize> {
 }
 
 impl Current {
-    fn new(number: u32, streams: &[Stream]) -> Self {
+    fn new(number: ProcessId, streams: &[Stream]) -> Self {
         let follows = follows(streams);
         Self { number, streams: vec![Default::default(); streams.len()], follows, profiles: BTreeMap::new() }
     }
@@ -241,10 +241,10 @@ impl Partial {
         self.groups.into_values().for_each(|sums| all.append(sums));
         let mut seen = vec![false; run.processes.len()];
         for (number, _) in &all.times {
-            seen.get_mut(*number as usize).into_iter().for_each(|seen| *seen = true);
+            seen.get_mut(number.index()).into_iter().for_each(|seen| *seen = true);
         }
         for (number, _) in seen.into_iter().enumerate().filter(|(_, seen)| !seen) {
-            all.process(run, Current::new(number as u32, &[]));
+            all.process(run, Current::new(ProcessId::at(number), &[]));
         }
         all.settle(run);
         all
@@ -269,7 +269,7 @@ impl Analysis for Fold {
         }
         let Some(current) = partial.unfinished.last_mut() else { return };
         for row in block.rows() {
-            let index = row.stream as usize;
+            let index = row.stream.index();
             let Some(stream) = block.process.streams.get(index) else { continue };
             let follows = current.follows.get(index).copied().unwrap_or(index);
             let Some((_, previous, _)) = current.streams.get(follows) else { continue };
@@ -286,7 +286,7 @@ impl Analysis for Fold {
             else {
                 continue;
             };
-            let alignment = block.run.files.get(stream.file as usize).map_or(0, crate::model::File::alignment);
+            let alignment = block.run.file(stream.file).map_or(0, crate::model::File::alignment);
             let (profile, last) = current.profiles.entry((stream.file, layer)).or_default();
             let access = Access {
                 writes: class == OpClass::Write,

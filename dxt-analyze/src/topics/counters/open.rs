@@ -2,7 +2,7 @@
 //! Figure 7b).
 
 use super::steps::Handles;
-use crate::model::{Process, Run, Users, Within};
+use crate::model::{FileId, Process, ProcessId, Run, StreamIx, Users, Within};
 use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -126,14 +126,14 @@ impl Use {
 
 /// All files that were opened, those that were open longest first.
 #[must_use]
-pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(u32, u32), Handles>) -> Vec<OpenRow> {
-    let mut files: BTreeMap<u32, (OpenRow, Vec<u32>)> = BTreeMap::new();
+pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(ProcessId, StreamIx), Handles>) -> Vec<OpenRow> {
+    let mut files: BTreeMap<FileId, (OpenRow, Vec<ProcessId>)> = BTreeMap::new();
     for of_one in totals.chunk_by(|a, b| a.process == b.process) {
         let Some(number) = of_one.first().map(|total| total.process) else { continue };
-        let Some(process) = run.processes.get(number as usize) else { continue };
-        let mut uses: BTreeMap<u32, Use> = BTreeMap::new();
+        let Some(process) = run.process(number) else { continue };
+        let mut uses: BTreeMap<FileId, Use> = BTreeMap::new();
         for total in of_one {
-            let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+            let Some(stream) = process.stream(total.stream) else { continue };
             let op = run.op(stream);
             let is_handle =
                 matches!(op.class, Some(OpClass::Open | OpClass::Close)) && stream.data_set.is_none() && !stream.failed;
@@ -156,8 +156,8 @@ pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(u32, u32), H
             users.push(number);
         }
     }
-    let row = |(number, (row, users)): (u32, (OpenRow, Vec<u32>))| {
-        let file = run.files.get(number as usize)?.name.clone();
+    let row = |(number, (row, users)): (FileId, (OpenRow, Vec<ProcessId>))| {
+        let file = run.file(number)?.name.clone();
         Some(OpenRow { file, processes: Users::of(run, users, number, None).count(), ..row })
     };
     let mut out: Vec<OpenRow> = files.into_iter().filter_map(row).collect();

@@ -13,6 +13,7 @@ use crate::shared::bandwidth::{self, LayerRow};
 use crate::shared::completeness::Completeness;
 use crate::shared::memory;
 use crate::shared::totals::StreamTotal;
+use crate::sum::Sum;
 use crate::topics::summary::details::{self, DatatypeRow, ExtentRow};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -301,7 +302,7 @@ fn times(run: &Run, sums: &Sums, runtime_ns: u64) -> Vec<TimeRow> {
     all.sort_by_key(|(number, _)| *number);
     let count: u64 = run.process_count().max(1);
     let row = |layer: &str, kind: &'static str, whose: Option<&[Layer]>, of: &dyn Fn(&Times) -> u64| {
-        let total = all.iter().fold(0_u64, |sum, (_, times)| sum.saturating_add(of(times)));
+        let total = all.iter().map(|(_, times)| of(times)).sum::<Sum>().get();
         let mean_ns = total as f64 / count as f64;
         (total > 0).then(|| {
             let found = extremes(run, &all, whose, of).unwrap_or_default();
@@ -319,7 +320,7 @@ fn times(run: &Run, sums: &Sums, runtime_ns: u64) -> Vec<TimeRow> {
     };
     let mut out: Vec<TimeRow> = row("program", "all", Some(&[]), &|times| times.outermost).into_iter().collect();
     for (layer, name) in LAYER_NAMES.iter().enumerate() {
-        let kinds = |times: &Times| times.layers[layer].iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
+        let kinds = |times: &Times| times.layers[layer].iter().sum::<Sum>().get();
         let of_layer = |spread: &Layer| layer_place(Some(*spread)) == layer;
         let spreads = run.processes.iter().flat_map(|process| &process.reduction.spreads).map(|def| def.layer);
         let reduced: Vec<Layer> = spreads.filter(of_layer).take(1).collect();

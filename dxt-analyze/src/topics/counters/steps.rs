@@ -1,7 +1,7 @@
 //! From one call to the next, of calls on record: signed strides, reads and writes behind a seek, alignment by form of call, and how long
 //! files were open. What [`super::fold`] keeps in bounded form of calls without segments too (the most common strides) is not here.
 
-use crate::model::{Process, Run, Stream, Within};
+use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -82,18 +82,18 @@ pub struct Partial {
     /// By form.
     pub aligned: BTreeMap<FormKey, Aligned>,
     /// Opens and closes, by process and stream.
-    pub handles: FxHashMap<(u32, u32), Handles>,
+    pub handles: FxHashMap<(ProcessId, StreamIx), Handles>,
     now: Now,
 }
 
 /// The process that is being read.
 #[derive(Debug, Default)]
 struct Now {
-    process: u32,
+    process: ProcessId,
     thread: u32,
     streams: Vec<What>,
     /// By file and layer.
-    places: Vec<Place>,
+    places: Vec<FilePosition>,
 }
 
 /// What a stream's calls are.
@@ -107,15 +107,15 @@ enum What {
 
 /// How far a process has come in a file through a layer.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct FilePosition {
     /// Where the last read and the last write ended.
     ends: [Option<i64>; 2],
     sought: bool,
 }
 
 impl Now {
-    fn begin(&mut self, run: &Run, number: u32, process: &Process) {
-        let mut places: BTreeMap<(u32, Layer), usize> = BTreeMap::new();
+    fn begin(&mut self, run: &Run, number: ProcessId, process: &Process) {
+        let mut places: BTreeMap<(FileId, Layer), usize> = BTreeMap::new();
         let mut what = |stream: &Stream| {
             let op = run.op(stream);
             let (Some(layer), Some(class), false) = (op.layer, op.class, stream.failed) else { return What::Other };
@@ -127,7 +127,7 @@ impl Now {
                     writes: class == OpClass::Write,
                     layer,
                     form: (layer, stream.within(), (layer == Layer::Mpiio).then(|| Form::of(op.mode))),
-                    alignment: run.files.get(stream.file as usize).map_or(0, crate::model::File::alignment),
+                    alignment: run.file(stream.file).map_or(0, crate::model::File::alignment),
                 },
                 OpClass::Seek => What::Seek { place: place() },
                 OpClass::Open | OpClass::Close if stream.data_set.is_none() => What::Handle,
@@ -136,7 +136,7 @@ impl Now {
         };
         self.process = number;
         self.streams = process.streams.iter().map(&mut what).collect();
-        self.places = vec![Place::default(); places.len()];
+        self.places = vec![FilePosition::default(); places.len()];
     }
 }
 
@@ -163,7 +163,7 @@ impl Analysis for Steps {
         }
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            match now.streams.get(row.stream as usize).copied() {
+            match now.streams.get(row.stream.index()).copied() {
                 Some(What::Data { place, writes, layer, form, alignment }) => {
                     let Some(place) = now.places.get_mut(place) else { continue };
                     let strides = partial.strides.entry((layer, writes)).or_default();

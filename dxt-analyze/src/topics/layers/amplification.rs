@@ -1,9 +1,9 @@
 //! How many bytes reach the system for each byte that was asked of MPI-IO, per file. More than one is data sieving: a block
 //! is read, a part of it changed, and the block written back; less is several ranks' wish for the same bytes.
 
-use super::parts::{Form, Inside, Sum};
+use super::parts::{CallSum, Form, Inside};
 use super::pass::Partial;
-use crate::model::{Run, Users};
+use crate::model::{FileId, Run, Users};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -15,23 +15,23 @@ pub struct FileRow {
     /// Path.
     pub file: String,
     /// Reads of MPI-IO.
-    pub mpiio_reads: Sum,
+    pub mpiio_reads: CallSum,
     /// Writes of MPI-IO.
-    pub mpiio_writes: Sum,
+    pub mpiio_writes: CallSum,
     /// Those of them that were collective calls.
     pub collective_calls: u64,
     /// Those that were blocking independent calls.
-    pub independent: Sum,
+    pub independent: CallSum,
     /// Processes that called MPI-IO's reads or writes on it.
     pub processes: u64,
     /// Reads of POSIX inside MPI-IO.
-    pub posix_reads: Sum,
+    pub posix_reads: CallSum,
     /// Writes of POSIX inside MPI-IO.
-    pub posix_writes: Sum,
+    pub posix_writes: CallSum,
     /// Locks taken and given back inside MPI-IO's writes and reads.
-    pub locking: Sum,
+    pub locking: CallSum,
     /// Reads of POSIX inside writes of MPI-IO, on record: read-modify-write.
-    pub reads_in_writes: Sum,
+    pub reads_in_writes: CallSum,
     /// Bytes read by POSIX, but for read-modify-write, per byte that MPI-IO was asked to read.
     pub read_amplification: Option<f64>,
     /// Bytes read and written by POSIX for writes per byte that MPI-IO was asked to write.
@@ -57,13 +57,13 @@ impl FileRow {
 /// All files that MPI-IO read or wrote: those with most time first.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRow> {
-    let mut rows: BTreeMap<u32, FileRow> = BTreeMap::new();
-    let mut who: BTreeMap<u32, Users> = BTreeMap::new();
+    let mut rows: BTreeMap<FileId, FileRow> = BTreeMap::new();
+    let mut who: BTreeMap<FileId, Users> = BTreeMap::new();
     for total in totals {
-        let stream = run.processes.get(total.process as usize).and_then(|p| p.streams.get(total.stream as usize));
+        let stream = run.process(total.process).and_then(|p| p.stream(total.stream));
         let Some(stream) = stream.filter(|stream| !stream.failed) else { continue };
         let op = run.op(stream);
-        let sum = Sum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
+        let sum = CallSum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
         let row = rows.entry(stream.file).or_default();
         match (op.layer, op.class) {
             (Some(Layer::Mpiio), Some(class)) if class.is_data() => {
@@ -87,9 +87,9 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
             row.reads_in_writes = inside.reads;
         }
     }
-    let mut all: Vec<(u32, FileRow)> = rows.into_iter().filter(|(file, _)| who.contains_key(file)).collect();
+    let mut all: Vec<(FileId, FileRow)> = rows.into_iter().filter(|(file, _)| who.contains_key(file)).collect();
     for (file, row) in &mut all {
-        row.file = run.files.get(*file as usize).map(|file| file.name.clone()).unwrap_or_default();
+        row.file = run.file_name(*file).to_owned();
         row.processes = who.remove(file).unwrap_or_default().count();
         row.settle();
     }
@@ -98,10 +98,10 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
 }
 
 /// What was called inside MPI-IO's writes, by file.
-fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<u32, Inside> {
-    let mut all: BTreeMap<u32, Inside> = BTreeMap::new();
+fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<FileId, Inside> {
+    let mut all: BTreeMap<FileId, Inside> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {
-        let stream = run.processes.get(process as usize).and_then(|p| p.streams.get(stream as usize));
+        let stream = run.process(process).and_then(|p| p.stream(stream));
         let Some(stream) = stream else { continue };
         let op = run.op(stream);
         if op.layer == Some(Layer::Mpiio) && op.class == Some(OpClass::Write) {

@@ -3,9 +3,9 @@
 
 use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
-use super::parts::{Form, Made, Sum};
+use super::parts::{CallSum, Form, Made};
 use super::pass::Partial;
-use crate::model::{Run, Stream, Users};
+use crate::model::{FileId, ProcessId, Run, Stream, StreamIx, Users};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
@@ -19,7 +19,7 @@ pub struct Aggregator {
     pub node: String,
     /// Its system calls that move data inside collective calls.
     #[serde(flatten)]
-    pub data: Sum,
+    pub data: CallSum,
 }
 
 /// Collective reads or writes of one file.
@@ -64,18 +64,18 @@ const HINTS: [&str; 6] =
 #[derive(Default)]
 struct Found {
     made: Made,
-    processes: BTreeMap<u32, Made>,
-    with_bytes: BTreeSet<u32>,
+    processes: BTreeMap<ProcessId, Made>,
+    with_bytes: BTreeSet<ProcessId>,
 }
 
-fn stream_of(run: &Run, key: (u32, u32)) -> Option<&Stream> {
-    run.processes.get(key.0 as usize)?.streams.get(key.1 as usize)
+fn stream_of(run: &Run, key: (ProcessId, StreamIx)) -> Option<&Stream> {
+    run.process(key.0)?.stream(key.1)
 }
 
 /// Blocking collective reads and writes, by file: those with most time first.
 #[must_use]
 pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
-    let mut all: BTreeMap<(u32, bool), Found> = BTreeMap::new();
+    let mut all: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
     for (&key, made) in &partial.made {
         let Some(stream) = stream_of(run, key) else { continue };
         let op = run.op(stream);
@@ -89,26 +89,26 @@ pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
             found.with_bytes.insert(key.0);
         }
     }
-    let mut rows: Vec<((u32, bool), BufferingRow)> =
+    let mut rows: Vec<((FileId, bool), BufferingRow)> =
         all.into_iter().map(|(key, found)| (key, row(run, key, found))).collect();
     rows.sort_by_key(|(key, row)| (std::cmp::Reverse(row.made.of.time_ns), *key));
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(run: &Run, (file, writes): (u32, bool), found: Found) -> BufferingRow {
+fn row(run: &Run, (file, writes): (FileId, bool), found: Found) -> BufferingRow {
     let data = found.made.inside.data();
-    let mean = |sum: &Sum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
+    let mean = |sum: &CallSum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
     let (mean_call_bytes, mean_request_bytes) = (mean(&found.made.of), mean(&data));
-    let node = |number: &u32| run.processes.get(*number as usize).map_or(u32::MAX, |process| process.node);
-    let def = run.files.get(file as usize);
+    let node = |number: &ProcessId| run.process(*number).map_or(u32::MAX, |process| process.node);
+    let def = run.file(file);
     let layout = def.and_then(|file| file.layout.as_ref()).filter(|layout| !layout.is_guess());
     let is_aggregator = |made: &&Made| made.inside.data().calls > 0;
     let of_each = found.processes.iter().map(|(number, made)| (*number, made.inside.data()));
-    let mut data: Vec<(u32, Sum)> = of_each.filter(|(_, data)| data.calls > 0).collect();
+    let mut data: Vec<(ProcessId, CallSum)> = of_each.filter(|(_, data)| data.calls > 0).collect();
     data.sort_by_key(|(process, sum)| (std::cmp::Reverse(sum.bytes), *process));
-    let aggregator = |(number, data): (u32, Sum)| Aggregator {
+    let aggregator = |(number, data): (ProcessId, CallSum)| Aggregator {
         process: run.name_on(number, file),
-        node: run.processes.get(number as usize).map(|process| run.node(process).to_owned()).unwrap_or_default(),
+        node: run.process(number).map(|process| run.node(process).to_owned()).unwrap_or_default(),
         data,
     };
     let hint = |hint: &&crate::model::Hint| {
@@ -239,7 +239,7 @@ pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
     } else if before > all.len() || (all.is_empty() && !folded.is_empty()) {
         out.not_matched = Some("on some files calls have no segment, so that their order is not known".into());
     }
-    let mut late: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut late: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
     for (_, one) in &all {
         let plus = |sum: &mut u64, by: u64| *sum = sum.saturating_add(by);
         plus(&mut out.followed, 1);
@@ -257,11 +257,11 @@ pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
             plus(&mut found.1, one.wait_ns());
         }
     }
-    let mut late: Vec<(u32, (u64, u64))> = late.into_iter().collect();
+    let mut late: Vec<(ProcessId, (u64, u64))> = late.into_iter().collect();
     late.sort_by_key(|(process, (_, wait_ns))| (std::cmp::Reverse(*wait_ns), *process));
-    let late_row = |(process, (times, wait_ns)): (u32, (u64, u64))| LateRow {
+    let late_row = |(process, (times, wait_ns)): (ProcessId, (u64, u64))| LateRow {
         process: run.process_name(process),
-        node: run.processes.get(process as usize).map(|p| run.node(p).to_owned()).unwrap_or_default(),
+        node: run.process(process).map(|p| run.node(p).to_owned()).unwrap_or_default(),
         times,
         wait_ns,
     };
@@ -273,7 +273,7 @@ pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
 
 fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
     CollectiveRow {
-        file: run.files.get(key.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        file: run.file_name(key.file).to_owned(),
         op: run.ops.get(usize::from(key.op)).map(crate::model::Op::label).unwrap_or_default(),
         number: key.number,
         calls: one.calls,
@@ -294,10 +294,10 @@ fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
 }
 
 /// Files and operations of whose blocking collective calls some have no segment.
-fn folded(run: &Run) -> BTreeSet<(u32, u16)> {
+fn folded(run: &Run) -> BTreeSet<(FileId, u16)> {
     let of = |process: &crate::model::Process| {
         let streams = process.missing.iter().filter_map(|missing| process.stream_index(missing.stream));
-        let found = streams.filter_map(|at| process.streams.get(at)).filter(|stream| {
+        let found = streams.filter_map(|at| process.stream(at)).filter(|stream| {
             let op = run.op(stream);
             op.layer == Some(Layer::Mpiio) && op.is_data() && Form::of(op.mode) == Form::Collective
         });

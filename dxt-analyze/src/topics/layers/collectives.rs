@@ -6,13 +6,14 @@
 
 use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;
+use crate::model::{FileId, ProcessId};
 use crate::shared::followed::{self, Value};
 
 /// Names a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Index into the run's files.
-    pub file: u32,
+    pub file: FileId,
     /// Index into the run's operations.
     pub op: u16,
     /// Number among those of each rank on the file, from 0.
@@ -21,7 +22,7 @@ pub struct Key {
 
 impl followed::Key for Key {
     fn parts(self) -> (u64, u64) {
-        (u64::from(self.file) << 16 | u64::from(self.op), self.number)
+        (u64::from(self.file.0) << 16 | u64::from(self.op), self.number)
     }
 }
 
@@ -29,7 +30,7 @@ impl followed::Key for Key {
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Index into the run's processes.
-    pub process: u32,
+    pub process: ProcessId,
     /// Start, ns since the job's start.
     pub start: u64,
     /// End, ns since the job's start.
@@ -44,7 +45,7 @@ pub struct Most {
     /// ns.
     pub ns: u64,
     /// Index into the run's processes.
-    pub process: u32,
+    pub process: ProcessId,
 }
 
 impl Most {
@@ -217,34 +218,36 @@ impl Followed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::layers::parts::{Kind, Sum};
+    use crate::topics::layers::parts::{CallSum, Kind};
 
-    fn call(process: u32, start: u64, end: u64, data_ns: u64) -> Call {
-        let mut made = Made { of: Sum::call(10, end - start), ..Made::default() };
+    fn call(process: ProcessId, start: u64, end: u64, data_ns: u64) -> Call {
+        let mut made = Made { of: CallSum::call(10, end - start), ..Made::default() };
         if data_ns > 0 {
-            made.inside.add_kind(Kind::Write, &Sum::call(30, data_ns));
+            made.inside.add_kind(Kind::Write, &CallSum::call(30, data_ns));
         }
         Call { process, start, end, made }
     }
 
     #[test]
     fn the_last_to_come_makes_the_others_wait() {
-        let key = Key { file: 0, op: 0, number: 0 };
-        let calls = [call(2, 100, 190, 0), call(0, 110, 200, 40), call(1, 150, 195, 0)];
+        let key = Key { file: FileId(0), op: 0, number: 0 };
+        let calls =
+            [call(ProcessId(2), 100, 190, 0), call(ProcessId(0), 110, 200, 40), call(ProcessId(1), 150, 195, 0)];
         let mut followed = Followed::default();
         calls.iter().for_each(|call| followed.add(key, call));
         let all = followed.sorted();
         let found = all[0].1;
         assert_eq!((found.wall_ns(), found.skew_ns(), found.wait_ns()), (100, 50, 50 + 40));
         assert_eq!((found.storage_ns(), found.rest_ns()), (40, 10));
-        assert_eq!((found.last_start.process, found.last_end.process, found.aggregators), (1, 0, 1));
+        assert_eq!((found.last_start.process, found.last_end.process), (ProcessId(1), ProcessId(0)));
+        assert_eq!(found.aggregators, 1);
         assert_eq!((found.bytes, found.data_bytes), (30, 30));
     }
 
     #[test]
     fn who_has_gone_has_not_waited() {
-        let mut found = Collective::of(&call(0, 0, 10, 5));
-        found.add(&Collective::of(&call(1, 20, 30, 5)));
+        let mut found = Collective::of(&call(ProcessId(0), 0, 10, 5));
+        found.add(&Collective::of(&call(ProcessId(1), 20, 30, 5)));
         assert_eq!((found.wall_ns(), found.skew_ns(), found.wait_ns()), (30, 20, 0));
         assert!(!found.is_together());
         assert_eq!((found.storage_ns(), found.rest_ns()), (5, 5));
@@ -252,12 +255,12 @@ mod tests {
 
     #[test]
     fn a_sample_does_not_depend_on_who_saw_what() {
-        let keys = (0..1000).map(|number| Key { file: 1, op: 2, number });
+        let keys = (0..1000).map(|number| Key { file: FileId(1), op: 2, number });
         let (mut whole, mut one, mut two) =
             (Followed::with_limit(100), Followed::with_limit(100), Followed::with_limit(100));
         for key in keys {
             for process in 0..2 {
-                let call = call(process, key.number, key.number + 10, 1);
+                let call = call(ProcessId(process), key.number, key.number + 10, 1);
                 whole.add(key, &call);
                 let half = if (key.number + u64::from(process)).is_multiple_of(3) { &mut one } else { &mut two };
                 half.add(key, &call);

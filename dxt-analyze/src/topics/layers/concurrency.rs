@@ -5,6 +5,7 @@
 //! bin counts by its mean.
 
 use super::in_flight::{Flights, InFlight, Span, What};
+use crate::sum::Sum;
 use serde::Serialize;
 
 /// Bins of the series that is reported, at most.
@@ -82,13 +83,13 @@ fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -
         let whole = u64::try_from(through).unwrap_or(0);
         busy.push(partly.saturating_add(whole.saturating_mul(span.width)));
     }
-    let time_ns = busy.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    let time_ns = busy.iter().sum::<Sum>().get();
     let exact = flights.held.is_some();
     let (times, max) = match flights.held {
         Some(held) => sweep(held),
         None => by_bin(&busy, span.width),
     };
-    let busy_ns = times.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    let busy_ns = times.iter().sum::<Sum>().get();
     let share = |ns: &u64| if busy_ns > 0 { *ns as f64 / busy_ns as f64 } else { 0.0 };
     let classes = times.iter().rposition(|&ns| ns > 0).map_or(0, |last| last + 1);
     let width = span.width.saturating_mul(together as u64) as f64;

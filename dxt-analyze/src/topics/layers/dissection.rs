@@ -1,6 +1,6 @@
 //! Where the time in MPI-IO and HDF5 goes: over the whole job by kind of call, and by rank.
 
-use super::parts::{Form, Kind, Made, Sum};
+use super::parts::{CallSum, Form, Kind, Made};
 use super::pass::Partial;
 use crate::model::{Op, Process, Run, Stream};
 use serde::Serialize;
@@ -47,9 +47,9 @@ pub struct RankRow {
     /// Time in them that neither MPI-IO nor the system accounts for, ns.
     pub hdf5_rest_ns: u64,
     /// Reads and writes of STDIO by the program.
-    pub stdio: Sum,
+    pub stdio: CallSum,
     /// Reads and writes of POSIX by the program.
-    pub posix: Sum,
+    pub posix: CallSum,
     /// Calls in `mpiio` that have no segment.
     pub folded: u64,
 }
@@ -75,7 +75,7 @@ impl RankRow {
     /// reads and writes only.
     fn add_folded(&mut self, stream: &Stream, op: &Op, missing: &Missing) {
         let counters = &missing.counters;
-        let sum = Sum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
+        let sum = CallSum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
         match (op.layer, Kind::of(op)) {
             (Some(Layer::Mpiio | Layer::Hdf5), _) => {
                 self.add(op, &Made { of: sum, ..Made::default() });
@@ -96,7 +96,7 @@ impl RankRow {
 pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
     let mut all: BTreeMap<(std::cmp::Reverse<Layer>, u8, Option<Form>), Made> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {
-        let Some(stream) = run.processes.get(process as usize).and_then(|p| p.streams.get(stream as usize)) else {
+        let Some(stream) = run.process(process).and_then(|p| p.stream(stream)) else {
             continue;
         };
         let op = run.op(stream);
@@ -124,16 +124,16 @@ pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
 pub fn ranks(run: &Run, partial: &Partial) -> Vec<RankRow> {
     let mut rows: Vec<RankRow> = run.processes.iter().map(|process| empty(run, process)).collect();
     for (&(process, stream), made) in &partial.made {
-        let (Some(row), Some(def)) = (rows.get_mut(process as usize), run.processes.get(process as usize)) else {
+        let (Some(row), Some(def)) = (rows.get_mut(process.index()), run.process(process)) else {
             continue;
         };
-        if let Some(stream) = def.streams.get(stream as usize) {
+        if let Some(stream) = def.stream(stream) {
             row.add(run.op(stream), made);
         }
     }
     for (row, process) in rows.iter_mut().zip(&run.processes) {
         for missing in &process.missing {
-            let stream = process.stream_index(missing.stream).and_then(|at| process.streams.get(at));
+            let stream = process.stream_with_id(missing.stream);
             if let Some(stream) = stream.filter(|stream| !stream.failed && stream.chosen) {
                 row.add_folded(stream, run.op(stream), missing);
             }
@@ -158,8 +158,8 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
     let places: BTreeMap<(i32, u32), usize> =
         rows.iter().enumerate().map(|(place, row)| ((row.rank, row.pid), place)).collect();
     for total in totals {
-        let Some(process) = run.processes.get(total.process as usize) else { continue };
-        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let Some(process) = run.process(total.process) else { continue };
+        let Some(stream) = process.stream(total.stream) else { continue };
         let op = run.op(stream);
         if stream.failed || stream.nested || stream.in_hdf5 || !op.is_data() {
             continue;
@@ -167,7 +167,7 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
         let Some(row) = places.get(&(process.rank, process.pid)).and_then(|&place| rows.get_mut(place)) else {
             continue;
         };
-        let sum = Sum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
+        let sum = CallSum { calls: total.all.segments, bytes: total.all.bytes, time_ns: total.all.duration };
         match op.layer {
             Some(Layer::Stdio) => row.stdio.add(&sum),
             Some(Layer::Posix) => row.posix.add(&sum),

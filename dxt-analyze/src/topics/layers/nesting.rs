@@ -6,7 +6,8 @@
 //! happen meanwhile. A call inside belongs to the blocking call around it, if there is one; otherwise to the first
 //! unfinished operation to end that began before it.
 
-use super::parts::{Inside, Kind, Made, Part, Sum};
+use super::parts::{CallSum, Inside, Kind, Made, Part};
+use crate::model::FileId;
 
 /// Calls, or groups of them, that may wait for the call around them.
 pub const WAITING: usize = 4096;
@@ -15,7 +16,7 @@ pub const WAITING: usize = 4096;
 #[derive(Clone, Debug)]
 struct Waiting {
     /// Index into the run's files.
-    file: u32,
+    file: FileId,
     kind: Kind,
     start: u64,
     end: u64,
@@ -32,7 +33,7 @@ impl Waiting {
             None => {
                 let is_data = matches!(self.kind, Kind::Read | Kind::Write);
                 let kind = if own || !is_data { self.kind } else { Kind::Other };
-                inside.add_kind(kind, &Sum::call(self.length, self.end.saturating_sub(self.start)));
+                inside.add_kind(kind, &CallSum::call(self.length, self.end.saturating_sub(self.start)));
             }
             Some(group) if own => inside.add(group),
             Some(group) => {
@@ -62,7 +63,7 @@ pub struct Thread {
 impl Thread {
     /// A call of the system inside a call that is yet to come.
     #[inline]
-    pub fn inner(&mut self, kind: Kind, file: u32, length: u64, start: u64, end: u64) {
+    pub fn inner(&mut self, kind: Kind, file: FileId, length: u64, start: u64, end: u64) {
         self.wait(Waiting { file, kind, start, end, length, group: None });
     }
 
@@ -92,8 +93,8 @@ impl Thread {
 
     /// A call around others: what was called inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and writes of
     /// files other than the call's own (that of the shared file pointer) count as other calls.
-    pub fn outer(&mut self, part: Part, file: u32, length: u64, start: u64, end: u64) -> Made {
-        let mut made = Made { of: Sum::call(length, end.saturating_sub(start)), inside: Inside::default() };
+    pub fn outer(&mut self, part: Part, file: FileId, length: u64, start: u64, end: u64) -> Made {
+        let mut made = Made { of: CallSum::call(length, end.saturating_sub(start)), inside: Inside::default() };
         let Part::Outer { hdf5, unfinished, in_hdf5, failed } = part else { return made };
         let own = |one: &Waiting| one.file == file || hdf5;
         if unfinished {
@@ -141,6 +142,8 @@ impl Thread {
 mod tests {
     use super::*;
 
+    const FILE: FileId = FileId(0);
+
     const MPIIO: Part = Part::Outer { hdf5: false, unfinished: false, in_hdf5: false, failed: false };
     const IN_HDF5: Part = Part::Outer { hdf5: false, unfinished: false, in_hdf5: true, failed: false };
     const HDF5: Part = Part::Outer { hdf5: true, unfinished: false, in_hdf5: false, failed: false };
@@ -149,34 +152,37 @@ mod tests {
     #[test]
     fn a_call_takes_what_began_inside_it_and_no_more() {
         let mut thread = Thread::default();
-        thread.inner(Kind::Read, 0, 7, 5, 9);
-        thread.inner(Kind::Lock, 0, 0, 11, 13);
-        thread.inner(Kind::Write, 0, 100, 13, 18);
-        let made = thread.outer(MPIIO, 0, 80, 10, 20);
-        assert_eq!((made.inside.locks.time_ns, made.inside.writes, made.inside.reads.calls), (2, Sum::call(100, 5), 0));
-        assert_eq!((made.of, made.rest_ns()), (Sum::call(80, 10), 3));
-        assert_eq!(thread.outer(MPIIO, 0, 1, 30, 40).inside, Inside::default());
-        assert_eq!(thread.left_over().reads, Sum::call(7, 4));
+        thread.inner(Kind::Read, FILE, 7, 5, 9);
+        thread.inner(Kind::Lock, FILE, 0, 11, 13);
+        thread.inner(Kind::Write, FILE, 100, 13, 18);
+        let made = thread.outer(MPIIO, FILE, 80, 10, 20);
+        assert_eq!(
+            (made.inside.locks.time_ns, made.inside.writes, made.inside.reads.calls),
+            (2, CallSum::call(100, 5), 0)
+        );
+        assert_eq!((made.of, made.rest_ns()), (CallSum::call(80, 10), 3));
+        assert_eq!(thread.outer(MPIIO, FILE, 1, 30, 40).inside, Inside::default());
+        assert_eq!(thread.left_over().reads, CallSum::call(7, 4));
         assert_eq!(thread.left_over(), Inside::default());
     }
 
     #[test]
     fn the_file_of_the_shared_pointer_is_not_the_call_s() {
         let mut thread = Thread::default();
-        thread.inner(Kind::Read, 7, 8, 11, 12);
-        thread.inner(Kind::Write, 0, 100, 13, 18);
-        let inside = thread.outer(MPIIO, 0, 100, 10, 20).inside;
-        assert_eq!((inside.reads.calls, inside.others, inside.writes), (0, Sum::call(8, 1), Sum::call(100, 5)));
+        thread.inner(Kind::Read, FileId(7), 8, 11, 12);
+        thread.inner(Kind::Write, FILE, 100, 13, 18);
+        let inside = thread.outer(MPIIO, FILE, 100, 10, 20).inside;
+        assert_eq!((inside.reads.calls, inside.others, inside.writes), (0, CallSum::call(8, 1), CallSum::call(100, 5)));
     }
 
     #[test]
     fn hdf5_has_the_time_of_mpi_io_once() {
         let mut thread = Thread::default();
-        thread.inner(Kind::Write, 0, 50, 12, 15);
-        assert_eq!(thread.outer(IN_HDF5, 0, 50, 11, 17).rest_ns(), 3);
-        thread.inner(Kind::Read, 0, 8, 18, 20);
-        let made = thread.outer(HDF5, 0, 40, 10, 30);
-        assert_eq!((made.inside.mpiio, made.inside.mpiio_rest_ns), (Sum::call(50, 6), 3));
+        thread.inner(Kind::Write, FILE, 50, 12, 15);
+        assert_eq!(thread.outer(IN_HDF5, FILE, 50, 11, 17).rest_ns(), 3);
+        thread.inner(Kind::Read, FILE, 8, 18, 20);
+        let made = thread.outer(HDF5, FILE, 40, 10, 30);
+        assert_eq!((made.inside.mpiio, made.inside.mpiio_rest_ns), (CallSum::call(50, 6), 3));
         assert_eq!((made.inside.writes.calls, made.inside.reads.calls), (1, 1));
         // 20 = 3 (write) + 2 (read) + 3 (MPI-IO's own) + 12 (HDF5's own).
         assert_eq!(made.rest_ns(), 12);
@@ -185,24 +191,24 @@ mod tests {
     #[test]
     fn a_blocking_call_goes_before_an_unfinished_one() {
         let mut thread = Thread::default();
-        thread.inner(Kind::Write, 0, 1, 11, 12);
-        thread.inner(Kind::Write, 0, 2, 21, 22);
-        assert_eq!(thread.outer(MPIIO, 0, 2, 20, 23).inside.writes.bytes, 2);
-        thread.inner(Kind::Write, 0, 4, 31, 32);
-        assert_eq!(thread.outer(UNFINISHED, 0, 5, 10, 33).inside.writes.bytes, 5);
+        thread.inner(Kind::Write, FILE, 1, 11, 12);
+        thread.inner(Kind::Write, FILE, 2, 21, 22);
+        assert_eq!(thread.outer(MPIIO, FILE, 2, 20, 23).inside.writes.bytes, 2);
+        thread.inner(Kind::Write, FILE, 4, 31, 32);
+        assert_eq!(thread.outer(UNFINISHED, FILE, 5, 10, 33).inside.writes.bytes, 5);
         assert_eq!(thread.left_over(), Inside::default());
     }
 
     #[test]
     fn a_call_with_very_many_inside_needs_no_more_memory() {
         let mut thread = Thread::default();
-        thread.inner(Kind::Read, 0, 1, 0, 1);
+        thread.inner(Kind::Read, FILE, 1, 0, 1);
         let many = 5 * WAITING as u64 + 3;
         for i in 0..many {
-            thread.inner(Kind::Write, 0, 10, 10 + 2 * i, 11 + 2 * i);
+            thread.inner(Kind::Write, FILE, 10, 10 + 2 * i, 11 + 2 * i);
         }
         assert!(thread.waiting.len() <= WAITING);
-        let made = thread.outer(MPIIO, 0, 1, 9, 11 + 2 * many);
+        let made = thread.outer(MPIIO, FILE, 1, 9, 11 + 2 * many);
         assert_eq!((made.inside.writes.calls, made.inside.writes.bytes), (many, 10 * many));
         // The read before it was put together with writes inside: that is said.
         assert!(made.inside.reads.calls == 1 && thread.unsure > 0);

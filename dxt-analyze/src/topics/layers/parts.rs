@@ -1,7 +1,8 @@
 //! Sums of calls, and of the calls that were made inside them.
 
 use crate::model::{Op, Stream};
-pub use crate::shared::calls::Sum;
+pub use crate::shared::calls::CallSum;
+use crate::sum::Sum;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass, OpMode};
 
@@ -38,17 +39,17 @@ impl Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inside {
     /// Reads of the system (POSIX; STDIO if a library uses that).
-    pub reads: Sum,
+    pub reads: CallSum,
     /// Writes of the system.
-    pub writes: Sum,
+    pub writes: CallSum,
     /// Locks taken.
-    pub locks: Sum,
+    pub locks: CallSum,
     /// Locks given back.
-    pub unlocks: Sum,
+    pub unlocks: CallSum,
     /// Other system calls; inside MPI-IO also reads and writes of other files than the call's.
-    pub others: Sum,
+    pub others: CallSum,
     /// Inside HDF5: calls of MPI-IO. The system calls inside them are in the sums above.
-    pub mpiio: Sum,
+    pub mpiio: CallSum,
     /// Time in those calls of MPI-IO that no system call accounts for, ns.
     pub mpiio_rest_ns: u64,
 }
@@ -67,7 +68,7 @@ impl Inside {
 
     /// Adds system calls of one kind.
     #[inline]
-    pub fn add_kind(&mut self, kind: Kind, sum: &Sum) {
+    pub fn add_kind(&mut self, kind: Kind, sum: &CallSum) {
         match kind {
             Kind::Read => self.reads.add(sum),
             Kind::Write => self.writes.add(sum),
@@ -79,7 +80,7 @@ impl Inside {
 
     /// Reads and writes.
     #[must_use]
-    pub fn data(&self) -> Sum {
+    pub fn data(&self) -> CallSum {
         let mut sum = self.reads;
         sum.add(&self.writes);
         sum
@@ -87,7 +88,7 @@ impl Inside {
 
     /// Taking and giving back locks.
     #[must_use]
-    pub fn locking(&self) -> Sum {
+    pub fn locking(&self) -> CallSum {
         let mut sum = self.locks;
         sum.add(&self.unlocks);
         sum
@@ -97,14 +98,14 @@ impl Inside {
     #[must_use]
     pub fn system_ns(&self) -> u64 {
         let sums = [&self.reads, &self.writes, &self.locks, &self.unlocks, &self.others];
-        sums.iter().fold(0, |time, sum| time.saturating_add(sum.time_ns))
+        sums.iter().map(|sum| sum.time_ns).sum::<Sum>().get()
     }
 
     /// System calls.
     #[must_use]
     pub fn system_calls(&self) -> u64 {
         let sums = [&self.reads, &self.writes, &self.locks, &self.unlocks, &self.others];
-        sums.iter().fold(0, |calls, sum| calls.saturating_add(sum.calls))
+        sums.iter().map(|sum| sum.calls).sum::<Sum>().get()
     }
 }
 
@@ -113,7 +114,7 @@ impl Inside {
 pub struct Made {
     /// The calls.
     #[serde(flatten)]
-    pub of: Sum,
+    pub of: CallSum,
     /// What was called inside.
     pub inside: Inside,
 }
@@ -218,14 +219,14 @@ mod tests {
 
     #[test]
     fn what_no_call_inside_accounts_for_is_the_rest() {
-        let mut made = Made { of: Sum::call(100, 1000), ..Made::default() };
-        made.inside.add_kind(Kind::Write, &Sum::call(100, 300));
-        made.inside.add_kind(Kind::Lock, &Sum::call(0, 200));
-        made.inside.add_kind(Kind::Unlock, &Sum::call(0, 50));
+        let mut made = Made { of: CallSum::call(100, 1000), ..Made::default() };
+        made.inside.add_kind(Kind::Write, &CallSum::call(100, 300));
+        made.inside.add_kind(Kind::Lock, &CallSum::call(0, 200));
+        made.inside.add_kind(Kind::Unlock, &CallSum::call(0, 50));
         assert_eq!((made.rest_ns(), made.inside.locking().calls), (450, 2));
         assert_eq!(made.share(made.inside.locking().time_ns), 0.25);
         // Calls inside that overlap with each other never make it negative.
-        made.inside.add_kind(Kind::Read, &Sum::call(1, u64::MAX));
+        made.inside.add_kind(Kind::Read, &CallSum::call(1, u64::MAX));
         assert_eq!(made.rest_ns(), 0);
     }
 }

@@ -5,7 +5,7 @@ use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};
 use super::nesting::Thread;
 use super::parts::{Form, Inside, Made, Part};
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::op::Layer;
@@ -28,7 +28,7 @@ impl Pass {
 }
 
 /// A stream of a process, as [`Partial`] knows it.
-pub type StreamKey = (u32, u32);
+pub type StreamKey = (ProcessId, StreamIx);
 
 /// What the pass found. Maps are by process, and by stream where calls differ by file and operation.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Partial {
     /// Calls of MPI-IO and HDF5 on record, and what was called inside them, by process and stream.
     pub made: FxHashMap<StreamKey, Made>,
     /// What was called inside a call that is not on record, or is none of MPI-IO's or HDF5's, by process.
-    pub elsewhere: FxHashMap<u32, Inside>,
+    pub elsewhere: FxHashMap<ProcessId, Inside>,
     /// Calls inside others of which it is not sure in which.
     pub unsure: u64,
     /// Collective operations.
@@ -49,15 +49,15 @@ pub struct Partial {
 /// The thread that is being read.
 #[derive(Debug, Default)]
 struct Now {
-    process: u32,
+    process: ProcessId,
     thread: u32,
     state: Thread,
     /// What the process's streams are: to the nesting, in flight, whether collective, of which file.
-    parts: Vec<(Part, Option<What>, bool, u32)>,
+    parts: Vec<(Part, Option<What>, bool, FileId)>,
     /// Sums of its outer calls, by stream.
     made: Vec<Made>,
     /// Collective calls so far, by file and operation.
-    numbers: FxHashMap<(u32, u16), u64>,
+    numbers: FxHashMap<(FileId, u16), u64>,
 }
 
 impl Partial {
@@ -93,7 +93,7 @@ impl Partial {
 
     fn end_process(&mut self) {
         for (stream, made) in self.now.made.drain(..).enumerate().filter(|(_, made)| made.of.calls > 0) {
-            self.made.insert((self.now.process, stream as u32), made);
+            self.made.insert((self.now.process, StreamIx::at(stream)), made);
         }
         self.now.parts.clear();
         self.now.numbers.clear();
@@ -105,8 +105,8 @@ impl Partial {
         self.end_process();
     }
 
-    fn collective(&mut self, process: &Process, stream: u32, start: u64, made: &Made, counts: bool) {
-        let Some(def) = process.streams.get(stream as usize) else { return };
+    fn collective(&mut self, process: &Process, stream: StreamIx, start: u64, made: &Made, counts: bool) {
+        let Some(def) = process.stream(stream) else { return };
         let number = self.now.numbers.entry((def.file, def.op)).or_default();
         let key = Key { file: def.file, op: def.op, number: *number };
         *number += 1;
@@ -139,7 +139,7 @@ impl Analysis for Pass {
         partial.switch(block);
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let Some(&(part, what, collective, file)) = partial.now.parts.get(row.stream as usize) else { continue };
+            let Some(&(part, what, collective, file)) = partial.now.parts.get(row.stream.index()) else { continue };
             let start = row.start.saturating_add(shift);
             if let Some(what) = what {
                 partial.in_flight.add(what, start, row.end.saturating_add(shift));
@@ -152,7 +152,7 @@ impl Analysis for Pass {
                     if failed && !hdf5 {
                         partial.elsewhere.entry(block.number).or_default().add(&made.inside);
                     }
-                    if let (false, Some(sum)) = (failed, partial.now.made.get_mut(row.stream as usize)) {
+                    if let (false, Some(sum)) = (failed, partial.now.made.get_mut(row.stream.index())) {
                         sum.add(&made);
                     }
                     if collective && self.matches {

@@ -3,7 +3,7 @@
 
 use super::parts::{Form, Made};
 use super::pass::Partial;
-use crate::model::Run;
+use crate::model::{FileId, ProcessId, Run};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
@@ -55,19 +55,19 @@ pub fn wanted(part: u64) -> u64 {
 #[derive(Default)]
 struct Found {
     made: Made,
-    processes: BTreeSet<u32>,
+    processes: BTreeSet<ProcessId>,
     /// Processes that make system calls for data, and their calls.
-    movers: BTreeSet<u32>,
+    movers: BTreeSet<ProcessId>,
     moving: Made,
 }
 
 /// All of them, those that cost most first.
 #[must_use]
 pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
-    let mut all: BTreeMap<(u32, bool, Form), Found> = BTreeMap::new();
+    let mut all: BTreeMap<(FileId, bool, Form), Found> = BTreeMap::new();
     for (&(number, stream), made) in &partial.made {
-        let process = run.processes.get(number as usize);
-        let Some(stream) = process.and_then(|process| process.streams.get(stream as usize)) else { continue };
+        let process = run.process(number);
+        let Some(stream) = process.and_then(|process| process.stream(stream)) else { continue };
         let op = run.op(stream);
         let form = Form::of(op.mode);
         if op.layer != Some(Layer::Mpiio) || !op.is_data() || form == Form::Unfinished {
@@ -87,7 +87,7 @@ pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
     out
 }
 
-fn row(run: &Run, file: u32, writes: bool, form: Form, found: &Found) -> Option<RoundsRow> {
+fn row(run: &Run, file: FileId, writes: bool, form: Form, found: &Found) -> Option<RoundsRow> {
     let hint = match (form, writes) {
         (Form::Collective, _) => "cb_buffer_size",
         (_, true) => "ind_wr_buffer_size",
@@ -114,7 +114,7 @@ fn row(run: &Run, file: u32, writes: bool, form: Form, found: &Found) -> Option<
     let outside = (found.moving.rest_ns() as f64 - exchange).max(0.0) + found.moving.inside.locking().time_ns as f64;
     let each_ns = outside / movers.max(1) as f64 * (1.0 - 1.0 / rounds);
     Some(RoundsRow {
-        file: run.files.get(file as usize)?.name.clone(),
+        file: run.file(file)?.name.clone(),
         op: if writes { "write" } else { "read" },
         form,
         made: found.made,

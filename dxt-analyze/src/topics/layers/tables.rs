@@ -3,9 +3,9 @@
 use crate::render::{Cell, Table, TableOf};
 use crate::topics::layers::amplification::FileRow;
 use crate::topics::layers::dissection::{CallRow, RankRow};
-use crate::topics::layers::parts::{Form, Made, Sum};
+use crate::topics::layers::parts::{CallSum, Form, Made};
 
-fn rate(sum: &Sum) -> Cell {
+fn rate(sum: &CallSum) -> Cell {
     Cell::rate_of(sum.bytes, sum.time_ns)
 }
 

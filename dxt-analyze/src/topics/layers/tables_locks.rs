@@ -3,7 +3,7 @@
 use super::parts::{Form, Made};
 use super::result::Layers;
 use crate::render::{Cell, Table};
-use crate::shared::calls::Sum;
+use crate::shared::calls::CallSum;
 
 struct Row {
     layer: &'static str,
@@ -11,8 +11,8 @@ struct Row {
     form: &'static str,
     /// Time in the calls around, ns.
     of_ns: u64,
-    locks: Sum,
-    unlocks: Sum,
+    locks: CallSum,
+    unlocks: CallSum,
 }
 
 impl Row {

@@ -1,6 +1,7 @@
 //! The tables of `layers` on what ranks do together: collective calls, and calls in flight.
 
 use crate::render::{Cell, Table};
+use crate::sum::Sum;
 use crate::topics::layers::buffering::{BufferingRow, Collectives};
 use crate::topics::layers::concurrency::{Concurrency, Series};
 
@@ -49,7 +50,7 @@ pub(crate) fn means(rows: &[BufferingRow], top: usize) -> Table {
 /// Who reaches the system in collective calls.
 pub(crate) fn aggregators(rows: &[BufferingRow], top: usize) -> Table {
     let rows = rows.iter().flat_map(|row| {
-        let all = row.aggregators.iter().fold(0_u64, |sum, one| sum.saturating_add(one.data.bytes));
+        let all = row.aggregators.iter().map(|one| one.data.bytes).sum::<Sum>().get();
         row.aggregators.iter().map(move |one| (row, one, all))
     });
     Table::of("aggregators", "Ranks that make system calls for data inside collective calls", rows)

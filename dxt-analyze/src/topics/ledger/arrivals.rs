@@ -3,9 +3,10 @@
 //! wait for it.
 
 use crate::limits::FOLLOWED_ARRIVALS;
-use crate::model::Run;
-use crate::scan::{Analysis, Block, MEETS, any_stream};
+use crate::model::{FileId, ProcessId, Run};
+use crate::scan::{Analysis, Block};
 use crate::shared::followed::{Followed, Value};
+use crate::sum::Sum;
 use crate::topics::layers::collectives::Key;
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -14,7 +15,7 @@ use trace_format::op::Layer;
 
 /// Calls of one collective operation: process, start and end, ns since the job's start.
 #[derive(Clone, Debug, Default)]
-struct Calls(Vec<(u32, u64, u64)>);
+struct Calls(Vec<(ProcessId, u64, u64)>);
 
 impl Value for Calls {
     fn join(&mut self, mut other: Self) {
@@ -26,7 +27,7 @@ impl Value for Calls {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     /// By process and stream: file and operation of collective calls.
-    collective: Vec<Vec<Option<(u32, u16)>>>,
+    collective: Vec<Vec<Option<(FileId, u16)>>>,
     /// By process: whether it has calls of MPI's in which processes meet.
     meet: Vec<bool>,
     /// Operations that are followed.
@@ -37,7 +38,7 @@ impl Arrivals {
     /// Of `run`. Of a part of it in time nothing is known: some calls may lie outside.
     #[must_use]
     pub fn new(run: &Run) -> Self {
-        let of = |process: &crate::model::Process| -> Vec<Option<(u32, u16)>> {
+        let of = |process: &crate::model::Process| -> Vec<Option<(FileId, u16)>> {
             let key = |stream: &crate::model::Stream| {
                 let op = run.op(stream);
                 let is =
@@ -54,8 +55,8 @@ impl Arrivals {
         }
     }
 
-    fn of(&self, process: u32) -> &[Option<(u32, u16)>] {
-        self.collective.get(process as usize).map_or(&[], Vec::as_slice)
+    fn of(&self, process: ProcessId) -> &[Option<(FileId, u16)>] {
+        self.collective.get(process.index()).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -63,20 +64,20 @@ impl Arrivals {
 #[derive(Debug)]
 pub struct Partial {
     calls: Followed<Key, Calls>,
-    process: u32,
+    process: ProcessId,
     /// Time in MPI's collective calls, by process, ns.
-    meeting: FxHashMap<u32, u64>,
+    meeting: FxHashMap<ProcessId, u64>,
     /// Collective calls so far of the process that is being read, by file and operation.
-    numbers: FxHashMap<(u32, u16), u64>,
+    numbers: FxHashMap<(FileId, u16), u64>,
 }
 
 /// Waiting of each process, ns; an estimate if not all operations were followed.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     /// By process.
-    pub by_process: FxHashMap<u32, u64>,
+    pub by_process: FxHashMap<ProcessId, u64>,
     /// Time in MPI's collective calls by process, ns.
-    pub meeting: FxHashMap<u32, u64>,
+    pub meeting: FxHashMap<ProcessId, u64>,
     /// One operation in how many was followed.
     pub one_in: u64,
 }
@@ -86,7 +87,7 @@ impl Partial {
     #[must_use]
     pub fn waits(self) -> Waits {
         let one_in = self.calls.one_in();
-        let mut by_process: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut by_process: FxHashMap<ProcessId, u64> = FxHashMap::default();
         for (_, Calls(calls)) in self.calls.iter() {
             let last = calls.iter().map(|(_, start, _)| *start).max().unwrap_or_default();
             for (process, start, end) in calls {
@@ -106,14 +107,14 @@ impl Analysis for Arrivals {
     fn start(&self) -> Partial {
         Partial {
             calls: Followed::with_limit(self.limit),
-            process: u32::MAX,
+            process: ProcessId::NONE,
             meeting: FxHashMap::default(),
             numbers: FxHashMap::default(),
         }
     }
 
-    fn wants(&self, _run: &Run, process: u32, _head: &BlockHead) -> bool {
-        !self.of(process).is_empty() || self.meet.get(process as usize).copied().unwrap_or_default()
+    fn wants(&self, _run: &Run, process: ProcessId, _head: &BlockHead) -> bool {
+        !self.of(process).is_empty() || self.meet.get(process.index()).copied().unwrap_or_default()
     }
 
     fn ordered(&self) -> bool {
@@ -121,11 +122,10 @@ impl Analysis for Arrivals {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
-        if self.meet.get(block.number as usize).copied().unwrap_or_default() {
-            let own = block
-                .rows()
-                .filter(|row| row.stream & MEETS != 0 && any_stream(row.stream) < block.process.streams.len());
-            let time = own.fold(0_u64, |sum, row| sum.saturating_add(row.duration_ns()));
+        if self.meet.get(block.number.index()).copied().unwrap_or_default() {
+            let own =
+                block.rows().filter(|row| row.stream.may_meet() && block.process.stream(row.stream.any()).is_some());
+            let time = own.map(|row| row.duration_ns()).sum::<Sum>().get();
             let sum = partial.meeting.entry(block.number).or_default();
             *sum = sum.saturating_add(time);
         }
@@ -138,7 +138,7 @@ impl Analysis for Arrivals {
         }
         let shift = block.process.shift_ns;
         for row in block.rows() {
-            let Some(&Some((file, op))) = collective.get(row.stream as usize) else { continue };
+            let Some(&Some((file, op))) = collective.get(row.stream.index()) else { continue };
             let number = partial.numbers.entry((file, op)).or_default();
             let key = Key { file, op, number: *number };
             *number += 1;

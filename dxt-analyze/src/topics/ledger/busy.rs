@@ -2,7 +2,7 @@
 //! since one call follows another.
 
 use super::spans::Spans;
-use crate::model::{Process, Run, Stream, Within};
+use crate::model::{Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -39,19 +39,19 @@ impl Busy {
         Self { of: run.processes.iter().map(has_threads).collect() }
     }
 
-    fn looks_at(&self, process: u32) -> bool {
-        self.of.get(process as usize).copied().unwrap_or_default()
+    fn looks_at(&self, process: ProcessId) -> bool {
+        self.of.get(process.index()).copied().unwrap_or_default()
     }
 }
 
 /// By process with several threads: time with at least one of them in a call, ns.
-pub type Times = FxHashMap<u32, u64>;
+pub type Times = FxHashMap<ProcessId, u64>;
 
 /// What a thread of the analyzer keeps.
 #[derive(Debug, Default)]
 pub struct Partial {
     times: Times,
-    now: Option<(u32, Spans)>,
+    now: Option<(ProcessId, Spans)>,
 }
 
 impl Partial {
@@ -76,7 +76,7 @@ impl Analysis for Busy {
         Partial::default()
     }
 
-    fn wants(&self, _run: &Run, process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, process: ProcessId, _head: &BlockHead) -> bool {
         self.looks_at(process)
     }
 
@@ -95,7 +95,7 @@ impl Analysis for Busy {
         let Some((_, spans)) = &mut partial.now else { return };
         let streams = &block.process.streams;
         for row in block.rows() {
-            if streams.get(row.stream as usize).is_some_and(|stream| keeps_its_thread(block.run, stream)) {
+            if streams.get(row.stream.index()).is_some_and(|stream| keeps_its_thread(block.run, stream)) {
                 spans.add(row.start, row.end);
             }
         }

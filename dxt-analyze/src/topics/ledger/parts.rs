@@ -1,5 +1,6 @@
 //! The parts of a process's time.
 
+use crate::sum::Sum;
 use serde::Serialize;
 
 /// A time divided: the parts sum up to it. In ns.
@@ -64,7 +65,7 @@ impl Parts {
     /// Time in calls, ns.
     #[must_use]
     pub fn io_ns(&self) -> u64 {
-        self.named()[..IN_CALLS].iter().fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+        self.named()[..IN_CALLS].iter().map(|(_, ns)| *ns).sum::<Sum>().get()
     }
 
     /// All of it, ns.

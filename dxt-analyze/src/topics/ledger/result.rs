@@ -7,6 +7,7 @@ use crate::model::{Process, Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
 use crate::shared::totals::StreamTotal;
+use crate::sum::Sum;
 use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::{Layer, OpClass};
@@ -68,11 +69,10 @@ struct Sums {
 fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     let mut out = vec![Sums::default(); run.processes.len()];
     for total in totals {
-        let Some((process, sums)) = run.processes.get(total.process as usize).zip(out.get_mut(total.process as usize))
-        else {
+        let Some((process, sums)) = run.process(total.process).zip(out.get_mut(total.process.index())) else {
             continue;
         };
-        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let Some(stream) = process.stream(total.stream) else { continue };
         let op = run.op(stream);
         let is_library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
         let into = match stream.within() {
@@ -116,8 +116,8 @@ impl Ledger {
     pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
         let mut last = vec![0_u64; run.processes.len()];
         for total in totals {
-            let process = run.processes.get(total.process as usize);
-            if let (Some(process), Some(last)) = (process, last.get_mut(total.process as usize)) {
+            let process = run.process(total.process);
+            if let (Some(process), Some(last)) = (process, last.get_mut(total.process.index())) {
                 *last = (*last).max(process.shift_ns.saturating_add(total.all.last_end));
             }
         }
@@ -126,9 +126,9 @@ impl Ledger {
         let sums = sums(run, totals);
         let reduced = run.reduced_ranks();
         let mut rows: Vec<ProcessRow> = Vec::with_capacity(sums.len());
-        for (((number, process), sums), last) in (0..).zip(&run.processes).zip(&sums).zip(&last) {
+        for (((number, process), sums), last) in run.numbered_processes().zip(&sums).zip(&last) {
             let waiting = waits.by_process.get(&number).copied().unwrap_or_default();
-            let folded = process.met.iter().fold(0_u64, |sum, met| sum.saturating_add(met.counters.duration));
+            let folded = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get();
             let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);
             let parts = Parts { meeting_ns: meeting, ..sums.divided(waiting) };
             // A record of all ranks is of the same ranks that have rows of their own: its time in calls is theirs too, its life is not.
@@ -159,7 +159,7 @@ impl Ledger {
         let single = run.workers().filter(|process| process.reduction.is_none()).count() as u64;
         let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
         let job = job.within(total, u64::MAX);
-        let background = sums.iter().fold(0_u64, |sum, one| sum.saturating_add(one.background_ns));
+        let background = sums.iter().map(|one| one.background_ns).sum::<Sum>().get();
         let overview = run.processes.iter().flat_map(|process| &process.streams).any(|stream| stream.overview);
         rows.sort_by_key(|row| (Reverse(row.parts.io_ns()), row.rank, row.pid));
         Self {

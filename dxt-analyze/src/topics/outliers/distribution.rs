@@ -58,7 +58,7 @@ impl<T: Sync> Analysis for Distribution<'_, T> {
 
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let Some(group) = group_of(self.groups, stream).and_then(|group| partial.get_mut(group)) else { continue };
             group.time_ns = group.time_ns.saturating_add(row.duration_ns());
             match self.metric.of(row.length, row.duration_ns()) {

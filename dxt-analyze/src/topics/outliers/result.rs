@@ -100,17 +100,17 @@ pub fn operation_groups(
 }
 
 fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<OutlierRow> {
-    let process = run.processes.get(slow.process as usize)?;
-    let stream = process.streams.get(slow.stream as usize)?;
+    let process = run.process(slow.process)?;
+    let stream = process.stream(slow.stream)?;
     // A guessed layout says nothing of stripes.
-    let layout = layouts.get(stream.file as usize)?.as_ref().filter(|layout| !layout.is_guess());
+    let layout = layouts.get(stream.file.index())?.as_ref().filter(|layout| !layout.is_guess());
     let place = layout.zip(u64::try_from(slow.offset).ok()).and_then(|(layout, offset)| layout.layout.locate(offset));
     let duration = (slow.end - slow.start).max(1);
     Some(OutlierRow {
         rank: process.rank,
         node: run.node(process).to_owned(),
         pid: process.pid,
-        file: run.files.get(stream.file as usize)?.name.clone(),
+        file: run.file(stream.file)?.name.clone(),
         offset: slow.offset,
         length: slow.length,
         start_ns: slow.start.saturating_add(process.shift_ns),

@@ -2,7 +2,7 @@
 //! bad disk from a busy hour.
 
 use super::row::OutlierRow;
-use crate::model::{FileLayout, Run, Users};
+use crate::model::{FileId, FileLayout, Run, Users};
 use crate::shared::groups::{Group, group_of};
 use crate::text::units;
 use crate::thresholds::Thresholds;
@@ -24,16 +24,19 @@ pub struct Population {
     pub span_ns: u64,
 }
 
+/// Ranks, nodes and files.
+type Sets = (Users, FxHashSet<u32>, FxHashSet<FileId>);
+
 /// By group: who does such operations, and on what.
 #[must_use]
 pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<Group>]) -> BTreeMap<Group, Population> {
-    let mut all: Vec<(Users, [FxHashSet<u32>; 2])> = vec![Default::default(); groups.len()];
-    for (number, process) in run.processes.iter().enumerate() {
+    let mut all: Vec<Sets> = vec![Default::default(); groups.len()];
+    for (number, process) in run.numbered_processes() {
         for stream in &process.streams {
-            let Some((ranks, [nodes, files])) = group_of(groups, stream).and_then(|index| all.get_mut(index)) else {
+            let Some((ranks, nodes, files)) = group_of(groups, stream).and_then(|index| all.get_mut(index)) else {
                 continue;
             };
-            ranks.add(run, number as u32, stream.file, run.op(stream).layer);
+            ranks.add(run, number, stream.file, run.op(stream).layer);
             if (process.node as usize) < run.nodes.len() {
                 nodes.insert(process.node);
             }
@@ -41,8 +44,8 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
         }
     }
     let (from, until) = run.span();
-    let of = |(ranks, [nodes, files]): (Users, [FxHashSet<u32>; 2])| {
-        let layouts = files.iter().filter_map(|file| layouts.get(*file as usize)?.as_ref());
+    let of = |(ranks, nodes, files): Sets| {
+        let layouts = files.iter().filter_map(|file| layouts.get(file.index())?.as_ref());
         let components = layouts.flat_map(|layout| &layout.layout.components);
         let targets: FxHashSet<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
         Population {

@@ -10,6 +10,7 @@ use crate::render::{Cell, Part, Report, Table, View};
 use crate::scan::{Lost, scan};
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::{Group, data_groups};
+use crate::sum::Sum;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 use crate::topics::Outcome;
@@ -135,7 +136,7 @@ fn operations(
 ) -> Outliers {
     let mut result = empty(run, args, lost);
     result.operations = operation_groups(run, groups, samples, worst, layouts);
-    let io_ns = samples.iter().fold(0_u64, |sum, group| sum.saturating_add(group.time_ns));
+    let io_ns = samples.iter().map(|group| group.time_ns).sum::<Sum>().get();
     result.findings =
         operation_findings(&result.operations, args.metric, io_ns, &populations(run, layouts, groups), &run.thresholds);
     if result.operations.is_empty() {
@@ -180,7 +181,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     let (kind, windows) = (analysis.kind, analysis.windows);
     let (work, unsure) = with_missing(run, analysis, partial);
     let times = work.values().flat_map(|units| units.values()).flat_map(|unit| unit.values());
-    let io_ns = times.fold(0_u64, |sum, cell| sum.saturating_add(cell.time_ns));
+    let io_ns = times.map(|cell| cell.time_ns).sum::<Sum>().get();
     let mut result = empty(run, args, lost);
     let judged = |met| compare(run, kind, args.metric, windows, &work, met, args.top);
     result.units = judged(None);

@@ -1,7 +1,7 @@
 //! The operations beyond a fence: all counted, the worst kept. The list is bounded; counts and times are of all.
 
 use super::distribution::Metric;
-use crate::model::Run;
+use crate::model::{ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block};
 use crate::shared::groups::group_of;
 use std::collections::BinaryHeap;
@@ -33,7 +33,7 @@ pub struct Slow {
     /// Bandwidth, or the complement of the duration: the lower, the worse.
     pub badness: u64,
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Start, ns since the process's epoch.
     pub start: u64,
     /// Byte offset.
@@ -43,7 +43,7 @@ pub struct Slow {
     /// End, ns since the process's epoch.
     pub end: u64,
     /// Index into the process's streams.
-    pub stream: u32,
+    pub stream: StreamIx,
 }
 
 /// A group's outliers.
@@ -86,15 +86,15 @@ impl Analysis for Worst<'_> {
         vec![GroupWorst::default(); self.fences.len()]
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
-        let streams = run.processes.get(process as usize).map_or(&[][..], |process| &process.streams);
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
+        let streams = run.process(process).map_or(&[][..], |process| &process.streams);
         let in_block = streams.iter().filter(|stream| head.stream_mask & 1 << (stream.id % 64) != 0);
         in_block.into_iter().any(|stream| group_of(self.fences, stream).is_some())
     }
 
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let Some(index) = group_of(self.fences, stream) else { continue };
             let (Some(Some(fence)), Some(group)) = (self.fences.get(index), partial.get_mut(index)) else { continue };
             let duration = row.duration_ns();

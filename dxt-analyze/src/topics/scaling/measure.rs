@@ -102,8 +102,8 @@ impl RunRow {
     }
 
     fn add(&mut self, run: &Run, total: &StreamTotal) {
-        let process = run.processes.get(total.process as usize);
-        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { return };
+        let process = run.process(total.process);
+        let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { return };
         let op = run.op(stream);
         if op.layer == Some(Layer::Posix) {
             self.posix.calls = self.posix.calls.saturating_add(total.all.segments);

@@ -6,7 +6,8 @@ use super::spread::Spread;
 use crate::render::Cell;
 use crate::render::table::human;
 use crate::shared::bandwidth::LayerRow;
-use crate::shared::calls::Sum;
+use crate::shared::calls::CallSum;
+use crate::sum::Sum;
 use serde::{Serialize, Serializer};
 use trace_format::op::Layer;
 
@@ -203,12 +204,12 @@ measures! {
 const POSIX: &str = "POSIX";
 
 /// Locks that MPI-IO took and gave back; `None` where they are not recorded.
-fn locks(run: &RunRow) -> Option<[&Sum; 2]> {
+fn locks(run: &RunRow) -> Option<[&CallSum; 2]> {
     let inside = &run.job.inside_mpiio;
     run.job.lock_ns.map(|_| [&inside.locks, &inside.unlocks])
 }
 
-fn of_mpiio(run: &RunRow, part: &Sum) -> Option<f64> {
+fn of_mpiio(run: &RunRow, part: &CallSum) -> Option<f64> {
     share(part.time_ns, run.job.inside_mpiio.mpiio.time_ns)
 }
 
@@ -223,8 +224,6 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 
 fn ordered(run: &RunRow, part: fn(&crate::topics::counters::result::AccessRow) -> u64) -> Option<f64> {
     let rows = || run.accesses.iter().filter(|row| row.layer == POSIX);
-    let sum = |of: fn(&crate::topics::counters::result::AccessRow) -> u64| {
-        rows().fold(0, |sum: u64, row| sum.saturating_add(of(row)))
-    };
+    let sum = |of: fn(&crate::topics::counters::result::AccessRow) -> u64| rows().map(of).sum::<Sum>().get();
     share(sum(part), sum(|row| row.ordered))
 }

@@ -2,7 +2,7 @@
 //! numbers only.
 
 use super::pass::Signed;
-use crate::model::{Run, Within};
+use crate::model::{FileId, ProcessId, Run, Within};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -35,9 +35,9 @@ impl<'a> Order<'a> {
         Self { run, ranks: u64::try_from(ranks).unwrap_or(0) }
     }
 
-    pub(super) fn place(&self, process: u32) -> u64 {
-        let rank = self.run.processes.get(process as usize).map_or(-1, |process| process.rank);
-        u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process))
+    pub(super) fn place(&self, process: ProcessId) -> u64 {
+        let rank = self.run.process(process).map_or(-1, |process| process.rank);
+        u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process.0))
     }
 
     /// Whether these are ranks, all of them.
@@ -51,7 +51,7 @@ impl<'a> Order<'a> {
     pub fn names(&self, places: &[u64]) -> String {
         match places {
             [place] if *place >= self.ranks => {
-                self.run.process_name(u32::try_from(place - self.ranks).unwrap_or(u32::MAX))
+                self.run.process_name(u32::try_from(place - self.ranks).map_or(ProcessId::NONE, ProcessId))
             }
             [place] => format!("rank {place}"),
             _ if self.are_ranks(places) => format!("ranks {}", crate::text::units::ranges(places)),
@@ -63,18 +63,18 @@ impl<'a> Order<'a> {
 /// The groups, in order.
 #[must_use]
 pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Group<'a>> {
-    let mut user: FxHashMap<u32, Option<u32>> = FxHashMap::default();
+    let mut user: FxHashMap<FileId, Option<ProcessId>> = FxHashMap::default();
     for Signed { whose, .. } in signed {
         let one = user.entry(whose.file).or_insert(Some(whose.process));
         *one = one.filter(|process| *process == whose.process);
     }
-    let is_own = |file: u32| user.get(&file).is_some_and(Option::is_some);
+    let is_own = |file: FileId| user.get(&file).is_some_and(Option::is_some);
     let names: Vec<String> = run.files.iter().map(|file| starred(&file.name)).collect();
-    let mut by: BTreeMap<(u8, Within, Option<u32>, &str), Group<'a>> = BTreeMap::new();
+    let mut by: BTreeMap<(u8, Within, Option<FileId>, &str), Group<'a>> = BTreeMap::new();
     for signed in signed {
         let whose = signed.whose;
         let own = is_own(whose.file);
-        let name = names.get(whose.file as usize).filter(|_| own).map_or("", String::as_str);
+        let name = names.get(whose.file.index()).filter(|_| own).map_or("", String::as_str);
         let key = (whose.layer as u8, whose.within, (!own).then_some(whose.file), name);
         let group = by.entry(key).or_insert_with(|| Group {
             layer: whose.layer,

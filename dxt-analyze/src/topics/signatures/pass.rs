@@ -1,7 +1,7 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
 
 use super::engine::{Access, Limits, Recogniser, Signature};
-use crate::model::{Op, Process, Run, Stream, Within};
+use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
@@ -14,11 +14,11 @@ pub const FOLLOWED: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Whose {
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Index of the thread in the process's table.
     pub thread: u32,
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// The interface.
     pub layer: Layer,
     /// Who made the calls: the program, or a library inside its own calls.
@@ -60,7 +60,7 @@ pub struct Apart {
 
 /// Where calls belong.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Membership {
     /// Nowhere: no reads and writes.
     None,
     /// Nowhere, since they were begun and ended by different calls.
@@ -71,24 +71,24 @@ pub(super) enum Place {
 
 /// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
 #[derive(Debug)]
-pub(super) struct Places {
-    of_stream: Vec<Place>,
+pub(super) struct Memberships {
+    of_stream: Vec<Membership>,
     /// By place.
-    pub(super) of: Vec<(u32, Layer, Within)>,
+    pub(super) of: Vec<(FileId, Layer, Within)>,
 }
 
-impl Places {
+impl Memberships {
     pub(super) fn new(run: &Run, process: &Process) -> Self {
-        let mut known: FxHashMap<(u32, Layer, Within), u32> = FxHashMap::default();
+        let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
         let mut of = Vec::new();
         let place = |stream: &Stream| {
             let op = run.op(stream);
-            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Place::None };
+            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Membership::None };
             if Form::of(op.mode) == Form::Unfinished {
-                return Place::Unfinished;
+                return Membership::Unfinished;
             }
             let key = (stream.file, layer, stream.within());
-            Place::At(*known.entry(key).or_insert_with(|| {
+            Membership::At(*known.entry(key).or_insert_with(|| {
                 of.push(key);
                 of.len() as u32 - 1
             }))
@@ -98,8 +98,8 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn get(&self, stream: u32) -> Place {
-        self.of_stream.get(stream as usize).copied().unwrap_or(Place::None)
+    pub(super) fn get(&self, stream: StreamIx) -> Membership {
+        self.of_stream.get(stream.index()).copied().unwrap_or(Membership::None)
     }
 }
 
@@ -119,9 +119,9 @@ pub struct Signing {
 /// The thread of a process that is read.
 #[derive(Debug)]
 struct Current {
-    process: u32,
+    process: ProcessId,
     thread: u32,
-    places: Places,
+    places: Memberships,
     recognisers: Vec<Option<Box<Recogniser>>>,
     /// By stream.
     times: Vec<Calls>,
@@ -132,9 +132,9 @@ impl Current {
     /// By place: the calls of its streams, by operation. They begin anew.
     fn calls(&mut self) -> Vec<Vec<Calls>> {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
-        for (at, of) in (0..).zip(&mut self.times) {
+        for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
             let of = std::mem::take(of);
-            let Place::At(place) = self.places.get(at) else { continue };
+            let Membership::At(place) = self.places.get(at) else { continue };
             let Some(all) = out.get_mut(place as usize).filter(|_| of.calls > 0) else { continue };
             match all.iter_mut().find(|known| known.op == of.op) {
                 Some(known) => {
@@ -196,7 +196,7 @@ impl Analysis for Signing {
             partial.end_thread();
             let places = match partial.current.take() {
                 Some(current) if current.process == block.number => current.places,
-                _ => Places::new(block.run, block.process),
+                _ => Memberships::new(block.run, block.process),
             };
             let recognisers = places.of.iter().map(|_| None).collect();
             let (process, thread) = (block.number, block.thread);
@@ -207,12 +207,12 @@ impl Analysis for Signing {
         let shift = block.process.shift_ns;
         for row in block.rows() {
             let place = match current.places.get(row.stream) {
-                Place::None => continue,
-                Place::Unfinished => {
+                Membership::None => continue,
+                Membership::Unfinished => {
                     partial.apart.unfinished += 1;
                     continue;
                 }
-                Place::At(place) => place,
+                Membership::At(place) => place,
             };
             let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
             let Ok(offset) = u64::try_from(row.offset) else {
@@ -226,8 +226,8 @@ impl Analysis for Signing {
                 }
                 current.followed += 1;
             }
-            let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
-            if let Some(of) = current.times.get_mut(row.stream as usize) {
+            let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
+            if let Some(of) = current.times.get_mut(row.stream.index()) {
                 (of.op, of.calls) = (op, of.calls + 1);
                 of.time_ns = of.time_ns.saturating_add(row.duration_ns());
             }

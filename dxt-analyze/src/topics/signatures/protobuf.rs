@@ -13,6 +13,7 @@ use super::together::Grouped;
 use super::uses::proto;
 use super::words::{file, small};
 use crate::model::{Run, Within};
+use crate::sum::Sum;
 use trace_format::op::Layer;
 
 /// All patterns, in the order of the report.
@@ -27,7 +28,7 @@ pub fn messages(run: &Run, signed: &[Signed], options: &Options) -> proto::Signa
         }
     };
     patterns.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
-    let sum = |of: fn(&Signature) -> u64| signed.iter().fold(0, |sum: u64, one| sum.saturating_add(of(&one.signature)));
+    let sum = |of: fn(&Signature) -> u64| signed.iter().map(|one| of(&one.signature)).sum::<Sum>().get();
     proto::Signatures {
         processes: run.processes.len() as u64,
         accesses: sum(|one| one.accesses),

@@ -9,7 +9,7 @@ use super::engine::{Item, Pattern, Residue, Signature};
 use super::names::writes;
 use super::pass::Signed;
 use super::words::{file, shown, small, unknown, written};
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::render::{Cell, Table};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -206,7 +206,7 @@ impl<'a> Grouped<'a> {
     /// What the names of members' files have in common, and how many files they are.
     pub(super) fn files(&self, members: &[u64]) -> (String, u64) {
         let found = |number: &u64| self.member(*number).map(|signed| signed.whose.file);
-        let files: BTreeSet<u32> = members.iter().filter_map(found).collect();
+        let files: BTreeSet<FileId> = members.iter().filter_map(found).collect();
         let names: Vec<String> = files.iter().map(|of| file(self.run, *of)).collect();
         (common(names.iter().map(String::as_str)), files.len() as u64)
     }

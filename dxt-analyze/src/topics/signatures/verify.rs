@@ -2,8 +2,8 @@
 //! shares nothing with what recognised them.
 
 use super::engine::expand::{Expected, What, expand};
-use super::pass::{Place, Places, Signed, Whose};
-use crate::model::Run;
+use super::pass::{Membership, Memberships, Signed, Whose};
+use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 
@@ -79,9 +79,9 @@ impl Ahead<'_> {
 }
 
 struct Current<'a> {
-    process: u32,
+    process: ProcessId,
     thread: u32,
-    places: Places,
+    places: Memberships,
     ahead: Vec<Option<Ahead<'a>>>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Analysis for Verify<'a> {
         let same = |current: &Current<'_>| (current.process, current.thread) == (block.number, block.thread);
         if !partial.current.as_ref().is_some_and(same) {
             partial.end_thread();
-            let places = Places::new(block.run, block.process);
+            let places = Memberships::new(block.run, block.process);
             let (process, thread) = (block.number, block.thread);
             let ahead = places.of.iter().map(|&(file, layer, within)| {
                 let signed = self.by.get(&Whose { process, thread, file, layer, within })?;
@@ -140,12 +140,12 @@ impl<'a> Analysis for Verify<'a> {
         let Some(current) = &mut partial.current else { return };
         let found = &mut partial.verified;
         for row in block.rows() {
-            let Place::At(place) = current.places.get(row.stream) else { continue };
+            let Membership::At(place) = current.places.get(row.stream) else { continue };
             let Ok(offset) = u64::try_from(row.offset) else { continue };
             found.accesses += 1;
             found.bytes = found.bytes.saturating_add(row.length);
             let Some(Some(ahead)) = current.ahead.get_mut(place as usize) else { continue };
-            let op = block.process.streams.get(row.stream as usize).map_or(u16::MAX, |stream| stream.op);
+            let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
             match ahead.next() {
                 Ok(Some(what)) if what == (op, offset, row.length) => {
                     found.covered += 1;

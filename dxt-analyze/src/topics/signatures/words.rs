@@ -5,7 +5,7 @@ use super::engine::classes::RandomClass;
 use super::engine::print::nest_text;
 use super::engine::{Loop, iosig};
 use super::names::Names;
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use trace_format::op::Layer;
 
 /// Bytes that fit.
@@ -14,8 +14,8 @@ pub(super) fn small(bytes: u128) -> u64 {
 }
 
 /// A file's name.
-pub(super) fn file(run: &Run, file: u32) -> String {
-    run.files.get(file as usize).map_or_else(|| "?".into(), |file| file.name.clone())
+pub(super) fn file(run: &Run, file: FileId) -> String {
+    run.file(file).map_or_else(|| "?".into(), |file| file.name.clone())
 }
 
 /// A pattern in the notation that is asked for.

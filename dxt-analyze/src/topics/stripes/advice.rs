@@ -6,6 +6,7 @@ use super::parts::{FilePart, StripePart, Stripes};
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::model::LayoutOrigin;
 use crate::shared::ratio::share;
+use crate::sum::Sum;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
@@ -94,7 +95,7 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
 /// Findings of all files.
 #[must_use]
 pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
-    let io_ns = report.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.time_ns));
+    let io_ns = report.files.iter().map(|file| file.time_ns).sum::<Sum>().get();
     let mut out = Vec::new();
     let kinds: [Kind; 5] = [
         (Code::FALSE_SHARING, is_shared_between_nodes),

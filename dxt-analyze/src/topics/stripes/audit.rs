@@ -2,10 +2,11 @@
 
 use super::load::{LoadOverTime, Rows, Share, Span};
 use super::pace::Pace;
-use super::place::Place;
 use super::sharing::{Followed, StripeKey};
+use super::stripes_touched::StripesTouched;
 use crate::layouts::spread::Parts;
 use crate::model::FileLayout;
+use crate::model::{FileId, ProcessId};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
@@ -114,13 +115,13 @@ type OpenTarget = Option<(Option<u32>, TargetSum)>;
 
 /// The file that is added to: taken out of the map, as neighbours are mostly of one file.
 struct Current {
-    file: u32,
+    file: FileId,
     counts: FileAudit,
     open: OpenTarget,
 }
 
 impl Current {
-    fn put_back(mut self, files: &mut FxHashMap<u32, FileAudit>) {
+    fn put_back(mut self, files: &mut FxHashMap<FileId, FileAudit>) {
         if let Some((target, sum)) = self.open {
             self.counts.target(target, &sum);
         }
@@ -141,7 +142,7 @@ pub struct Audit<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
     /// By file.
-    pub files: FxHashMap<u32, FileAudit>,
+    pub files: FxHashMap<FileId, FileAudit>,
     /// Partly written stripes.
     pub followed: Followed,
     /// Storage targets over time.
@@ -159,10 +160,10 @@ impl Analysis for Audit<'_> {
         let mut current: Option<Current> = None;
         let mut parts = Parts::default();
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
+            let Some(stream) = block.process.stream(row.stream).filter(|stream| stream.storage) else {
                 continue;
             };
-            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
             let is_write = block.run.op(stream).class == Some(OpClass::Write);
             if current.as_ref().is_none_or(|current| current.file != stream.file) {
                 if let Some(current) = current.take() {
@@ -203,7 +204,7 @@ impl Analysis for Audit<'_> {
 struct Common<'a> {
     layout: &'a Layout,
     is_write: bool,
-    process: u32,
+    process: ProcessId,
     node: u32,
 }
 
@@ -223,7 +224,7 @@ fn one<'a>(
     counts.bytes = counts.bytes.saturating_add(row.length);
     counts.time_ns = counts.time_ns.saturating_add(duration);
     counts.max_length = counts.max_length.max(row.length);
-    let place = Place::of(layout, row.offset, row.length);
+    let place = StripesTouched::of(layout, row.offset, row.length);
     let on_targets = place.filter(|place| !place.on_metadata);
     // What begins elsewhere may still reach a storage target; the rest of it is none's.
     let parts = match place.filter(|place| !place.crosses) {

@@ -3,6 +3,8 @@
 use super::overlap::Write;
 use super::sharing::StripeKey;
 use crate::limits::NAMED_PROCESSES;
+use crate::model::ProcessId;
+use crate::sum::Sum;
 
 /// A stripe that several processes wrote at overlapping times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub struct Conflict {
     /// Number of processes in conflict.
     pub process_count: u64,
     /// The first of them.
-    pub processes: Vec<u32>,
+    pub processes: Vec<ProcessId>,
     /// The same between nodes; `None` if all writes that overlap are of one node, whose file system client holds the lock for all.
     pub between_nodes: Option<BetweenNodes>,
 }
@@ -55,7 +57,7 @@ pub fn conflicts(batch: &[StripeKey], mut writes: Vec<Write>, nodes: &[u32]) -> 
 /// `writes` are of one stripe and in order of their start.
 fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32]) -> Option<Conflict> {
     let processes = among(writes, |write| write.process)?;
-    let node = |write: &Write| nodes.get(write.process as usize).copied().unwrap_or(u32::MAX);
+    let node = |write: &Write| nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
     let between_nodes = among(writes, node).map(|found| BetweenNodes {
         writes: found.writes,
         time_ns: found.time_ns,
@@ -75,15 +77,15 @@ fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32]) -> Option<Conflict> {
 }
 
 /// What is in conflict among owners of one kind.
-struct Among {
+struct Among<T> {
     writes: u64,
     time_ns: u64,
     wall_ns: u64,
     count: u64,
-    first: Vec<u32>,
+    first: Vec<T>,
 }
 
-fn among(writes: &[Write], owner: impl Fn(&Write) -> u32) -> Option<Among> {
+fn among<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T) -> Option<Among<T>> {
     let mut in_conflict = vec![false; writes.len()];
     // Forward: does an earlier write of another owner still run? The two latest ends of different owners tell.
     let mut latest = TwoBest::default();
@@ -98,7 +100,7 @@ fn among(writes: &[Write], owner: impl Fn(&Write) -> u32) -> Option<Among> {
         earliest.offer(owner(write), u64::MAX - write.start);
     }
     let hit = || writes.iter().zip(&in_conflict).filter(|(_, mark)| **mark).map(|(write, _)| write);
-    let mut first: Vec<u32> = hit().map(&owner).collect();
+    let mut first: Vec<T> = hit().map(&owner).collect();
     first.sort_unstable();
     first.dedup();
     if first.is_empty() {
@@ -108,47 +110,52 @@ fn among(writes: &[Write], owner: impl Fn(&Write) -> u32) -> Option<Among> {
     first.truncate(NAMED_PROCESSES);
     Some(Among {
         writes: hit().count() as u64,
-        time_ns: hit().fold(0, |sum, write| sum.saturating_add(write.end - write.start)),
+        time_ns: hit().map(|write| write.end - write.start).sum::<Sum>().get(),
         wall_ns: wall_ns(writes, owner),
         count,
         first,
     })
 }
 
-/// The two largest values of different processes.
-#[derive(Default)]
-struct TwoBest {
-    first: Option<(u64, u32)>,
-    second: Option<(u64, u32)>,
+/// The two largest values of different owners.
+struct TwoBest<T> {
+    first: Option<(u64, T)>,
+    second: Option<(u64, T)>,
 }
 
-impl TwoBest {
-    fn offer(&mut self, process: u32, value: u64) {
+impl<T> Default for TwoBest<T> {
+    fn default() -> Self {
+        Self { first: None, second: None }
+    }
+}
+
+impl<T: Copy + Eq> TwoBest<T> {
+    fn offer(&mut self, by: T, value: u64) {
         match self.first {
-            Some((best, owner)) if owner == process => self.first = Some((best.max(value), owner)),
+            Some((best, owner)) if owner == by => self.first = Some((best.max(value), owner)),
             Some((best, _)) if value <= best => {
-                if self.second.is_none_or(|(second, owner)| owner == process || value > second) {
-                    let kept = self.second.filter(|(_, owner)| *owner == process).map_or(0, |(second, _)| second);
-                    self.second = Some((value.max(kept), process));
+                if self.second.is_none_or(|(second, owner)| owner == by || value > second) {
+                    let kept = self.second.filter(|(_, owner)| *owner == by).map_or(0, |(second, _)| second);
+                    self.second = Some((value.max(kept), by));
                 }
             }
             _ => {
                 self.second = self.first;
-                self.first = Some((value, process));
+                self.first = Some((value, by));
             }
         }
     }
 
-    fn other_than(&self, process: u32) -> Option<u64> {
-        let other = |best: &Option<(u64, u32)>| best.filter(|(_, owner)| *owner != process).map(|(value, _)| value);
+    fn other_than(&self, by: T) -> Option<u64> {
+        let other = |best: &Option<(u64, T)>| best.filter(|(_, owner)| *owner != by).map(|(value, _)| value);
         other(&self.first).or_else(|| other(&self.second))
     }
 }
 
 /// Time during which at least two owners are writing.
-fn wall_ns(writes: &[Write], owner: impl Fn(&Write) -> u32) -> u64 {
+fn wall_ns<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T) -> u64 {
     // Each owner's writes as disjoint spans, so that its own threads or processes do not count as two.
-    let mut spans: Vec<(u32, u64, u64)> = writes.iter().map(|write| (owner(write), write.start, write.end)).collect();
+    let mut spans: Vec<(T, u64, u64)> = writes.iter().map(|write| (owner(write), write.start, write.end)).collect();
     spans.sort_unstable();
     spans.dedup_by(|next, last| {
         let joined = next.0 == last.0 && next.1 <= last.2;
@@ -175,14 +182,17 @@ fn wall_ns(writes: &[Write], owner: impl Fn(&Write) -> u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::FileId;
 
     /// Nodes of processes 0 to 3.
     const NODES: &[u32] = &[0, 0, 1, 2];
-    const STRIPE: StripeKey = StripeKey { file: 0, start: 0 };
+    const STRIPE: StripeKey = StripeKey { file: FileId(0), start: 0 };
 
     fn writes(of: &[(u32, u64, u64)]) -> Vec<Write> {
-        let mut all: Vec<Write> =
-            of.iter().map(|&(process, start, end)| Write { slot: 0, start, end, process }).collect();
+        let mut all: Vec<Write> = of
+            .iter()
+            .map(|&(process, start, end)| Write { slot: 0, start, end, process: ProcessId(process) })
+            .collect();
         all.sort();
         all
     }
@@ -192,7 +202,7 @@ mod tests {
         let all = writes(&[(1, 0, 10), (2, 5, 15), (1, 20, 30), (1, 25, 40), (3, 40, 50)]);
         let conflict = one(STRIPE, &all, NODES).unwrap();
         assert_eq!((conflict.writes, conflict.time_ns, conflict.wall_ns), (2, 20, 5));
-        assert_eq!(conflict.processes, [1, 2]);
+        assert_eq!(conflict.processes, [1, 2].map(ProcessId));
         assert!(one(STRIPE, &writes(&[(1, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES).is_none());
     }
 
@@ -229,7 +239,7 @@ mod tests {
                 .count() as u64;
             let found = one(STRIPE, &all, NODES);
             assert_eq!(found.as_ref().map_or(0, |conflict| conflict.writes), expected, "{of:?}");
-            let node = |write: &Write| NODES[write.process as usize];
+            let node = |write: &Write| NODES[write.process.index()];
             let between =
                 all.iter().filter(|a| all.iter().any(|b| node(b) != node(a) && b.start < a.end && a.start < b.end));
             let told = found.and_then(|conflict| conflict.between_nodes).map_or(0, |between| between.writes);

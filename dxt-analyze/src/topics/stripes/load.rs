@@ -4,6 +4,7 @@
 use super::over_time::Timeline;
 use crate::limits::{LOAD_BINS, LOAD_SHOWN, LOAD_TARGETS};
 use crate::model::{FileLayout, Run};
+use crate::sum::Sum;
 use serde::Serialize;
 
 /// Highest index of a target that can have a row of its own; Lustre's go up to 65,535.
@@ -139,13 +140,13 @@ impl LoadOverTime {
         let mut all: Vec<(Option<u32>, &[Cell])> =
             self.0.chunks_exact(bins).enumerate().map(|(row, cells)| (rows.targets.get(row).copied(), cells)).collect();
         all.retain(|(target, cells)| target.is_some() || cells.iter().any(|cell| *cell != Cell::default()));
-        let sum = |cells: &[Cell]| cells.iter().fold(0_u64, |sum, cell| sum.saturating_add(cell.bytes));
+        let sum = |cells: &[Cell]| cells.iter().map(|cell| cell.bytes).sum::<Sum>().get();
         if all.iter().all(|(_, cells)| sum(cells) == 0) {
             return None;
         }
         let moments: Vec<MomentPart> = (0..bins).filter_map(|bin| moment(rows, &all, bin)).collect();
-        let busiest = moments.iter().fold(0_u64, |sum, moment| sum.saturating_add(moment.busiest_bytes));
-        let bytes = moments.iter().fold(0_u64, |sum, moment| sum.saturating_add(moment.bytes));
+        let busiest = moments.iter().map(|moment| moment.busiest_bytes).sum::<Sum>().get();
+        let bytes = moments.iter().map(|moment| moment.bytes).sum::<Sum>().get();
         // Unused ones follow the used; those without a row of their own are together already.
         all.sort_by_key(|(target, cells)| (target.is_none(), std::cmp::Reverse(sum(cells)), *target));
         let shown = all.len().min(LOAD_SHOWN);
@@ -185,7 +186,7 @@ fn moment(rows: &Rows, all: &[(Option<u32>, &[Cell])], bin: usize) -> Option<Mom
     let at = |cells: &[Cell]| cells.get(bin).copied().unwrap_or_default();
     let own = || all.iter().filter_map(|(target, cells)| Some(((*target)?, at(cells))));
     let (ost, busiest) = own().max_by_key(|(target, cell)| (cell.bytes, std::cmp::Reverse(*target)))?;
-    let bytes = all.iter().fold(0_u64, |sum, (_, cells)| sum.saturating_add(at(cells).bytes));
+    let bytes = all.iter().map(|(_, cells)| at(cells).bytes).sum::<Sum>().get();
     (bytes > 0 && busiest.bytes > 0).then(|| MomentPart {
         start_ns: rows.timeline.start_ns.saturating_add((bin as u64).saturating_mul(rows.timeline.bin_ns)),
         bytes,

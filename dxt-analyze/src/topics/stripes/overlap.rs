@@ -3,10 +3,10 @@
 //! [`crate::limits::HELD_WRITES`] writes, in at most [`crate::limits::SHARING_PASSES`] passes, the most written-to first;
 //! the rest is counted as not examined.
 
-use super::place::Place;
 use super::sharing::{StripeKey, Writers};
+use super::stripes_touched::StripesTouched;
 use crate::limits::{HELD_WRITES, SHARING_PASSES};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
@@ -66,7 +66,7 @@ pub struct Write {
     /// End.
     pub(super) end: u64,
     /// Who.
-    pub(super) process: u32,
+    pub(super) process: ProcessId,
 }
 
 /// Collects the writes to the stripes of one batch.
@@ -75,14 +75,14 @@ pub struct Collect<'a> {
     layouts: &'a [Option<FileLayout>],
     slots: FxHashMap<StripeKey, u32>,
     /// Per file: the first bytes of its first and last stripe in the batch.
-    ranges: FxHashMap<u32, (u64, u64)>,
+    ranges: FxHashMap<FileId, (u64, u64)>,
 }
 
 impl<'a> Collect<'a> {
     /// For `batch`.
     #[must_use]
     pub fn new(layouts: &'a [Option<FileLayout>], batch: &[StripeKey]) -> Self {
-        let mut ranges: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        let mut ranges: FxHashMap<FileId, (u64, u64)> = FxHashMap::default();
         for stripe in batch {
             let range = ranges.entry(stripe.file).or_insert((stripe.start, stripe.start));
             *range = (range.0.min(stripe.start), range.1.max(stripe.start));
@@ -94,10 +94,10 @@ impl<'a> Collect<'a> {
 
 impl Collect<'_> {
     /// Whether accesses to `file` in a block with `head` can touch a stripe of the batch.
-    fn reaches(&self, file: u32, head: &BlockHead) -> bool {
+    fn reaches(&self, file: FileId, head: &BlockHead) -> bool {
         let Some(&(first, last)) = self.ranges.get(&file) else { return false };
         // The last stripe's end: as far as the layout says, else as far as can be.
-        let layout = self.layouts.get(file as usize).and_then(Option::as_ref);
+        let layout = self.layouts.get(file.index()).and_then(Option::as_ref);
         let end = layout.and_then(|layout| layout.layout.locate(last)).map_or(u64::MAX, |place| place.stripe_end);
         i128::from(head.max_end_offset) > i128::from(first) && i128::from(head.min_offset) < i128::from(end)
     }
@@ -110,8 +110,8 @@ impl Analysis for Collect<'_> {
         Vec::new()
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
-        run.processes.get(process as usize).is_some_and(|process| {
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
+        run.process(process).is_some_and(|process| {
             process.streams.iter().any(|stream| {
                 let in_block = head.stream_mask & 1 << (stream.id % 64) != 0;
                 in_block && stream.storage && self.reaches(stream.file, head)
@@ -121,13 +121,13 @@ impl Analysis for Collect<'_> {
 
     fn block(&self, partial: &mut Vec<Write>, block: &Block<'_>) {
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             if !stream.storage || block.run.op(stream).class != Some(OpClass::Write) {
                 continue;
             }
             let Some(&(first, last)) = self.ranges.get(&stream.file) else { continue };
-            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
-            let Some(place) = Place::of(&layout.layout, row.offset, row.length) else { continue };
+            let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
+            let Some(place) = StripesTouched::of(&layout.layout, row.offset, row.length) else { continue };
             for start in place.partly_covered().filter(|start| (first..=last).contains(start)) {
                 if let Some(&slot) = self.slots.get(&StripeKey { file: stream.file, start }) {
                     let shift = block.process.shift_ns;
@@ -149,8 +149,15 @@ mod tests {
 
     #[test]
     fn batches_hold_what_fits_and_the_rest_is_named() {
-        let writers = |writes| Writers { process: 0, several: true, node: 0, several_nodes: false, writes, time_ns: 1 };
-        let stripe = |start, writes| (StripeKey { file: 0, start }, writers(writes));
+        let writers = |writes| Writers {
+            process: ProcessId(0),
+            several: true,
+            node: 0,
+            several_nodes: false,
+            writes,
+            time_ns: 1,
+        };
+        let stripe = |start, writes| (StripeKey { file: FileId(0), start }, writers(writes));
         let contested = [stripe(1, 6), stripe(2, 50), stripe(3, 6), stripe(4, 4), stripe(5, 9), stripe(6, 1)];
         let plan = plan_within(&contested, 10, 2);
         let starts = |batch: &[StripeKey]| batch.iter().map(|stripe| stripe.start).collect::<Vec<u64>>();

@@ -5,14 +5,14 @@ use super::conflicts::Conflict;
 pub use super::layout_part::{ComponentPart, LayoutPart};
 pub use super::parts::{FilePart, SharingPart, StripePart, Stripes, TargetPart};
 use super::sharing::{StripeKey, Writers};
-use crate::model::{File, FileLayout, LayoutOrigin, Run};
+use crate::model::{File, FileId, FileLayout, LayoutOrigin, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
 /// What the passes found.
 #[derive(Debug, Default)]
 pub struct Found {
     /// First pass, by file.
-    pub files: FxHashMap<u32, FileAudit>,
+    pub files: FxHashMap<FileId, FileAudit>,
     /// Contested stripes.
     pub contested: Vec<(StripeKey, Writers)>,
     /// Those not examined.
@@ -26,7 +26,7 @@ pub struct Found {
 /// Puts the files together; `top` shared stripes are listed per file.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize) -> Vec<FilePart> {
-    let mut sharing: FxHashMap<u32, SharingPart> = FxHashMap::default();
+    let mut sharing: FxHashMap<FileId, SharingPart> = FxHashMap::default();
     for (stripe, _) in &found.contested {
         sharing.entry(stripe.file).or_default().contested_stripes += 1;
     }
@@ -35,7 +35,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
         part.not_examined += 1;
         part.not_examined_ns = part.not_examined_ns.saturating_add(writers.time_ns);
     }
-    let mut stripes: FxHashMap<u32, Vec<StripePart>> = FxHashMap::default();
+    let mut stripes: FxHashMap<FileId, Vec<StripePart>> = FxHashMap::default();
     let times = found.followed_one_in.max(1);
     for conflict in &found.conflicts {
         let file = conflict.stripe.file;
@@ -48,7 +48,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
             part.writes_between_nodes = part.writes_between_nodes.saturating_add(between.writes);
             part.time_between_nodes_ns = part.time_between_nodes_ns.saturating_add(between.time_ns);
         }
-        if let Some(Some(layout)) = layouts.get(file as usize) {
+        if let Some(Some(layout)) = layouts.get(file.index()) {
             stripes.entry(file).or_default().push(stripe_part(run, layout, conflict));
         }
     }
@@ -57,7 +57,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
         .files
         .into_iter()
         .filter_map(|(file, audit)| {
-            let (about, layout) = (run.files.get(file as usize)?, layouts.get(file as usize)?.as_ref()?);
+            let (about, layout) = (run.file(file)?, layouts.get(file.index())?.as_ref()?);
             let mut stripes = stripes.remove(&file).unwrap_or_default();
             stripes.sort_by_key(|part| (std::cmp::Reverse(part.time_ns), part.start));
             stripes.truncate(top);
@@ -75,7 +75,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
 
 fn stripe_part(run: &Run, layout: &FileLayout, conflict: &Conflict) -> StripePart {
     let place = layout.layout.locate(conflict.stripe.start);
-    let name = |process: &u32| match run.processes.get(*process as usize) {
+    let name = |process: &ProcessId| match run.process(*process) {
         Some(process) if process.rank >= 0 => process.rank.to_string(),
         _ => run.process_name(*process),
     };

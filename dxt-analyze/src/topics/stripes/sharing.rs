@@ -3,20 +3,21 @@
 //! bounded as [`followed`] says.
 
 use crate::limits::FOLLOWED_STRIPES;
+use crate::model::{FileId, ProcessId};
 use crate::shared::followed::{self, Key, Value};
 
 /// A stripe of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeKey {
     /// Index into the run's files.
-    pub file: u32,
+    pub file: FileId,
     /// First byte of the stripe.
     pub start: u64,
 }
 
 impl Key for StripeKey {
     fn parts(self) -> (u64, u64) {
-        (self.file.into(), self.start)
+        (self.file.0.into(), self.start)
     }
 }
 
@@ -24,7 +25,7 @@ impl Key for StripeKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writers {
     /// One of the processes.
-    pub process: u32,
+    pub process: ProcessId,
     /// Whether there is another.
     pub several: bool,
     /// Node of one of the processes.
@@ -82,7 +83,7 @@ impl Followed {
 
     /// One write of a part of `stripe`. [`Self::settle`] before the next question.
     #[inline]
-    pub fn add(&mut self, stripe: StripeKey, process: u32, node: u32, time_ns: u64) {
+    pub fn add(&mut self, stripe: StripeKey, process: ProcessId, node: u32, time_ns: u64) {
         match &mut self.open {
             Some((same, writers)) if *same == stripe && writers.process == process => {
                 writers.writes = writers.writes.saturating_add(1);
@@ -147,20 +148,20 @@ mod tests {
     use super::*;
 
     fn key(start: u64) -> StripeKey {
-        StripeKey { file: 1, start }
+        StripeKey { file: FileId(1), start }
     }
 
     #[test]
     fn only_stripes_of_several_processes_are_contested() {
         let mut followed = Followed::default();
-        followed.add(key(0), 1, 0, 10);
-        followed.add(key(0), 1, 0, 10);
-        followed.add(key(100), 1, 0, 5);
-        followed.add(key(100), 2, 0, 7);
+        followed.add(key(0), ProcessId(1), 0, 10);
+        followed.add(key(0), ProcessId(1), 0, 10);
+        followed.add(key(100), ProcessId(1), 0, 5);
+        followed.add(key(100), ProcessId(2), 0, 7);
         followed.settle();
         assert_eq!(followed.contested_sums(), ContestedSums { stripes: 1, between_nodes: 0, writes_between_nodes: 0 });
-        followed.add(key(200), 1, 0, 1);
-        followed.add(key(200), 3, 1, 1);
+        followed.add(key(200), ProcessId(1), 0, 1);
+        followed.add(key(200), ProcessId(3), 1, 1);
         followed.settle();
         assert_eq!(followed.contested_sums(), ContestedSums { stripes: 2, between_nodes: 1, writes_between_nodes: 2 });
         let contested = followed.contested();
@@ -174,7 +175,7 @@ mod tests {
         let writes: Vec<(u64, u32)> = (0..4000_u64).map(|i| (i % 1000, (i / 1000) as u32)).collect();
         let fill = |order: &mut dyn Iterator<Item = &(u64, u32)>| {
             let mut followed = Followed::with_limit(100);
-            order.for_each(|&(start, process)| followed.add(key(start), process, process, 1));
+            order.for_each(|&(start, process)| followed.add(key(start), ProcessId(process), process, 1));
             followed.settle();
             followed
         };

@@ -6,7 +6,7 @@ use super::trials::tables::{trial_lines, trial_table};
 use crate::exit::UsageError;
 use crate::findings::{self, Finding};
 use crate::limits::TRIAL_FILES;
-use crate::model::{FileLayout, LayoutOrigin, Origin, Run};
+use crate::model::{FileId, FileLayout, LayoutOrigin, Origin, Run};
 use crate::progress::Bar;
 use crate::render::{Part, Report, View};
 use crate::scan::{Lost, scan};
@@ -84,16 +84,16 @@ pub(crate) fn stripes_from(
     }
     found.left_over = plan.left_over;
     let what_if = trials(run, layouts, &found.files, args)?;
-    let mut with_data: Vec<u32> = run
+    let mut with_data: Vec<FileId> = run
         .processes
         .iter()
         .flat_map(|process| &process.streams)
-        .filter(|stream| stream.storage && layouts.get(stream.file as usize).is_none_or(Option::is_none))
+        .filter(|stream| stream.storage && layouts.get(stream.file.index()).is_none_or(Option::is_none))
         .map(|stream| stream.file)
         .collect();
     with_data.sort_unstable();
     with_data.dedup();
-    let names = with_data.iter().filter_map(|file| run.files.get(*file as usize));
+    let names = with_data.iter().filter_map(|file| run.file(*file));
     let mut result = Stripes {
         files: files(run, layouts, found, args.top),
         without_layout: names.map(|file| file.name.clone()).collect(),
@@ -113,7 +113,7 @@ pub(crate) fn stripes_from(
 fn trials(
     run: &Run,
     layouts: &[Option<FileLayout>],
-    files: &FxHashMap<u32, FileAudit>,
+    files: &FxHashMap<FileId, FileAudit>,
     args: &Options,
 ) -> Result<Vec<FileTrials>> {
     let asked = args.what_if.iter().map(|text| plan::parse(text).map_err(|error| UsageError(format!("{error:#}"))));
@@ -128,10 +128,10 @@ fn trials(
     if candidates.is_empty() {
         return Ok(Vec::new());
     }
-    let mut by_time: Vec<(&u32, &FileAudit)> = files.iter().collect();
+    let mut by_time: Vec<(&FileId, &FileAudit)> = files.iter().collect();
     by_time.sort_unstable_by_key(|(file, audit)| (std::cmp::Reverse(audit.time_ns), **file));
     let chosen = by_time.into_iter().take(TRIAL_FILES);
-    let chosen: Vec<(u32, u64)> =
+    let chosen: Vec<(FileId, u64)> =
         chosen.map(|(file, audit)| (*file, audit.reads.saturating_add(audit.writes))).collect();
     let plan = Plan::new(candidates);
     let replay = Replay::new(run, layouts, &plan, &chosen);

@@ -1,7 +1,7 @@
 //! What the summary says beyond operations and files: data sets and what was selected of them, hints of MPI-IO files,
 //! datatypes.
 
-use crate::model::{Run, Selected};
+use crate::model::{FileId, ProcessId, Run, Selected};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,9 +71,9 @@ impl DataSetRow {
 /// The `top` data sets with most time.
 #[must_use]
 pub fn data_sets(run: &Run, totals: &[StreamTotal], top: usize) -> Vec<DataSetRow> {
-    let mut sums: Vec<(BTreeSet<u32>, [u64; 2], u64)> = vec![Default::default(); run.data_sets.len()];
+    let mut sums: Vec<(BTreeSet<ProcessId>, [u64; 2], u64)> = vec![Default::default(); run.data_sets.len()];
     for total in totals {
-        let stream = run.processes.get(total.process as usize).and_then(|p| p.streams.get(total.stream as usize));
+        let stream = run.process(total.process).and_then(|p| p.stream(total.stream));
         let Some((stream, set)) = stream.and_then(|stream| Some((stream, stream.data_set?))) else { continue };
         let Some((processes, bytes, time)) = sums.get_mut(set as usize) else { continue };
         processes.insert(total.process);
@@ -90,7 +90,7 @@ pub fn data_sets(run: &Run, totals: &[StreamTotal], top: usize) -> Vec<DataSetRo
     let row = |set: usize| {
         let (def, (processes, [bytes_read, bytes_written], time_ns)) = (&run.data_sets[set], &sums[set]);
         DataSetRow {
-            file: run.files.get(def.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+            file: run.file_name(def.file).to_owned(),
             data_set: def.path.clone(),
             element_bytes: def.element_bytes,
             extent: def.extent.clone(),
@@ -149,10 +149,10 @@ const THAT_MATTER: [&str; 9] = [
 /// Hints by file and key.
 #[must_use]
 pub fn hints(run: &Run) -> Vec<HintRow> {
-    let mut rows: BTreeMap<(u32, &str), HintRow> = BTreeMap::new();
+    let mut rows: BTreeMap<(FileId, &str), HintRow> = BTreeMap::new();
     for hint in &run.hints {
         let row = rows.entry((hint.file, &hint.key)).or_insert_with(|| HintRow {
-            file: run.files.get(hint.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+            file: run.file_name(hint.file).to_owned(),
             key: hint.key.clone(),
             asked: Vec::new(),
             in_effect: Vec::new(),
@@ -183,7 +183,7 @@ pub struct DatatypeRow {
 #[must_use]
 pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
     let row = |sum: &crate::model::DatatypeSum| DatatypeRow {
-        file: run.files.get(sum.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        file: run.file_name(sum.file).to_owned(),
         role: sum.role.name(),
         combiner: sum.combiner.name(),
         calls: sum.count,
@@ -206,7 +206,7 @@ pub struct ExtentRow {
 #[must_use]
 pub fn extents(run: &Run) -> Vec<ExtentRow> {
     let row = |sum: &crate::model::ExtentSum| ExtentRow {
-        file: run.files.get(sum.file as usize).map(|file| file.name.clone()).unwrap_or_default(),
+        file: run.file_name(sum.file).to_owned(),
         role: sum.role.name(),
         extents: sum.extents,
     };

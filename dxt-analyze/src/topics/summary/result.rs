@@ -11,6 +11,7 @@ use crate::shared::groups::Group;
 use crate::shared::profiles::FileProfile;
 use crate::shared::sums::{self, Sums};
 use crate::shared::totals::{self, StreamTotal};
+use crate::sum::Sum;
 use crate::text::units;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -157,14 +158,14 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
     let missing = Completeness::of(run, lost);
     let mut by_op: BTreeMap<OpKey, (Counters, u64)> = BTreeMap::new();
     for total in &totals {
-        let Some(process) = run.processes.get(total.process as usize) else { continue };
-        let Some(stream) = process.streams.get(total.stream as usize) else { continue };
+        let Some(process) = run.process(total.process) else { continue };
+        let Some(stream) = process.stream(total.stream) else { continue };
         let sums = by_op.entry((usize::from(stream.op), stream.within(), stream.failed)).or_default();
         sums.0.merge(&total.all);
         sums.1 = sums.1.saturating_add(total.missing);
     }
     let by_file = sums::by_file(run, &totals);
-    let sum = |part: fn(&Sums) -> u64| by_file.iter().map(part).fold(0, u64::saturating_add);
+    let sum = |part: fn(&Sums) -> u64| by_file.iter().map(part).sum::<Sum>().get();
     let files = by_file.iter().filter(|sums| sums.all > 0).count() as u64;
     Summary {
         lead: String::new(),
@@ -258,7 +259,7 @@ pub fn layout_words(layout: &FileLayout) -> String {
 fn job(run: &Run, totals: &[StreamTotal]) -> JobPart {
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let last_segment = totals.iter().filter_map(|total| {
-        let process = run.processes.get(total.process as usize)?;
+        let process = run.process(total.process)?;
         Some(process.shift_ns.saturating_add(total.all.last_end))
     });
     let ends = run.processes.iter().map(|process| process.end_ns).chain(last_segment);

@@ -1,7 +1,7 @@
 //! What the rows of a grid stand for: ranks, nodes, storage targets or files, several to a row where they are many.
 
 use super::slices::{Slices, files_by_time};
-use crate::model::{FileLayout, Process, Run};
+use crate::model::{FileId, FileLayout, Process, Run};
 use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -111,10 +111,10 @@ pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
     let mut rows = Vec::new();
     for (place, &file) in ranked.iter().enumerate() {
         let row = place.min(FILE_ROWS);
-        if let Some(slot) = row_of.get_mut(file as usize) {
+        if let Some(slot) = row_of.get_mut(file.index()) {
             *slot = row as u32;
         }
-        let name = run.files.get(file as usize).map_or_else(String::new, |file| file.name.clone());
+        let name = run.file_name(file).to_owned();
         match rows.get_mut(row) {
             None => rows.push(Row { label: name, members: 1 }),
             Some(Row { label, members }) => {
@@ -163,7 +163,7 @@ pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offsets {
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Bytes to a row: a power of two.
     pub row_bytes: u64,
     /// Rows.
@@ -173,16 +173,16 @@ pub struct Offsets {
 /// For the files with most time among those that have offsets.
 #[must_use]
 pub fn offsets(run: &Run, slices: &Slices, totals: &[StreamTotal]) -> Vec<Offsets> {
-    let mut ends: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut ends: FxHashMap<FileId, u64> = FxHashMap::default();
     for total in totals {
-        let process = run.processes.get(total.process as usize);
-        let Some(stream) = process.and_then(|process| process.streams.get(total.stream as usize)) else { continue };
+        let process = run.process(total.process);
+        let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
         if stream.storage && !stream.failed {
             let end = ends.entry(stream.file).or_default();
             *end = (*end).max(u64::try_from(total.all.max_end_offset).unwrap_or(0));
         }
     }
-    let sized = |&file: &u32| {
+    let sized = |&file: &FileId| {
         let end = *ends.get(&file)?;
         let row_bytes = end.div_ceil(OFFSET_ROWS as u64).max(1).checked_next_power_of_two().unwrap_or(1 << 63);
         (end > 0).then(|| Offsets { file, row_bytes, rows: end.div_ceil(row_bytes) as u32 })

@@ -1,6 +1,6 @@
 //! What the page's charts draw, as one JSON object. `assets/report/data.js` reads it.
 
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::progress::Bar;
 use crate::scan::{Lost, scan};
 use crate::shared::totals::{StreamTotal, Totals, with_missing};
@@ -89,7 +89,7 @@ pub(crate) fn drawn<'a>(
     let exact = few.then_some(Exact {
         slices,
         span: Span { from_ns: 0, until_ns: u64::MAX, ..activity.span },
-        processes: (0, u32::MAX),
+        processes: (ProcessId(0), ProcessId::NONE),
         most: exact::MOST,
     });
     (activity, exact)
@@ -159,7 +159,7 @@ impl PageData {
 }
 
 fn names(run: &Run, slices: &Slices) -> Vec<SliceName> {
-    let name = |file: u32| run.files.get(file as usize).map(|file| file.name.clone());
+    let name = |file: FileId| run.file(file).map(|file| file.name.clone());
     let one = |slice: &crate::topics::timeline::slices::Slice| SliceName {
         file: slice.file.and_then(name),
         layer: slice.layer,

@@ -86,7 +86,7 @@ impl OffsetView {
     #[must_use]
     pub fn new(run: &Run, offsets: &Offsets, span: &Span, grid: Grid, cells: usize, unseen: &[Unseen]) -> Self {
         let (grid, width_ns) = small(span, grid, cells);
-        let file = run.files.get(offsets.file as usize).map_or_else(String::new, |file| file.name.clone());
+        let file = run.file_name(offsets.file).to_owned();
         let (row_bytes, rows, bins) = (offsets.row_bytes, offsets.rows, grid.bins());
         Self {
             file,

@@ -2,7 +2,7 @@
 
 use super::slices::Slices;
 use super::span::Span;
-use crate::model::Run;
+use crate::model::{FileId, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use serde::Serialize;
 use trace_format::frame::BlockHead;
@@ -18,7 +18,7 @@ pub struct Exact<'a> {
     /// When.
     pub span: Span,
     /// Whose: first and last index into [`Run::processes`].
-    pub processes: (u32, u32),
+    pub processes: (ProcessId, ProcessId),
     /// Most calls.
     pub most: usize,
 }
@@ -27,7 +27,7 @@ pub struct Exact<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Start, ns since the job's start.
     pub start_ns: u64,
     /// End.
@@ -35,7 +35,7 @@ pub struct Call {
     /// Index of its slice.
     pub slice: u16,
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Index into [`Run::ops`].
     pub op: u16,
     /// Byte offset, or -1.
@@ -54,8 +54,8 @@ impl Analysis for Exact<'_> {
         Some(Vec::new())
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
-        let Some(found) = run.processes.get(process as usize) else { return false };
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
+        let Some(found) = run.process(process) else { return false };
         let place = |time: u64| time.saturating_add(found.shift_ns);
         (self.processes.0..=self.processes.1).contains(&process)
             && self.span.overlaps(place(head.min_start), place(head.max_end))
@@ -68,7 +68,7 @@ impl Analysis for Exact<'_> {
         let Some(calls) = partial else { return };
         for row in block.rows() {
             let Some(slice) = self.slices.find(block.number, row.stream) else { continue };
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let start_ns = row.start.saturating_add(block.process.shift_ns);
             let end_ns = row.end.saturating_add(block.process.shift_ns);
             if !self.span.overlaps(start_ns, end_ns) {
@@ -104,9 +104,9 @@ pub struct CallColumns {
     /// Names of operations with their layer.
     pub ops: Vec<String>,
     /// Per call: row of the rank view at one process a row, which is the process's number.
-    pub process: Vec<u32>,
+    pub process: Vec<ProcessId>,
     /// Names of the processes, from the first that has a call.
-    pub names: Vec<(u32, String)>,
+    pub names: Vec<(ProcessId, String)>,
     /// Index of the slice.
     pub slice: Vec<u16>,
     /// Index into `files`.
@@ -128,7 +128,7 @@ pub struct CallColumns {
 pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
     calls.sort_unstable();
     let mut out = CallColumns::default();
-    let (mut files, mut ops): (Vec<u32>, Vec<u16>) = (Vec::new(), Vec::new());
+    let (mut files, mut ops): (Vec<FileId>, Vec<u16>) = (Vec::new(), Vec::new());
     let mut last = None;
     for call in calls {
         let place = files.iter().position(|&file| file == call.file).unwrap_or_else(|| {
@@ -152,7 +152,7 @@ pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
         out.start_ns.push(call.start_ns);
         out.duration_ns.push(call.end_ns.saturating_sub(call.start_ns));
     }
-    let name = |file: &u32| run.files.get(*file as usize).map_or_else(String::new, |file| file.name.clone());
+    let name = |file: &FileId| run.file_name(*file).to_owned();
     out.files = files.iter().map(name).collect();
     let label = |op: &u16| {
         let op = run.ops.get(usize::from(*op));

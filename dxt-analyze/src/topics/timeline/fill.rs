@@ -6,7 +6,7 @@ use super::moments::Moments;
 use super::slices::{Kind, Slices};
 use super::span::{Near, Piece, Span, last_moment};
 use crate::layouts::spread::spread;
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::targets::share_ns;
 use trace_format::counters::{SIZE_BINS, size_bin};
@@ -88,8 +88,8 @@ impl<'a> Activity<'a> {
 
     /// Adds the bytes over time that have no segments: they are of no call, and nobody knows how long their calls took.
     pub fn add_heat(&self, run: &Run, grids: &mut Grids) {
-        for ((number, process), slices) in (0..).zip(&run.processes).zip(&self.slices.of_heat) {
-            let row = |axis: &Option<Axis>| axis.as_ref().and_then(|axis| axis.row(number));
+        for ((number, process), slices) in run.numbered_processes().zip(&self.slices.of_heat) {
+            let row = |axis: &Option<Axis>| axis.as_ref().and_then(|axis| axis.row(number.0));
             let (rank, node) = (row(&self.ranks), row(&self.nodes));
             for (def, slice) in process.heat.iter().zip(slices) {
                 let slice = usize::from(*slice);
@@ -114,8 +114,16 @@ impl<'a> Activity<'a> {
         }
     }
 
-    fn on_targets(&self, grids: &mut Grids, targets: &Targets, slice: usize, file: u32, row: &Row, pieces: &[Piece]) {
-        let Some(Some(layout)) = self.layouts.get(file as usize).filter(|l| l.as_ref().is_some_and(|l| !l.is_guess()))
+    fn on_targets(
+        &self,
+        grids: &mut Grids,
+        targets: &Targets,
+        slice: usize,
+        file: FileId,
+        row: &Row,
+        pieces: &[Piece],
+    ) {
+        let Some(Some(layout)) = self.layouts.get(file.index()).filter(|l| l.as_ref().is_some_and(|l| !l.is_guess()))
         else {
             return;
         };
@@ -134,7 +142,7 @@ impl<'a> Activity<'a> {
         });
     }
 
-    fn on_offsets(&self, grids: &mut Grids, kind: Kind, file: u32, row: &Row, pieces: &[Piece]) {
+    fn on_offsets(&self, grids: &mut Grids, kind: Kind, file: FileId, row: &Row, pieces: &[Piece]) {
         let Some(place) = self.offsets.iter().position(|offsets| offsets.file == file) else { return };
         let (Some(offsets), Some(grid)) = (self.offsets.get(place), grids.offsets.get_mut(place)) else { return };
         let Ok(first) = u64::try_from(row.offset) else { return };
@@ -194,8 +202,8 @@ impl Analysis for Activity<'_> {
         }
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
-        let Some(process) = run.processes.get(process as usize) else { return false };
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
+        let Some(process) = run.process(process) else { return false };
         let place = |time: u64| time.saturating_add(process.shift_ns);
         let (start, end) = (place(head.min_start), place(head.max_end));
         self.span.overlaps(start, end) || self.job.overlaps(start, end)
@@ -203,14 +211,14 @@ impl Analysis for Activity<'_> {
 
     fn block(&self, grids: &mut Grids, block: &Block<'_>) {
         let process = block.process;
-        let rank = self.ranks.as_ref().and_then(|axis| axis.row(block.number));
-        let node = self.nodes.as_ref().and_then(|axis| axis.row(block.number));
+        let rank = self.ranks.as_ref().and_then(|axis| axis.row(block.number.0));
+        let node = self.nodes.as_ref().and_then(|axis| axis.row(block.number.0));
         let mut pieces: Vec<Piece> = Vec::new();
         let (mut job_near, mut near) = (Near::default(), Near::default());
         for row in block.rows() {
             let Some(slice) = self.slices.find(block.number, row.stream) else { continue };
             let (Some(stream), Some(kind)) =
-                (process.streams.get(row.stream as usize), self.slices.all.get(slice).map(|slice| slice.kind))
+                (process.stream(row.stream), self.slices.all.get(slice).map(|slice| slice.kind))
             else {
                 continue;
             };
@@ -226,7 +234,7 @@ impl Analysis for Activity<'_> {
             });
             pieces.clear();
             self.span.cut_near(&mut near, start, end, bytes, |piece| pieces.push(piece));
-            let file = self.files.as_ref().and_then(|axis| axis.row(stream.file));
+            let file = self.files.as_ref().and_then(|axis| axis.row(stream.file.0));
             for piece in &pieces {
                 let cell = Cell::from(*piece);
                 if let Some(rank) = rank {

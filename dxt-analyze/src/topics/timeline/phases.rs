@@ -5,7 +5,8 @@ use super::fill::Grids;
 use super::series::Bin;
 use super::slices::{Kind, Slices};
 use super::span::Span;
-use crate::model::Run;
+use crate::model::{FileId, Run};
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -120,11 +121,11 @@ fn phase(run: &Run, slices: &Slices, grids: &Grids, bins: &[Bin], range: (usize,
         (read, all) if read <= (1.0 - MOSTLY) * all => Kind::Write.name(),
         _ => "read and write",
     };
-    let (mut operations, mut files): (BTreeMap<String, u64>, BTreeMap<u32, u64>) = Default::default();
+    let (mut operations, mut files): (BTreeMap<String, u64>, BTreeMap<FileId, u64>) = Default::default();
     for (slice, _, line) in grids.job.lines() {
         let Some(slice) = slices.all.get(slice).filter(|slice| !slice.nested) else { continue };
         let cells = line.get(range.0..=range.1).unwrap_or_default();
-        let time = cells.iter().fold(0_u64, |sum, cell| sum.saturating_add(cell.busy_ns));
+        let time = cells.iter().map(|cell| cell.busy_ns).sum::<Sum>().get();
         if cells.iter().all(super::grid::Cell::is_empty) {
             continue;
         }
@@ -138,9 +139,9 @@ fn phase(run: &Run, slices: &Slices, grids: &Grids, bins: &[Bin], range: (usize,
         out.operation.clone_from(name);
         out.operation_share = *time as f64 / out.busy_ns.max(1) as f64;
     }
-    let mut files: Vec<(u64, u32)> = files.into_iter().map(|(file, time)| (time, file)).collect();
+    let mut files: Vec<(u64, FileId)> = files.into_iter().map(|(file, time)| (time, file)).collect();
     files.sort_unstable_by_key(|&(time, file)| (std::cmp::Reverse(time), file));
-    let names = files.iter().take(NAMED).filter_map(|&(_, file)| run.files.get(file as usize));
+    let names = files.iter().take(NAMED).filter_map(|&(_, file)| run.file(file));
     out.files = names.map(|file| file.name.clone()).collect();
     out
 }

@@ -1,7 +1,7 @@
 //! Which calls are told apart in the grids: by file, layer, operation, and by whether the program made the call. The slices that took
 //! most time are kept; what is left is put together by layer and kind, so that their number has a bound.
 
-use crate::model::{Process, Run, Stream};
+use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Slice {
     /// Index into [`Run::files`]; `None`: all that are not told apart.
-    pub file: Option<u32>,
+    pub file: Option<FileId>,
     /// Layer's name.
     pub layer: &'static str,
     /// Whether MPI-IO or HDF5 made the calls inside one of its own.
@@ -106,7 +106,7 @@ pub struct Slices {
     /// What they hold.
     pub all: Vec<Slice>,
     /// Files that are told apart, those with most time first.
-    pub files: Vec<u32>,
+    pub files: Vec<FileId>,
     /// By process, by stream index: slice, or [`NO_SLICE`].
     pub of_stream: Vec<Vec<u16>>,
     /// By process, by number in [`crate::model::Process::heat`]: slice.
@@ -117,7 +117,7 @@ impl Slices {
     /// Chosen by the time that `totals` has of each stream.
     #[must_use]
     pub fn new(run: &Run, totals: &[StreamTotal]) -> Self {
-        let files = files_by_time(run, totals).into_iter().take(FILES).collect::<Vec<u32>>();
+        let files = files_by_time(run, totals).into_iter().take(FILES).collect::<Vec<FileId>>();
         let named = |run: &Run, stream: &Stream| {
             let slice = Slice::of(run, stream);
             if slice.file.is_some_and(|file| files.contains(&file)) { slice } else { slice.without_file() }
@@ -166,8 +166,8 @@ impl Slices {
     /// The slice of a stream of a process.
     #[inline]
     #[must_use]
-    pub fn find(&self, process: u32, stream: u32) -> Option<usize> {
-        let slice = *self.of_stream.get(process as usize)?.get(stream as usize)?;
+    pub fn find(&self, process: ProcessId, stream: StreamIx) -> Option<usize> {
+        let slice = *self.of_stream.get(process.index())?.get(stream.index())?;
         (slice != NO_SLICE).then_some(usize::from(slice))
     }
 }
@@ -177,13 +177,13 @@ fn looked_at(stream: &Stream) -> bool {
 }
 
 fn stream_of<'a>(run: &'a Run, total: &StreamTotal) -> Option<&'a Stream> {
-    run.processes.get(total.process as usize)?.streams.get(total.stream as usize)
+    run.process(total.process)?.stream(total.stream)
 }
 
 /// Files by the time of the program's own calls on them, most first.
 #[must_use]
-pub fn files_by_time(run: &Run, totals: &[StreamTotal]) -> Vec<u32> {
-    let mut times: BTreeMap<u32, u64> = BTreeMap::new();
+pub fn files_by_time(run: &Run, totals: &[StreamTotal]) -> Vec<FileId> {
+    let mut times: BTreeMap<FileId, u64> = BTreeMap::new();
     for total in totals {
         let Some(stream) = stream_of(run, total).filter(|stream| looked_at(stream)) else { continue };
         let time = times.entry(stream.file).or_default();
@@ -191,7 +191,7 @@ pub fn files_by_time(run: &Run, totals: &[StreamTotal]) -> Vec<u32> {
             *time = time.saturating_add(total.all.duration);
         }
     }
-    let mut files: Vec<(u64, u32)> = times.into_iter().map(|(file, time)| (time, file)).collect();
+    let mut files: Vec<(u64, FileId)> = times.into_iter().map(|(file, time)| (time, file)).collect();
     files.sort_unstable_by_key(|&(time, file)| (std::cmp::Reverse(time), file));
     files.into_iter().map(|(_, file)| file).collect()
 }

@@ -2,7 +2,7 @@
 //! room. Charts hatch them, so that nothing on record is not taken for nothing done.
 
 use super::axes::Axis;
-use crate::model::{Process, Run};
+use crate::model::{FileId, Process, ProcessId, Run};
 use crate::shared::completeness::{cut_files, heat_goes_on};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unseen {
     /// Index into [`Run::processes`].
-    pub process: u32,
+    pub process: ProcessId,
     /// Index into [`Run::files`]; `None`: of files that nobody knows.
-    pub file: Option<u32>,
+    pub file: Option<FileId>,
     /// From when, ns since the job's start.
     pub from_ns: u64,
     /// Until when.
@@ -48,7 +48,7 @@ pub enum By<'a> {
 #[must_use]
 pub fn unseen(run: &Run) -> Vec<Unseen> {
     let mut out = Vec::new();
-    for (number, process) in (0..).zip(&run.processes) {
+    for (number, process) in run.numbered_processes() {
         if process.data_only {
             of_dxt(run, number, process, &mut out);
         } else {
@@ -59,7 +59,7 @@ pub fn unseen(run: &Run) -> Vec<Unseen> {
 }
 
 /// DXT keeps the first segments: from the last one to the end of the run there are none.
-fn of_dxt(run: &Run, number: u32, process: &Process, out: &mut Vec<Unseen>) {
+fn of_dxt(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
     let ends = process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns));
     let Some(from_ns) = ends.max() else { return };
     let until_ns = process.end_ns.max(run.span().1);
@@ -72,8 +72,8 @@ fn of_dxt(run: &Run, number: u32, process: &Process, out: &mut Vec<Unseen>) {
 }
 
 /// A tracer whose buffer is full folds what comes into counters, which say when the first of it began and the last ended.
-fn of_full_buffer(run: &Run, number: u32, process: &Process, out: &mut Vec<Unseen>) {
-    let mut files: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+fn of_full_buffer(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
+    let mut files: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process).filter(|(_, counters)| counters.segments > 0) {
         let place = |time: u64| time.saturating_add(process.shift_ns);
         let (from, until) = files.entry(stream.file).or_insert((u64::MAX, 0));
@@ -92,7 +92,7 @@ fn of_full_buffer(run: &Run, number: u32, process: &Process, out: &mut Vec<Unsee
 /// By row of a chart; rows that lack nothing are left out.
 #[must_use]
 pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
-    let mut rows: BTreeMap<u32, (UnseenRow, Option<u32>)> = BTreeMap::new();
+    let mut rows: BTreeMap<u32, (UnseenRow, Option<ProcessId>)> = BTreeMap::new();
     let mut add = |row: u32, one: &Unseen| {
         let none = UnseenRow { row, from_ns: u64::MAX, until_ns: 0, processes: 0 };
         let (sum, last) = rows.entry(row).or_insert((none, None));
@@ -104,9 +104,9 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
     };
     for one in all {
         match by {
-            By::Process(axis) => axis.row(one.process).into_iter().for_each(|row| add(row as u32, one)),
+            By::Process(axis) => axis.row(one.process.0).into_iter().for_each(|row| add(row as u32, one)),
             By::File(axis) => {
-                one.file.and_then(|file| axis.row(file)).into_iter().for_each(|row| add(row as u32, one));
+                one.file.and_then(|file| axis.row(file.0)).into_iter().for_each(|row| add(row as u32, one));
             }
             By::Any(rows) => (0..rows as u32).for_each(|row| add(row, one)),
         }
@@ -116,7 +116,7 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
 
 /// Of one file, from the first to the last.
 #[must_use]
-pub fn of_file(all: &[Unseen], file: u32) -> Option<UnseenRow> {
+pub fn of_file(all: &[Unseen], file: FileId) -> Option<UnseenRow> {
     let its: Vec<Unseen> = all.iter().filter(|one| one.file == Some(file)).copied().collect();
     by_row(&its, By::Any(1)).into_iter().next()
 }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn one(process: u32, file: u32, from_ns: u64, until_ns: u64) -> Unseen {
-        Unseen { process, file: Some(file), from_ns, until_ns }
+        Unseen { process: ProcessId(process), file: Some(FileId(file)), from_ns, until_ns }
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(by_row(&all, By::Process(&axis)), [row(0, 4, 20, 2)]);
         assert_eq!(by_row(&all, By::File(&axis)), [row(0, 1, 20, 3)]);
         assert_eq!(by_row(&all, By::Any(2)), [row(0, 1, 20, 3), row(1, 1, 20, 3)]);
-        assert_eq!(of_file(&all, 0), Some(row(0, 4, 9, 2)));
-        assert_eq!(of_file(&all, 7), None);
+        assert_eq!(of_file(&all, FileId(0)), Some(row(0, 4, 9, 2)));
+        assert_eq!(of_file(&all, FileId(7)), None);
     }
 }

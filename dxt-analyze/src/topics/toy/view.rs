@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use crate::findings::{Code, Finding, Severity};
-use crate::model::Run;
+use crate::model::{Run, StreamIx};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
 use crate::scan::{Analysis, Block, Lost, scan};
@@ -24,8 +24,8 @@ impl Analysis for Reads {
     }
 
     fn block(&self, partial: &mut u64, block: &Block<'_>) {
-        let class = |stream: u32| {
-            let stream = block.process.streams.get(stream as usize)?;
+        let class = |stream: StreamIx| {
+            let stream = block.process.stream(stream)?;
             block.run.ops.get(usize::from(stream.op))?.class
         };
         *partial += block.rows().filter(|row| class(row.stream) == Some(OpClass::Read)).count() as u64;

@@ -2,6 +2,7 @@
 //! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
 
 use crate::findings::{Code, Finding};
+use crate::model::{FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
@@ -111,9 +112,9 @@ pub(crate) struct Mending<'g, 'a> {
     /// By class: time per byte of large requests, ns.
     per_byte: FxHashMap<Class, f64>,
     /// By process, stream: calls.
-    calls: FxHashMap<(u32, u32), u64>,
+    calls: FxHashMap<(ProcessId, StreamIx), u64>,
     /// By file and class: bytes that the program asked of MPI-IO, and bytes that were moved inside.
-    moved: FxHashMap<(u32, Class), (u64, u64)>,
+    moved: FxHashMap<(FileId, Class), (u64, u64)>,
     /// Processes that move bytes inside MPI-IO, and their nodes.
     aggregators: (usize, usize),
     /// What is gained if what one process after another does were done at the same time, ns.
@@ -123,7 +124,7 @@ pub(crate) struct Mending<'g, 'a> {
 impl<'g, 'a> Mending<'g, 'a> {
     pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64) -> Self {
         let (mut calls, mut moved) =
-            (FxHashMap::<(u32, u32), u64>::default(), FxHashMap::<(u32, Class), (u64, u64)>::default());
+            (FxHashMap::<(ProcessId, StreamIx), u64>::default(), FxHashMap::<(FileId, Class), (u64, u64)>::default());
         let mut large: FxHashMap<Class, Vec<(f64, f64)>> = FxHashMap::default();
         let mut aggregators = std::collections::BTreeSet::new();
         for entry in &grid.entries {
@@ -178,9 +179,8 @@ impl<'g, 'a> Mending<'g, 'a> {
         (!shortened.is_empty()).then(|| Claim::new(finding.clone(), shortened))
     }
 
-    fn file(&self, name: &str) -> Option<u32> {
-        let at = self.grid.run.files.iter().position(|file| file.name == name)?;
-        u32::try_from(at).ok()
+    fn file(&self, name: &str) -> Option<FileId> {
+        self.grid.run.file_named(name)
     }
 
     /// Time that would be gone of an entry, ns.

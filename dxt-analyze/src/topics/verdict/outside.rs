@@ -2,6 +2,7 @@
 //! for the slowest one's system calls.
 
 use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::model::FileId;
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
@@ -117,8 +118,8 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
 }
 
 /// By file and class: whether most of the time of MPI-IO is in collective calls.
-fn forms(grid: &Grid<'_>) -> BTreeMap<(u32, Class), bool> {
-    let mut of: BTreeMap<(u32, Class), (f64, f64)> = BTreeMap::new();
+fn forms(grid: &Grid<'_>) -> BTreeMap<(FileId, Class), bool> {
+    let mut of: BTreeMap<(FileId, Class), (f64, f64)> = BTreeMap::new();
     let program = |entry: &&Entry| !entry.leaf && !entry.inside;
     for entry in grid.entries.iter().filter(program) {
         let sums = of.entry((entry.file, entry.class)).or_default();
@@ -129,14 +130,14 @@ fn forms(grid: &Grid<'_>) -> BTreeMap<(u32, Class), bool> {
 
 /// Large files with a single stripe, in words.
 fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<Evidence> {
-    let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write)) {
         let sum = bytes.entry(entry.file).or_default();
         *sum = sum.saturating_add(entry.cell.bytes);
     }
     let run = whole.causes.grid.run;
-    let single = |file: u32| {
-        let layout = run.files.get(file as usize)?.layout.as_ref().filter(|layout| !layout.is_guess())?;
+    let single = |file: FileId| {
+        let layout = run.file(file)?.layout.as_ref().filter(|layout| !layout.is_guess())?;
         let [component] = layout.layout.components.as_slice() else { return None };
         (component.targets.len() == 1).then_some(())
     };

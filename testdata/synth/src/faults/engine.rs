@@ -202,7 +202,7 @@ impl Engine<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::job::{Interface, Place};
+    use super::super::job::{Interface, Placement};
     use super::*;
 
     /// Four ranks on two nodes without any scatter, all of whose time is I/O.
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn nodes_hand_over_the_locks_of_stripes_that_they_share() {
-        let shared = Job { place: Place::Turns, transfer: 2 << 20, phases: 1, nodes: 4, ..exact() };
+        let shared = Job { place: Placement::Turns, transfer: 2 << 20, phases: 1, nodes: 4, ..exact() };
         let cost = run(&shared).run_ns - run(&Job { nodes: 1, ..shared.clone() }).run_ns;
         // Each rank shares each of its eight stripes with one other, which waits for it and takes the lock over.
         assert!(cost as f64 >= 8.0 * shared.handover_ns, "{cost}");
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn one_ost_serves_one_request_after_another() {
-        let job = Job { headroom: 1.0, osts: 4, stripe_count: 1, place: Place::Own, ..exact() };
+        let job = Job { headroom: 1.0, osts: 4, stripe_count: 1, place: Placement::Own, ..exact() };
         let spread = run(&job).run_ns as f64;
         let crowded = run(&Job { crowded: true, ..job }).run_ns as f64;
         assert!((3.0..4.5).contains(&(crowded / spread)), "{crowded} {spread}");
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn what_mpi_io_calls_lies_inside_its_call() {
         for interface in [Interface::Independent, Interface::Collective] {
-            let outcome = run(&Job { interface, place: Place::Turns, aggregators: 2, ..exact() });
+            let outcome = run(&Job { interface, place: Placement::Turns, aggregators: 2, ..exact() });
             for doings in &outcome.threads {
                 let mut inner: Vec<&Done> = Vec::new();
                 for done in &doings.calls {

@@ -3,7 +3,7 @@
 
 use super::case::Case;
 use super::injected as fault;
-use super::job::{Direction, Header, Interface, Job, Order, Place};
+use super::job::{Direction, Header, Interface, Job, Order, Placement};
 
 /// All of them.
 pub(super) fn cases() -> Vec<Case> {
@@ -31,7 +31,7 @@ fn usual() -> Job {
 }
 
 fn own_files(job: Job) -> Job {
-    Job { place: Place::Own, stripe_count: 1, ..job }
+    Job { place: Placement::Own, stripe_count: 1, ..job }
 }
 
 fn reads(job: Job) -> Job {
@@ -39,7 +39,7 @@ fn reads(job: Job) -> Job {
 }
 
 fn collective(job: Job) -> Job {
-    Job { interface: Interface::Collective, place: Place::Turns, headroom: 8.0, aggregators: 16, ..job }
+    Job { interface: Interface::Collective, place: Placement::Turns, headroom: 8.0, aggregators: 16, ..job }
 }
 
 /// Ranks, nodes, OSTs.
@@ -141,7 +141,7 @@ fn habits() -> Vec<Named> {
         ("header-read-once", Job { ranks: 64, header, ..reads(usual()) }),
         ("random-large-reads", Job { order: Order::Random, ..reads(usual()) }),
         ("a-stat-each", Job { stats_each: 1, ..own_files(usual()) }),
-        ("turns-on-whole-stripes", Job { place: Place::Turns, ..usual() }),
+        ("turns-on-whole-stripes", Job { place: Placement::Turns, ..usual() }),
     ]
 }
 

@@ -26,7 +26,7 @@ pub(super) enum Direction {
 
 /// Where a rank's bytes lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Placement {
     /// One file, each rank a contiguous part.
     Parts,
     /// One file, ranks take turns transfer by transfer.
@@ -81,7 +81,7 @@ pub(super) struct Job {
     // Work of a rank in a phase.
     pub(super) interface: Interface,
     pub(super) direction: Direction,
-    pub(super) place: Place,
+    pub(super) place: Placement,
     pub(super) order: Order,
     pub(super) bytes: u64,
     pub(super) transfer: u64,
@@ -191,7 +191,7 @@ impl Default for Job {
             shown: false,
             interface: Interface::Posix,
             direction: Direction::Write,
-            place: Place::Parts,
+            place: Placement::Parts,
             order: Order::Forward,
             bytes: 64 << 20,
             transfer: 4 << 20,

@@ -2,7 +2,7 @@
 
 use super::calls::{Op, table};
 use super::engine::{Done, Outcome};
-use super::job::{Job, Place};
+use super::job::{Job, Placement};
 use super::work::is_header;
 use crate::lustre::attribute;
 use anyhow::Context;
@@ -47,16 +47,16 @@ pub(super) fn path_of(job: &Job, file: u32) -> String {
     if is_header(file) {
         return "/scratch/model/input.cfg".into();
     }
-    let each = if job.place == Place::Own { job.ranks } else { 1 };
+    let each = if job.place == Placement::Own { job.ranks } else { 1 };
     let step = if job.file_per_phase { format!(".step{:03}", file / each) } else { String::new() };
     match job.place {
-        Place::Own => format!("/scratch/model/part.{:05}{step}", file % each),
+        Placement::Own => format!("/scratch/model/part.{:05}{step}", file % each),
         _ => format!("/scratch/model/field{step}.dat"),
     }
 }
 
 fn is_shared(job: &Job, file: u32) -> bool {
-    job.place != Place::Own || is_header(file)
+    job.place != Placement::Own || is_header(file)
 }
 
 fn job_block(job: &Job) -> JobBlock {

@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::injected as fault;
-use super::job::{Direction, Interface, Job, Place};
+use super::job::{Direction, Interface, Job, Placement};
 
 /// All of them.
 pub(super) fn cases() -> Vec<Case> {
@@ -15,7 +15,7 @@ fn usual(seed: u64) -> Job {
 
 fn two() -> Vec<Case> {
     let light = Job { ranks: 16, bytes: 4 << 20, compute_ns: 60e6, stripe_size: 1 << 20, ..usual(104) };
-    let own = Job { place: Place::Own, stripe_count: 1, ..usual(105) };
+    let own = Job { place: Placement::Own, stripe_count: 1, ..usual(105) };
     let sieved = Job {
         interface: Interface::Independent,
         direction: Direction::Read,
@@ -82,7 +82,7 @@ fn three() -> Vec<Case> {
         ),
         Case::new(
             "three-data-open-window",
-            Job { place: Place::Own, stripe_count: 1, ..long(122) },
+            Job { place: Placement::Own, stripe_count: 1, ..long(122) },
             [fault::more_data(2, 4), fault::slow_open(30, 1.2), fault::window(0.4, 0.6, 4.0)],
         ),
         Case::new(
@@ -109,12 +109,12 @@ fn weak() -> Vec<Case> {
         ),
         Case::new(
             "weak-open",
-            Job { place: Place::Own, stripe_count: 1, file_per_phase: true, compute_ns: 500e6, ..usual(137) },
+            Job { place: Placement::Own, stripe_count: 1, file_per_phase: true, compute_ns: 500e6, ..usual(137) },
             [fault::slow_open(9, 0.03)],
         ),
         Case::new(
             "weak-late-rank",
-            Job { interface: Interface::Collective, place: Place::Turns, headroom: 8.0, ..usual(138) },
+            Job { interface: Interface::Collective, place: Placement::Turns, headroom: 8.0, ..usual(138) },
             [fault::late_rank(7, 1.2)],
         ),
     ]

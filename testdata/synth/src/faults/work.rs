@@ -2,7 +2,7 @@
 
 use super::calls::{Call, Op, Step};
 use super::chance::{lognormal, shuffled};
-use super::job::{Direction, Interface, Job, Order, Place, Sieve, factor};
+use super::job::{Direction, Interface, Job, Order, Placement, Sieve, factor};
 
 /// Bytes of the block that all read, and of the blocks that hold an access's ends.
 const SMALL_BLOCK: u64 = 4096;
@@ -106,8 +106,8 @@ fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
 
 /// File of a thread in a phase: 0 if all share one, else the rank's.
 pub(super) fn file_of(job: &Job, who: Who, phase: u32) -> u32 {
-    let own = if job.place == Place::Own { who.rank } else { 0 };
-    let each = if job.place == Place::Own { job.ranks } else { 1 };
+    let own = if job.place == Placement::Own { who.rank } else { 0 };
+    let each = if job.place == Placement::Own { job.ranks } else { 1 };
     own + if job.file_per_phase { phase * each } else { 0 }
 }
 
@@ -132,18 +132,18 @@ fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     let step = step_of(job, phase);
     let most = job.bytes * job.largest_share() * whole;
     let (region, mine) = match job.place {
-        Place::Own => (0, u64::from(who.thread)),
+        Placement::Own => (0, u64::from(who.thread)),
         _ if job.only_rank_0 => (0, 0),
         _ => (most * u64::from(job.phases), worker),
     };
     let one = |i: u64| match (job.place, job.order) {
-        (Place::Turns, Order::Forward) => ((step * count + i) * workers + worker) * job.transfer,
+        (Placement::Turns, Order::Forward) => ((step * count + i) * workers + worker) * job.transfer,
         (place, Order::Random) => {
-            let (of, mine) = if place == Place::Own { (threads, who.thread.into()) } else { (workers, worker) };
-            let file = if place == Place::Own { worker / threads } else { 0 };
+            let (of, mine) = if place == Placement::Own { (threads, who.thread.into()) } else { (workers, worker) };
+            let file = if place == Placement::Own { worker / threads } else { 0 };
             shuffled((step * count + i) * of + mine, u64::from(job.phases) * count * of, job.seed + file) * job.transfer
         }
-        (Place::Own, _) => {
+        (Placement::Own, _) => {
             mine * most * u64::from(job.phases) + step * job.bytes * job.share(who.rank) + i * job.transfer
         }
         _ => mine * region + step * job.bytes * job.share(who.rank) * whole + i * job.transfer,

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::read::Source;
 use crate::segment::Segment;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
-use crate::spool::place::Place;
+use crate::spool::place::SpoolReader;
 use crate::spool::{Part, chunk};
 
 /// Bytes of a slot.
@@ -53,7 +53,7 @@ impl Header {
 
 /// A part of the spool, with its place read once.
 struct Arena<'a, S: ?Sized> {
-    place: Place<'a, S>,
+    place: SpoolReader<'a, S>,
     offset: u64,
 }
 
@@ -77,7 +77,7 @@ impl Chunks {
         follower: &mut Follower,
         to: &mut Looking<'_, S>,
     ) -> Result<()> {
-        let place = Place(to.spool);
+        let place = SpoolReader(to.spool);
         let (offset, used) = place.part(part)?;
         let arena = Arena { place, offset };
         self.find(&arena, used as usize)?;
@@ -113,7 +113,7 @@ impl Chunks {
         follower: &mut Follower,
         to: &mut Looking<'_, S>,
     ) -> Result<()> {
-        let place = Place(to.spool);
+        let place = SpoolReader(to.spool);
         let arena = Arena { offset: place.part(part)?.0, place };
         for known in &self.known {
             let header = arena.header(known.at)?;

@@ -17,7 +17,7 @@ use super::counters::{self, Counts};
 use super::head::{Clock, Head};
 use super::names::Names;
 use super::parts::u32_at;
-use super::place::Place;
+use super::place::SpoolReader;
 use super::{Part, blocks, folded, landing, scratch, scratches};
 use crate::columns::{Columns, TickScale};
 use crate::counters::Counters;
@@ -29,7 +29,7 @@ use crate::segment::{MARKS, Segment, StreamId, pack};
 use chunks::Chunks;
 use std::collections::BTreeMap;
 
-/// Place of scratches in a thread's order, as in a recovered trace.
+/// SpoolReader of scratches in a thread's order, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
 /// Looks after which a record of the journal that was begun and never finished is passed over.
 const MOST_WAITS: u32 = 100;
@@ -115,7 +115,7 @@ impl Follower {
         most: usize,
     ) -> Result<Look> {
         let Some(head) = Head::read(spool)? else { return Ok(Look::default()) };
-        let place = Place(spool);
+        let place = SpoolReader(spool);
         place.check()?;
         self.read_journal(&place)?;
         let mut looking = Looking { spool, scale: head.scale(now), last, most, out: Look::default() };
@@ -189,7 +189,7 @@ impl Follower {
         if part == Part::Meetings { &mut self.meetings } else { &mut self.arena }
     }
 
-    fn read_journal<S: Source + ?Sized>(&mut self, place: &Place<'_, S>) -> Result<()> {
+    fn read_journal<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>) -> Result<()> {
         let used = place.part(Part::Journal)?.1 as usize;
         let (at, waits) = &mut self.journal;
         let Some(length) = used.checked_sub(*at).filter(|length| *length > 0) else { return Ok(()) };
@@ -289,7 +289,11 @@ impl Follower {
     }
 
     /// Blocks of a process that was killed while it moved them. Those that are in their place by now were given.
-    fn look_at_landing<S: Source + ?Sized>(&mut self, place: &Place<'_, S>, to: &mut Looking<'_, S>) -> Result<()> {
+    fn look_at_landing<S: Source + ?Sized>(
+        &mut self,
+        place: &SpoolReader<'_, S>,
+        to: &mut Looking<'_, S>,
+    ) -> Result<()> {
         for landed in place.copy(Part::Landing)?.chunks_exact(landing::BYTES) {
             let length = u32_at(landed, landing::LENGTH) as usize;
             let bytes = landed.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
@@ -299,7 +303,7 @@ impl Follower {
     }
 
     /// Reads the counters, and the scratches behind them: a fold in between is missed by this look, and no call counts twice.
-    fn count<S: Source + ?Sized>(&mut self, place: &Place<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
+    fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
         let folded = place.copy(Part::Folded)?;
         let scratches = place.copy(Part::Scratch)?;
         let mut now = self.short.clone();

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::read::Source;
 use crate::segment::{MARKS, Segment};
 use crate::spool::parts::{u32_at, u64_at};
-use crate::spool::place::Place;
+use crate::spool::place::SpoolReader;
 use crate::spool::{HEADER_BYTES, PART_BYTES, PARTS, Part, chunk, header, landing, scratch};
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
@@ -71,7 +71,7 @@ fn holds_blocks(header: &[u8]) -> bool {
 }
 
 impl Arena {
-    fn of<S: Source + ?Sized>(spool: &Place<'_, S>, part: Part) -> Result<Self> {
+    fn of<S: Source + ?Sized>(spool: &SpoolReader<'_, S>, part: Part) -> Result<Self> {
         let bytes = spool.slots(part)?;
         // A chunk that is somebody else's by now was packed and emptied while its slots were copied, and its block is elsewhere.
         let mut slots = Vec::new();
@@ -86,7 +86,7 @@ impl Arena {
     }
 
     /// The blocks: behind everything that they may have come from.
-    fn add_blocks<S: Source + ?Sized>(&mut self, spool: &Place<'_, S>, part: Part) -> Result<()> {
+    fn add_blocks<S: Source + ?Sized>(&mut self, spool: &SpoolReader<'_, S>, part: Part) -> Result<()> {
         let bytes = spool.copy(part)?;
         for place in chunks(&bytes) {
             let (header, body) = bytes[place].split_at(chunk::HEADER_BYTES);
@@ -129,7 +129,7 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Malformed`] if they cannot be parts of one file, [`Error::Limit`] if one is too long, [`Error::Io`].
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
-        let spool = Place(source);
+        let spool = SpoolReader(source);
         spool.check()?;
         let mut arena = Arena::of(&spool, Part::Arena)?;
         let mut meetings = Arena::of(&spool, Part::Meetings)?;
@@ -160,7 +160,7 @@ fn touched_since(before: &[u8], after: &[u8]) -> u64 {
     before.chunks_exact(scratch::BYTES).zip(after.chunks_exact(scratch::BYTES)).map(touched).sum()
 }
 
-impl<S: Source + ?Sized> Place<'_, S> {
+impl<S: Source + ?Sized> SpoolReader<'_, S> {
     /// The same, of a part with slots: a slot is whole if it has an end and is the same in two copies, one behind the other; others are left
     /// out. (A copy may meet the end of one segment and the rest of the next: `copies.rs` of the tracer's models.)
     fn slots(&self, part: Part) -> Result<Vec<u8>> {
@@ -227,9 +227,9 @@ mod tests {
     type Step = Box<dyn Fn(&mut Vec<u8>) + Send>;
 
     /// A file that its owner changes: some steps before one reading, the others before a later one. What is read at once is short.
-    struct Live(Mutex<State>);
+    struct Live(Mutex<LiveState>);
 
-    struct State {
+    struct LiveState {
         bytes: Vec<u8>,
         steps: std::vec::IntoIter<Step>,
         /// Readings until then, and how many steps.
@@ -240,7 +240,7 @@ mod tests {
     impl Live {
         fn new(bytes: Vec<u8>, steps: Vec<Step>, first: usize, some: usize, second: usize) -> Self {
             let plan = [(first, some), (second, steps.len())];
-            Self(Mutex::new(State { bytes, steps: steps.into_iter(), plan, readings: 0 }))
+            Self(Mutex::new(LiveState { bytes, steps: steps.into_iter(), plan, readings: 0 }))
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
         }
 
         fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-            let State { bytes, steps, plan, readings } = &mut *self.0.lock().expect("no panic");
+            let LiveState { bytes, steps, plan, readings } = &mut *self.0.lock().expect("no panic");
             let (pieces, mut at) = (if buffer.len() > 4096 { buffer.len() } else { PIECE }, offset);
             for piece in buffer.chunks_mut(pieces) {
                 let due = plan.iter().filter(|(reading, _)| reading == readings).map(|(_, steps)| *steps).sum();

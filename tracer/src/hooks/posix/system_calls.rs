@@ -34,22 +34,6 @@ pub(crate) fn prepare() {
 /// Numbers from here on are passed on.
 const NUMBERS: usize = 512;
 
-/// System calls that are recorded (1) or noted (2), as a byte for each number.
-static IS_RECORDED: [u8; NUMBERS] = {
-    let mut table = [0; NUMBERS];
-    let mut at = 0;
-    while at < RECORDED.len() {
-        table[RECORDED[at] as usize] = 1;
-        at += 1;
-    }
-    let mut at = 0;
-    while at < SHARING.len() {
-        table[SHARING[at] as usize] = 2;
-        at += 1;
-    }
-    table
-};
-
 /// System calls after which another process may run in this memory: noted, and passed on untouched.
 const SHARING: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
@@ -60,66 +44,6 @@ const SHARING: &[c_long] = &[
 
 /// SYS_io_pgetevents, which the libc crate lacks (Linux, <asm/unistd_64.h> and <asm-generic/unistd.h>).
 const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
-
-const RECORDED: &[c_long] = &[
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_creat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_dup2,
-    libc::SYS_openat,
-    libc::SYS_openat2,
-    libc::SYS_close,
-    libc::SYS_close_range,
-    libc::SYS_dup,
-    libc::SYS_dup3,
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
-    libc::SYS_readv,
-    libc::SYS_writev,
-    libc::SYS_preadv,
-    libc::SYS_pwritev,
-    libc::SYS_preadv2,
-    libc::SYS_pwritev2,
-    libc::SYS_copy_file_range,
-    libc::SYS_sendfile,
-    libc::SYS_splice,
-    libc::SYS_lseek,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_io_submit,
-    libc::SYS_io_getevents,
-    IO_PGETEVENTS,
-    libc::SYS_io_destroy,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_exit_group,
-    libc::SYS_prctl,
-    libc::SYS_seccomp,
-    // Not recorded themselves; see `naming`.
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rename,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_symlink,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_symlinkat,
-    libc::SYS_chroot,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_move_mount,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_wait4,
-    libc::SYS_waitid,
-];
 
 /// syscall(2).
 ///
@@ -216,62 +140,100 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
     if !record::is_begun() || tls::current().is_in_library() {
         return call();
     }
-    let (whole, small) = (|| call() as isize, || call() as c_int);
-    let (descriptor, offset) = (a as c_int, d as off_t);
-    let (buffer, pieces) = (pointer::<c_void>(b), Vector(pointer::<iovec>(b), c as c_int));
-    match number {
-        libc::SYS_read => at_position(descriptor, &POSIX_READ, buffer, whole) as c_long,
-        libc::SYS_write => at_position(descriptor, &POSIX_WRITE, buffer, whole) as c_long,
-        libc::SYS_readv => at_position(descriptor, &POSIX_READV, pieces, whole) as c_long,
-        libc::SYS_writev => at_position(descriptor, &POSIX_WRITEV, pieces, whole) as c_long,
-        libc::SYS_pread64 => at_offset(descriptor, &POSIX_READ, buffer, offset, whole) as c_long,
-        libc::SYS_pwrite64 => at_offset(descriptor, &POSIX_WRITE, buffer, offset, whole) as c_long,
-        // The offset comes in two halves, of which the lower one holds all of it where registers have 64 bits (preadv(2)).
-        libc::SYS_preadv => at_offset(descriptor, &POSIX_READV, pieces, offset, whole) as c_long,
-        libc::SYS_pwritev => at_offset(descriptor, &POSIX_WRITEV, pieces, offset, whole) as c_long,
-        libc::SYS_preadv2 => at_either(descriptor, &POSIX_READV, pieces, offset, f as c_int, whole) as c_long,
-        libc::SYS_pwritev2 => at_either(descriptor, &POSIX_WRITEV, pieces, offset, f as c_int, whole) as c_long,
-        libc::SYS_copy_file_range | libc::SYS_splice => {
-            copying(|| [from(descriptor, pointer(b)), to(c as c_int, pointer(d))], whole) as c_long
+    act(number, [a, b, c, d, e, f], call)
+}
+
+/// One table says both which system calls come to [`recorded`], for [`syscall`], and what becomes of each there.
+macro_rules! table {
+    (
+        |$number:ident, $registers:pat_param, $call:ident| { $($begin:tt)* }
+        $($(#[$cfg:meta])* $($name:path)|+ => $done:expr,)+
+    ) => {
+        /// System calls that are recorded (1) or noted (2), as a byte for each number.
+        static IS_RECORDED: [u8; NUMBERS] = {
+            let mut table = [0; NUMBERS];
+            $($(#[$cfg])* { $(table[$name as usize] = 1;)+ })+
+            let mut at = 0;
+            while at < SHARING.len() {
+                assert!(table[SHARING[at] as usize] == 0, "both recorded and passed on");
+                table[SHARING[at] as usize] = 2;
+                at += 1;
+            }
+            table
+        };
+
+        /// Makes the system call with this number, whose registers these are, by `call`.
+        fn act($number: c_long, $registers: [usize; 6], $call: impl Fn() -> c_long + Copy) -> c_long {
+            $($begin)*
+            match $number {
+                $($(#[$cfg])* $($name)|+ => $done,)+
+                _ => $call(),
+            }
         }
-        libc::SYS_sendfile => {
-            copying(|| [from(b as c_int, pointer(c)), to(descriptor, std::ptr::null())], whole) as c_long
-        }
-        libc::SYS_lseek => seeking(descriptor, call),
-        libc::SYS_fsync | libc::SYS_fdatasync => syncing(descriptor, small).into(),
-        libc::SYS_ftruncate => on_descriptor(descriptor, &POSIX_TRUNCATE, NO_OFFSET, size(b as off_t), small).into(),
-        libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
-        libc::SYS_close => closing(descriptor, small).into(),
-        libc::SYS_close_range => {
-            forget_range(a as u32, b as u32);
-            call()
-        }
-        libc::SYS_dup | libc::SYS_dup3 => duplicating(descriptor, small).into(),
-        libc::SYS_openat => opening(descriptor, pointer(b), c as c_int, small).into(),
-        libc::SYS_openat2 => {
-            // SAFETY: the call succeeded, so the kernel has read the structure, which begins with the flags.
-            let flags = || unsafe { pointer::<u64>(c).read_unaligned() };
-            opening_elsewhere(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
-        }
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_open => opening(libc::AT_FDCWD, pointer(a), b as c_int, small).into(),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_creat => opening(libc::AT_FDCWD, pointer(a), 0, small).into(),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_dup2 => duplicating(descriptor, small).into(),
-        libc::SYS_io_submit => kernel_aio::submitting(a, b as c_long, pointer(c), kernel_aio::by_errno, call),
-        libc::SYS_io_getevents | IO_PGETEVENTS => kernel_aio::collecting(a, pointer(d), call),
-        libc::SYS_io_destroy => kernel_aio::destroying(a, call),
-        libc::SYS_io_uring_setup => uring::setting_up(pointer(b), call),
-        libc::SYS_io_uring_enter => uring::entering(descriptor, b as u32, d as u32, call),
-        libc::SYS_io_uring_register => uring::registering(descriptor, b as u32, pointer(c), d as u32, call),
-        libc::SYS_prctl => process::by_prctl(a, b, c, call),
-        libc::SYS_seccomp => process::by_seccomp(a, b, c, call),
-        libc::SYS_exit_group => {
-            lifecycle::ending("exit_group", lifecycle::Next::Gone);
-            call()
-        }
-        libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_unshare | libc::SYS_setns => parting(call),
-        _ => changing(call),
+    };
+}
+
+table! {
+    |number, [a, b, c, d, _e, f], call| {
+        let (whole, small) = (|| call() as isize, || call() as c_int);
+        let (descriptor, offset) = (a as c_int, d as off_t);
+        let (buffer, pieces) = (pointer::<c_void>(b), Vector(pointer::<iovec>(b), c as c_int));
     }
+    libc::SYS_read => at_position(descriptor, &POSIX_READ, buffer, whole) as c_long,
+    libc::SYS_write => at_position(descriptor, &POSIX_WRITE, buffer, whole) as c_long,
+    libc::SYS_readv => at_position(descriptor, &POSIX_READV, pieces, whole) as c_long,
+    libc::SYS_writev => at_position(descriptor, &POSIX_WRITEV, pieces, whole) as c_long,
+    libc::SYS_pread64 => at_offset(descriptor, &POSIX_READ, buffer, offset, whole) as c_long,
+    libc::SYS_pwrite64 => at_offset(descriptor, &POSIX_WRITE, buffer, offset, whole) as c_long,
+    // The offset comes in two halves, of which the lower one holds all of it where registers have 64 bits (preadv(2)).
+    libc::SYS_preadv => at_offset(descriptor, &POSIX_READV, pieces, offset, whole) as c_long,
+    libc::SYS_pwritev => at_offset(descriptor, &POSIX_WRITEV, pieces, offset, whole) as c_long,
+    libc::SYS_preadv2 => at_either(descriptor, &POSIX_READV, pieces, offset, f as c_int, whole) as c_long,
+    libc::SYS_pwritev2 => at_either(descriptor, &POSIX_WRITEV, pieces, offset, f as c_int, whole) as c_long,
+    libc::SYS_copy_file_range | libc::SYS_splice => {
+        copying(|| [from(descriptor, pointer(b)), to(c as c_int, pointer(d))], whole) as c_long
+    },
+    libc::SYS_sendfile => {
+        copying(|| [from(b as c_int, pointer(c)), to(descriptor, std::ptr::null())], whole) as c_long
+    },
+    libc::SYS_lseek => seeking(descriptor, call),
+    libc::SYS_fsync | libc::SYS_fdatasync => syncing(descriptor, small).into(),
+    libc::SYS_ftruncate => on_descriptor(descriptor, &POSIX_TRUNCATE, NO_OFFSET, size(b as off_t), small).into(),
+    libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
+    libc::SYS_close => closing(descriptor, small).into(),
+    libc::SYS_close_range => {
+        forget_range(a as u32, b as u32);
+        call()
+    },
+    libc::SYS_dup | libc::SYS_dup3 => duplicating(descriptor, small).into(),
+    libc::SYS_openat => opening(descriptor, pointer(b), c as c_int, small).into(),
+    libc::SYS_openat2 => {
+        // SAFETY: the call succeeded, so the kernel has read the structure, which begins with the flags.
+        let flags = || unsafe { pointer::<u64>(c).read_unaligned() };
+        opening_elsewhere(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
+    },
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open => opening(libc::AT_FDCWD, pointer(a), b as c_int, small).into(),
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat => opening(libc::AT_FDCWD, pointer(a), 0, small).into(),
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_dup2 => duplicating(descriptor, small).into(),
+    libc::SYS_io_submit => kernel_aio::submitting(a, b as c_long, pointer(c), kernel_aio::by_errno, call),
+    libc::SYS_io_getevents | IO_PGETEVENTS => kernel_aio::collecting(a, pointer(d), call),
+    libc::SYS_io_destroy => kernel_aio::destroying(a, call),
+    libc::SYS_io_uring_setup => uring::setting_up(pointer(b), call),
+    libc::SYS_io_uring_enter => uring::entering(descriptor, b as u32, d as u32, call),
+    libc::SYS_io_uring_register => uring::registering(descriptor, b as u32, pointer(c), d as u32, call),
+    libc::SYS_prctl => process::by_prctl(a, b, c, call),
+    libc::SYS_seccomp => process::by_seccomp(a, b, c, call),
+    libc::SYS_exit_group => {
+        lifecycle::ending("exit_group", lifecycle::Next::Gone);
+        call()
+    },
+    // Not recorded themselves; see `naming`.
+    libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_unshare | libc::SYS_setns => parting(call),
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename | libc::SYS_symlink => changing(call),
+    libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_symlinkat => changing(call),
+    libc::SYS_mount | libc::SYS_umount2 | libc::SYS_move_mount | libc::SYS_wait4 | libc::SYS_waitid => changing(call),
 }

@@ -56,13 +56,13 @@ pub(crate) struct Courier<T> {
 }
 
 struct Shared<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<Queue<T>>,
     changed: Condvar,
     /// Most things that wait.
     most: usize,
 }
 
-struct State<T> {
+struct Queue<T> {
     waiting: VecDeque<T>,
     /// Things that the thread has taken and that are not there yet.
     under_way: usize,
@@ -81,7 +81,7 @@ impl<T: Send + 'static> Courier<T> {
     /// # Errors
     /// If the system has no thread for it.
     pub(crate) fn new(most: usize, carrier: impl Carrier<Item = T>) -> Result<Self> {
-        let state = State {
+        let state = Queue {
             waiting: VecDeque::new(),
             under_way: 0,
             lost: 0,
@@ -163,18 +163,18 @@ impl<T> Drop for Courier<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T> Queue<T> {
     fn is_behind(&self) -> bool {
         self.under_way > 0 || !self.waiting.is_empty()
     }
 }
 
 impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>, most: Duration) -> MutexGuard<'a, State<T>> {
+    fn wait<'a>(&self, state: MutexGuard<'a, Queue<T>>, most: Duration) -> MutexGuard<'a, Queue<T>> {
         self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
     }
 

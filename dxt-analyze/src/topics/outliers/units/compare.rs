@@ -21,6 +21,7 @@ use crate::findings::About;
 use crate::model::Run;
 use crate::shared::groups::Group;
 use crate::shared::stats::{Robust, Scale, benjamini_hochberg, median, upper_tail_t};
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
 use met::{Blame, Met};
@@ -302,7 +303,7 @@ impl Judged {
             on_slow_targets,
             most_ns: times().max().unwrap_or_default(),
             least_ns: times().min().unwrap_or_default(),
-            total_ns: times().fold(0, u64::saturating_add),
+            total_ns: times().sum::<Sum>().get(),
             rows: units.iter().take(top).map(row).collect(),
             group: self.group,
         }

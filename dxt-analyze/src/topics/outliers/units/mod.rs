@@ -17,7 +17,7 @@ pub use compare::{UnitGroup, UnitRow, Verdict, compare};
 pub use windows::Windows;
 pub use work::{UnitWork, Work};
 
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 
 /// Key of a unit without a rank: behind all ranks.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
@@ -42,7 +42,7 @@ impl UnitKind {
         let index = usize::try_from(key).unwrap_or(usize::MAX);
         match self {
             Self::Rank if key < WITHOUT_RANK => key.to_string(),
-            Self::Rank => run.process_name((key - WITHOUT_RANK) as u32),
+            Self::Rank => run.process_name(ProcessId((key - WITHOUT_RANK) as u32)),
             Self::Node => run.nodes.get(index).cloned().unwrap_or_default(),
             Self::File => run.files.get(index).map(|file| file.name.clone()).unwrap_or_default(),
             Self::Target => key.to_string(),

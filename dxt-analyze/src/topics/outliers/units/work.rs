@@ -7,7 +7,7 @@
 use super::one_target::one_target;
 use super::{UnitKind, WITHOUT_RANK, Windows};
 use crate::layouts::spread::spread;
-use crate::model::{FileLayout, Process, Run, Stream};
+use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block};
 use crate::shared::groups::{Group, group_of};
 use crate::shared::targets::share_ns;
@@ -96,23 +96,23 @@ pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
     /// The unit that all operations of a stream belong to; `None` if they belong to none. Not for storage targets.
-    pub(super) fn unit(&self, number: u32, process: &Process, stream: &Stream) -> Option<u64> {
+    pub(super) fn unit(&self, number: ProcessId, process: &Process, stream: &Stream) -> Option<u64> {
         // A record that stands for several ranks is none of them, and what is on no known node is on none.
         let alone = process.reduction.is_none();
         match self.kind {
-            UnitKind::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number))),
+            UnitKind::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number.0))),
             UnitKind::Node => alone.then_some(u64::from(process.node)),
-            UnitKind::File => Some(u64::from(stream.file)),
+            UnitKind::File => Some(u64::from(stream.file.0)),
             UnitKind::Target => None,
         }
     }
 
     fn targets(&self, partial: &mut Partial, block: &Block<'_>) {
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let (Ok(offset), true) = (u64::try_from(row.offset), stream.storage && row.length > 0) else { continue };
             let Some(group) = group_of(self.groups, stream) else { continue };
-            let Some(Some(layout)) = self.layouts.get(stream.file as usize) else { continue };
+            let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
             let Some(window) = self.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
             let (duration, class) = (row.duration_ns(), size_class(row.length));
             spread(&layout.layout, offset, row.length, |target, bytes| {
@@ -137,7 +137,7 @@ impl Analysis for Work<'_> {
             return self.targets(partial, block);
         }
         // Neighbours are mostly alike: the sums of a run of them go into the table at once.
-        let mut run: Option<((u32, u32, u8), Key)> = None;
+        let mut run: Option<((StreamIx, u32, u8), Key)> = None;
         let mut sum = Cell::default();
         for row in block.rows() {
             let Some(window) = self.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
@@ -146,7 +146,7 @@ impl Analysis for Work<'_> {
                 if let Some((_, key)) = run.take() {
                     partial.entry(key).or_default().merge(&std::mem::take(&mut sum));
                 }
-                let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+                let Some(stream) = block.process.stream(row.stream) else { continue };
                 let Some(group) = group_of(self.groups, stream) else { continue };
                 let Some(unit) = self.unit(block.number, block.process, stream) else { continue };
                 run = Some((like, (group as u32, window, unit, like.2)));
@@ -168,7 +168,7 @@ impl Analysis for Work<'_> {
 /// Operations of one stream of which only sums are known.
 pub(super) struct Counted<'a> {
     /// Index into [`Run::processes`].
-    pub(super) number: u32,
+    pub(super) number: ProcessId,
     pub(super) process: &'a Process,
     pub(super) stream: &'a Stream,
     /// By [`crate::shared::groups::group_index`].
@@ -184,25 +184,25 @@ pub(super) struct Counted<'a> {
 impl Counted<'_> {
     /// The storage target that served all of them, if the file's layout tells.
     pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
-        one_target(layouts.get(self.stream.file as usize)?.as_ref()?, self.all)
+        one_target(layouts.get(self.stream.file.index())?.as_ref()?, self.all)
     }
 }
 
 /// What has no segments.
 pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator<Item = Counted<'a>> {
-    let of_process = move |(number, process): (usize, &'a Process)| {
+    let of_process = move |(number, process): (ProcessId, &'a Process)| {
         process.missing.iter().filter_map(move |missing| {
-            let stream = process.stream_index(missing.stream).and_then(|index| process.streams.get(index))?;
+            let stream = process.stream_with_id(missing.stream)?;
             let group = group_of(analysis.groups, stream)?;
             let all = &missing.counters;
             let at = |time: u64| analysis.windows.of(time.saturating_add(process.shift_ns));
             let window = at(all.first_start).filter(|first| at(all.last_end.saturating_sub(1)) == Some(*first));
             let class = size_class(all.bytes / all.segments.max(1));
-            let (number, cell) = (number as u32, Cell::of_counted(all));
+            let cell = Cell::of_counted(all);
             Some(Counted { number, process, stream, group, window, class, cell, all })
         })
     };
-    run.processes.iter().enumerate().flat_map(of_process)
+    run.numbered_processes().flat_map(of_process)
 }
 
 /// Operations without segments that could not be added.
@@ -219,7 +219,7 @@ pub struct Unsure {
 fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
     let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
     let mut told: BTreeSet<(u32, u32)> = of_segments.collect();
-    let mut first: FxHashMap<(u32, u32), (u32, u32)> = FxHashMap::default();
+    let mut first: FxHashMap<(u32, u32), (ProcessId, FileId)> = FxHashMap::default();
     for counted in counted(run, analysis).filter(|counted| counted.stream.storage && counted.all.bytes > 0) {
         let Some(target) = counted.target(analysis.layouts) else { continue };
         let (key, who) = ((counted.group as u32, target), (counted.number, counted.stream.file));
@@ -242,7 +242,7 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
             UnitKind::Target => {
                 let reaches = counted.stream.storage && counted.all.bytes > 0;
                 let target = counted.target(analysis.layouts).filter(|_| reaches);
-                let layout = analysis.layouts.get(counted.stream.file as usize);
+                let layout = analysis.layouts.get(counted.stream.file.index());
                 if target.is_none() && reaches && layout.is_some_and(Option::is_some) {
                     unsure.targets = unsure.targets.saturating_add(counted.all.segments);
                 }

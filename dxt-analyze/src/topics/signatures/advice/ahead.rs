@@ -2,7 +2,8 @@
 //! the pattern.
 
 use super::{FEWEST, SMALL_BYTES};
-use crate::model::Run;
+use crate::model::{FileId, Run};
+use crate::sum::Sum;
 use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
 use crate::topics::signatures::engine::global::leaves;
@@ -63,7 +64,7 @@ pub struct AheadRow {
 /// A pattern and what is known of its reads.
 struct Candidate<'a> {
     pattern: &'a Pattern,
-    file: u32,
+    file: FileId,
     reads: u64,
     length: u64,
     latency_ns: u64,
@@ -77,7 +78,7 @@ impl Candidate<'_> {
 }
 
 pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<AheadRow> {
-    let mut alike: BTreeMap<(u64, u64, u32), Vec<Candidate<'_>>> = BTreeMap::new();
+    let mut alike: BTreeMap<(u64, u64, FileId), Vec<Candidate<'_>>> = BTreeMap::new();
     for of in signed {
         for candidate in of.signature.patterns().filter_map(|pattern| candidate(run, of, pattern)) {
             let shape = Node::Loop(candidate.pattern.nest.clone()).shape();
@@ -85,7 +86,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Ahead
         }
     }
     let mut groups: Vec<Vec<Candidate<'_>>> = alike.into_values().collect();
-    let time = |group: &[Candidate<'_>]| group.iter().fold(0_u64, |sum, one| sum.saturating_add(one.time_ns()));
+    let time = |group: &[Candidate<'_>]| group.iter().map(|one| one.time_ns()).sum::<Sum>().get();
     groups.sort_by_key(|group| Reverse(time(group)));
     let mut out: Vec<AheadRow> = groups.iter().take(PATTERNS).filter_map(|group| row(run, group, options)).collect();
     out.sort_by_key(|row| Reverse(row.saves_ns));
@@ -99,7 +100,7 @@ fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candida
     }
     let reads = of.calls.iter().filter(|calls| !writes(run, calls.op));
     let (calls, ns) = reads.fold((0_u64, 0_u64), |sum, of| (sum.0 + of.calls, sum.1.saturating_add(of.time_ns)));
-    let all_ns = of.calls.iter().fold(0_u64, |sum, of| sum.saturating_add(of.time_ns));
+    let all_ns = of.calls.iter().map(|of| of.time_ns).sum::<Sum>().get();
     let all = of.calls.iter().map(|of| of.calls).sum::<u64>().max(1);
     let (mut all_leaves, mut of_reads, mut longest) = (0_u64, 0_u64, 0_u64);
     leaves(&pattern.nest, &mut |leaf| {
@@ -126,9 +127,9 @@ fn row(run: &Run, group: &[Candidate<'_>], options: &Options) -> Option<AheadRow
     let plain = play::<Unforeseen>(run, first, Policy::ReadAhead { bytes: PLAIN_BYTES }, &cache);
     let next = accesses(run, first);
     let by_pattern = play(run, first, Policy::Signature { next, calls }, &cache);
-    let reads = group.iter().fold(0_u64, |sum, one| sum.saturating_add(one.reads));
+    let reads = group.iter().map(|one| one.reads).sum::<Sum>().get();
     let part = |ns: u64| ns as f64 / by_pattern.wait_without_ns.max(1) as f64;
-    let all_ns = group.iter().fold(0_u64, |sum, one| sum.saturating_add(one.time_ns()));
+    let all_ns = group.iter().map(|one| one.time_ns()).sum::<Sum>().get();
     let of_reads = |count: u64| count as f64 / by_pattern.reads.max(1) as f64;
     Some(AheadRow {
         file: file(run, first.file),

@@ -1,7 +1,7 @@
 //! Loops of small calls of several ranks that leave no gap together: one collective call with the loop as its datatype.
 
 use super::{FEWEST, SMALL_BYTES};
-use crate::model::{Run, Within};
+use crate::model::{FileId, Run, Within};
 use crate::topics::layers::parts::Form;
 use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::engine::global::{Line, globalize};
@@ -59,7 +59,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
     out
 }
 
-fn of_line(run: &Run, line: &Line, of: u32, layer: Layer) -> Option<OneCall> {
+fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer) -> Option<OneCall> {
     let calls = line.accesses.checked_div(line.ranks)?;
     // A loop of one call each: with more of them the datatype is none that fits a line.
     let [Node::Leaf(leaf)] = line.nest.body.as_slice() else { return None };

@@ -1,7 +1,7 @@
 //! Files of which ranks all read the same bytes: once for each node is enough, or once for all.
 
 use super::Signed;
-use crate::model::{Run, Within};
+use crate::model::{FileId, Run, Within};
 use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::engine::Signature;
 use crate::topics::signatures::engine::global::{Line, globalize, leaves};
@@ -46,9 +46,9 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
         }
         let of_all: Vec<(u64, &Signature)> =
             group.members.iter().map(|(place, one)| (*place, &one.signature)).collect();
-        let node = |(_, one): &(u64, &Signed)| Some(run.node(run.processes.get(one.whose.process as usize)?));
+        let node = |(_, one): &(u64, &Signed)| Some(run.node(run.process(one.whose.process)?));
         let nodes = group.members.iter().filter_map(node).collect::<BTreeSet<&str>>().len() as u64;
-        let of = group.members.first().map_or(0, |(_, one)| one.whose.file);
+        let of = group.members.first().map_or(FileId(0), |(_, one)| one.whose.file);
         let lines = globalize(&of_all).lines;
         out.extend(lines.iter().filter_map(|line| of_line(run, line, of, group.layer, nodes)));
     }
@@ -56,7 +56,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
     out
 }
 
-fn of_line(run: &Run, line: &Line, of: u32, layer: Layer, nodes: u64) -> Option<SameBytes> {
+fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Option<SameBytes> {
     let mut any_writes = false;
     leaves(&line.nest, &mut |leaf| any_writes |= writes(run, leaf.op));
     let same = line.linear().is_some_and(|(each, _)| each == 0);

@@ -1,13 +1,13 @@
 //! Stripe sizes that suit what files are used for: the requests of all ranks in turns, laid on the file's targets under each size that fits, and the
 //! IOSIG paper's three layouts by its cost model.
 
-use crate::model::Run;
+use crate::model::{FileId, Run};
 use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
 use crate::topics::signatures::engine::{Node, Pattern};
 use crate::topics::signatures::pass::Signed;
-use crate::topics::signatures::uses::layout::{Load, Machine, rank as layouts};
+use crate::topics::signatures::uses::layout::{Demand, Machine, rank as layouts};
 use crate::topics::signatures::uses::stripes::{OnLustre, Striping, candidates, on_lustre, rank};
 use crate::topics::signatures::words::{file, small};
 use serde::Serialize;
@@ -54,7 +54,7 @@ pub struct StripeRow {
 
 /// Requests alike, of one file or of one for each process.
 struct Phase<'a> {
-    file: u32,
+    file: FileId,
     start_ns: u64,
     bytes: u128,
     request_bytes: u64,
@@ -100,7 +100,7 @@ fn first_length(pattern: &Pattern) -> u64 {
 }
 
 fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
-    let known = run.files.get(phase.file as usize)?.layout.as_ref().filter(|layout| !layout.is_guess());
+    let known = run.file(phase.file)?.layout.as_ref().filter(|layout| !layout.is_guess());
     let main = known.and_then(|layout| layout.layout.components.iter().rev().find(|part| !part.targets.is_empty()));
     let own = main.map(|part| (part.stripe_size, part.targets.len() as u64));
     let targets = own.map(|(_, targets)| targets).or(options.targets).filter(|targets| *targets > 0)?;
@@ -117,7 +117,7 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
     let lustre = ranked.iter().find(|one| settable(one.striping.stripe_bytes))?;
     let of_own = own.and_then(|(size, _)| ranked.iter().find(|one| one.striping.stripe_bytes == size));
     let clients = run.node_count().unwrap_or(1).max(1);
-    let load = Load {
+    let load = Demand {
         processes: phase.of.len() as u64,
         nodes: targets,
         per_client: (phase.of.len() as u64).div_ceil(clients),

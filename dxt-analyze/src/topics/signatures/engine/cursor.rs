@@ -8,14 +8,14 @@ use super::times::Intervals;
 
 /// A leaf with its values by level: `values[0]` is the next access, `values[k]` where the k-th loop's iteration began.
 #[derive(Debug)]
-struct Slot {
+struct LeafState {
     op: u16,
     values: [(u64, u64); MAX_DEPTH],
     steps: [Step; MAX_DEPTH],
 }
 
 #[derive(Debug)]
-struct State {
+struct LoopState {
     start: usize,
     counts: [u64; MAX_DEPTH],
     count_steps: [i64; MAX_DEPTH],
@@ -46,8 +46,8 @@ enum Mark {
 #[derive(Debug)]
 pub(super) struct NestCursor {
     code: Vec<Code>,
-    slots: Vec<Slot>,
-    loops: Vec<State>,
+    slots: Vec<LeafState>,
+    loops: Vec<LoopState>,
     at: usize,
     marks: Vec<Mark>,
     /// Nothing can follow: a triangular loop has come to its end.
@@ -94,7 +94,7 @@ impl NestCursor {
     fn lay_out(&mut self, l: &Loop, around: &mut Vec<usize>, index: u64) {
         let me = self.loops.len();
         let depth = around.len();
-        let mut state = State {
+        let mut state = LoopState {
             start: self.code.len() + 1,
             counts: [l.count; MAX_DEPTH],
             count_steps: [0; MAX_DEPTH],
@@ -130,7 +130,7 @@ impl NestCursor {
                     }
                     let outer = leaf.steps.last().copied().unwrap_or_default();
                     let value = (moved(leaf.offset, outer.offset, index), moved(leaf.length, outer.length, index));
-                    self.slots.push(Slot { op: leaf.op, values: [value; MAX_DEPTH], steps });
+                    self.slots.push(LeafState { op: leaf.op, values: [value; MAX_DEPTH], steps });
                     for (k, ancestor) in around.iter().rev().enumerate() {
                         self.loops[*ancestor].slots.push((slot, k));
                     }

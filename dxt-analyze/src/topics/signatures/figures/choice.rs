@@ -1,7 +1,7 @@
 //! What is drawn: the file of most bytes, and of the calls on it those that nobody else's calls contain.
 
 use super::super::pass::is_data;
-use crate::model::{Op, Process, Run, Stream, Within};
+use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, Within};
 use crate::render::figure::COLOURS;
 use crate::shared::totals::StreamTotal;
 use crate::topics::timeline::span::Span;
@@ -20,7 +20,7 @@ pub const NO_INK: u8 = u8::MAX;
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Index into [`Run::files`].
-    pub file: u32,
+    pub file: FileId,
     /// Who made the calls.
     pub within: Within,
     /// Interfaces of these calls.
@@ -40,7 +40,7 @@ pub struct Choice {
 /// A stream that may be drawn.
 struct Candidate<'a> {
     total: &'a StreamTotal,
-    file: u32,
+    file: FileId,
     within: Within,
     layer: Layer,
     shift_ns: u64,
@@ -51,7 +51,7 @@ struct Candidate<'a> {
 pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let all: Vec<Candidate<'_>> = totals.iter().filter_map(|total| candidate(run, total)).collect();
     let outermost = all.iter().map(|one| one.within == Within::Nothing).max()?;
-    let mut bytes: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut bytes: FxHashMap<FileId, u64> = FxHashMap::default();
     for one in all.iter().filter(|one| !outermost || one.within == Within::Nothing) {
         let sum = bytes.entry(one.file).or_default();
         *sum = sum.saturating_add(one.total.all.bytes);
@@ -71,7 +71,7 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
         run.window.map_or((from_ns, until_ns), |window| (from_ns.max(window.0), until_ns.min(window.1)));
     let end = drawn.iter().map(|one| u64::try_from(one.total.all.max_end_offset).unwrap_or(0)).max()?;
     let row_shift = end.div_ceil(ROWS).max(1).checked_next_power_of_two().map_or(63, u64::trailing_zeros);
-    let users: BTreeSet<u32> = drawn.iter().map(|one| one.total.process).collect();
+    let users: BTreeSet<ProcessId> = drawn.iter().map(|one| one.total.process).collect();
     let (inks, legend) = colours(run, &users);
     Some(Choice {
         file,
@@ -86,28 +86,28 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
 }
 
 fn candidate<'a>(run: &Run, total: &'a StreamTotal) -> Option<Candidate<'a>> {
-    let process = run.processes.get(total.process as usize)?;
-    let stream = process.streams.get(total.stream as usize)?;
+    let process = run.process(total.process)?;
+    let stream = process.stream(total.stream)?;
     let op = run.op(stream);
     let layer = op.layer.filter(|_| is_data(op, stream) && total.missing < total.all.segments)?;
     Some(Candidate { total, file: stream.file, within: stream.within(), layer, shift_ns: process.shift_ns })
 }
 
 /// A colour for each process, or for as many neighbours as it takes for the colours to suffice.
-fn colours(run: &Run, users: &BTreeSet<u32>) -> (Vec<u8>, Vec<String>) {
+fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
     let mut inks = vec![NO_INK; run.processes.len()];
-    let mut sorted: Vec<u32> = users.iter().copied().collect();
-    let rank = |process: u32| run.processes.get(process as usize).map_or(-1, |process| process.rank);
+    let mut sorted: Vec<ProcessId> = users.iter().copied().collect();
+    let rank = |process: ProcessId| run.process(process).map_or(-1, |process| process.rank);
     sorted.sort_by_key(|&process| (rank(process) < 0, rank(process), process));
     let each = sorted.len().div_ceil(COLOURS.len()).max(1);
     let mut legend = Vec::new();
     for (number, some) in sorted.chunks(each).enumerate() {
         for process in some {
-            if let Some(ink) = inks.get_mut(*process as usize) {
+            if let Some(ink) = inks.get_mut(process.index()) {
                 *ink = number as u8;
             }
         }
-        let name = |process: &u32| run.process_name(*process);
+        let name = |process: &ProcessId| run.process_name(*process);
         legend.extend(match some {
             [] => None,
             [one] => Some(name(one)),
@@ -133,7 +133,7 @@ impl Choice {
 
     /// The number of a process's colour.
     #[inline]
-    pub(super) fn ink(&self, process: u32) -> Option<u8> {
-        self.inks.get(process as usize).copied().filter(|&ink| ink != NO_INK)
+    pub(super) fn ink(&self, process: ProcessId) -> Option<u8> {
+        self.inks.get(process.index()).copied().filter(|&ink| ink != NO_INK)
     }
 }

@@ -2,7 +2,7 @@
 //! result depends on who read what.
 
 use super::choice::{BINS, Choice};
-use crate::model::Run;
+use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use crate::topics::timeline::span::Near;
 use trace_format::frame::BlockHead;
@@ -86,7 +86,7 @@ pub struct Kind {
 pub struct Partial {
     /// Reads, then writes.
     pub kinds: [Kind; 2],
-    current: Option<(u32, Vec<Option<bool>>)>,
+    current: Option<(ProcessId, Vec<Option<bool>>)>,
     /// The bins where the last call began and ended.
     near: [Near; 3],
 }
@@ -124,7 +124,7 @@ impl Analysis for Drawing<'_> {
         Partial { kinds: [kind(), kind()], current: None, near: [Near::default(); 3] }
     }
 
-    fn wants(&self, _run: &Run, process: u32, _head: &BlockHead) -> bool {
+    fn wants(&self, _run: &Run, process: ProcessId, _head: &BlockHead) -> bool {
         self.0.ink(process).is_some()
     }
 
@@ -138,7 +138,7 @@ impl Analysis for Drawing<'_> {
         let shift = block.process.shift_ns;
         let [reads, writes] = kinds;
         for row in block.rows() {
-            let Some(Some(is_write)) = streams.get(row.stream as usize) else { continue };
+            let Some(Some(is_write)) = streams.get(row.stream.index()) else { continue };
             let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
             let call = Call { start_ns, end_ns: end_ns.max(start_ns), bytes: row.length };
             let kind = if *is_write { &mut *writes } else { &mut *reads };

@@ -9,6 +9,7 @@
 //! fio 3.33 runs at most 4,088 jobs at once. It moves data with one pread or pwrite each, so a call that moved less than it asked for, and one with
 //! no offset, is the caller's to leave out.
 
+use crate::sum::Sum;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Write};
 
@@ -196,7 +197,7 @@ impl Files {
     /// Bytes of the files that the preparation makes: so much room it takes, also where only a few of them are read.
     #[must_use]
     pub fn preparation_bytes(&self) -> u64 {
-        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.read_bytes))
+        self.files.iter().map(|file| file.read_bytes).sum::<Sum>().get()
     }
 
     /// The job file that makes the files which are read, with data in them, and plays nothing. fio is to run it first, as it is no part of the

@@ -31,7 +31,7 @@ impl Machine {
 
 /// Who asks for how much, of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
+pub struct Demand {
     /// p: processes that do I/O at once.
     pub processes: u64,
     /// n: storage nodes.
@@ -94,8 +94,8 @@ impl Cost {
 
 /// The cost of a layout. None if there is no such layout or no load: no process, node or client, no group, more groups than nodes.
 #[must_use]
-pub fn cost(layout: Layout, load: &Load, machine: &Machine) -> Option<Cost> {
-    let Load { processes, nodes, per_client, request_bytes } = *load;
+pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
+    let Demand { processes, nodes, per_client, request_bytes } = *load;
     if processes == 0 || nodes == 0 || per_client == 0 {
         return None;
     }
@@ -138,7 +138,7 @@ pub fn cost(layout: Layout, load: &Load, machine: &Machine) -> Option<Cost> {
 /// groups would have as many nodes. Where nodes do not divide evenly the rest of them is idle. Of equal ones the one with fewer nodes per
 /// process is first.
 #[must_use]
-pub fn rank(load: &Load, machine: &Machine) -> Vec<(Layout, Cost)> {
+pub fn rank(load: &Demand, machine: &Machine) -> Vec<(Layout, Cost)> {
     // No file system has more nodes than the bound; it keeps a wrong number from taking for ever.
     let mut groups: Vec<u64> = (2..=(load.nodes / 2).min(1 << 16)).map(|of_a_group| load.nodes / of_a_group).collect();
     groups.dedup();
@@ -157,9 +157,9 @@ pub fn rank(load: &Load, machine: &Machine) -> Vec<(Layout, Cost)> {
 mod tests {
     use super::*;
 
-    const EIGHT: Load = Load { processes: 8, nodes: 8, per_client: 1, request_bytes: 16_384 };
+    const EIGHT: Demand = Demand { processes: 8, nodes: 8, per_client: 1, request_bytes: 16_384 };
 
-    fn ms(layout: Layout, load: &Load) -> f64 {
+    fn ms(layout: Layout, load: &Demand) -> f64 {
         let total_ns = cost(layout, load, &Machine::PAPER).map_or(f64::NAN, |cost| cost.total_ns());
         (total_ns / 1e3).round() / 1e3
     }
@@ -179,7 +179,7 @@ mod tests {
     fn each_condition() {
         let machine = Machine { connection_ns: 1_000.0, network_byte_ns: 1.0, start_ns: 0.0, disk_byte_ns: 0.0 };
         let network = |layout, processes, nodes, per_client| {
-            let load = Load { processes, nodes, per_client, request_bytes: 100 };
+            let load = Demand { processes, nodes, per_client, request_bytes: 100 };
             cost(layout, &load, &machine).map(|cost| cost.network_ns)
         };
         // 1-DV: m(e+sv); c(e+sv) where p > n and m <= c.
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_disks_of_nodes_that_do_not_divide_evenly() {
         let machine = Machine { connection_ns: 0.0, network_byte_ns: 0.0, start_ns: 1.0, disk_byte_ns: 1.0 };
-        let load = Load { processes: 9, nodes: 4, per_client: 1, request_bytes: 12 };
+        let load = Demand { processes: 9, nodes: 4, per_client: 1, request_bytes: 12 };
         let disk = |layout| cost(layout, &load, &machine).map(|cost| cost.disk_ns);
         assert_eq!(disk(Layout::OneNode), Some(3.0 * 13.0));
         assert_eq!(disk(Layout::AllNodes), Some(9.0 * 4.0));
@@ -213,14 +213,14 @@ mod tests {
 
     #[test]
     fn large_requests_of_few_processes_go_to_all_nodes() {
-        let load = Load { processes: 1, nodes: 8, per_client: 1, request_bytes: 64 << 20 };
+        let load = Demand { processes: 1, nodes: 8, per_client: 1, request_bytes: 64 << 20 };
         assert_eq!(rank(&load, &Machine::PAPER).first().map(|(layout, _)| *layout), Some(Layout::AllNodes));
     }
 
     /// Seven nodes: three groups of two, two of three.
     #[test]
     fn nodes_that_nothing_divides_have_groups_too() {
-        let ranked = rank(&Load { nodes: 7, ..EIGHT }, &Machine::PAPER);
+        let ranked = rank(&Demand { nodes: 7, ..EIGHT }, &Machine::PAPER);
         let mut layouts: Vec<String> = ranked.iter().map(|(layout, _)| layout.name()).collect();
         layouts.sort();
         assert_eq!(layouts, ["1-DH", "1-DV", "2-D with 2 groups", "2-D with 3 groups"]);
@@ -228,11 +228,11 @@ mod tests {
 
     #[test]
     fn nothing_is_no_layout() {
-        assert!(rank(&Load { nodes: 0, ..EIGHT }, &Machine::PAPER).is_empty());
-        assert!(rank(&Load { processes: 0, ..EIGHT }, &Machine::PAPER).is_empty());
+        assert!(rank(&Demand { nodes: 0, ..EIGHT }, &Machine::PAPER).is_empty());
+        assert!(rank(&Demand { processes: 0, ..EIGHT }, &Machine::PAPER).is_empty());
         assert!(cost(Layout::Groups(0), &EIGHT, &Machine::PAPER).is_none());
         assert!(cost(Layout::Groups(9), &EIGHT, &Machine::PAPER).is_none());
-        let most = Load { processes: u64::MAX, nodes: u64::MAX, per_client: u64::MAX, request_bytes: u64::MAX };
+        let most = Demand { processes: u64::MAX, nodes: u64::MAX, per_client: u64::MAX, request_bytes: u64::MAX };
         assert!(!rank(&most, &Machine::PAPER).is_empty());
         assert_eq!(Layout::Groups(0).nodes_of_a_process(4), 0);
     }

@@ -11,6 +11,7 @@
 //! * The cache is of the least recently used bytes, in units of `unit_bytes` (a page, or 1 for bytes as asked for).
 
 use super::extents::Extents;
+use crate::sum::Sum;
 
 /// Calls that are fetched ahead at most: a pattern may have no end.
 pub const MOST_CALLS: u64 = 1 << 20;
@@ -215,7 +216,7 @@ impl Player {
             ready_ns = ready_ns.max(now_ns.saturating_add(self.cache.latency_ns));
             outcome.misses += 1;
             let early = missing.iter().flat_map(|(from, to)| self.gone.take(*from, *to)).map(|extent| extent.length());
-            let early = early.fold(0_u64, u64::saturating_add);
+            let early = early.sum::<Sum>().get();
             outcome.early += u64::from(early > 0);
             outcome.early_bytes = outcome.early_bytes.saturating_add(early);
         } else if ready_ns > now_ns {

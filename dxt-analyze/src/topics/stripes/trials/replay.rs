@@ -4,11 +4,12 @@ use super::plan::{Plan, with_targets};
 use super::stripes::OnStripes;
 use crate::layouts::spread::Parts;
 use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
+use crate::sum::Sum;
 use crate::topics::stripes::over_time::Timeline;
-use crate::topics::stripes::place::Place;
 use crate::topics::stripes::sharing::{Followed, StripeKey};
+use crate::topics::stripes::stripes_touched::StripesTouched;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::layout::Layout;
@@ -18,26 +19,26 @@ use trace_format::op::OpClass;
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// Segments.
-    pub operations: u64,
+    pub operations: Sum,
     /// Those that do not begin and end at boundaries.
-    pub unaligned: u64,
+    pub unaligned: Sum,
     /// Those that touch more than one stripe.
-    pub crossing: u64,
+    pub crossing: Sum,
     /// Partly written stripes.
     pub followed: Followed,
 }
 
 impl Default for Fit {
     fn default() -> Self {
-        Self { operations: 0, unaligned: 0, crossing: 0, followed: Followed::with_limit(TRIAL_STRIPES) }
+        Self { operations: Sum(0), unaligned: Sum(0), crossing: Sum(0), followed: Followed::with_limit(TRIAL_STRIPES) }
     }
 }
 
 impl Fit {
     fn merge(&mut self, other: Self) {
-        self.operations = self.operations.saturating_add(other.operations);
-        self.unaligned = self.unaligned.saturating_add(other.unaligned);
-        self.crossing = self.crossing.saturating_add(other.crossing);
+        self.operations += other.operations;
+        self.unaligned += other.unaligned;
+        self.crossing += other.crossing;
         self.followed.merge(other.followed);
     }
 }
@@ -46,9 +47,9 @@ impl Fit {
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// Objects touched, summed over segments.
-    pub touched: u64,
+    pub touched: Sum,
     /// Bytes on the object that gets most of a segment, summed over segments.
-    pub longest: u64,
+    pub longest: Sum,
     /// Bytes and requests by moment and object; empty while there are none.
     pub cells: Vec<[u64; 2]>,
 }
@@ -59,7 +60,7 @@ impl Work {
         if self.cells.is_empty() {
             self.cells = vec![[0; 2]; objects * bins];
         }
-        self.touched = self.touched.saturating_add(1);
+        self.touched += 1_u64;
         if let Some([sum, requests]) = self.cells.get_mut(bin * objects + object) {
             *sum = sum.saturating_add(bytes);
             *requests += 1;
@@ -67,8 +68,8 @@ impl Work {
     }
 
     fn merge(&mut self, other: Self) {
-        self.touched = self.touched.saturating_add(other.touched);
-        self.longest = self.longest.saturating_add(other.longest);
+        self.touched += other.touched;
+        self.longest += other.longest;
         if self.cells.is_empty() {
             self.cells = other.cells;
             return;
@@ -94,7 +95,7 @@ pub struct FileTally {
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// Index into the run's files.
-    pub file: u32,
+    pub file: FileId,
     /// Its layout, with a target for every object.
     pub today: Layout,
     /// The layout's targets, in order.
@@ -110,16 +111,16 @@ pub struct Replay<'a> {
     pub plan: &'a Plan,
     /// Files.
     pub files: Vec<Tried>,
-    slots: FxHashMap<u32, usize>,
+    slots: FxHashMap<FileId, usize>,
 }
 
 impl<'a> Replay<'a> {
     /// Of `plan` on `files`: index and operations.
     #[must_use]
-    pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[(u32, u64)]) -> Self {
+    pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[(FileId, u64)]) -> Self {
         let most = plan.moments(files.len());
-        let tried = |&(file, operations): &(u32, u64)| {
-            let today = with_targets(&layouts.get(file as usize)?.as_ref()?.layout);
+        let tried = |&(file, operations): &(FileId, u64)| {
+            let today = with_targets(&layouts.get(file.index())?.as_ref()?.layout);
             let components = today.components.iter().filter(|component| component.active && !component.on_metadata);
             let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
             targets.sort_unstable();
@@ -148,8 +149,8 @@ impl Analysis for Replay<'_> {
         self.files.iter().map(|_| empty()).collect()
     }
 
-    fn wants(&self, run: &Run, process: u32, head: &BlockHead) -> bool {
-        run.processes.get(process as usize).is_some_and(|process| {
+    fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
+        run.process(process).is_some_and(|process| {
             process.streams.iter().any(|stream| {
                 let in_block = head.stream_mask & 1 << (stream.id % 64) != 0;
                 in_block && stream.storage && self.slots.contains_key(&stream.file)
@@ -160,7 +161,7 @@ impl Analysis for Replay<'_> {
     fn block(&self, partial: &mut Vec<FileTally>, block: &Block<'_>) {
         let mut parts = Parts::default();
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize).filter(|stream| stream.storage) else {
+            let Some(stream) = block.process.stream(row.stream).filter(|stream| stream.storage) else {
                 continue;
             };
             let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
@@ -197,8 +198,8 @@ struct Access {
     offset: u64,
     length: u64,
     /// Process, node and duration, if it writes.
-    writer: Option<(u32, u32, u64)>,
-    file: u32,
+    writer: Option<(ProcessId, u32, u64)>,
+    file: FileId,
     bin: usize,
 }
 
@@ -230,7 +231,7 @@ impl Replay<'_> {
                     longest = longest.max(bytes);
                     work.add(objects, bins, access.bin, object as usize, bytes);
                 });
-                work.longest = work.longest.saturating_add(longest);
+                work.longest += longest;
             }
         }
     }
@@ -238,7 +239,8 @@ impl Replay<'_> {
 
 /// The same on today's layout, whatever its form.
 fn today((fit, work): &mut (Fit, Work), tried: &Tried, access: &Access, parts: &mut Parts) {
-    let place = i64::try_from(access.offset).ok().and_then(|offset| Place::of(&tried.today, offset, access.length));
+    let place =
+        i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::of(&tried.today, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };
     fit.operations += 1;
     fit.unaligned += u64::from(!place.is_aligned());
@@ -250,5 +252,5 @@ fn today((fit, work): &mut (Fit, Work), tried: &Tried, access: &Access, parts: &
         longest = longest.max(bytes);
         work.add(tried.targets.len(), tried.timeline.bins, access.bin, object, bytes);
     }
-    work.longest = work.longest.saturating_add(longest);
+    work.longest += longest;
 }

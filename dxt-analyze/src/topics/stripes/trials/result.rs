@@ -7,7 +7,8 @@
 
 use super::plan::{Candidate, Plan};
 use super::replay::{FileTally, Fit, Replay, Work};
-use crate::model::{FileLayout, Run};
+use crate::model::{FileId, FileLayout, Run};
+use crate::sum::Sum;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
@@ -77,7 +78,7 @@ pub fn results(
 ) -> Vec<FileTrials> {
     let plan = replay.plan;
     let one = |(tried, tally): (&super::replay::Tried, FileTally)| {
-        let layout = layouts.get(tried.file as usize)?.as_ref()?;
+        let layout = layouts.get(tried.file.index())?.as_ref()?;
         let processes = processes(run, tried.file);
         let main = crate::topics::stripes::layout_part::LayoutPart::of(layout).main_stripe_size();
         let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
@@ -87,7 +88,7 @@ pub fn results(
         let recommended = if search && !layout.is_guess() { recommend(&trials, &run.thresholds) } else { None };
         let how = recommended.and_then(|best| trials.get(best)).map(how).unwrap_or_default();
         Some(FileTrials {
-            file: run.files.get(tried.file as usize)?.name.clone(),
+            file: run.file(tried.file)?.name.clone(),
             is_guess: layout.is_guess(),
             processes,
             moments: tried.timeline.bins as u64,
@@ -112,7 +113,7 @@ fn of_plan(plan: &Plan, tally: &FileTally, processes: u64, least: &Thresholds) -
     numbered.into_iter().map(|(_, trial)| trial).collect()
 }
 
-fn processes(run: &Run, file: u32) -> u64 {
+fn processes(run: &Run, file: FileId) -> u64 {
     let uses =
         |process: &&crate::model::Process| process.streams.iter().any(|stream| stream.storage && stream.file == file);
     run.processes.iter().filter(uses).count() as u64
@@ -141,21 +142,21 @@ impl Subject {
         let parallelism = ratio(own.bytes, own.busiest_bytes_of_moments);
         let servers =
             own.busiest_cost_of_moments as f64 + handovers as f64 * least.handover_bytes as f64 / parallelism.max(1.0);
-        let requests = fit.operations as f64 * least.request_bytes as f64;
-        let clients = (work.longest as f64 + requests + handovers as f64 * least.handover_bytes as f64)
+        let requests = fit.operations.get() as f64 * least.request_bytes as f64;
+        let clients = (work.longest.get() as f64 + requests + handovers as f64 * least.handover_bytes as f64)
             / self.processes.max(1) as f64;
         Trial {
             kind: self.kind,
             stripe_size: self.size,
             stripe_count: self.targets.len() as u64,
-            operations: fit.operations,
-            unaligned: fit.unaligned,
-            crossing: fit.crossing,
+            operations: fit.operations.get(),
+            unaligned: fit.unaligned.get(),
+            crossing: fit.crossing.get(),
             contested_stripes: contested.stripes.saturating_mul(times),
             contested_between_nodes: contested.between_nodes.saturating_mul(times),
             writes_contested_between_nodes: handovers,
             estimated_times: times,
-            osts_per_operation: ratio(work.touched, fit.operations),
+            osts_per_operation: ratio(work.touched.get(), fit.operations.get()),
             osts_used: own.used,
             busiest_to_mean: ratio(own.busiest_bytes, own.bytes) * own.targets as f64,
             parallelism,
@@ -199,7 +200,7 @@ impl TargetLoad {
             out.busiest_cost_of_moments = out.busiest_cost_of_moments.saturating_add(cost);
             totals.iter_mut().zip(&now).for_each(|(total, cell)| *total = total.saturating_add(cell[0]));
         }
-        out.bytes = totals.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+        out.bytes = totals.iter().sum::<Sum>().get();
         out.used = totals.iter().filter(|&&bytes| bytes > 0).count() as u64;
         out.busiest_bytes = totals.into_iter().max().unwrap_or(0);
         out

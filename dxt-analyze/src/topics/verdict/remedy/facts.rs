@@ -1,7 +1,8 @@
 //! What of a run decides which remedy fits: the library behind MPI-IO, the file systems, hints, and sums by file.
 
 use crate::findings::{Code, Finding, Severity};
-use crate::model::{LayoutOrigin, Run};
+use crate::model::{FileId, LayoutOrigin, ProcessId, Run};
+use crate::sum::Sum;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::signatures::advice::OneCall;
@@ -81,9 +82,9 @@ pub(crate) struct OfFile {
     /// Writes.
     pub(crate) writes: Way,
     /// Processes that use it.
-    pub(crate) processes: BTreeSet<u32>,
+    pub(crate) processes: BTreeSet<ProcessId>,
     /// Those that make system calls inside MPI-IO.
-    pub(crate) movers: BTreeSet<u32>,
+    pub(crate) movers: BTreeSet<ProcessId>,
     /// Whether C streams are used.
     pub(crate) stdio: bool,
     /// Whether MPI-IO is.
@@ -98,7 +99,8 @@ impl OfFile {
         [self.reads, self.writes]
             .iter()
             .flat_map(|way| [way.inside.bytes, way.own.bytes, way.alone.bytes])
-            .fold(0, u64::saturating_add)
+            .sum::<Sum>()
+            .get()
     }
 }
 
@@ -108,8 +110,8 @@ pub(crate) struct Facts<'g, 'a> {
     pub(crate) grid: &'g Grid<'a>,
     pub(crate) run: &'a Run,
     /// By index of the file: its layout, if it is no guess.
-    layouts: FxHashMap<u32, LayoutPart>,
-    files: BTreeMap<u32, OfFile>,
+    layouts: FxHashMap<FileId, LayoutPart>,
+    files: BTreeMap<FileId, OfFile>,
     pub(crate) engine: Engine,
     pub(crate) ranks: u64,
     pub(crate) nodes: u64,
@@ -123,7 +125,7 @@ impl<'g, 'a> Facts<'g, 'a> {
     /// Of a run.
     pub(crate) fn new(grid: &'g Grid<'a>) -> Self {
         let run = grid.run;
-        let mut files: BTreeMap<u32, OfFile> = BTreeMap::new();
+        let mut files: BTreeMap<FileId, OfFile> = BTreeMap::new();
         for entry in &grid.entries {
             let of = files.entry(entry.file).or_default();
             of.processes.insert(entry.process);
@@ -150,17 +152,17 @@ impl<'g, 'a> Facts<'g, 'a> {
         }
         // A log may not tell of the library: the name does.
         for (at, of) in &mut files {
-            let name = run.files.get(*at as usize).map_or("", |file| file.name.as_str());
+            let name = run.file_name(*at);
             of.hdf5 |= [".h5", ".hdf5", ".nc4"].iter().any(|end| name.ends_with(end));
         }
         // A data set is used where no call of HDF5's is on record.
         for set in &run.data_sets {
             files.entry(set.file).or_default().hdf5 = true;
         }
-        let own = |(at, file): (u32, &crate::model::File)| {
+        let own = |(at, file): (FileId, &crate::model::File)| {
             Some((at, LayoutPart::of(file.layout.as_ref().filter(|layout| !layout.is_guess())?)))
         };
-        let layouts = (0..).zip(&run.files).filter_map(own).collect();
+        let layouts = run.numbered_files().filter_map(own).collect();
         let engine = engine(run, files.values().any(|file| file.mpiio));
         let nodes = run.node_count().unwrap_or(1).max(1);
         Self {
@@ -178,8 +180,8 @@ impl<'g, 'a> Facts<'g, 'a> {
 
     /// With layouts as they count for the stripe audit: those that the user gave among them.
     pub(crate) fn with_layouts(mut self, audited: &[FilePart]) -> Self {
-        let by_name: FxHashMap<&str, u32> =
-            (0..).zip(&self.run.files).map(|(at, file)| (file.name.as_str(), at)).collect();
+        let by_name: FxHashMap<&str, FileId> =
+            self.run.numbered_files().map(|(at, file)| (file.name.as_str(), at)).collect();
         for part in audited.iter().filter(|part| part.layout.origin != LayoutOrigin::Guess) {
             if let Some(at) = by_name.get(part.file.as_str()) {
                 self.layouts.insert(*at, part.layout.clone());
@@ -203,29 +205,29 @@ impl<'g, 'a> Facts<'g, 'a> {
     }
 
     /// The loop on a file that is one collective call.
-    pub(crate) fn loop_on(&self, file: u32) -> Option<&OneCall> {
-        let name = &self.run.files.get(file as usize)?.name;
+    pub(crate) fn loop_on(&self, file: FileId) -> Option<&OneCall> {
+        let name = &self.run.file(file)?.name;
         self.loops.iter().find(|one| one.file == *name)
     }
 
     /// What is known of a file.
-    pub(crate) fn file(&self, file: u32) -> OfFile {
+    pub(crate) fn file(&self, file: FileId) -> OfFile {
         self.files.get(&file).cloned().unwrap_or_default()
     }
 
     /// The file called so.
-    pub(crate) fn named(&self, name: &str) -> Option<u32> {
-        u32::try_from(self.run.files.iter().position(|file| file.name == name)?).ok()
+    pub(crate) fn named(&self, name: &str) -> Option<FileId> {
+        self.run.file_named(name)
     }
 
     /// The file that most bytes are moved on, among those that `wanted` takes.
-    pub(crate) fn main(&self, wanted: impl Fn(&OfFile) -> bool) -> Option<u32> {
+    pub(crate) fn main(&self, wanted: impl Fn(&OfFile) -> bool) -> Option<FileId> {
         let all = self.files.iter().filter(|(_, file)| wanted(file) && file.bytes() > 0);
         all.max_by_key(|(at, file)| (file.bytes(), std::cmp::Reverse(**at))).map(|(at, _)| *at)
     }
 
     /// Stripe size and count that hold most of the file; `None` if they are not known.
-    pub(crate) fn stripes(&self, file: u32) -> Option<(u64, u64)> {
+    pub(crate) fn stripes(&self, file: FileId) -> Option<(u64, u64)> {
         let layout = self.layouts.get(&file)?;
         let main = layout.components.iter().rev().find(|part| part.active && !part.on_metadata)?;
         Some((main.stripe_size, u64::from(main.stripe_count)))
@@ -238,8 +240,8 @@ impl<'g, 'a> Facts<'g, 'a> {
     }
 
     /// What a file lies on. A layout that was given may be of a file that lay elsewhere: then the mount knows better.
-    pub(crate) fn storage(&self, file: u32) -> Storage {
-        let mount = self.run.files.get(file as usize).and_then(|file| self.run.mount_of(file));
+    pub(crate) fn storage(&self, file: FileId) -> Storage {
+        let mount = self.run.file(file).and_then(|file| self.run.mount_of(file));
         match (mount.map(|(_, kind)| kind.as_str()), self.layouts.get(&file).map(|layout| layout.origin)) {
             (Some("lustre"), _) | (_, Some(LayoutOrigin::Lustre)) | (None, Some(LayoutOrigin::Given)) => {
                 Storage::Lustre
@@ -251,7 +253,7 @@ impl<'g, 'a> Facts<'g, 'a> {
     }
 
     /// Value of a hint of a file: as the program asked for it, or as it was in effect.
-    pub(crate) fn hint(&self, file: u32, origin: HintOrigin, key: &str) -> Option<&'a str> {
+    pub(crate) fn hint(&self, file: FileId, origin: HintOrigin, key: &str) -> Option<&'a str> {
         let mut of = self.run.hints.iter().filter(|hint| hint.file == file && hint.origin == origin && hint.key == key);
         of.next().map(|hint| hint.value.trim())
     }
@@ -283,7 +285,7 @@ fn engine(run: &Run, used: bool) -> Engine {
 /// each that it opens (`NAME.locktest.RANK`), or keeps a shared pointer in one (`NAME_cid-...sm`).
 fn of_open_mpi(run: &Run) -> Engine {
     let of = |origin| run.hints.iter().filter(move |hint| hint.origin == origin);
-    let asked: BTreeSet<(u32, &str)> = of(HintOrigin::Asked).map(|hint| (hint.file, hint.key.as_str())).collect();
+    let asked: BTreeSet<(FileId, &str)> = of(HintOrigin::Asked).map(|hint| (hint.file, hint.key.as_str())).collect();
     let is_romios = |key: &str| key.starts_with("romio_") || key == "ind_rd_buffer_size";
     if of(HintOrigin::InEffect).any(|hint| is_romios(&hint.key) && !asked.contains(&(hint.file, &hint.key))) {
         return Engine::Romio;

@@ -14,6 +14,7 @@ mod program;
 mod striping;
 
 use crate::findings::{Code, Finding};
+use crate::sum::Sum;
 use crate::text::units;
 use facts::Facts;
 use serde::Serialize;
@@ -22,7 +23,7 @@ use std::collections::BTreeSet;
 /// Where a remedy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Place {
+pub(crate) enum Destination {
     /// A file of hints that ROMIO_HINTS names: lines `key value`.
     RomioHints,
     /// Cray's MPICH_MPIIO_HINTS: lines `key value`.
@@ -39,7 +40,7 @@ pub(crate) enum Place {
     Program,
 }
 
-impl Place {
+impl Destination {
     /// In words, before the lines.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -57,7 +58,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Remedy {
     /// Where it goes.
-    pub(crate) what: Place,
+    pub(crate) what: Destination,
     /// The settings, commands or lines themselves.
     pub(crate) lines: Vec<String>,
     /// The same as commands for a shell, where they are settings.
@@ -71,21 +72,21 @@ pub(crate) struct Remedy {
 
 impl Remedy {
     /// Settings, commands or lines.
-    pub(crate) fn of(what: Place, lines: Vec<String>, why: String) -> Self {
+    pub(crate) fn of(what: Destination, lines: Vec<String>, why: String) -> Self {
         Self::new(what, lines, why)
     }
 
-    fn new(what: Place, lines: Vec<String>, why: impl Into<String>) -> Self {
+    fn new(what: Destination, lines: Vec<String>, why: impl Into<String>) -> Self {
         let typed = typed(what, &lines);
         Self { what, lines, typed, why: why.into(), only_if: None }
     }
 
     /// With the lines that `is_new` takes; `None` if it takes none. Lines of source make sense together only.
-    pub(crate) fn of_new(self, mut is_new: impl FnMut(Place, &str) -> bool) -> Option<Self> {
+    pub(crate) fn of_new(self, mut is_new: impl FnMut(Destination, &str) -> bool) -> Option<Self> {
         let Self { what, lines, why, only_if, .. } = self;
         let fresh: Vec<bool> = lines.iter().map(|line| is_new(what, line)).collect();
         let kept: Vec<String> = match what {
-            Place::Program => {
+            Destination::Program => {
                 if fresh.contains(&true) {
                     lines
                 } else {
@@ -99,21 +100,21 @@ impl Remedy {
 }
 
 /// Settings as commands for a shell.
-pub(crate) fn typed(what: Place, lines: &[String]) -> Vec<String> {
+pub(crate) fn typed(what: Destination, lines: &[String]) -> Vec<String> {
     match what {
-        Place::RomioHints => {
+        Destination::RomioHints => {
             let quoted: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
             vec![
                 format!("printf '%s\\n' {} > romio_hints", quoted.join(" ")),
                 "export ROMIO_HINTS=$PWD/romio_hints".into(),
             ]
         }
-        Place::CrayHints => vec![format!("export {}", cray(lines))],
-        Place::OmpiMca => {
+        Destination::CrayHints => vec![format!("export {}", cray(lines))],
+        Destination::OmpiMca => {
             lines.iter().map(|line| format!("export OMPI_MCA_{}", line.replacen(" = ", "=", 1))).collect()
         }
-        Place::Environment => lines.iter().map(|line| format!("export {line}")).collect(),
-        Place::Shell | Place::Job | Place::Program => lines.to_vec(),
+        Destination::Environment => lines.iter().map(|line| format!("export {line}")).collect(),
+        Destination::Shell | Destination::Job | Destination::Program => lines.to_vec(),
     }
 }
 
@@ -232,12 +233,12 @@ fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
         return None;
     }
     let most = run.processes.iter().map(|process| {
-        let kept = process.blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(u64::from(block.head.segments)));
+        let kept = process.blocks.iter().map(|block| u64::from(block.head.segments)).sum::<Sum>().get();
         run.missing_of(process).fold(kept, |sum, (_, counters)| sum.saturating_add(counters.segments))
     });
     let bytes = most.max()?.saturating_mul(PACKED).clamp(8 << 20, 1 << 40).checked_next_power_of_two()?;
     let lines = vec![format!("DXT_BUFFER_MAX={}", units::size_option(bytes))];
-    Some(Remedy::new(Place::Environment, lines, "room for the calls of the busiest process"))
+    Some(Remedy::new(Destination::Environment, lines, "room for the calls of the busiest process"))
 }
 
 #[cfg(test)]
@@ -247,10 +248,13 @@ mod tests {
     #[test]
     fn settings_become_commands() {
         let lines = ["cb_nodes 4".to_owned(), "romio_cb_write enable".to_owned()];
-        let hints = typed(Place::RomioHints, &lines);
+        let hints = typed(Destination::RomioHints, &lines);
         assert_eq!(hints[0], "printf '%s\\n' 'cb_nodes 4' 'romio_cb_write enable' > romio_hints");
-        assert_eq!(typed(Place::CrayHints, &lines), ["export MPICH_MPIIO_HINTS='*:cb_nodes=4:romio_cb_write=enable'"]);
-        assert_eq!(typed(Place::OmpiMca, &["fcoll = vulcan".into()]), ["export OMPI_MCA_fcoll=vulcan"]);
+        assert_eq!(
+            typed(Destination::CrayHints, &lines),
+            ["export MPICH_MPIIO_HINTS='*:cb_nodes=4:romio_cb_write=enable'"]
+        );
+        assert_eq!(typed(Destination::OmpiMca, &["fcoll = vulcan".into()]), ["export OMPI_MCA_fcoll=vulcan"]);
     }
 
     #[test]

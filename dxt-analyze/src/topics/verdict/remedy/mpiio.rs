@@ -2,7 +2,8 @@
 //! --param io,fcoll,fbtl all --level 9` lists in releases 4.1 and 5.0. Cray: intro_mpi(3).
 
 use super::facts::{Engine, Facts, OfFile, Storage};
-use super::{Place, Remedy};
+use super::{Destination, Remedy};
+use crate::model::FileId;
 use crate::text::units;
 use crate::topics::layers::rounds::{LARGEST, wanted as buffer};
 use trace_format::meta::HintOrigin;
@@ -16,13 +17,13 @@ const OMPIO_BUFFER: u64 = 32 << 20;
 const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than they are";
 
 /// The file that hints are about.
-fn subject(facts: &Facts<'_, '_>, file: Option<u32>) -> Option<(u32, OfFile)> {
+fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFile)> {
     let file = file.filter(|file| facts.file(*file).mpiio).or_else(|| facts.main(|file| file.mpiio))?;
     Some((file, facts.file(file)))
 }
 
 /// Hints as the library that ran takes them; what is in effect already is left out, and what the program asks for otherwise is said to it.
-fn hints(facts: &Facts<'_, '_>, file: u32, wanted: &[(&str, String)], why: &str) -> Vec<Remedy> {
+fn hints(facts: &Facts<'_, '_>, file: FileId, wanted: &[(&str, String)], why: &str) -> Vec<Remedy> {
     let (mut lines, mut source) = (Vec::new(), Vec::new());
     for (key, value) in wanted {
         if facts.hint(file, HintOrigin::InEffect, key).is_some_and(|now| now == value) {
@@ -35,11 +36,11 @@ fn hints(facts: &Facts<'_, '_>, file: u32, wanted: &[(&str, String)], why: &str)
             None => lines.push(format!("{key} {value}")),
         }
     }
-    let place = if facts.engine == Engine::Cray { Place::CrayHints } else { Place::RomioHints };
+    let place = if facts.engine == Engine::Cray { Destination::CrayHints } else { Destination::RomioHints };
     let asked = format!(
         "{why}; the program asks for another value when it opens the file, which a file of hints cannot change"
     );
-    vec![Remedy::new(place, lines, why), Remedy::new(Place::Program, source, asked)]
+    vec![Remedy::new(place, lines, why), Remedy::new(Destination::Program, source, asked)]
 }
 
 /// Whether hints are heeded; a log does not tell which library ran, and hints that are not heeded do no harm.
@@ -52,11 +53,11 @@ fn is_ompio(engine: Engine) -> bool {
 }
 
 fn parameter(lines: Vec<String>, why: &str) -> Remedy {
-    Remedy::new(Place::OmpiMca, lines, why)
+    Remedy::new(Destination::OmpiMca, lines, why)
 }
 
 /// More than what was asked for is moved between the pieces of a call.
-pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     // Of independent calls only: in collective ones the gaps are those between all ranks.
     let writes = of.writes.alone.calls > 0
@@ -88,7 +89,7 @@ pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
 }
 
 /// As many aggregators as can work at once.
-pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
     let wanted = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
@@ -120,7 +121,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remed
 }
 
 /// Pieces of all ranks are put together.
-pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let ways = [(of.writes, "romio_cb_write"), (of.reads, "romio_cb_read")];
     let wanted: Vec<(&str, String)> = ways
@@ -143,7 +144,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy>
 }
 
 /// Fewer rounds of exchanging data.
-pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let mean = of.writes.together.mean().max(of.reads.together.mean());
     let movers = (of.movers.len() as u64).max(1);
@@ -178,14 +179,14 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
 }
 
 /// A buffer of `wanted` bytes, which holds what an aggregator moves in one call.
-pub(super) fn buffer_size(facts: &Facts<'_, '_>, file: Option<u32>, wanted: Option<u64>) -> Vec<Remedy> {
+pub(super) fn buffer_size(facts: &Facts<'_, '_>, file: Option<FileId>, wanted: Option<u64>) -> Vec<Remedy> {
     let Some(((file, _), wanted)) = subject(facts, file).zip(wanted) else { return Vec::new() };
     let why = format!("an aggregator moves a collective call's bytes in one round of {}", units::bytes(wanted));
     hints(facts, file, &[("cb_buffer_size", wanted.to_string())], &why)
 }
 
 /// Aggregators write whole stripes.
-pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.mpiio) else {
         return Vec::new();
     };

@@ -2,8 +2,9 @@
 //! chapter 14.
 
 use super::facts::{Facts, OfFile, Way};
-use super::{Place, Remedy};
+use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
+use crate::model::FileId;
 use crate::text::units;
 use crate::topics::signatures::advice::OneCall;
 
@@ -13,16 +14,16 @@ const LARGE: u64 = 4 << 20;
 const CHUNK: u64 = 1 << 20;
 
 fn source(lines: &[&str], why: impl Into<String>) -> Remedy {
-    Remedy::new(Place::Program, lines.iter().map(|line| (*line).to_owned()).collect(), why)
+    Remedy::new(Destination::Program, lines.iter().map(|line| (*line).to_owned()).collect(), why)
 }
 
-fn subject(facts: &Facts<'_, '_>, file: Option<u32>) -> Option<(u32, OfFile)> {
+fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFile)> {
     let file = file.or_else(|| facts.main(|file| file.processes.len() > 1)).or_else(|| facts.main(|_| true))?;
     Some((file, facts.file(file)))
 }
 
 /// All ranks call together.
-pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     if facts.ranks < 2 || of.processes.len() < 2 {
         return Vec::new();
@@ -107,21 +108,13 @@ fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
 }
 
 /// Fewer and larger calls.
-pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<u32>, writes: bool) -> Vec<Remedy> {
+pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) -> Vec<Remedy> {
     let small = |of: &OfFile| {
         let way = if writes { of.writes } else { of.reads };
         way.own.calls + way.inside.calls + way.alone.calls
     };
     let is = |of: &OfFile| small(of) > 0;
-    let most = || {
-        facts
-            .run
-            .files
-            .iter()
-            .enumerate()
-            .filter_map(|(at, _)| u32::try_from(at).ok())
-            .max_by_key(|at| small(&facts.file(*at)))
-    };
+    let most = || facts.run.numbered_files().map(|(at, _)| at).max_by_key(|at| small(&facts.file(*at)));
     let Some(file) = file.or_else(most) else { return Vec::new() };
     let of = facts.file(file);
     if !is(&of) {
@@ -177,7 +170,7 @@ fn c_size() -> String {
 }
 
 /// Chunks of a data set that are worth a request: the fastest dimensions whole, the slower ones cut.
-fn chunks(facts: &Facts<'_, '_>, file: u32) -> Option<Remedy> {
+fn chunks(facts: &Facts<'_, '_>, file: FileId) -> Option<Remedy> {
     let volume = |set: &crate::model::details::DataSet| {
         set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
     };
@@ -209,7 +202,7 @@ fn chunks(facts: &Facts<'_, '_>, file: u32) -> Option<Remedy> {
 }
 
 /// A collective call of HDF5's that allocates and fills a data set.
-pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((_, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.hdf5) else { return Vec::new() };
     let lines: &[&str] = if facts.is_python() {
         &["dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)", "dcpl.set_fill_time(h5py.h5d.FILL_TIME_NEVER)"]
@@ -222,7 +215,7 @@ pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy
 }
 
 /// Parts that begin where stripes do.
-pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = file.map(|file| (file, facts.file(file))) else { return Vec::new() };
     let Some((stripe, _)) = facts.stripes(file) else { return Vec::new() };
     let why = format!("what begins at a multiple of {} shares no stripe with what is before it", units::bytes(stripe));
@@ -246,7 +239,7 @@ pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy>
 }
 
 /// Bytes are read from storage once.
-pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<u32>, common: bool) -> Vec<Remedy> {
+pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: bool) -> Vec<Remedy> {
     let Some((_, of)) = subject(facts, file) else { return Vec::new() };
     if !common || facts.ranks < 2 {
         return Vec::new();
@@ -273,7 +266,7 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<u32>, common: bool) 
 }
 
 /// Calls that are made too often, or with too much.
-pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec<Remedy> {
+pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     let is = |other| code == other;
     vec![if is(Code::SYNC_PER_WRITE) {
@@ -316,7 +309,7 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec
 }
 
 /// Fewer calls on names and open files.
-pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<u32>, code: Code) -> Vec<Remedy> {
+pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     if of.hdf5 && of.mpiio {
         return collective_metadata(facts, &of).into_iter().collect();

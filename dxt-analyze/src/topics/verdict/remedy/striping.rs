@@ -2,8 +2,9 @@
 //! BeeGFS: its page on striping. All of them change what new files get; those that exist stay as they are.
 
 use super::facts::{Facts, OfFile, Storage};
-use super::{Place, Remedy};
+use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
+use crate::model::FileId;
 use crate::text::units;
 use crate::topics::causes::queue::queues;
 use std::collections::BTreeSet;
@@ -14,8 +15,8 @@ const WIDE: u64 = 8;
 const STRIPE: u64 = 1 << 20;
 
 /// Of a file's name: its directory, as a shell takes it. `None` of a name that is not known for certain or that no script should hold.
-pub(super) fn directory(facts: &Facts<'_, '_>, file: u32) -> Option<String> {
-    let name = &facts.run.files.get(file as usize)?.name;
+pub(super) fn directory(facts: &Facts<'_, '_>, file: FileId) -> Option<String> {
+    let name = &facts.run.file(file)?.name;
     let (directory, _) = name.rsplit_once('/')?;
     quoted(if directory.is_empty() { "/" } else { directory })
 }
@@ -30,7 +31,7 @@ fn quoted(path: &str) -> Option<String> {
 }
 
 /// More storage targets.
-pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
+pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let is_data =
         |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
     let Some(file) = file.or_else(|| facts.main(is_data)) else { return Vec::new() };
@@ -52,14 +53,14 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
         Storage::Lustre if shared => {
             let line = format!("lfs setstripe -c {wanted} -S {option} {directory}");
             let why = format!("{why}; a file that exists is moved by lfs migrate with the same options");
-            return vec![Remedy::new(Place::Shell, vec![line], why)];
+            return vec![Remedy::new(Destination::Shell, vec![line], why)];
         }
         Storage::Lustre => {
             let why = format!(
                 "each new file of {directory} goes to a target of its own, as the file system's servers choose"
             );
             return vec![Remedy::new(
-                Place::Shell,
+                Destination::Shell,
                 vec![format!("lfs setstripe -c 1 -i -1 -S {option} {directory}")],
                 why,
             )];
@@ -73,7 +74,7 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<u32>) -> Vec<Remedy> {
         }
         Storage::Other => Vec::new(),
     };
-    vec![Remedy::new(Place::Shell, lines, why)]
+    vec![Remedy::new(Destination::Shell, lines, why)]
 }
 
 /// New files keep away from slow targets.
@@ -97,7 +98,7 @@ pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
         "new files of {directory} are put on the targets of this run without OST {}; undo it when that is mended (lfs setstripe -d)",
         which.join(", ")
     );
-    vec![Remedy::new(Place::Shell, vec![line], why)]
+    vec![Remedy::new(Destination::Shell, vec![line], why)]
 }
 
 /// The next job goes without slow nodes.
@@ -116,7 +117,7 @@ pub(super) fn without_nodes(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Rem
         }
         _ => Vec::new(),
     };
-    vec![Remedy::new(Place::Job, lines, "the next job goes without the slow node, until it was checked")]
+    vec![Remedy::new(Destination::Job, lines, "the next job goes without the slow node, until it was checked")]
 }
 
 #[cfg(test)]

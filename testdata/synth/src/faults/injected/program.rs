@@ -1,7 +1,7 @@
 //! Faults of the program: its requests, its habits, and how its ranks work together.
 
 use super::{Fault, fault, numbers};
-use crate::faults::job::{Header, Interface, Order, Place, Sieve};
+use crate::faults::job::{Header, Interface, Order, Placement, Sieve};
 use crate::faults::truth::Right;
 
 /// Transfers of ranks on several nodes lie on one stripe.
@@ -20,7 +20,7 @@ pub(in super::super) fn shared_stripes() -> Fault {
         "unalign",
         "misalign",
     ]];
-    fault("nodes take stripes' locks from each other", vec![Right::words(&words)], |job| job.place = Place::Turns)
+    fault("nodes take stripes' locks from each other", vec![Right::words(&words)], |job| job.place = Placement::Turns)
 }
 
 pub(in super::super) fn misaligned(shift: u64) -> Fault {

@@ -3,7 +3,7 @@
 use super::{collective, own_files, reads, usual};
 use crate::faults::case::Case;
 use crate::faults::injected as fault;
-use crate::faults::job::{Direction, Interface, Job, Place};
+use crate::faults::job::{Direction, Interface, Job, Placement};
 
 pub(super) fn cases() -> Vec<Case> {
     [units(), storage(), moments()].into_iter().flatten().collect()
@@ -94,12 +94,12 @@ fn storage() -> Vec<Case> {
         ),
         Case::new(
             "misaligned-large",
-            Job { nodes: 32, place: Place::Turns, handover_ns: 8e6, ..usual(29) },
+            Job { nodes: 32, place: Placement::Turns, handover_ns: 8e6, ..usual(29) },
             [fault::misaligned(1 << 16)],
         ),
         Case::new(
             "misaligned-header",
-            Job { ranks: 16, nodes: 16, place: Place::Turns, handover_ns: 8e6, ..usual(30) },
+            Job { ranks: 16, nodes: 16, place: Placement::Turns, handover_ns: 8e6, ..usual(30) },
             [fault::misaligned(2048)],
         ),
     ]

@@ -4,7 +4,7 @@ mod machine;
 mod program;
 
 use super::case::Case;
-use super::job::{Direction, Interface, Job, Place};
+use super::job::{Direction, Interface, Job, Placement};
 
 /// All of them.
 pub(super) fn cases() -> Vec<Case> {
@@ -26,9 +26,9 @@ fn reads(job: Job) -> Job {
 }
 
 fn own_files(job: Job) -> Job {
-    Job { place: Place::Own, stripe_count: 1, ..job }
+    Job { place: Placement::Own, stripe_count: 1, ..job }
 }
 
 fn collective(job: Job) -> Job {
-    Job { interface: Interface::Collective, place: Place::Turns, ..job }
+    Job { interface: Interface::Collective, place: Placement::Turns, ..job }
 }

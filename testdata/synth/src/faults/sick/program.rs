@@ -3,7 +3,7 @@
 use super::{collective, light, own_files, reads, usual};
 use crate::faults::case::Case;
 use crate::faults::injected as fault;
-use crate::faults::job::{Header, Interface, Job, Order, Place};
+use crate::faults::job::{Header, Interface, Job, Order, Placement};
 
 pub(super) fn cases() -> Vec<Case> {
     [requests(), together(), habits()].into_iter().flatten().collect()
@@ -52,7 +52,7 @@ fn requests() -> Vec<Case> {
             "sieved-writes",
             Job {
                 interface: Interface::Independent,
-                place: Place::Turns,
+                place: Placement::Turns,
                 bytes: 1 << 20,
                 transfer: 64 << 10,
                 nodes: 2,

@@ -120,11 +120,11 @@ impl Analysis for Split<'_> {
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
         let mut met: Vec<u32> = Vec::new();
         for row in block.rows() {
-            let Some(stream) = block.process.streams.get(row.stream as usize) else { continue };
+            let Some(stream) = block.process.stream(row.stream) else { continue };
             let Some(group) = group_of(self.work.groups, stream) else { continue };
             let Some(unit) = self.work.unit(block.number, block.process, stream) else { continue };
             let Some(window) = self.work.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
-            let layout = self.work.layouts.get(stream.file as usize).and_then(Option::as_ref);
+            let layout = self.work.layouts.get(stream.file.index()).and_then(Option::as_ref);
             met.clear();
             if let (Some(layout), Ok(offset)) = (layout, u64::try_from(row.offset)) {
                 let writes = is_write(block.run, stream);

@@ -1,6 +1,6 @@
 //! Stripe sizes, held against the paper's figure and a count byte by byte.
 
-use super::super::layout::{Layout, Load, cost};
+use super::super::layout::{Demand, Layout, cost};
 use super::*;
 
 const MIB: u64 = 1 << 20;
@@ -60,7 +60,7 @@ fn one_request_at_a_time_wants_all_nodes() {
 /// Eight processes with one request each: the simulation and the formulas say the same.
 #[test]
 fn it_agrees_with_the_cost_model() {
-    let load = Load { processes: 8, nodes: 8, per_client: 1, request_bytes: 16_384 };
+    let load = Demand { processes: 8, nodes: 8, per_client: 1, request_bytes: 16_384 };
     let requests = || (0..8).map(|process| (process * 16_384, 16_384));
     for (stripe_bytes, layout) in [(16_384, Layout::OneNode), (2_048, Layout::AllNodes)] {
         let ranked = rank(requests(), 8, &of_sizes(&[stripe_bytes], 8), &Machine::PAPER);

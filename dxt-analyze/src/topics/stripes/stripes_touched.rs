@@ -4,7 +4,7 @@ use trace_format::layout::Layout;
 
 /// How a segment lies on its file's stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StripesTouched {
     offset: u64,
     first_stripe: u64,
     last_stripe: u64,
@@ -17,7 +17,7 @@ pub struct Place {
     pub(super) target: Option<u32>,
 }
 
-impl Place {
+impl StripesTouched {
     /// Of `length` bytes at `offset`; `None` if it has no place on stripes.
     #[must_use]
     pub fn of(layout: &Layout, offset: i64, length: u64) -> Option<Self> {
@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn places_tell_alignment_crossing_and_parts() {
         let layout = Layout::plain(100, 2, vec![0, 1]);
-        let place = |offset, length| Place::of(&layout, offset, length).unwrap();
-        let parts = |place: Place| place.partly_covered().collect::<Vec<u64>>();
+        let place = |offset, length| StripesTouched::of(&layout, offset, length).unwrap();
+        let parts = |place: StripesTouched| place.partly_covered().collect::<Vec<u64>>();
         let whole = place(100, 100);
         assert!(whole.start_aligned && whole.end_aligned && !whole.crosses && parts(whole).is_empty());
         let inside = place(110, 20);
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(parts(place(0, 150)), [100]);
         assert_eq!(parts(place(0, 50)), [0]);
         assert!(parts(place(0, 500)).is_empty());
-        assert!(Place::of(&layout, -1, 5).is_none() && Place::of(&layout, 5, 0).is_none());
+        assert!(StripesTouched::of(&layout, -1, 5).is_none() && StripesTouched::of(&layout, 5, 0).is_none());
     }
 }

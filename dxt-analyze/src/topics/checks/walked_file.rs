@@ -6,7 +6,9 @@ use super::ranges::Ranges;
 use super::roles::Caller;
 use super::runs::Run as SmallRun;
 use super::sums::{FileSums, Repeated};
+use crate::model::{FileId, ProcessId};
 use crate::scan::Row;
+use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 
@@ -39,8 +41,8 @@ pub(super) struct InsideCall {
 
 /// A file while its process is read.
 #[derive(Debug, Default)]
-pub(super) struct Slot {
-    pub(super) file: u32,
+pub(super) struct WalkedFile {
+    pub(super) file: FileId,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,
     pub(super) written: Ranges,
@@ -49,17 +51,17 @@ pub(super) struct Slot {
     /// Where the thread's last read and write ended.
     pub(super) last: [Option<u64>; 2],
     pub(super) syncs: u32,
-    pub(super) beneath: InsideCall,
+    pub(super) inside: InsideCall,
 }
 
-impl Slot {
+impl WalkedFile {
     /// One read or write as a request: its size and its place after the last one, unless another tool `told` how they followed.
     pub(super) fn request(
         &mut self,
         run: &mut SmallRun,
         row: &Row,
         (writes, told): (bool, bool),
-        process: u32,
+        process: ProcessId,
         least: &Thresholds,
     ) {
         let (offset, time_ns) = (u64::try_from(row.offset).ok(), row.duration_ns());
@@ -91,71 +93,70 @@ impl Slot {
     }
 
     /// The bytes of one read or write against those of all before.
-    pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: u32, thread: u32) {
+    pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: ProcessId, thread: u32) {
         let moved = if writes { &mut self.sums.written } else { &mut self.sums.read };
         moved.add(row.length, row.duration_ns());
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };
         let end = start.saturating_add(row.length);
         let sums = &mut self.sums;
-        let again = |into: &mut Repeated, bytes| {
+        let repeated = |into: &mut Repeated, bytes| {
             into.add(process, bytes, start, row.length, row.duration_ns());
         };
         if writes {
             self.written_by.add(thread);
             self.read.remove(start, end);
-            again(&mut sums.overwritten, self.written.insert(start, end, row.end));
+            repeated(&mut sums.overwritten, self.written.insert(start, end, row.end));
         } else {
             self.read_by.add(thread);
             let known = self.read.insert(start, end, row.end);
-            again(&mut sums.reread, known);
+            repeated(&mut sums.reread, known);
             // Bytes count as read back at their first reading, later ones are read again. Which of them were read before is
             // not known one by one: as many as can be are left out.
             if !self.written.is_empty() {
                 let own = self.written.overlap(start, end, row.start);
-                again(&mut sums.read_back, own.saturating_sub(known));
+                repeated(&mut sums.read_back, own.saturating_sub(known));
             }
         }
     }
 
     /// A read that MPI-IO made.
-    pub(super) fn beneath(&mut self, row: &Row) {
-        let beneath = &mut self.beneath;
-        beneath.since = if beneath.bytes == 0 { row.start } else { beneath.since.min(row.start) };
-        beneath.bytes = beneath.bytes.saturating_add(row.length);
-        beneath.time_ns = beneath.time_ns.saturating_add(row.duration_ns());
+    pub(super) fn add_inside(&mut self, row: &Row) {
+        let inside = &mut self.inside;
+        inside.since = if inside.bytes == 0 { row.start } else { inside.since.min(row.start) };
+        inside.bytes = inside.bytes.saturating_add(row.length);
+        inside.time_ns = inside.time_ns.saturating_add(row.duration_ns());
     }
 
     /// An MPI-IO call that returned: what was read since it began was read for it.
-    pub(super) fn above(&mut self, above: Caller, row: &Row) {
-        let beneath = std::mem::take(&mut self.beneath);
-        let bytes = if beneath.since >= row.start { beneath.bytes } else { 0 };
+    pub(super) fn call_returned(&mut self, caller: Caller, row: &Row) {
+        let inside = std::mem::take(&mut self.inside);
+        let bytes = if inside.since >= row.start { inside.bytes } else { 0 };
         let sieve = &mut self.sums.sieve;
-        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        match above {
-            Caller::Read => add(&mut sieve.independent, bytes.saturating_sub(row.length)),
-            Caller::Write | Caller::CollectiveWrite => add(&mut sieve.beneath_writes, bytes),
+        match caller {
+            Caller::Read => sieve.independent += bytes.saturating_sub(row.length),
+            Caller::Write | Caller::CollectiveWrite => sieve.inside_writes += bytes,
             Caller::CollectiveRead => {
-                add(&mut sieve.collective_read, bytes);
-                add(&mut sieve.collective_asked, row.length);
+                sieve.collective_read += bytes;
+                sieve.collective_asked += row.length;
             }
             Caller::Other => {}
         }
-        let more_than_asked = match above {
+        let more_than_asked = match caller {
             Caller::Read => bytes > row.length,
             Caller::Write | Caller::CollectiveWrite => bytes > 0,
             Caller::CollectiveRead | Caller::Other => false,
         };
         if more_than_asked {
-            add(&mut sieve.time_ns, beneath.time_ns);
+            sieve.time_ns += inside.time_ns;
         }
     }
 
-    pub(super) fn finish(mut self, files: &mut FxHashMap<u32, FileSums>, cells: &mut Cells) {
+    pub(super) fn finish(mut self, files: &mut FxHashMap<FileId, FileSums>, cells: &mut Cells) {
         let sums = &mut self.sums;
         (sums.readers, sums.writers) =
             (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));
         sums.both = sums.readers & sums.writers;
-        sums.forgotten = self.read.forgotten_bytes().saturating_add(self.written.forgotten_bytes());
+        sums.forgotten = Sum(self.read.forgotten_bytes()) + self.written.forgotten_bytes();
         // Threads are read one after another: with writes of one among reads of another, what came first is not known.
         let in_order = match (self.read_by, self.written_by) {
             (_, Who::Nobody) | (Who::Nobody, _) => true,
@@ -163,7 +164,7 @@ impl Slot {
         };
         if !in_order {
             let all = [&mut sums.reread, &mut sums.read_back, &mut sums.overwritten];
-            sums.unordered = all.into_iter().fold(0, |sum, one| sum.saturating_add(std::mem::take(one).bytes));
+            sums.unordered = all.into_iter().map(|one| std::mem::take(one).bytes).sum::<Sum>();
         }
         if *sums != FileSums::default() {
             files.entry(self.file).or_default().merge(sums);
