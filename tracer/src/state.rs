@@ -97,13 +97,10 @@ pub(crate) fn is_late() -> bool {
 /// A waiting thread looks again after so long: where the process goes on, nobody is told, since most often it is gone by then.
 const LOOKS_EVERY_NS: i64 = 4_000_000;
 
-/// Times that it waits before it asks what for.
-const LOOKS_AFTER: u32 = 64;
-
 const FUTEX_WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const FUTEX_WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 
-/// Waits while calls wait, but not for long. Keeps errno.
+/// Waits while calls wait, but not for long, and sees to it that this ends. Keeps errno.
 pub(crate) fn wait() {
     let errno = crate::errno::save();
     let time = libc::timespec { tv_sec: 0, tv_nsec: LOOKS_EVERY_NS };
@@ -118,13 +115,15 @@ pub(crate) fn wait() {
             &raw const time
         )
     };
+    if let Some(look_after) = LOOK_AFTER.get() {
+        look_after();
+    }
     errno.restore();
 }
 
 /// Waits until calls go on; false if this thread must not wait: it is at work in the tracer itself, where the one that writes may
 /// wait for it, or it is the one that writes; or this is a child of vfork(2), which outlives the process.
 pub(crate) fn park() -> bool {
-    let mut waited = 0_u32;
     while is_parked() {
         if !crate::process::is_own() {
             return false;
@@ -135,10 +134,6 @@ pub(crate) fn park() -> bool {
             }
         } else {
             wait();
-            waited += 1;
-            if let Some(look_after) = LOOK_AFTER.get().filter(|_| waited.is_multiple_of(LOOKS_AFTER)) {
-                look_after();
-            }
         }
     }
     true

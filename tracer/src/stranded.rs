@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "gettid(2)")]
 
 use crate::job;
+use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// The thread's id; 0: nobody is waited for.
@@ -50,8 +51,10 @@ pub(crate) fn is_certain(now: u64) -> bool {
 /// Whether a thread of this process is in execve(2) or execveat(2); `None` if that cannot be told (proc(5), /proc/pid/syscall: the number
 /// of the system call that it is blocked in, or the word `running`).
 fn is_in_exec(thread: i32) -> Option<bool> {
-    let mut text = [0; 64];
-    let said = job::read_file(format!("/proc/self/task/{thread}/syscall\0").as_bytes(), &mut text)?;
+    // Nothing is allocated: there may be no memory, and nobody to go back to.
+    let (mut name, mut text) = ([0; 64], [0; 64]);
+    write!(name.split_last_mut()?.1, "/proc/self/task/{thread}/syscall").ok()?;
+    let said = job::read_file(&name, &mut text)?;
     let word = said.split(|byte| byte.is_ascii_whitespace()).next()?;
     let number = std::str::from_utf8(word).ok()?.parse::<i64>();
     Some(number.is_ok_and(|number| [libc::SYS_execve, libc::SYS_execveat].contains(&number)))

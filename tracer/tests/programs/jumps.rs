@@ -73,7 +73,6 @@ fn handlers_that_jump_out_of_a_recursion() {
 }
 
 #[test]
-#[ignore = "on a busy machine one run in some ten does not end, and why is not known"]
 fn handlers_that_jump_out_of_a_failing_exec() {
     check("execs", "150");
 }
