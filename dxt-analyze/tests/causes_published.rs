@@ -104,6 +104,10 @@ fn ranks_that_meet_on_one_target_after_another_are_named() {
     // Rank 7 waits 7 ms of each 8.
     let saves = found["saves_ns"].as_u64().unwrap();
     assert!((400 * MS..=450 * MS).contains(&saves), "{saves}");
+    // 64 stripes apart, on 7 targets each rank begins at another one.
+    let weighed = sick["verdict"]["findings"].as_array().unwrap();
+    let commands = &weighed.iter().find(|finding| finding["code"] == "DXT-V011").unwrap()["commands"];
+    assert_eq!(commands[0]["lines"][0], "lfs setstripe -c 7 -S 1M /lustre", "{commands}");
     assert!(finding(&striped(true, true), "DXT-V011").is_none(), "each rank begins at another target");
     assert!(finding(&striped(false, false), "DXT-V011").is_none(), "nobody waits");
 }

@@ -128,6 +128,8 @@ fn unreadable() -> &'static [u8] {
 
 /// All that is in it is in a trace: takes the file away.
 pub(crate) fn remove() {
+    // First, so that nobody misses it who comes in between.
+    super::header::set_spill_file((0, 0));
     // SAFETY: null, or a leaked string.
     if let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         let saved = errno::save();
@@ -143,7 +145,6 @@ pub(crate) fn forget() {
     TAKEN.store(0, Ordering::Relaxed);
     WRITTEN.store(0, Ordering::Relaxed);
     show();
-    super::header::set_spill_file((0, 0));
     PATH.store(std::ptr::null_mut(), Ordering::Release);
     ADDING.store(false, Ordering::Release);
 }

@@ -174,6 +174,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         out.extend(program::alignment(facts, file));
     } else if is(&[Code::FEW_TARGETS, Code::IMBALANCE]) {
         out.extend(striping::wider(facts, file));
+    } else if is(&[Code::ALIASING]) {
+        out.extend(striping::askew(facts, file));
     } else if is(&[Code::SLOW_TARGET]) {
         out.extend(striping::around(facts, finding));
     } else if is(&[Code::SLOW_NODE]) {

@@ -45,36 +45,49 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
     if shared && count >= wanted {
         return Vec::new();
     }
-    let (option, why) = (
-        units::size_option(size),
-        format!("new files of {directory} get {} instead of {}", units::counted(wanted, "stripe"), count.max(1)),
-    );
-    let lines = match facts.storage(file) {
-        Storage::Lustre if shared => {
-            let line = format!("lfs setstripe -c {wanted} -S {option} {directory}");
-            let why = format!("{why}; a file that exists is moved by lfs migrate with the same options");
-            return vec![Remedy::new(Destination::Shell, vec![line], why)];
-        }
+    if facts.storage(file) == Storage::Lustre && !shared {
+        let why =
+            format!("each new file of {directory} goes to a target of its own, as the file system's servers choose");
+        let line = format!("lfs setstripe -c 1 -i -1 -S {} {directory}", units::size_option(size));
+        return vec![Remedy::new(Destination::Shell, vec![line], why)];
+    }
+    let why = format!("new files of {directory} get {} instead of {}", units::counted(wanted, "stripe"), count.max(1));
+    striped(facts.storage(file), wanted, size, &directory, why)
+}
+
+/// New files of a directory get so many stripes of `size` bytes.
+fn striped(storage: Storage, count: u64, size: u64, directory: &str, mut why: String) -> Vec<Remedy> {
+    let option = units::size_option(size);
+    let lines = match storage {
         Storage::Lustre => {
-            let why = format!(
-                "each new file of {directory} goes to a target of its own, as the file system's servers choose"
-            );
-            return vec![Remedy::new(
-                Destination::Shell,
-                vec![format!("lfs setstripe -c 1 -i -1 -S {option} {directory}")],
-                why,
-            )];
+            why.push_str("; a file that exists is moved by lfs migrate with the same options");
+            vec![format!("lfs setstripe -c {count} -S {option} {directory}")]
         }
-        Storage::Ceph => vec![format!("setfattr -n ceph.dir.layout.stripe_count -v {wanted} {directory}")],
+        Storage::Ceph => vec![format!("setfattr -n ceph.dir.layout.stripe_count -v {count} {directory}")],
         Storage::BeeGfs => {
-            vec![format!(
-                "beegfs-ctl --setpattern --chunksize={} --numtargets={wanted} {directory}",
-                option.to_ascii_lowercase()
-            )]
+            let option = option.to_ascii_lowercase();
+            vec![format!("beegfs-ctl --setpattern --chunksize={option} --numtargets={count} {directory}")]
         }
         Storage::Other => Vec::new(),
     };
     vec![Remedy::new(Destination::Shell, lines, why)]
+}
+
+/// Another number of targets, so that blocks whose distance is a multiple of those there are begin on different ones: the largest prime below
+/// it, which shares no factor with the distance unless that is a multiple of it.
+pub(super) fn askew(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
+    let Some((file, (size, count))) = file.and_then(|file| Some((file, facts.stripes(file)?))) else {
+        return Vec::new();
+    };
+    let is_prime = |number: &u64| (2..*number).take_while(|part| part * part <= *number).all(|part| number % part != 0);
+    let (Some(wanted), Some(directory)) = ((3..count).rev().find(is_prime), directory(facts, file)) else {
+        return Vec::new();
+    };
+    let why = format!(
+        "new files of {directory} get {wanted} stripes instead of {count}: blocks of ranks then begin on different targets, unless their distance \
+         is a multiple of {wanted} stripes, too"
+    );
+    striped(facts.storage(file), wanted, size, &directory, why)
 }
 
 /// New files keep away from slow targets.
