@@ -109,7 +109,16 @@ impl<'a> Launch<'a> {
         }
         command.args(&self.command);
         command.current_dir(&self.directory).stdin(Stdio::null()).env_remove("LD_PRELOAD");
-        let output = command.output().expect("failed to run timeout(1)");
+        let mut output = command.output().expect("failed to run timeout(1)");
+        // Of two launchers of Open MPI 4 at once, one may take away the directory that the other is making (orte/util/session_dir.c). The
+        // program has not begun then.
+        for _ in 0..5 {
+            let stood_in_the_way = output.stderr.windows(13).any(|words| words == b"session_dir.c");
+            if !stood_in_the_way || self.mpi.is_none() {
+                break;
+            }
+            output = command.output().expect("failed to run timeout(1)");
+        }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
         assert!(code != 124, "{:?} took longer than {LIMIT_SECONDS} s", self.command);
