@@ -79,7 +79,8 @@ pub(super) fn askew(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
     let Some((file, (size, count))) = file.and_then(|file| Some((file, facts.stripes(file)?))) else {
         return Vec::new();
     };
-    let is_prime = |number: &u64| (2..*number).take_while(|part| part * part <= *number).all(|part| number % part != 0);
+    let is_prime =
+        |number: &u64| !(2..*number).take_while(|part| part * part <= *number).any(|part| number.is_multiple_of(part));
     let (Some(wanted), Some(directory)) = ((3..count).rev().find(is_prime), directory(facts, file)) else {
         return Vec::new();
     };
