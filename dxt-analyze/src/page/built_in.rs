@@ -39,7 +39,8 @@ pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
     Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
 }
 
-/// A page with these scripts, which may have `policy`: the head that all have, then `body`. `parts` stand where these name them, with a `title`.
+/// A page with these scripts, which may have `policy`: the head that all have, then `body`. `parts` stand where these name them, with a `title`; one that is
+/// called as one of those that all pages have takes its place.
 pub(crate) fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec<(&str, String)>) -> String {
     // Each is a function that adds to one object.
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", scripts.concat());

@@ -69,7 +69,9 @@ impl Slot {
 
     /// Its segment with the marks, if it has one.
     pub(crate) fn read(&self) -> Option<Segment> {
-        self.is_filled().then(|| self.stored())
+        // The end is looked at once: its thread may take the segment back meanwhile.
+        let end = self.end.load(Ordering::Acquire);
+        (end != 0).then(|| Segment { end, ..self.stored() })
     }
 
     /// What was stored in it, of a slot that is known to be filled, or is the caller's alone.

@@ -36,7 +36,7 @@ pub struct Args {
     pub table: Option<String>,
 }
 
-/// FileState of a file.
+/// State of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileState {
@@ -57,7 +57,7 @@ pub enum FileState {
 pub struct FileCheck {
     /// Path.
     pub file: String,
-    /// FileState.
+    /// State.
     pub state: FileState,
     /// Key of its job.
     pub job: String,

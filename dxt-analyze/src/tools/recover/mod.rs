@@ -1,12 +1,14 @@
 //! Recovery: from the spools that killed processes left behind to a trace. The bytes are `trace_format::spool`'s business;
 //! here is what concerns this machine: its clocks, whether the owner still runs, files.
 
+mod spill;
 mod stale;
 pub mod view;
 mod written;
 
 pub use stale::{Stale, stale};
 
+use self::spill::Spill;
 use crate::exit::UsageError;
 use crate::spools::files::{self, Bytes, Owned};
 use crate::spools::{clock, owner};
@@ -14,12 +16,10 @@ use crate::written::{Ours, Target};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::fs::Metadata;
-use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trace_format::spool::{Head, Recovered, Spool, spill_name};
+use trace_format::spool::{Recovered, Spool};
 use trace_format::write::{self, Encoder};
 
 /// What was found in one spool.
@@ -163,7 +163,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> 
         let ended = result.spools.iter().filter(|one| !one.running).map(|one| &one.spool);
         for path in ended.chain(&result.empty) {
             std::fs::remove_file(path).with_context(|| format!("failed to remove {}", path.display()))?;
-            if let Some(spill) = spill_path(path).filter(|spill| spill.symlink_metadata().is_ok()) {
+            if let Some(spill) = spill::path(path).filter(|spill| spill.symlink_metadata().is_ok()) {
                 std::fs::remove_file(&spill).with_context(|| format!("failed to remove {}", spill.display()))?;
             }
         }
@@ -180,59 +180,13 @@ fn is_one_job(one: &Found, other: &Found) -> bool {
     (one.owner, &one.about.job) == (other.owner, &other.about.job)
 }
 
-/// A file system may keep so much of a file elsewhere than in its blocks.
-const SLACK_BYTES: u64 = 64 << 10;
-
-/// What the spool's process had no room for in memory.
-enum Spill {
-    /// All of it.
-    Whole(Vec<u8>),
-    /// It is not to be had, and why: others can put a file of its name beside the spool, or take it away.
-    Gone(String),
-}
-
-fn spill(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
-    let about = spill_path(spool).map(|path| (path.symlink_metadata(), path));
-    let Some((Ok(about), path)) = about else {
-        let gone = || Spill::Gone("calls are missing: the file is not there any more".to_owned());
-        return Ok(head.spill().map_or(Spill::Whole(Vec::new()), |_| gone()));
-    };
-    let is_its = |about: &Metadata| files::is_spill_of(about, owner, || Some(head.clone()));
-    let others = || format!("left out: it belongs to user {}, and is not the file that the spool names", about.uid());
-    if !is_its(&about) {
-        return Ok(Spill::Gone(others()));
-    }
-    let spill = Owned::open(&path).context("failed to read the spill beside it")?;
-    let about = spill.file.metadata().context("failed to look at the spill beside it")?;
-    if !is_its(&about) {
-        return Ok(Spill::Gone(others()));
-    }
-    // Blocks are written one after another. A file with holes, which costs who makes it nothing, is none of the tracer's.
-    let most = about.blocks().saturating_mul(512).saturating_add(SLACK_BYTES);
-    if about.len() > most {
-        bail!(
-            "the spill beside it has {} of its {} bytes on the disk: it is damaged, or was not written by the tracer",
-            about.blocks().saturating_mul(512),
-            about.len()
-        );
-    }
-    let mut bytes = Vec::new();
-    // It may grow meanwhile.
-    spill.file.take(most).read_to_end(&mut bytes).context("failed to read the spill beside it")?;
-    Ok(Spill::Whole(bytes))
-}
-
-fn spill_path(spool: &Path) -> Option<PathBuf> {
-    Some(spool.with_file_name(spill_name(spool.file_name()?.to_str()?)?))
-}
-
 /// Reads one spool.
 fn read(path: &Path) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
     let spool = Spool::read(&Bytes(file))?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
-    let (spilled, without_spill) = match spill(path, spool.head(), owner)? {
+    let (spilled, without_spill) = match spill::read(path, spool.head(), owner)? {
         Spill::Whole(bytes) => (bytes, None),
         // What it held is in the trace as well.
         Spill::Gone(_) if in_trace => (Vec::new(), None),

@@ -49,7 +49,7 @@ pub struct Times {
 /// Layers in [`Times`].
 pub const LAYERS: usize = 5;
 
-/// ProfileKey of a layer in [`Times`].
+/// Place of a layer in [`Times`].
 #[must_use]
 pub fn layer_place(layer: Option<Layer>) -> usize {
     match layer {
