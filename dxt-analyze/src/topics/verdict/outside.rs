@@ -108,6 +108,8 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     } else if collective {
         "see how many aggregators there are (cb_nodes) and how large their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
          files over more targets"
+    } else if class == Class::Read {
+        "make the calls collective (MPI_File_read_at_all) or larger: independent ones lock, copy and wait one by one"
     } else {
         "make the calls collective (MPI_File_write_at_all) or larger: independent ones lock, copy and wait one by one"
     };
