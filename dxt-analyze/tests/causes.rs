@@ -4,6 +4,7 @@ mod common;
 
 use common::{Builder, job, json, process, put, trace};
 use serde_json::Value;
+use trace_format::meta::CommunicatorDef;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
 const SYNC: u16 = 20;
@@ -273,4 +274,100 @@ fn long_calls_of_one_rank_at_times_are_that_ranks() {
     // Another rank each time: nobody's.
     let found = writers(|rank, step| if step % 3 == 1 && rank == step % 8 { 9 } else { 1 });
     assert!(sentence(&found).contains("on no particular rank or target"), "{}", found["findings"]);
+}
+
+#[test]
+fn ranks_that_meet_on_a_copy_of_the_world_wait_for_each_other() {
+    // The same as with MPI_COMM_WORLD: libraries duplicate it. Each rank numbers its communicators on its own.
+    let on = |mut ranks: Vec<Builder>, size: u32| {
+        for (rank, one) in ranks.iter_mut().enumerate() {
+            let number = rank as u32 + 1;
+            for segment in &mut one.threads[0].1 {
+                if segment.length() == 0 {
+                    segment.offset = i64::from(number);
+                }
+            }
+            one.process.communicators =
+                vec![CommunicatorDef { number, size, rank: rank as i32, first: 0, members: 99, remote_size: 0 }];
+        }
+        ranks
+    };
+    let saves = |ranks| saves_ms(&report(ranks, 1000), "DXT-O002");
+    assert_eq!(saves(on(steps(50), 4)), Some(359));
+    assert!(saves(on(steps(96), 4)).unwrap_or(0) < 10);
+    assert!(saves(on(steps(96), 2)).unwrap_or(0) > 100, "half of the ranks say nothing of all");
+}
+
+#[test]
+fn storage_that_stands_still_again_and_again_is_named() {
+    let found = writers(|_, step| if step % 12 == 7 { 9 } else { 1 });
+    let text = sentence(&found);
+    assert!(text.starts_with("Storage stands still every 120 ms, 8 times: writes of most ranks"), "{text}");
+    assert_eq!(found["verdict"]["findings"][0]["code"], "DXT-V001");
+    // Half of the ranks are not storage.
+    let found = writers(|rank, step| if rank % 2 == 0 && step % 12 == 7 { 9 } else { 1 });
+    assert!(!sentence(&found).contains("stands still"), "{}", sentence(&found));
+    // At no regular times.
+    let found = writers(|_, step| if [3, 9, 11, 30, 34, 61, 90].contains(&step) { 9 } else { 1 });
+    assert!(sentence(&found).starts_with("Storage stands still 7 times: "), "{}", sentence(&found));
+}
+
+#[test]
+fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
+    let opens = |name: &dyn Fn(u64, u64) -> String, slow: &dyn Fn(&str) -> bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..40 {
+                let path = name(rank, step);
+                let from = step * 20 * MS;
+                let takes = if slow(&path) { 8 * MS } else { MS / 50 };
+                one.add(&path, common::op::POSIX_OPEN, 0, -1, 0, from, from + takes + (rank + step) % 7 * MS / 200);
+                one.write(&path, 0, 65536, from + 10 * MS, from + 11 * MS);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 800)
+    };
+    let found =
+        opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", if step % 4 == 0 { "old" } else { "new" }), &|path| {
+            path.contains("old")
+        });
+    assert!(sentence(&found).contains("files in /scratch/old"), "{}", sentence(&found));
+    let found =
+        opens(&|rank, step| format!("/scratch/{rank}.{step}.{}", if step % 4 == 0 { "h5" } else { "dat" }), &|path| {
+            path.ends_with("h5")
+        });
+    assert!(sentence(&found).contains("files *.h5"), "{}", sentence(&found));
+    let found = opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", step % 4), &|_| true);
+    assert!(!sentence(&found).contains("files in"), "all alike: {}", sentence(&found));
+}
+
+#[test]
+fn a_slow_part_of_a_file_is_named() {
+    // Ranks write blocks in turn, twice over the whole file.
+    let passes = |slow: &dyn Fn(u64, u64) -> bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..128_u64 {
+                let at = (step % 64 * 4 + rank) << 20;
+                let takes = if slow(step, at) { 15 } else { 1 };
+                let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
+                one.write("/scratch/shared", at as i64, 1 << 20, step * 20 * MS, (step * 20 + takes) * MS + jitter);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 2560)
+    };
+    let found = passes(&|_, at| (96 << 20..128 << 20).contains(&at));
+    assert!(
+        sentence(&found).starts_with("32.0 MiB of /scratch/shared, from 96.0 MiB on, is slow: writes take 14"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(found["verdict"]["findings"][0]["about"]["offset"], 96 << 20);
+    let saves = saves_ms(&found, "DXT-O005").unwrap_or(0);
+    assert!((130..=230).contains(&saves), "{saves}");
+    // Only the first time: then it is the moment.
+    let found = passes(&|step, at| step < 64 && (96 << 20..128 << 20).contains(&at));
+    assert!(sentence(&found).starts_with("From 0.4"), "{}", sentence(&found));
 }

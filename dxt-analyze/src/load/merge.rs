@@ -323,6 +323,7 @@ impl Tables {
             streams,
             missing,
             met,
+            communicators: process.communicators,
             profiles: of_files(process.profiles, &files, |def| &mut def.file),
             whole: of_files(process.whole, &files, |def| &mut def.file),
             reduction: Reduction {

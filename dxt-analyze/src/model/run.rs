@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use trace_format::counters::Counters;
 use trace_format::layout::Layout;
-use trace_format::meta::{HeatDef, JobInfo, MemoryDef, Missing, ProfileDef, Reduction, ThreadDef, WholeDef};
+use trace_format::meta::{
+    CommunicatorDef, HeatDef, JobInfo, MemoryDef, Missing, ProfileDef, Reduction, ThreadDef, WholeDef,
+};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::read::{BlockRef, Trace};
@@ -92,6 +94,8 @@ pub struct Process {
     pub missing: Vec<Missing>,
     /// The same of calls that are no I/O ([`Stream::meets`]).
     pub met: Vec<Missing>,
+    /// Communicators of such calls, by the number that these have as their offset.
+    pub communicators: Vec<CommunicatorDef>,
     /// How files were accessed, as far as no segments say so; `file` is an index into [`Run::files`].
     pub profiles: Vec<ProfileDef>,
     /// What another tool counted of all accesses, instead of what segments tell; `file` as above.

@@ -7,7 +7,8 @@ codes! {
         "For a while the calls of most ranks are slower than at other times.",
         "The run is divided into slots, and at the ends of phases. In a slot each rank counts by the mean logarithm of its calls' times over that of their \
          like (same operation, size and file); the slot by the median of its ranks; slots are compared by a modified z-score, false_discovery_rate \
-         shared out over them, at least min_slowdown times slower. Where none is odd: all slots from one on, 1.5 times slower than those before.",
+         shared out over them, at least min_slowdown times slower. Where none is odd: all slots from one on, 1.5 times slower than those before. \
+         What comes back: three or more moments at which 0.6 of the processes are in calls far from their like at once (as DXT-V002), if these make 0.7 of what such calls cost.",
         "Something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program.",
         "ours";
     STALL = "DXT-V002",
@@ -18,7 +19,7 @@ codes! {
         "ours";
     LONG_TAIL = "DXT-V003",
         "A few calls of a kind take far longer than the rest, on no particular rank, node or target.",
-        "As DXT-V002, if many calls share it.",
+        "As DXT-V002, if many calls share it. The folder or the ending of the files is named on which 0.8 of it are, at three times the cost of a call on others.",
         "Fewer, larger and collective calls meet it less often; where each rank waits for all others, the slowest of all calls decides.",
         "ours";
     UNCOVERED = "DXT-V004",

@@ -3,6 +3,7 @@
 use super::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
 use super::class::Class;
 use super::meetings::Meetings;
+use super::regions::Regions;
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual};
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Within};
@@ -76,6 +77,8 @@ pub struct Grid<'a> {
     pub at_once: Vec<f64>,
     /// Who waits for whom.
     pub meetings: Meetings,
+    /// Parts of files.
+    pub regions: Regions,
 }
 
 /// Weighted quantile of values in any order; `None` of nothing.
@@ -172,7 +175,8 @@ impl<'a> Grid<'a> {
         }
         let collective = entries.iter().any(|entry| entry.collective);
         let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
-        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, meetings };
+        let regions = Regions::of(&entries);
+        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, meetings, regions };
         grid.set_above(&groups);
         grid
     }

@@ -22,6 +22,8 @@ pub enum Unit {
     Moment(u16, u16),
     /// Index into [`crate::model::Run::files`].
     File(FileId),
+    /// Parts of a file from one up to the other.
+    Region(FileId, u8, u8),
 }
 
 impl Unit {
@@ -34,6 +36,12 @@ impl Unit {
             Self::Process(process) => entry.process == process,
             Self::Moment(from, until) => (from..=until).contains(&entry.slot),
             Self::File(file) => entry.file == file,
+            Self::Region(file, ..) => {
+                let inside = |of: (u64, u64)| of.0 <= entry.cell.range.0 && entry.cell.range.1 <= of.1;
+                entry.file == file
+                    && entry.cell.range.0 < entry.cell.range.1
+                    && grid.regions.range(self).is_some_and(inside)
+            }
         }
     }
 }
@@ -136,9 +144,10 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));
     let nodes = nodes(grid, &processes);
     let files = files(grid, class, &|unit, means| member(unit, means, &each_once));
+    let regions = regions(grid, class, &|unit, means| member(unit, means, &each_once));
     let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), files];
     let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= FEWEST_CALLS).collect();
-    sorts.into_iter().map(enough).collect()
+    sorts.into_iter().chain(regions).map(enough).collect()
 }
 
 /// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.
@@ -156,6 +165,23 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
         return Vec::new();
     }
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
+}
+
+/// The parts of each file.
+fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
+    let mut by: BTreeMap<(FileId, u8), BTreeMap<ProcessId, Mean>> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        if let Some(part) = grid.regions.part(entry).and_then(|part| u8::try_from(part).ok()) {
+            let of = by.entry((entry.file, part)).or_default();
+            of.entry(entry.process).or_default().add(entry.above, entry.cell.calls as f64);
+        }
+    }
+    let mut out: BTreeMap<FileId, Vec<Member>> = BTreeMap::new();
+    for ((file, part), means) in by {
+        let means: Vec<Mean> = means.into_values().collect();
+        out.entry(file).or_default().extend(member(Unit::Region(file, part, part), &means));
+    }
+    out.into_values().collect()
 }
 
 /// Nodes with several ranks: of one rank nothing tells its node from it.

@@ -1,18 +1,19 @@
 //! Causes: which rank, node, storage target, moment or kind of call is slower than its like, and what the job's run time would be without.
 //! Everything is judged together, on the logarithm of durations, so that one slow thing is not taken for another.
 //!
-//! * [`phases`]: first reading: where ranks meet, and when no process does I/O; [`slots`]: the run divided there.
+//! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
 //! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do.
-//! * [`members`]: what a rank, node, target or moment differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups.
-//! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls.
+//! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups.
+//! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls; [`stand_still`]: those of most processes at once.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
 //!   [`longer`]: ranks that are in calls for longer;
 //!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block;
 //!   [`shared_records`]: files of which a log knows only the slowest rank.
+//!   [`kind_of_file`]: what files most of it is on;
 //!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`aliasing`]: ranks that meet on one target after another.
 //! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
-//! * [`claim`]: a finding and the calls that it explains; [`result`], [`view`]: all of them, and how they look.
+//! * [`claim`]: a finding and the calls that it explains; [`long_calls`]: those of single calls; [`result`], [`view`]: all of them, and how they look.
 
 pub mod aliasing;
 pub mod apart;
@@ -24,14 +25,17 @@ pub mod codes;
 pub mod grid;
 pub mod hdf5_metadata;
 mod in_report;
+pub mod kind_of_file;
 pub mod late;
 pub mod locks;
+pub mod long_calls;
 pub mod longer;
 pub mod meetings;
 pub mod members;
 pub mod odd;
 pub mod phases;
 pub mod queue;
+pub mod regions;
 pub mod replay;
 pub mod result;
 pub mod shape;
@@ -40,10 +44,12 @@ pub mod shared_records;
 pub mod slots;
 pub mod slow;
 pub mod small_calls;
+pub mod stand_still;
 pub mod tails;
 pub mod uneven;
 pub mod usual;
 pub mod view;
+pub mod who;
 
 pub use args::{Args, Options};
 pub use codes::CODES;

@@ -1,7 +1,9 @@
 //! Where ranks meet, and when no process does I/O: first reading. The k-th call of a collective operation of one rank is the k-th of
-//! every other, and none goes on before the last one has come: so the latest of the k-th beginnings ends a phase.
+//! every other, and none goes on before the last one has come: so the latest of the k-th beginnings ends a phase. So do the program's own
+//! meetings on communicators of all ranks, which libraries duplicate.
 
 use super::slots::Slots;
+use super::who::{Key, Who, of_all};
 use crate::limits::FOLLOWED_GAPS;
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
@@ -32,9 +34,9 @@ enum Role {
 
 impl Role {
     /// Operation and file of a collective call.
-    fn collective(self) -> Option<(u16, FileId)> {
+    fn collective(self) -> Option<Key> {
         match self {
-            Self::Collective { op, file } => Some((op, file)),
+            Self::Collective { op, file } => Some((op, Who::File(file))),
             _ => None,
         }
     }
@@ -52,9 +54,6 @@ const MEETING: [&str; 9] = [
     "reduce_scatter",
     "reduce_scatter_block",
 ];
-/// Stands for the file of a call of MPI's.
-const NO_FILE: FileId = FileId::NONE;
-
 fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
     if stream.meets {
@@ -75,6 +74,8 @@ fn role(run: &Run, stream: &Stream) -> Role {
 #[derive(Clone, Debug)]
 pub struct Phases {
     roles: Vec<Vec<Role>>,
+    /// By process: its communicators of all ranks, by number.
+    communicators: Vec<FxHashMap<i64, Who>>,
     /// Length of the run, ns.
     length: u64,
 }
@@ -92,9 +93,9 @@ impl Phases {
         let of = |process: &Process| process.streams.iter().map(|stream| role(run, stream)).collect();
         let mut roles: Vec<Vec<Role>> = run.processes.iter().map(of).collect();
         // Only where all ranks take part do they meet.
-        let mut count: FxHashMap<(u16, FileId), u64> = FxHashMap::default();
+        let mut count: FxHashMap<Key, u64> = FxHashMap::default();
         for process in &roles {
-            let met: FxHashSet<(u16, FileId)> = process.iter().filter_map(|role| role.collective()).collect();
+            let met: FxHashSet<Key> = process.iter().filter_map(|role| role.collective()).collect();
             met.into_iter().for_each(|key| *count.entry(key).or_default() += 1);
         }
         let ranks = run.ranks();
@@ -103,7 +104,8 @@ impl Phases {
                 *role = Role::Call;
             }
         }
-        Self { roles, length: length(run) }
+        let communicators = run.processes.iter().map(|process| of_all(process, ranks)).collect();
+        Self { roles, communicators, length: length(run) }
     }
 }
 
@@ -154,15 +156,15 @@ fn begin_of(part: usize, length: u64) -> u64 {
 pub struct Partial {
     /// Whether any process was in a call, by part of the run.
     busy: Vec<bool>,
-    meetings: FxHashMap<(u16, FileId), Meetings>,
+    meetings: FxHashMap<Key, Meetings>,
     now: ProcessId,
     /// The first thread of the process that does I/O; MPI's collective calls have threads of their own.
     thread: Option<u32>,
-    begins: FxHashMap<(u16, FileId), Begins>,
+    begins: FxHashMap<Key, Begins>,
     /// End of the process's last collective call, and time in its other calls since.
     last_end: u64,
     since_ns: u64,
-    gaps: FxHashMap<(u16, FileId), Vec<OfProcess>>,
+    gaps: FxHashMap<Key, Vec<OfProcess>>,
     /// Gaps of a process that are kept.
     room: usize,
 }
@@ -209,7 +211,7 @@ impl Partial {
     #[must_use]
     pub fn gaps(&mut self, ranks: u64) -> Vec<Gaps> {
         self.end_process();
-        let mut of: Vec<((u16, FileId), Gaps)> = std::mem::take(&mut self.gaps)
+        let mut of: Vec<(Key, Gaps)> = std::mem::take(&mut self.gaps)
             .into_iter()
             .filter(|(_, by_process)| by_process.len() as u64 == ranks)
             .map(|(key, by_process)| (key, Gaps { by_process }))
@@ -271,7 +273,8 @@ impl Analysis for Phases {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
-        let Some(roles) = self.roles.get(block.number.index()) else { return };
+        let of = block.number.index();
+        let (Some(roles), Some(communicators)) = (self.roles.get(of), self.communicators.get(of)) else { return };
         if partial.now != block.number {
             partial.end_process();
             (partial.now, partial.thread) = (block.number, None);
@@ -284,9 +287,8 @@ impl Analysis for Phases {
             }
             let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
             if let Role::Meeting { op } = role {
-                // Of MPI_COMM_WORLD.
-                if row.offset == 0 {
-                    partial.begins.entry((op, NO_FILE)).or_default().push(start, None);
+                if let Some(who) = communicators.get(&row.offset) {
+                    partial.begins.entry((op, *who)).or_default().push(start, None);
                 }
                 continue;
             }
@@ -297,7 +299,7 @@ impl Analysis for Phases {
             let main = *partial.thread.get_or_insert(block.thread);
             if let Role::Collective { op, file } = role {
                 let gap = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
-                partial.begins.entry((op, file)).or_default().push(start, Some(gap));
+                partial.begins.entry((op, Who::File(file))).or_default().push(start, Some(gap));
                 (partial.last_end, partial.since_ns) = (end, 0);
             } else if block.thread == main {
                 partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());

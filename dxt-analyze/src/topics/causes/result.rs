@@ -3,15 +3,16 @@
 use super::aliasing::Aliased;
 use super::claim::{Claim, files, finding};
 use super::class::Class;
-use super::grid::{Entry, Grid};
+use super::grid::Grid;
+use super::long_calls::of_tail;
 use super::members::Unit;
 use super::odd::Odd;
 use super::phases::Gaps;
 use super::replay::{Shortened, Work};
 use super::slow::{Slow, slow_units};
-use super::tails::{Tail, tails};
+use super::tails::tails;
 use crate::findings::{About, Code, Evidence, Explains, Saving, Severity};
-use crate::model::{ProcessId, Run};
+use crate::model::Run;
 use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::text::units as show;
@@ -105,7 +106,8 @@ const LIKE_THE_FIRST: f64 = 0.25;
 const MORE_TOGETHER: f64 = 1.2;
 
 /// What a unit is called, what its like are, and what it is in a form for programs.
-fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'static str, About) {
+pub(super) fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
+    let (run, slots) = (grid.run, &grid.slots);
     match unit {
         Unit::Target(ost) => (format!("OST {ost}"), "other OSTs", About { ost: Some(ost), ..About::default() }),
         Unit::Node(node) => {
@@ -128,6 +130,15 @@ fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'stati
             let name = run.file_name(file).to_owned();
             (format!("file {name}"), "other files", About { file: Some(name), ..About::default() })
         }
+        Unit::Region(file, ..) => {
+            let name = run.file_name(file).to_owned();
+            let range = grid.regions.range(unit).unwrap_or_default();
+            (
+                format!("{} of {name}, from {} on,", show::bytes(range.1 - range.0), show::bytes(range.0)),
+                "other parts of the file",
+                About { file: Some(name), offset: Some(range.0), bytes: Some(range.1 - range.0), ..About::default() },
+            )
+        }
         Unit::Moment(from, until) => {
             let from = slots.begin(usize::from(from)).unwrap_or_default();
             let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| super::phases::length(run));
@@ -139,11 +150,11 @@ fn named(run: &Run, slots: &super::slots::Slots, unit: Unit) -> (String, &'stati
 
 fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
-    let (mut name, others, mut about) = named(run, &grid.slots, slow.unit);
+    let (mut name, others, mut about) = named(grid, slow.unit);
     let are = if slow.more.is_empty() { "is" } else { "are" };
     match ranks(run, slow) {
         Some(all) if slow.more.len() >= LISTED => name = format!("ranks {all}"),
-        _ => slow.more.iter().for_each(|unit| name.push_str(&format!(", {}", named(run, &grid.slots, *unit).0))),
+        _ => slow.more.iter().for_each(|unit| name.push_str(&format!(", {}", named(grid, *unit).0))),
     }
     let mut by = slow.by.clone();
     by.sort_by_key(|(class, odd, ..)| {
@@ -174,6 +185,11 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             "see where it lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files are \
              faster",
         ),
+        Unit::Region(..) => (
+            Code::SLOW_FILE,
+            format!("{name} {are} slow: {first} as long as those on {others}"),
+            "see what storage these bytes lie on (`lfs getstripe`, a component of its own, a degraded device), and whether other ranks lock them",
+        ),
         Unit::Target(_) => (
             Code::SLOW_TARGET,
             format!("{name} {are} slow: {first} as long as {others}'"),
@@ -199,7 +215,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         *first = Evidence::of(first.words().to_owned(), about);
     }
     for unit in slow.more.iter().take(crate::limits::NAMED_EXAMPLES) {
-        let (name, _, about) = named(run, &grid.slots, *unit);
+        let (name, _, about) = named(grid, *unit);
         evidence.push(Evidence::of(format!("{name} as well"), about));
     }
     evidence.extend(files(grid, &slow.shortened));
@@ -228,91 +244,4 @@ fn probability(p: f64) -> String {
 fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {
     let of = |index: &u32| grid.entries.get(*index as usize).is_some_and(|entry| entry.class == class);
     slow.shortened.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
-}
-
-fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
-    let entry = |index: u32| grid.entries.get(index as usize);
-    if tail.stalls.is_empty() {
-        let Some(longest) = entry(tail.longest) else { return Vec::new() };
-        if let Some(of) = tail.of {
-            return vec![at_times(grid, tail, of)];
-        }
-        let title = format!(
-            "{} of {} {} take far longer than their like, on no particular rank or target: {} more than usual, the longest {}",
-            show::count(tail.far),
-            show::count(tail.calls),
-            tail.class.plural(),
-            show::duration(tail.extra_ns as u64),
-            show::duration(longest.cell.longest_ns)
-        );
-        let hint =
-            "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often";
-        // On nobody in particular: the longest is an example, and accuses nobody.
-        let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
-        return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];
-    }
-    let stall = |index: u32| {
-        let entry = entry(index)?;
-        let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
-        let process = grid.run.name_on(entry.process, entry.file);
-        let title = format!(
-            "one call stalled: {} {} of {process} took {}, {} after the job's start; its like take {}",
-            tail.class.article(),
-            tail.class.singular(),
-            show::duration(entry.cell.longest_ns),
-            show::moment(entry.cell.longest_at),
-            show::duration(entry.usual_ns as u64)
-        );
-        let hint = "one stalled call is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
-                    takes tens of seconds)";
-        Some(Claim::new(finding(Code::STALL, title, vec![call(grid, entry)], hint), vec![(index, less)]))
-    };
-    tail.stalls.iter().filter_map(|index| stall(*index)).collect()
-}
-
-/// Long calls that are all but all one process's.
-fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (ProcessId, u64, u64)) -> Claim {
-    let (name, _, about) = named(grid.run, &grid.slots, Unit::Process(process));
-    let title = format!(
-        "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
-        show::count(far),
-        show::count(calls),
-        tail.class.plural(),
-        show::duration(tail.extra_ns as u64)
-    );
-    let hint = "what else runs on its host at these times, or what it does differently then (offsets, files): swap hosts, and see whether rank or host stays slow";
-    let about = About { calls: Some(far), time_ns: Some(tail.extra_ns as u64), ..about };
-    let words = format!(
-        "{} of all {} {} that take so long are {name}'s",
-        show::count(far),
-        show::count(tail.far),
-        tail.class.plural()
-    );
-    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
-    let evidence =
-        std::iter::once(Evidence::of(words, about)).chain(longest).chain(files(grid, &tail.shortened)).collect();
-    Claim::new(finding(Code::SLOW_RANK, title, evidence, hint), tail.shortened.clone())
-}
-
-/// The longest call of an entry.
-fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
-    let run = grid.run;
-    let file = run.file_name(entry.file).to_owned();
-    let process = run.process(entry.process);
-    let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
-    let words = format!(
-        "{op} of {} on {file}: {} at {}",
-        run.name_on(entry.process, entry.file),
-        show::duration(entry.cell.longest_ns),
-        show::moment(entry.cell.longest_at)
-    );
-    let about = About {
-        rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
-        node: process.map(|process| run.node(process).to_owned()),
-        file: Some(file),
-        span_ns: Some((entry.cell.longest_at, entry.cell.longest_at.saturating_add(entry.cell.longest_ns))),
-        time_ns: Some(entry.cell.longest_ns),
-        ..About::default()
-    };
-    Evidence::of(words, about)
 }

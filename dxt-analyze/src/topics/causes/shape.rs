@@ -3,13 +3,14 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::Grid;
+use super::kind_of_file::dearest;
 use super::late::late;
 use super::locks::waited;
 use super::phases::Gaps;
 use super::queue::queues;
 use super::replay::Shortened;
 use super::shared_block::{SharedBlock, shared_blocks};
-use super::small_calls::{filling, slow_metadata, syncs};
+use super::small_calls::{filling, is_metadata, slow_metadata, syncs};
 use super::tails::{Held, held};
 use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
@@ -184,10 +185,12 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
         out.push(Claim::new(finding(Code::SYNC_PER_WRITE, title, evidence, hint), found.shortened));
     }
     if let Some(found) = slow_metadata(grid) {
+        let on = dearest(grid, &found.shortened, is_metadata);
         let title = format!(
-            "metadata calls take {} each, {} most of it: {} in all",
+            "metadata calls take {} each, {} most of it{}: {} in all",
             show::duration((found.time_ns / found.calls.max(1) as f64) as u64),
             found.most,
+            on.map_or_else(String::new, |on| format!(", on {on}")),
             show::counted(found.calls, "call")
         );
         let hint = "open and stat fewer files from fewer ranks (one rank, then broadcast), and not all at once";

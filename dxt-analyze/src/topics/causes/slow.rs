@@ -20,6 +20,8 @@ const LONG_ENOUGH: (u16, f64) = (2, 0.02);
 const ONLY_BUSY: f64 = 1.4;
 /// Times longer that calls on a file may take by how it is used.
 const FILES_DIFFER: f64 = 1.5;
+/// Part of what a region explains that counts when it stands against others.
+const OF_REGION: f64 = 0.8;
 /// Most slow moments of a run.
 const MOMENTS: usize = 4;
 /// Moments that are slow by themselves and so many slots apart are one.
@@ -44,6 +46,11 @@ impl Slow {
     pub fn time_ns(&self) -> f64 {
         self.shortened.iter().map(|(_, ns)| ns).sum()
     }
+
+    /// What it is compared with others by. Who goes through a file in order is at one part of it at a time: then the moment is the better guess.
+    fn weight(&self) -> f64 {
+        self.time_ns() * if matches!(self.unit, Unit::Region(..)) { OF_REGION } else { 1.0 }
+    }
 }
 
 /// All of them, taken from what is left of the cells' times.
@@ -64,7 +71,7 @@ pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
 fn most(all: Vec<Slow>, least: f64) -> Option<Slow> {
     let best = all.into_iter().max_by(|a, b| {
         // Of two that explain the same, the one that says more: the earlier sort.
-        a.time_ns().total_cmp(&b.time_ns()).then_with(|| b.unit.cmp(&a.unit))
+        a.weight().total_cmp(&b.weight()).then_with(|| b.unit.cmp(&a.unit))
     });
     best.filter(|best| best.time_ns() > least)
 }
@@ -107,7 +114,7 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .filter(|(member, odd)| {
                     let busy = match member.unit {
                         Unit::Target(_) => ONLY_BUSY,
-                        Unit::File(_) => FILES_DIFFER,
+                        Unit::File(_) | Unit::Region(..) => FILES_DIFFER,
                         _ => 1.0,
                     };
                     odd.above >= least.min_slowdown.max(busy).ln() && odd.p * tests <= least.false_discovery_rate
@@ -159,7 +166,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             let unit = Unit::Moment(from, until);
             (vec![unit], odd, of)
         }
-        Unit::Target(_) | Unit::File(_) => return None,
+        Unit::Target(_) | Unit::File(_) | Unit::Region(..) => return None,
     };
     let (unit, more) = units.split_first()?;
     if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {
@@ -238,22 +245,33 @@ fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
     other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * LESS
 }
 
-/// Slow members, neighbouring moments as one.
+/// Slow members, neighbouring moments and parts of a file as one.
 fn joined(slow: &[(Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
     let mut out: Vec<(Unit, Odd, u64)> = Vec::new();
     for (member, odd) in slow {
         match (out.last_mut(), member.unit) {
             (Some((Unit::Moment(_, until), all, calls)), Unit::Moment(from, to)) if from <= *until + 1 + APART => {
-                let (mine, theirs) = (*calls as f64, member.calls as f64);
                 *until = to;
-                all.above = (all.above * mine + odd.above * theirs) / (mine + theirs).max(1.0);
-                (all.score, all.p) = (all.score.max(odd.score), all.p.min(odd.p));
-                *calls = calls.saturating_add(member.calls);
+                joined_with(all, calls, *odd, member.calls);
+            }
+            (Some((Unit::Region(file, _, until), all, calls)), Unit::Region(other, from, to))
+                if *file == other && from <= *until + 1 =>
+            {
+                *until = to;
+                joined_with(all, calls, *odd, member.calls);
             }
             _ => out.push((member.unit, *odd, member.calls)),
         }
     }
     out
+}
+
+/// Adds what the calls of another member say.
+fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
+    let (mine, theirs) = (*calls as f64, others as f64);
+    all.above = (all.above * mine + odd.above * theirs) / (mine + theirs).max(1.0);
+    (all.score, all.p) = (all.score.max(odd.score), all.p.min(odd.p));
+    *calls = calls.saturating_add(others);
 }
 
 fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Shortened {

@@ -75,28 +75,34 @@ pub struct Slow {
     pub shortened: Shortened,
 }
 
-/// Those of all processes; `None` if there are none.
+/// Opens and other metadata calls that reach the system.
+#[must_use]
+pub fn is_metadata(entry: &Entry) -> bool {
+    entry.leaf && matches!(entry.class, Class::Open | Class::Metadata)
+}
+
+/// Those of all processes, of the operations that usually take long; `None` if there are none.
 #[must_use]
 pub fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
-    let (mut calls, mut time, mut by) = (0_u64, 0.0, BTreeMap::<u16, f64>::new());
+    let op = |entry: &Entry| grid.stream(entry).map_or(0, |stream| stream.op);
+    let mut by: BTreeMap<u16, (u64, f64)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| is_metadata(entry)) {
+        let of = by.entry(op(entry)).or_default();
+        *of = (of.0.saturating_add(entry.cell.calls), of.1 + entry.left_ns);
+    }
+    // Many quick ones of another operation make these no quicker.
+    by.retain(|_, (calls, time)| *time >= QUICK_NS * *calls as f64);
     let mut shortened = Shortened::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
-        if entry.leaf && matches!(entry.class, Class::Open | Class::Metadata) {
-            calls = calls.saturating_add(entry.cell.calls);
-            time += entry.left_ns;
-            *by.entry(grid.stream(entry).map_or(0, |stream| stream.op)).or_default() += entry.left_ns;
-            let less = entry.left_ns - QUICK_NS * entry.cell.calls as f64;
-            if less > 0.0 {
-                shortened.push((index, less));
-            }
+        let less = entry.left_ns - QUICK_NS * entry.cell.calls as f64;
+        if is_metadata(entry) && less > 0.0 && by.contains_key(&op(entry)) {
+            shortened.push((index, less));
         }
     }
-    if time < QUICK_NS * calls as f64 {
-        return None;
-    }
-    let (most, _) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (calls, time_ns) = by.values().fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1));
+    let (most, _) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let most = grid.run.ops.get(usize::from(most))?.name.clone();
-    (!shortened.is_empty()).then_some(Slow { calls, time_ns: time, most, shortened })
+    (!shortened.is_empty()).then_some(Slow { calls, time_ns, most, shortened })
 }
 
 /// Reads that fill up blocks that are written in part.

@@ -3,6 +3,7 @@
 use super::class::{CLASSES, Class};
 use super::grid::{Grid, weighted_quantile};
 use super::replay::Shortened;
+use super::stand_still::{StandStill, stand_still};
 use crate::model::{FileId, ProcessId};
 use std::collections::BTreeMap;
 
@@ -32,6 +33,8 @@ pub struct Tail {
     pub longest: u32,
     /// The process that nearly all of them are of, if it is one of several: how many are, and its calls.
     pub of: Option<(ProcessId, u64, u64)>,
+    /// The moments at which most processes are in such calls at once, if most of it is lost then.
+    pub at_once: Option<StandStill>,
     /// What they would save if they took what their like take.
     pub shortened: Shortened,
 }
@@ -123,5 +126,6 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let several = by.len() >= super::odd::FEWEST && far >= SEVERAL;
     let of =
         most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
-    Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, shortened })
+    let at_once = if of.is_none() { stand_still(grid, class, &shortened, by.len()) } else { None };
+    Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
 }

@@ -1,0 +1,143 @@
+//! Calls that are far from their like as findings: one that stalled, those of one process, those of most at once, those of nobody in particular.
+
+use super::claim::{Claim, files, finding};
+use super::grid::{Entry, Grid};
+use super::kind_of_file::dearest;
+use super::members::Unit;
+use super::result::named;
+use super::stand_still::StandStill;
+use super::tails::Tail;
+use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::sum::Sum;
+use crate::text::units as show;
+
+/// A tail, or its calls one by one.
+#[must_use]
+pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
+    let entry = |index: u32| grid.entries.get(index as usize);
+    let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class);
+    if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
+        return vec![stands_still(grid, still)];
+    }
+    if tail.stalls.is_empty() {
+        let Some(longest) = entry(tail.longest) else { return Vec::new() };
+        if let Some(of) = tail.of {
+            return vec![at_times(grid, tail, of)];
+        }
+        let title = format!(
+            "{} of {} {} take far longer than their like, {}: {} more than usual, the longest {}",
+            show::count(tail.far),
+            show::count(tail.calls),
+            tail.class.plural(),
+            kind.as_ref()
+                .map_or_else(|| "on no particular rank or target".to_owned(), |kind| format!("nearly all on {kind}")),
+            show::duration(tail.extra_ns as u64),
+            show::duration(longest.cell.longest_ns)
+        );
+        let hint = if kind.is_some() {
+            "see where these files lie (another file system, a busy server) and what is special about them: the same calls on others are quick"
+        } else {
+            "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often"
+        };
+        // On nobody in particular: the longest is an example, and accuses nobody.
+        let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
+        return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];
+    }
+    let stall = |index: u32| {
+        let entry = entry(index)?;
+        let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
+        let process = grid.run.name_on(entry.process, entry.file);
+        let title = format!(
+            "one call stalled: {} {} of {process} took {}, {} after the job's start; its like take {}",
+            tail.class.article(),
+            tail.class.singular(),
+            show::duration(entry.cell.longest_ns),
+            show::moment(entry.cell.longest_at),
+            show::duration(entry.usual_ns as u64)
+        );
+        let hint = "one stalled call is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
+                    takes tens of seconds)";
+        Some(Claim::new(finding(Code::STALL, title, vec![call(grid, entry)], hint), vec![(index, less)]))
+    };
+    tail.stalls.iter().filter_map(|index| stall(*index)).collect()
+}
+
+/// Long calls of most processes at the same time, again and again.
+fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
+    let lengths: Vec<u64> = still.spans.iter().map(|(from, until)| until - from).collect();
+    let mean = lengths.iter().copied().sum::<Sum>().get() / lengths.len().max(1) as u64;
+    let (class, times) = (still.class.plural(), show::count(still.spans.len() as u64));
+    let often = match still.every_ns {
+        Some(every) => format!("every {}, {times} times", show::duration(every)),
+        None => format!("{times} times"),
+    };
+    let title = format!(
+        "storage stands still {often}: {class} of most ranks take far longer at once, {} each time",
+        show::duration(mean)
+    );
+    let span = |(from, until): &(u64, u64)| {
+        let words = format!("from {} to {}", show::moment(*from), show::moment(*until));
+        Evidence::of(words, About { span_ns: Some((*from, *until)), ..About::default() })
+    };
+    let about = About { calls: Some(still.far), time_ns: Some(still.extra_ns as u64), ..About::default() };
+    let words = format!(
+        "{} {class}, {} more than usual, summed over processes",
+        show::count(still.far),
+        show::duration(still.extra_ns as u64)
+    );
+    let evidence = std::iter::once(Evidence::of(words, about))
+        .chain(still.spans.iter().take(crate::limits::NAMED_EXAMPLES).map(span))
+        .chain(files(grid, &still.shortened))
+        .collect();
+    let hint = "see what comes back at these times: another job's checkpoints, a server's cache that is written out or fails over, or this program's own \
+                work (the first calls of a step)";
+    Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), still.shortened.clone())
+}
+
+/// Long calls that are all but all one process's.
+fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (ProcessId, u64, u64)) -> Claim {
+    let (name, _, about) = named(grid, Unit::Process(process));
+    let title = format!(
+        "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
+        show::count(far),
+        show::count(calls),
+        tail.class.plural(),
+        show::duration(tail.extra_ns as u64)
+    );
+    let hint = "what else runs on its host at these times, or what it does differently then (offsets, files): swap hosts, and see whether rank or host stays slow";
+    let about = About { calls: Some(far), time_ns: Some(tail.extra_ns as u64), ..about };
+    let words = format!(
+        "{} of all {} {} that take so long are {name}'s",
+        show::count(far),
+        show::count(tail.far),
+        tail.class.plural()
+    );
+    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
+    let evidence =
+        std::iter::once(Evidence::of(words, about)).chain(longest).chain(files(grid, &tail.shortened)).collect();
+    Claim::new(finding(Code::SLOW_RANK, title, evidence, hint), tail.shortened.clone())
+}
+
+/// The longest call of an entry.
+fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
+    let run = grid.run;
+    let file = run.file_name(entry.file).to_owned();
+    let process = run.process(entry.process);
+    let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
+    let words = format!(
+        "{op} of {} on {file}: {} at {}",
+        run.name_on(entry.process, entry.file),
+        show::duration(entry.cell.longest_ns),
+        show::moment(entry.cell.longest_at)
+    );
+    let about = About {
+        rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
+        node: process.map(|process| run.node(process).to_owned()),
+        file: Some(file),
+        span_ns: Some((entry.cell.longest_at, entry.cell.longest_at.saturating_add(entry.cell.longest_ns))),
+        time_ns: Some(entry.cell.longest_ns),
+        ..About::default()
+    };
+    Evidence::of(words, about)
+}

@@ -1,0 +1,124 @@
+//! Moments at which calls of most processes take far longer at once, again and again: storage that stands still, on nobody in particular.
+
+use super::class::Class;
+use super::grid::{Entry, Grid};
+use super::odd::FEWEST;
+use super::replay::Shortened;
+use crate::model::ProcessId;
+use std::collections::BTreeSet;
+
+/// Part of the processes with such calls that are in a long one at the same time.
+const OF_PROCESSES: f64 = 0.6;
+/// Part of what long calls cost that is lost at such moments.
+const OF_COST: f64 = 0.7;
+/// Spread of the times between them, as a part of their mean, up to which they come regularly.
+const REGULAR: f64 = 0.25;
+
+/// Storage that stands still.
+#[derive(Clone, Debug)]
+pub struct StandStill {
+    /// What the calls do.
+    pub class: Class,
+    /// When: from the first long call's begin to the last one's end, ns since the job's start.
+    pub spans: Vec<(u64, u64)>,
+    /// Time from one to the next, if they come regularly, ns.
+    pub every_ns: Option<u64>,
+    /// Calls, and time in them beyond what is usual, ns, summed over processes.
+    pub far: u64,
+    /// See above.
+    pub extra_ns: f64,
+    /// What they would save if they took what their like take.
+    pub shortened: Shortened,
+}
+
+/// A cell's longest call, which is far from its like: begin, end, entry.
+type Long = (u64, u64, u32);
+
+/// Of the long calls (`cells`: entries, and what they take beyond what is usual) of a class that `processes` make.
+#[must_use]
+pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
+    let entry = |index: u32| grid.entries.get(index as usize);
+    let mut calls: Vec<Long> = cells
+        .iter()
+        .filter_map(|(index, _)| {
+            let cell = &entry(*index)?.cell;
+            Some((cell.longest_at, cell.longest_at.saturating_add(cell.longest_ns), *index))
+        })
+        .collect();
+    calls.sort_unstable();
+    let need = ((processes as f64 * OF_PROCESSES).ceil() as usize).max(2);
+    let groups: Vec<&[Long]> =
+        at_once(&calls).into_iter().filter(|group| most_at_once(group, |index| entry(index)) >= need).collect();
+    let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
+    let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
+    let shortened: Shortened = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
+    let extra_ns: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    if groups.len() < FEWEST || extra_ns < all * OF_COST {
+        return None;
+    }
+    let far = shortened.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();
+    let span = |group: &&[Long]| {
+        let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
+        (begin, group.iter().map(|call| call.1).max().unwrap_or(begin))
+    };
+    let spans: Vec<(u64, u64)> = groups.iter().map(span).collect();
+    Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, shortened })
+}
+
+/// Calls in groups: one that begins before another of the group ends is of it.
+fn at_once(calls: &[Long]) -> Vec<&[Long]> {
+    let (mut out, mut first, mut until) = (Vec::new(), 0, 0);
+    for (at, call) in calls.iter().enumerate() {
+        if at > first && call.0 >= until {
+            out.extend(calls.get(first..at));
+            (first, until) = (at, 0);
+        }
+        until = until.max(call.1);
+    }
+    out.extend(calls.get(first..).filter(|rest| !rest.is_empty()));
+    out
+}
+
+/// The most processes of a group that are in a call at the same time.
+fn most_at_once<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
+    let at = |moment: u64| -> usize {
+        let inside = group.iter().filter(|call| call.0 <= moment && moment < call.1);
+        inside.filter_map(|call| Some(entry(call.2)?.process)).collect::<BTreeSet<ProcessId>>().len()
+    };
+    // Most are in calls where one begins; of many, a sample will do.
+    let step = group.len().div_ceil(64).max(1);
+    group.iter().step_by(step).chain(group.last()).map(|call| at(call.0)).max().unwrap_or(0)
+}
+
+/// The mean time from one to the next, if it is always about the same.
+fn every(spans: &[(u64, u64)]) -> Option<u64> {
+    let between: Vec<f64> = spans.windows(2).map(|two| two[1].0.saturating_sub(two[0].0) as f64).collect();
+    if between.len() < FEWEST {
+        return None;
+    }
+    let mean = between.iter().sum::<f64>() / between.len() as f64;
+    let squares: f64 = between.iter().map(|ns| (ns - mean).powi(2)).sum();
+    let deviation = (squares / (between.len() - 1) as f64).sqrt();
+    (deviation <= mean * REGULAR).then_some(mean as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_overlap_are_one_group() {
+        let calls = [(0, 10, 0), (5, 12, 1), (11, 20, 2), (20, 30, 3), (40, 41, 4)];
+        let groups: Vec<usize> = at_once(&calls).into_iter().map(<[Long]>::len).collect();
+        assert_eq!(groups, [3, 1, 1]);
+        assert!(at_once(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_comes_regularly_has_a_period() {
+        let at = |times: &[u64]| every(&times.iter().map(|&at| (at, at + 1)).collect::<Vec<_>>());
+        assert_eq!(at(&[0, 100, 201, 300, 399]), Some(99));
+        assert_eq!(at(&[0, 100, 120, 400, 410]), None);
+        assert_eq!(at(&[0, 100, 200]), None, "too few");
+    }
+}
