@@ -1,6 +1,7 @@
 //! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
 //! MPI-IO or HDF5) has a cell of its own beside theirs.
 
+use super::parts::{Part, Parts, SHORTEST};
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
@@ -9,14 +10,18 @@ use crate::scan::{Analysis, Block, Row};
 use crate::sum::Sum;
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 
 /// Stands for no storage target.
 pub const NO_TARGET: u32 = u32::MAX;
 /// Cells that each process may have at least.
 const FEWEST: usize = 16;
+/// Cells that take as much room as the parts of one stream's file, and streams of a process that have such parts at least.
+const PER_PARTS: usize = 16;
+const FEWEST_PARTS: usize = 4;
 /// Fractional bits of a logarithm: sums of whole numbers do not depend on their order.
-const LOG_BITS: i32 = 16;
+pub const LOG_BITS: i32 = 16;
 
 /// What calls are of, within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -198,6 +203,8 @@ pub struct OfProcess {
     pub cells: Vec<(Key, Cell)>,
     /// Slots are merged by two to the power of this.
     pub merged: u32,
+    /// The parts of the files of its streams, as far as there is room.
+    pub parts: Vec<(StreamIx, Parts)>,
     /// Time in calls of the thread with most, and of all, ns: several threads of a process are in calls at once.
     pub threads: (u64, u64),
     /// By phase: time in MPI's calls in which processes meet, ns.
@@ -210,6 +217,7 @@ pub struct Partial {
     done: FxHashMap<ProcessId, OfProcess>,
     now: Option<ProcessId>,
     cells: FxHashMap<Key, Cell>,
+    parts: FxHashMap<StreamIx, Parts>,
     merged: u32,
     /// Time in calls of each thread of the process that is being read, ns.
     threads: FxHashMap<u32, u64>,
@@ -225,11 +233,23 @@ impl Partial {
             let most = self.threads.values().copied().max().unwrap_or(0);
             let all = self.threads.values().sum::<Sum>().get();
             let waits = std::mem::take(&mut self.waits);
-            self.done.insert(process, OfProcess { cells, merged: self.merged, threads: (most, all), waits });
+            let parts = self.parts.drain().collect();
+            self.done.insert(process, OfProcess { cells, parts, merged: self.merged, threads: (most, all), waits });
         }
+        self.parts.clear();
         self.waits.clear();
         self.threads.clear();
         self.merged = 0;
+    }
+
+    /// Adds calls that begin at an offset of a stream's file, if there is room.
+    fn add_part(&mut self, (stream, offset, part): &(StreamIx, u64, Part), limit: usize) {
+        let room = self.parts.len() < limit;
+        match self.parts.entry(*stream) {
+            Entry::Occupied(mut of) => of.get_mut().add(*offset, part),
+            Entry::Vacant(none) if room => none.insert(Parts::default()).add(*offset, part),
+            Entry::Vacant(_) => {}
+        }
     }
 
     /// All of them, by process.
@@ -291,7 +311,9 @@ impl Analysis for Cells<'_> {
         };
         let whole = SLOTS.ilog2();
         let mut in_calls = 0_u64;
-        let mut far = (None, u64::MAX);
+        let mut far = (None, u64::MAX, 0);
+        let mut part: Option<(StreamIx, u64, Part)> = None;
+        let parts = (self.limit / PER_PARTS).max(FEWEST_PARTS);
         let mut slot = (0, 0..0);
         let mut last: Option<(Key, Cell)> = None;
         for row in block.rows() {
@@ -311,7 +333,12 @@ impl Analysis for Cells<'_> {
             let at = row.start.saturating_add(shift);
             let kind = Kind::of(stream, row.length);
             if far.0 != Some(kind) {
-                far = (Some(kind), self.usual.get(&kind).map_or(u64::MAX, |usual| usual.far_ns));
+                let usual = self.usual.get(&kind);
+                far = (
+                    Some(kind),
+                    usual.map_or(u64::MAX, |usual| usual.far_ns),
+                    usual.map_or(0, |usual| log(usual.median_ns as u64)),
+                );
             }
             if !slot.1.contains(&at) {
                 slot = self.slots.around(at);
@@ -325,11 +352,27 @@ impl Analysis for Cells<'_> {
             let duration = row.duration_ns();
             in_calls = in_calls.saturating_add(duration);
             let is_far = duration >= far.1;
+            let logs = log(duration);
+            if row.length > 0
+                && let Ok(offset) = u64::try_from(row.offset)
+            {
+                let call = Part::of(duration, logs.saturating_sub(far.2));
+                match &mut part {
+                    Some((of, from, sum)) if *of == row.stream && *from >> SHORTEST == offset >> SHORTEST => {
+                        sum.add(&call)
+                    }
+                    _ => {
+                        if let Some(before) = part.replace((row.stream, offset, call)) {
+                            partial.add_part(&before, parts);
+                        }
+                    }
+                }
+            }
             let call = Cell {
                 calls: 1,
                 bytes: row.length,
                 time_ns: duration,
-                logs: log(duration),
+                logs,
                 far_calls: u64::from(is_far),
                 far_ns: if is_far { duration } else { 0 },
                 longest_ns: duration,
@@ -345,6 +388,9 @@ impl Analysis for Cells<'_> {
                     }
                 }
             }
+        }
+        if let Some(part) = part {
+            partial.add_part(&part, parts);
         }
         let thread = partial.threads.entry(block.thread).or_default();
         *thread = thread.saturating_add(in_calls);

@@ -3,6 +3,7 @@
 use super::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
 use super::class::Class;
 use super::meetings::Meetings;
+use super::parts::Parts;
 use super::regions::Regions;
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual};
@@ -112,10 +113,17 @@ impl<'a> Grid<'a> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
+        let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
         let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
         for (number, process) in run.numbered_processes() {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
+            let reaches_system = |stream: &Stream| {
+                let (library, collective) = of_library(run, stream);
+                !library || (!has_inside && !collective)
+            };
+            let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(reaches_system));
+            parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
             for (phase, ns) in of.waits {
                 if let Some(waits) = waits.get_mut(phase as usize) {
@@ -145,8 +153,7 @@ impl<'a> Grid<'a> {
             for (key, cell) in cells {
                 let Some(stream) = process.stream(key.stream) else { continue };
                 let op = run.op(stream);
-                let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
-                let collective = Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio);
+                let (_, collective) = of_library(run, stream);
                 let kind = Kind { op: stream.op, nested: stream.nested, size: key.size };
                 let file = if shared.contains(&stream.file) { stream.file } else { FileId::NONE };
                 groups.push((kind, file));
@@ -158,7 +165,7 @@ impl<'a> Grid<'a> {
                     size: key.size,
                     targets: targets(layouts, stream, key.target, cell.bytes / cell.calls.max(1)),
                     class: Class::of(op.class),
-                    leaf: !library || (!has_inside && !collective),
+                    leaf: reaches_system(stream),
                     inside: stream.within() > Within::Nothing,
                     collective,
                     usual_ns: usual
@@ -175,7 +182,7 @@ impl<'a> Grid<'a> {
         }
         let collective = entries.iter().any(|entry| entry.collective);
         let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
-        let regions = Regions::of(&entries);
+        let regions = Regions::new(run, parts);
         let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, meetings, regions };
         grid.set_above(&groups);
         grid
@@ -244,6 +251,13 @@ impl<'a> Grid<'a> {
     pub fn phase(&self, entry: &Entry) -> usize {
         self.slots.phase(usize::from(entry.slot))
     }
+}
+
+/// Whether a stream's calls are a library's, and whether they are collective ones of MPI-IO.
+fn of_library(run: &Run, stream: &Stream) -> (bool, bool) {
+    let op = run.op(stream);
+    let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
+    (library, Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio))
 }
 
 /// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.

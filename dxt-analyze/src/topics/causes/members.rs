@@ -4,6 +4,7 @@
 
 use super::class::Class;
 use super::grid::{Entry, Grid, weighted_quantile};
+use super::regions::Seen;
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
@@ -36,13 +37,16 @@ impl Unit {
             Self::Process(process) => entry.process == process,
             Self::Moment(from, until) => (from..=until).contains(&entry.slot),
             Self::File(file) => entry.file == file,
-            Self::Region(file, ..) => {
-                let inside = |of: (u64, u64)| of.0 <= entry.cell.range.0 && entry.cell.range.1 <= of.1;
-                entry.file == file
-                    && entry.cell.range.0 < entry.cell.range.1
-                    && grid.regions.range(self).is_some_and(inside)
-            }
+            Self::Region(..) => grid.regions.share(self, entry) > 0.0,
         }
+    }
+}
+
+impl Unit {
+    /// Part of the time of a cell that it has which is its own.
+    #[must_use]
+    pub fn share(self, grid: &Grid<'_>, entry: &Entry) -> f64 {
+        if matches!(self, Self::Region(..)) { grid.regions.share(self, entry) } else { 1.0 }
     }
 }
 
@@ -167,18 +171,12 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
 }
 
-/// The parts of each file.
+/// The parts of each file. A process counts by how they differ for it.
 fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
-    let mut by: BTreeMap<(FileId, u8), BTreeMap<ProcessId, Mean>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-        if let Some(part) = grid.regions.part(entry).and_then(|part| u8::try_from(part).ok()) {
-            let of = by.entry((entry.file, part)).or_default();
-            of.entry(entry.process).or_default().add(entry.above, entry.cell.calls as f64);
-        }
-    }
     let mut out: BTreeMap<FileId, Vec<Member>> = BTreeMap::new();
-    for ((file, part), means) in by {
-        let means: Vec<Mean> = means.into_values().collect();
+    for ((file, part), seen) in grid.regions.seen(grid.run, class) {
+        let mean = |seen: &Seen| Mean { sum: seen.above * seen.calls as f64, weight: seen.calls as f64 };
+        let means: Vec<Mean> = seen.iter().map(mean).collect();
         out.entry(file).or_default().extend(member(Unit::Region(file, part, part), &means));
     }
     out.into_values().collect()

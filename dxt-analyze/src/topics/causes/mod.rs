@@ -4,7 +4,7 @@
 //! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
 //! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do.
-//! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups.
+//! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`], of [`parts`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls; [`stand_still`]: those of most processes at once.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
 //!   [`longer`]: ranks that are in calls for longer;
@@ -33,6 +33,7 @@ pub mod longer;
 pub mod meetings;
 pub mod members;
 pub mod odd;
+pub mod parts;
 pub mod phases;
 pub mod queue;
 pub mod regions;

@@ -1,72 +1,92 @@
-//! Parts of files: by the bytes between which the calls of a cell lie, as far as these are few.
+//! Parts of files: whether calls that begin in one take longer than those of the same processes in the others.
 
+use super::class::Class;
 use super::grid::Entry;
 use super::members::Unit;
-use crate::model::{FileId, ProcessId};
+use super::parts::{PARTS, Part, Parts};
+use crate::model::{FileId, ProcessId, Run, StreamIx};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-/// Parts that a file is divided into.
-const PARTS: u64 = 16;
-/// Bytes of a file from which on it has parts.
-const LEAST: u64 = 1 << 20;
+/// Bytes of a file from which on its parts are told apart, as the logarithm of a part's length.
+const LEAST: u32 = 16;
+
+/// A part of a file as one process sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// How far the logarithm of its calls' times is above those of the process's calls in the other parts.
+    pub above: f64,
+    /// Calls.
+    pub calls: u64,
+}
 
 /// The parts of the files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
-    /// By file: length of a part, for files of which most parts are not told by who accesses them, or when.
-    parts: FxHashMap<FileId, u64>,
+    /// By file: logarithm of a part's length.
+    shifts: FxHashMap<FileId, u32>,
+    streams: FxHashMap<(ProcessId, StreamIx), Parts>,
 }
 
 impl Regions {
-    /// Of what processes did.
+    /// Of the streams of a run.
     #[must_use]
-    pub fn of(entries: &[Entry]) -> Self {
-        let mut ends: FxHashMap<FileId, u64> = FxHashMap::default();
-        for entry in entries.iter().filter(|entry| entry.leaf && entry.cell.range.0 < entry.cell.range.1) {
-            let end = ends.entry(entry.file).or_default();
-            *end = (*end).max(entry.cell.range.1);
-        }
-        ends.retain(|_, end| *end >= LEAST);
-        let parts = ends.into_iter().map(|(file, end)| (file, end.div_ceil(PARTS))).collect();
-        let mut regions = Self { parts };
-        regions.keep_those_by_themselves(entries);
-        regions
-    }
-
-    /// Drops files of which a part is all that one process has, or that it goes through once: its calls there tell of it, or of a moment.
-    fn keep_those_by_themselves(&mut self, entries: &[Entry]) {
-        let mut by: BTreeMap<(FileId, u64), (BTreeSet<ProcessId>, BTreeSet<u16>)> = BTreeMap::new();
-        for entry in entries.iter().filter(|entry| entry.leaf) {
-            if let Some(part) = self.part(entry) {
-                let of = by.entry((entry.file, part)).or_default();
-                of.0.insert(entry.process);
-                of.1.insert(entry.slot);
+    pub fn new(run: &Run, streams: FxHashMap<(ProcessId, StreamIx), Parts>) -> Self {
+        let mut shifts: FxHashMap<FileId, u32> = FxHashMap::default();
+        for ((process, stream), parts) in &streams {
+            if let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) {
+                let shift = shifts.entry(stream.file).or_insert(LEAST);
+                *shift = (*shift).max(parts.shift());
             }
         }
-        let mut count: BTreeMap<FileId, (u32, u32)> = BTreeMap::new();
-        for ((file, _), (processes, slots)) in &by {
-            let again = slots.iter().zip(slots.iter().skip(1)).any(|(one, next)| next - one > 1);
-            let of = count.entry(*file).or_default();
-            *of = (of.0 + 1, of.1 + u32::from(processes.len() > 1 || again));
-        }
-        self.parts.retain(|file, _| count.get(file).is_some_and(|(all, told)| told * 2 > *all));
+        Self { shifts, streams }
     }
 
-    /// The part that all calls of a cell lie in, if it is one.
+    /// By file and part: what each process that has calls of the class in several parts sees.
     #[must_use]
-    pub fn part(&self, entry: &Entry) -> Option<u64> {
-        let length = *self.parts.get(&entry.file)?;
-        let (from, until) = entry.cell.range;
-        let part = from / length;
-        (from < until && (until - 1) / length == part).then_some(part)
+    pub fn seen(&self, run: &Run, class: Class) -> BTreeMap<(FileId, u8), Vec<Seen>> {
+        let mut by: BTreeMap<(FileId, ProcessId), [Part; PARTS]> = BTreeMap::new();
+        for ((process, stream), parts) in &self.streams {
+            let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) else { continue };
+            if Class::of(run.op(stream).class) == class {
+                let of = by.entry((stream.file, *process)).or_default();
+                let shift = self.shifts.get(&stream.file).copied().unwrap_or(LEAST);
+                of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));
+            }
+        }
+        let mut out: BTreeMap<(FileId, u8), Vec<Seen>> = BTreeMap::new();
+        for ((file, _), parts) in by {
+            let (calls, logs) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.calls, sum.1 + part.log()));
+            for (at, part) in (0_u8..).zip(&parts) {
+                // Of who is in one part only nothing tells the part.
+                if part.calls > 0 && part.calls < calls {
+                    let others = (logs - part.log()) / (calls - part.calls) as f64;
+                    let above = part.log() / part.calls as f64 - others;
+                    out.entry((file, at)).or_default().push(Seen { above, calls: part.calls });
+                }
+            }
+        }
+        out
+    }
+
+    /// Part of an entry's time that is in a region, as far as all calls of its stream tell.
+    #[must_use]
+    pub fn share(&self, unit: Unit, entry: &Entry) -> f64 {
+        let (Unit::Region(file, from, until), Some(parts)) = (unit, self.streams.get(&(entry.process, entry.stream)))
+        else {
+            return 0.0;
+        };
+        let Some(&shift) = self.shifts.get(&file).filter(|_| file == entry.file) else { return 0.0 };
+        let theirs = parts.with(shift);
+        let inside = theirs.get(usize::from(from)..=usize::from(until)).unwrap_or_default();
+        inside.iter().map(|part| part.time_ns as f64).sum::<f64>() / parts.time_ns().max(1) as f64
     }
 
     /// Bytes of a unit that is a region.
     #[must_use]
     pub fn range(&self, unit: Unit) -> Option<(u64, u64)> {
         let Unit::Region(file, from, until) = unit else { return None };
-        let length = *self.parts.get(&file)?;
-        Some((u64::from(from) * length, (u64::from(until) + 1) * length))
+        let shift = *self.shifts.get(&file)?;
+        Some((u64::from(from) << shift, (u64::from(until) + 1).checked_shl(shift)?))
     }
 }

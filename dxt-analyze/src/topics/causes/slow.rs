@@ -80,9 +80,10 @@ fn most(all: Vec<Slow>, least: f64) -> Option<Slow> {
 fn take(grid: &mut Grid<'_>, slow: &Slow) {
     let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
     for &(index, ns) in &slow.shortened {
+        let share = grid.entries.get(index as usize).map_or(1.0, |entry| slow.unit.share(grid, entry));
         if let Some(entry) = grid.entries.get_mut(index as usize) {
             entry.left_ns -= ns;
-            let above = above.get(&entry.class).copied().unwrap_or_default();
+            let above = above.get(&entry.class).copied().unwrap_or_default() * share;
             entry.above_kind -= above;
             if !(entry.by_file && matches!(slow.unit, Unit::File(_))) {
                 entry.above -= above;
@@ -284,7 +285,8 @@ fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Sh
         .map(|(index, entry)| {
             let times = times[entry.class as usize];
             // What a call takes that is far even from the unit's others is no matter of the unit.
-            (index, (entry.left_ns - entry.beyond_ns(times * FAR)) * (1.0 - 1.0 / times))
+            let theirs = (entry.left_ns - entry.beyond_ns(times * FAR)) * unit.share(grid, entry);
+            (index, theirs * (1.0 - 1.0 / times))
         })
         .filter(|(_, ns)| *ns > 0.0)
         .collect()

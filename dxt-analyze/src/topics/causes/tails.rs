@@ -126,6 +126,8 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let several = by.len() >= super::odd::FEWEST && far >= SEVERAL;
     let of =
         most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
-    let at_once = if of.is_none() { stand_still(grid, class, &shortened, by.len()) } else { None };
+    // Locks are waited for at once by their nature.
+    let at_once =
+        if of.is_none() && class != Class::Lock { stand_still(grid, class, &shortened, by.len()) } else { None };
     Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
 }

@@ -12,7 +12,8 @@ codes! {
         "Drishti's check of misaligned requests";
     CROSSING = "DXT-S002",
         "Many operations on a file cross a stripe boundary though they would fit in one stripe.",
-        "Share of operations no longer than a stripe that touch two: at least crossing_share of at least alignment_min_operations.",
+        "Share of operations no longer than a stripe that touch two: at least crossing_share of at least alignment_min_operations. Cost, where no aligned \
+         operations of like size tell it (DXT-S001): half of their time, as one stripe is half of two.",
         "Align them, or choose a stripe size that is a multiple of the request size.",
         "Lustre Operations Manual, chapter on striping";
     FALSE_SHARING = "DXT-S003",

@@ -14,6 +14,9 @@ use trace_format::op::Layer;
 
 /// Time per byte of large requests where the run has none to tell, ns: 1 GB/s.
 const DEFAULT_NS_PER_BYTE: f64 = 1.0;
+/// Length of requests that take twice as long as none would, where the run has no large ones to tell, bytes: what a longer one takes is mostly
+/// for its bytes.
+const HALF: f64 = 65536.0;
 /// Octave of the length from which a request is large: 1 MiB.
 const LARGE: u8 = 21;
 /// Octave up to which requests are small whatever they are held against: below 64 KiB.
@@ -82,7 +85,8 @@ const RULES: &[ForCodes] = &[
         Mended::Large,
     ),
     (&[Code::SLOW_SMALL_WRITES], WRITES, None, Mended::Tiny),
-    (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT, Code::NO_MPIIO], DATA, None, Mended::Large),
+    (&[Code::NO_MPIIO], DATA, None, Mended::Tiny),
+    (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Mended::Large),
     (
         &[Code::OPEN_PER_ACCESS, Code::REPEATED_OPENS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
         METADATA,
@@ -99,6 +103,27 @@ const RULES: &[ForCodes] = &[
     (&[Code::OVERWRITTEN, Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Mended::ByCost),
     (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Mended::ByCost),
 ];
+
+/// What slow units and single calls explain of each entry, ns.
+fn beyond(grid: &Grid<'_>, causes: &[Claim]) -> Vec<f64> {
+    const CODES: [Code; 7] = [
+        Code::SLOW_TARGET,
+        Code::SLOW_NODE,
+        Code::SLOW_RANK,
+        Code::SLOW_MOMENT,
+        Code::SLOW_FILE,
+        Code::STALL,
+        Code::LONG_TAIL,
+    ];
+    let mut out = vec![0.0; grid.entries.len()];
+    let theirs = causes.iter().filter(|claim| CODES.contains(&claim.finding.code)).flat_map(|claim| &claim.shortened);
+    for (index, ns) in theirs {
+        if let Some(of) = out.get_mut(*index as usize) {
+            *of += ns;
+        }
+    }
+    out
+}
 
 fn rule(code: Code) -> Option<Rule> {
     let (_, classes, inside, mended) = RULES.iter().find(|(codes, ..)| codes.contains(&code))?;
@@ -117,12 +142,15 @@ pub(crate) struct Mending<'g, 'a> {
     moved: FxHashMap<(FileId, Class), (u64, u64)>,
     /// Processes that move bytes inside MPI-IO, and their nodes.
     aggregators: (usize, usize),
+    /// By entry: what its calls take beyond their like, ns, since a rank, target or moment is slow or single calls are: other requests would meet
+    /// that as well.
+    beyond: Vec<f64>,
     /// What is gained if what one process after another does were done at the same time, ns.
     beside_ns: f64,
 }
 
 impl<'g, 'a> Mending<'g, 'a> {
-    pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64) -> Self {
+    pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64, causes: &[Claim]) -> Self {
         let (mut calls, mut moved) =
             (FxHashMap::<(ProcessId, StreamIx), u64>::default(), FxHashMap::<(FileId, Class), (u64, u64)>::default());
         let mut large: FxHashMap<Class, Vec<(f64, f64)>> = FxHashMap::default();
@@ -147,7 +175,8 @@ impl<'g, 'a> Mending<'g, 'a> {
         }
         let per_byte =
             large.into_iter().filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?))).collect();
-        Self { grid, per_byte, calls, moved, aggregators: (aggregators.len(), grid.run.nodes.len()), beside_ns }
+        let beyond = beyond(grid, causes);
+        Self { grid, per_byte, calls, moved, aggregators: (aggregators.len(), grid.run.nodes.len()), beyond, beside_ns }
     }
 
     /// What a finding explains; `None` if it explains no calls.
@@ -173,7 +202,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         let cost = finding.cost_ns.unwrap_or_default() as f64 / all.max(1.0);
         let shortened: Shortened = theirs
             .into_iter()
-            .map(|(index, entry)| (index, self.less(rule.mended, entry, cost.min(1.0))))
+            .map(|(index, entry)| (index, self.less(rule.mended, (index, entry), cost.min(1.0))))
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
         (!shortened.is_empty()).then(|| Claim::new(finding.clone(), shortened))
@@ -184,13 +213,18 @@ impl<'g, 'a> Mending<'g, 'a> {
     }
 
     /// Time that would be gone of an entry, ns.
-    fn less(&self, mended: Mended, entry: &Entry, cost: f64) -> f64 {
+    fn less(&self, mended: Mended, (index, entry): (u32, &Entry), cost: f64) -> f64 {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
         match mended {
             Mended::Tiny if entry.size > TINY => 0.0,
             Mended::Large | Mended::Tiny if entry.size < SMALL => {
-                let per_byte = self.per_byte.get(&entry.class).copied().unwrap_or(DEFAULT_NS_PER_BYTE);
-                time - entry.cell.bytes as f64 * per_byte
+                let usual = time - self.beyond.get(index as usize).copied().unwrap_or_default();
+                let bytes = entry.cell.bytes as f64;
+                match self.per_byte.get(&entry.class) {
+                    Some(per_byte) => usual - bytes * per_byte,
+                    // Nothing tells what large ones would take: the less is promised, the longer these are.
+                    None => (usual - bytes * DEFAULT_NS_PER_BYTE).min(usual * HALF / (HALF + bytes / calls.max(1.0))),
+                }
             }
             Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting => 0.0,
             Mended::Once => {

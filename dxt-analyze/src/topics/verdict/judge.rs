@@ -55,8 +55,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let least = &grid.run.thresholds;
     let run_ns = whole.causes.result.run_ns;
     let phases = Work::of(grid, false);
-    let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()));
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
+    let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()), &claims);
     claims.extend(super::outside::claim(whole, &claims));
     let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
     for finding in whole.findings() {

@@ -155,6 +155,7 @@ fn rank(claim: &Claim) -> usize {
             Code::ALIASING,
             Code::HDF5_METADATA,
             Code::FALSE_SHARING,
+            Code::CROSSING,
             Code::AGGREGATORS,
             Code::BUFFER_SIZE,
             Code::SIEVING_BLOCK,
