@@ -162,7 +162,7 @@ fn a_few_log_lines_of_each_rank_that_take_most_of_the_writing_are_named() {
         one
     };
     let found = report((0..4).map(rank).collect(), 500);
-    assert!(sentence(&found).starts_with("100.0 % of small writes take 1.00 ms or more"), "{}", sentence(&found));
+    assert!(sentence(&found).starts_with("100.0 % of 20 small writes take 1.00 ms or more"), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-C031"), Some(249));
 }
 

@@ -2,6 +2,7 @@
 
 use super::odd::Odd;
 use crate::shared::stats::upper_tail_t;
+use std::ops::Range;
 
 /// Fewest members of each group.
 const FEWEST: usize = 2;
@@ -36,18 +37,55 @@ pub fn apart(values: &[f64]) -> Option<(Vec<usize>, Odd)> {
     (gap >= spread * GAP).then(|| (order.split_off(first), odd))
 }
 
-/// From which of `values`, in the order of time, on all are slow to the end, and how these stand against those before.
+/// From which to which of `values`, in the order of time, all are slow, and how these stand against the others. What is slow at first only is how a
+/// program begins.
 #[must_use]
-pub fn from_then_on(values: &[f64]) -> Option<(usize, Odd)> {
-    let candidates = FEWEST_IN_ALL..values.len().saturating_sub(FEWEST_IN_ALL - 1);
-    let best = candidates.filter_map(|at| {
-        let (before, after) = values.split_at_checked(at)?;
-        Some((at, between(before, after)?))
-    });
-    let (at, odd) = best.max_by(|(_, a), (_, b)| a.score.total_cmp(&b.score))?;
-    let (before, after) = values.split_at_checked(at)?;
-    let clear = quantile(after, OTHERWISE) > quantile(before, 1.0 - OTHERWISE);
-    clear.then_some((at, odd))
+pub fn for_a_while(values: &[f64]) -> Option<(Range<usize>, Odd)> {
+    let sums = Sums::of(values);
+    let mut best: Option<(Range<usize>, f64)> = None;
+    for from in FEWEST_IN_ALL..values.len().saturating_sub(FEWEST_IN_ALL - 1) {
+        for until in from + FEWEST_IN_ALL..=values.len() {
+            let score = sums.score(from..until);
+            if score.is_some_and(|score| best.as_ref().is_none_or(|(_, most)| score > *most)) {
+                best = score.map(|score| (from..until, score));
+            }
+        }
+    }
+    let (range, _) = best?;
+    let slow = values.get(range.clone())?;
+    let (before, after) = (values.get(..range.start)?, values.get(range.end..)?);
+    let fast = [before, after].concat();
+    let odd = between(&fast, slow)?;
+    let clear = quantile(slow, OTHERWISE) > quantile(&fast, 1.0 - OTHERWISE);
+    clear.then_some((range, odd))
+}
+
+/// Sums of the first values, and of their squares.
+struct Sums(Vec<(f64, f64)>);
+
+impl Sums {
+    fn of(values: &[f64]) -> Self {
+        let mut sum = (0.0, 0.0);
+        let more = values.iter().map(|value| {
+            sum = (sum.0 + value, sum.1 + value * value);
+            sum
+        });
+        Self(std::iter::once((0.0, 0.0)).chain(more).collect())
+    }
+
+    /// How those of a range stand against the others, if they are slower: the difference of the means over its error.
+    fn score(&self, range: Range<usize>) -> Option<f64> {
+        let (all, from, until) = (self.0.last()?, self.0.get(range.start)?, self.0.get(range.end)?);
+        let (count, inside) = ((self.0.len() - 1) as f64, range.len() as f64);
+        let error = |sum: f64, squares: f64, count: f64| {
+            let mean = sum / count;
+            ((squares / count - mean * mean).max(0.0).max(LEAST_SPREAD.powi(2)) / count, mean)
+        };
+        let (slow, outside) = ((until.0 - from.0, until.1 - from.1), count - inside);
+        let (slow_error, slow_mean) = error(slow.0, slow.1, inside);
+        let (fast_error, fast_mean) = error(all.0 - slow.0, all.1 - slow.1, outside);
+        (outside >= 1.0 && slow_mean > fast_mean).then(|| (slow_mean - fast_mean) / (slow_error + fast_error).sqrt())
+    }
 }
 
 /// How the slow stand against the fast: Welch's t.
@@ -97,12 +135,13 @@ mod tests {
 
     #[test]
     fn what_stays_slow_is_found_and_what_comes_and_goes_is_not() {
-        let at = |values: &[f64]| from_then_on(values).map(|(at, _)| at);
+        let at = |values: &[f64]| for_a_while(values).map(|(range, _)| (range.start, range.end));
         let step = |slow: &[usize], count: usize| -> Vec<f64> {
             (0..count).map(|k| f64::from(u8::from(slow.contains(&k))) + (k % 3) as f64 * 0.02).collect()
         };
-        assert_eq!(at(&step(&(4..12).collect::<Vec<_>>(), 12)), Some(4));
-        assert_eq!(at(&step(&(6..12).collect::<Vec<_>>(), 12)), Some(6));
+        assert_eq!(at(&step(&(4..12).collect::<Vec<_>>(), 12)), Some((4, 12)));
+        assert_eq!(at(&step(&(6..12).collect::<Vec<_>>(), 12)), Some((6, 12)));
+        assert_eq!(at(&step(&(5..14).collect::<Vec<_>>(), 24)), Some((5, 14)));
         assert_eq!(at(&step(&[0, 2, 4, 6, 8, 10], 12)), None);
         assert_eq!(at(&step(&(0..6).collect::<Vec<_>>(), 12)), None, "slow at first");
         assert_eq!(at(&[0.0; 12]), None);

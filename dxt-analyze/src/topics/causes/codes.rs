@@ -65,4 +65,27 @@ codes! {
          target. Cost: time of calls beyond the fastest of their kind, if they usually take twice as long, less what they would wait on all targets.",
         "Let the distance of ranks' blocks be no multiple of stripe count times stripe size, or let each rank begin at another block.",
         "ours; Lustre Operations Manual, chapter on striping";
+    THREADS_BY_TURNS = "DXT-V012",
+        "Threads of a process read and write one after another, never two at once.",
+        "The calls of a process's threads take as long as at least one of them is in a call, to 3 %, that is at least half of the run, and no thread \
+         has more than two thirds of it. Saving: all but the share of the thread with most.",
+        "See what they share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a library that is not thread-safe.",
+        "ours";
+    LATE_TO_MEET = "DXT-V013",
+        "A rank comes late to MPI's own collective calls, in which all others wait for it, and computes meanwhile.",
+        "Between two meetings of all ranks: who waits least, and what all others wait at least, less what its calls of I/O take longer than theirs; one rank \
+         with 0.7 of that at two meetings or more. No matter of I/O, and told only where I/O matters.",
+        "Give it less to compute, or see what slows its computing.",
+        "ours";
+    ASKED_AGGREGATORS = "DXT-V014",
+        "A hint of the program keeps collective calls to fewer aggregators than there are ranks and nodes.",
+        "cb_nodes as asked for at the open, no more processes that make system calls inside collective calls, and more ranks that make collective ones. \
+         Saving: their system calls shared among as many as there are nodes, or four.",
+        "Set cb_nodes and cb_config_list, or leave both out.",
+        "ours; ROMIO's user's guide";
+    SYNC_TIME = "DXT-V015",
+        "Syncs take much of the time in I/O.",
+        "At least uncovered_share of the time in all calls. Saving: all of it.",
+        "Sync only what must outlive a crash of the node; sync while the program computes.",
+        "ours; fsync(2)";
 }

@@ -15,6 +15,9 @@ use trace_format::op::Layer;
 /// Processes from which on calls on a file are compared among themselves rather than with those on other files.
 const SHARED_BY: usize = 3;
 
+/// Part of the run that a process is in calls from which it holds up who waits for its messages.
+const HOLDS_UP: f64 = 0.5;
+
 /// A cell and what it is of.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -76,6 +79,8 @@ pub struct Grid<'a> {
     pub spread: f64,
     /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
     pub at_once: Vec<f64>,
+    /// By process: time in calls of the thread with most, and of all, ns.
+    pub threads: Vec<(u64, u64)>,
     /// Who waits for whom.
     pub meetings: Meetings,
     /// Parts of files.
@@ -113,6 +118,7 @@ impl<'a> Grid<'a> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
+        let mut threads: Vec<(u64, u64)> = Vec::new();
         let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
         let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
         for (number, process) in run.numbered_processes() {
@@ -124,6 +130,7 @@ impl<'a> Grid<'a> {
             };
             let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(reaches_system));
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
+            threads.push(of.threads);
             at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
             for (phase, ns) in of.waits {
                 if let Some(waits) = waits.get_mut(phase as usize) {
@@ -183,7 +190,7 @@ impl<'a> Grid<'a> {
         let collective = entries.iter().any(|entry| entry.collective);
         let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
         let regions = Regions::new(run, parts);
-        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, meetings, regions };
+        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, threads, meetings, regions };
         grid.set_above(&groups);
         grid
     }
@@ -232,6 +239,21 @@ impl<'a> Grid<'a> {
             }
         }
         by.values().copied().fold(0.0, f64::max).min(length)
+    }
+
+    /// Whether others wait for a process at the end of a phase, as far as that is on record: ranks that meet again and again do. Of others that seldom
+    /// meet, but send each other messages, which are not on record, only what takes most of the run is known to hold them up.
+    #[must_use]
+    pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
+        let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
+        if !recorded || self.entries.iter().any(|entry| entry.collective) {
+            return true;
+        }
+        let length = super::phases::length(self.run) as f64;
+        let mine = |entry: &&Entry| entry.leaf && entry.process == process;
+        self.meetings.after(phase).is_some()
+            || self.entries.iter().filter(mine).map(|entry| self.wall(entry, entry.left_ns)).sum::<f64>()
+                >= length * HOLDS_UP
     }
 
     /// The stream of an entry.

@@ -47,7 +47,7 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
         let own = by.get(&(grid.phase(entry), process)).copied().unwrap_or_default();
         let all = of_phase.get(&grid.phase(entry)).copied().unwrap_or_default();
         let mean = (all - own) / (ranks - 1) as f64;
-        if own > mean {
+        if own > mean && grid.waited_for(process, grid.phase(entry)) {
             shortened.push((index, entry.left_ns * (1.0 - mean / own)));
         }
     }

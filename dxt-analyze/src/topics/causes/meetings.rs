@@ -56,6 +56,12 @@ impl Meetings {
         self.of_phase.get(phase).copied().flatten()
     }
 
+    /// What each rank waited before each meeting that is known of all, ns, by the phase that it ends.
+    pub fn waits(&self) -> impl Iterator<Item = (usize, &FxHashMap<ProcessId, f64>)> {
+        let known = |(phase, waits): (usize, _)| (self.after(phase) == Some(phase)).then_some((phase, waits));
+        self.waits.iter().enumerate().filter_map(known)
+    }
+
     /// The shortest time that a rank waits before the meeting that ends `phase`, ns, where each has `less` to do in I/O. A rank that waits for
     /// nobody works on, in I/O or not, however short others' calls are. Infinite if nothing is known.
     #[must_use]

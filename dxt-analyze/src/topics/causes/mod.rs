@@ -11,6 +11,7 @@
 //!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block;
 //!   [`shared_records`]: files of which a log knows only the slowest rank.
 //!   [`kind_of_file`]: what files most of it is on;
+//!   [`tiny`]: requests of few bytes; [`meeting_late`]: ranks that come late to MPI's own meetings; [`one_aggregator`]: by a hint;
 //!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`aliasing`]: ranks that meet on one target after another.
 //! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
 //! * [`claim`]: a finding and the calls that it explains; [`long_calls`]: those of single calls; [`result`], [`view`]: all of them, and how they look.
@@ -30,9 +31,11 @@ pub mod late;
 pub mod locks;
 pub mod long_calls;
 pub mod longer;
+pub mod meeting_late;
 pub mod meetings;
 pub mod members;
 pub mod odd;
+pub mod one_aggregator;
 pub mod parts;
 pub mod phases;
 pub mod queue;
@@ -47,6 +50,7 @@ pub mod slow;
 pub mod small_calls;
 pub mod stand_still;
 pub mod tails;
+pub mod tiny;
 pub mod uneven;
 pub mod usual;
 pub mod view;

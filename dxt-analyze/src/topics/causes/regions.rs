@@ -26,6 +26,8 @@ pub struct Regions {
     /// By file: logarithm of a part's length.
     shifts: FxHashMap<FileId, u32>,
     streams: FxHashMap<(ProcessId, StreamIx), Parts>,
+    /// Those that are known to be slow.
+    taken: Vec<(Unit, Class)>,
 }
 
 impl Regions {
@@ -39,10 +41,25 @@ impl Regions {
                 *shift = (*shift).max(parts.shift());
             }
         }
-        Self { shifts, streams }
+        Self { shifts, streams, taken: Vec::new() }
     }
 
-    /// By file and part: what each process that has calls of the class in several parts sees.
+    /// Looks no more at a unit's calls of these classes, if it is a region.
+    pub fn take(&mut self, unit: Unit, classes: &[Class]) {
+        if matches!(unit, Unit::Region(..)) {
+            self.taken.extend(classes.iter().map(|class| (unit, *class)));
+        }
+    }
+
+    fn is_taken(&self, file: FileId, part: u8, class: Class) -> bool {
+        self.taken.iter().any(|(unit, of)| match unit {
+            Unit::Region(taken, from, until) => *of == class && *taken == file && (*from..=*until).contains(&part),
+            _ => false,
+        })
+    }
+
+    /// By file and part: what each process that has calls of the class in several parts sees. Of a file that one of several processes goes through
+    /// nothing tells its parts from moments of that process.
     #[must_use]
     pub fn seen(&self, run: &Run, class: Class) -> BTreeMap<(FileId, u8), Vec<Seen>> {
         let mut by: BTreeMap<(FileId, ProcessId), [Part; PARTS]> = BTreeMap::new();
@@ -55,11 +72,17 @@ impl Regions {
             }
         }
         let mut out: BTreeMap<(FileId, u8), Vec<Seen>> = BTreeMap::new();
+        let alone = run.processes.len() == 1;
+        let mut users: FxHashMap<FileId, u32> = FxHashMap::default();
+        by.keys().for_each(|(file, _)| *users.entry(*file).or_default() += 1);
         for ((file, _), parts) in by {
+            if !alone && users.get(&file).is_none_or(|count| *count < 2) {
+                continue;
+            }
             let (calls, logs) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.calls, sum.1 + part.log()));
             for (at, part) in (0_u8..).zip(&parts) {
                 // Of who is in one part only nothing tells the part.
-                if part.calls > 0 && part.calls < calls {
+                if part.calls > 0 && part.calls < calls && !self.is_taken(file, at, class) {
                     let others = (logs - part.log()) / (calls - part.calls) as f64;
                     let above = part.log() / part.calls as f64 - others;
                     out.entry((file, at)).or_default().push(Seen { above, calls: part.calls });

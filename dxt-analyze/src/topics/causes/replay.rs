@@ -15,6 +15,11 @@ pub struct Work {
     by_phase: bool,
 }
 
+/// Part of a phase's work from which one process does it alone.
+const ALONE: f64 = 0.95;
+/// Times an even share that one of several has at most if they take turns.
+const EVEN: f64 = 1.5;
+
 /// Calls shortened: entry of the grid, and by how much, ns.
 pub type Shortened = Vec<(u32, f64)>;
 
@@ -47,6 +52,12 @@ impl Work {
         work
     }
 
+    /// Time of a process in calls of a phase, ns.
+    #[must_use]
+    pub fn time(&self, phase: usize, process: ProcessId) -> f64 {
+        self.phases.get(phase).and_then(|work| work.get(&process)).copied().unwrap_or_default()
+    }
+
     /// Time of the slowest process of each phase, summed up, ns.
     #[must_use]
     pub fn critical(&self) -> f64 {
@@ -61,7 +72,25 @@ impl Work {
             let longest = work.values().copied().fold(0.0, f64::max);
             (work.values().sum::<f64>().min(*busy as f64) - longest).max(0.0)
         };
-        self.phases.iter().zip(busy).map(phase).sum()
+        self.phases.iter().zip(busy).map(phase).sum::<f64>() + self.by_turns()
+    }
+
+    /// The same of processes that take turns from one phase to the next, ns: in each works one, and over all of them each has about its share.
+    fn by_turns(&self) -> f64 {
+        let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
+        let mut alone = 0.0;
+        for work in &self.phases {
+            let all: f64 = work.values().sum();
+            if let Some((&process, &ns)) = work.iter().max_by(|a, b| a.1.total_cmp(b.1))
+                && ns >= all * ALONE
+            {
+                *of.entry(process).or_default() += ns;
+                alone += ns;
+            }
+        }
+        let most = of.values().copied().fold(0.0, f64::max);
+        let share = alone / of.len().max(1) as f64;
+        if of.len() > 1 && most <= share * EVEN { (alone - most).max(0.0) } else { 0.0 }
     }
 
     fn phase(&self, slot: u16) -> usize {

@@ -10,7 +10,7 @@ use super::phases::Gaps;
 use super::queue::queues;
 use super::replay::Shortened;
 use super::shared_block::{SharedBlock, shared_blocks};
-use super::small_calls::{filling, is_metadata, slow_metadata, syncs};
+use super::small_calls::{filling, is_metadata, long_syncs, slow_metadata, syncs};
 use super::tails::{Held, held};
 use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
@@ -63,6 +63,9 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(small(grid, blocks));
     out.extend(super::shared_records::claims(grid.run));
     out.extend(super::longer::claims(grid));
+    out.extend(super::tiny::claims(grid));
+    out.extend(super::one_aggregator::claims(grid));
+    out.extend(super::meeting_late::claim(grid));
     for held in held(grid) {
         let file = grid.run.file_name(held.file).to_owned();
         // What the slowest rank did in system calls meanwhile has findings of its own.
@@ -183,6 +186,18 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
         let hint = "sync once, when a file is complete; do not flush a stream after each write";
         let evidence = files(grid, &found.shortened).into_iter().collect();
         out.push(Claim::new(finding(Code::SYNC_PER_WRITE, title, evidence, hint), found.shortened));
+    }
+    if let Some(found) = long_syncs(grid, grid.run.thresholds.uncovered_share) {
+        let title = format!(
+            "{} take {} in all, {} each: the program waits until its data are on storage",
+            show::counted(found.syncs, "sync"),
+            show::duration(found.time_ns as u64),
+            show::duration((found.time_ns / found.syncs.max(1) as f64) as u64)
+        );
+        let hint = "sync only what must outlive a crash of the node, and while the program computes (a thread of its own); closing a file or ending the \
+                    program needs no fsync";
+        let evidence = files(grid, &found.shortened).into_iter().collect();
+        out.push(Claim::new(finding(Code::SYNC_TIME, title, evidence, hint), found.shortened));
     }
     if let Some(found) = slow_metadata(grid) {
         let on = dearest(grid, &found.shortened, is_metadata);

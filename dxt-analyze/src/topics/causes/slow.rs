@@ -1,6 +1,6 @@
 //! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
 
-use super::apart::{apart, from_then_on};
+use super::apart::{apart, for_a_while};
 use super::class::{CLASSES, Class};
 use super::grid::Grid;
 use super::members::{Member, Unit, members};
@@ -59,8 +59,15 @@ pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
         grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
     let mut out: Vec<Slow> = Vec::new();
     while out.len() < ROUNDS {
-        // Only where none is odd is it a half: what is odd on one side looks like halves on another.
-        let Some(best) = most(candidates(grid), least).or_else(|| most(halves(grid), least)) else { break };
+        // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
+        // look like moments.
+        let best = match most(candidates(grid), least) {
+            Some(best) if matches!(best.unit, Unit::Region(..)) => {
+                most(halves(grid), least).filter(|half| half.weight() >= best.weight()).or(Some(best))
+            }
+            best => best.or_else(|| most(halves(grid), least)),
+        };
+        let Some(best) = best else { break };
         take(grid, &best);
         out.push(best);
     }
@@ -79,6 +86,7 @@ fn most(all: Vec<Slow>, least: f64) -> Option<Slow> {
 /// Takes what a unit explains away.
 fn take(grid: &mut Grid<'_>, slow: &Slow) {
     let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
+    let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     for &(index, ns) in &slow.shortened {
         let share = grid.entries.get(index as usize).map_or(1.0, |entry| slow.unit.share(grid, entry));
         if let Some(entry) = grid.entries.get_mut(index as usize) {
@@ -90,6 +98,7 @@ fn take(grid: &mut Grid<'_>, slow: &Slow) {
             }
         }
     }
+    grid.regions.take(slow.unit, &classes);
 }
 
 /// All units that are slow by the calls of some class, with all such classes.
@@ -148,7 +157,7 @@ fn halves(grid: &Grid<'_>) -> Vec<Slow> {
     CLASSES.into_iter().flat_map(of_class).collect()
 }
 
-/// Where none is odd: the slow half of ranks or nodes, or all from a moment on.
+/// Where none is odd: the slow half of ranks or nodes, or all for a while or from a moment on.
 fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
     let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
     let (units, odd, of) = match sort.first()?.unit {
@@ -159,8 +168,8 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             (of.iter().map(|member| member.unit).collect::<Vec<Unit>>(), odd, of)
         }
         Unit::Moment(..) => {
-            let (at, odd) = from_then_on(&values)?;
-            let of: Vec<&Member> = sort.iter().skip(at).collect();
+            let (range, odd) = for_a_while(&values)?;
+            let of: Vec<&Member> = sort.get(range)?.iter().collect();
             let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
                 return None;
             };

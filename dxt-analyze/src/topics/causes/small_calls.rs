@@ -62,6 +62,31 @@ pub fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
     (!of.is_empty()).then_some(Syncs { syncs, writes, files: of.len(), shortened })
 }
 
+/// Syncs that are few, and take much of the time in calls.
+#[derive(Clone, Debug)]
+pub struct LongSyncs {
+    /// How many.
+    pub syncs: u64,
+    /// Time in them, ns.
+    pub time_ns: f64,
+    /// What would be saved without.
+    pub shortened: Shortened,
+}
+
+/// Those of all files, if they take at least `share` of the time in calls.
+#[must_use]
+pub fn long_syncs(grid: &Grid<'_>, share: f64) -> Option<LongSyncs> {
+    let all: f64 = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum();
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == Class::Sync);
+    let (mut syncs, mut shortened) = (0, Shortened::new());
+    for (index, entry) in theirs {
+        add(&mut syncs, entry.cell.calls);
+        shortened.push((index, entry.left_ns));
+    }
+    let time_ns: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    (syncs > 0 && time_ns >= all * share).then_some(LongSyncs { syncs, time_ns, shortened })
+}
+
 /// Metadata calls that take longer than a server that is not busy.
 #[derive(Clone, Debug)]
 pub struct Slow {

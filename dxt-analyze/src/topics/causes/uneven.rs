@@ -45,6 +45,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     if processes < 2 || grid.run.reduced_ranks() > 0 {
         return None;
     }
+    let mut waited_for: BTreeMap<(ProcessId, usize), bool> = BTreeMap::new();
     let (mut by, mut whole) = (BTreeMap::<(usize, ProcessId), u64>::new(), BTreeMap::<ProcessId, u64>::new());
     let mut in_phase = BTreeMap::<usize, u64>::new();
     for entry in grid.entries.iter().filter(counts) {
@@ -70,7 +71,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
             whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         let [too_many, all] = amounts.entry(entry.process).or_default();
         all.add(entry, 1.0);
-        if mine > even * MORE && over_all > MORE {
+        let waited = *waited_for.entry((entry.process, phase)).or_insert_with(|| grid.waited_for(entry.process, phase));
+        if mine > even * MORE && over_all > MORE && waited {
             too_many.add(entry, 1.0 - even / mine);
             shortened.push((index, entry.left_ns * (1.0 - even / mine)));
         }

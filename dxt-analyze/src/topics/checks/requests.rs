@@ -167,7 +167,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             .into_iter()
             .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
             .collect(),
-        cost_ns: None,
+        cost_ns: Some(all.random.time_ns),
         hint: if m.single_rank() {
             "sort requests by offset before they are made".into()
         } else {
@@ -242,8 +242,9 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
     let said = (part >= least && (all.slow_small.count >= m.least.sync_min || dominate)).then(|| Said {
         severity: m.severity(all.slow_small.time_ns),
         title: format!(
-            "{} of small writes take {} or more: they wait for storage as with O_SYNC or O_DIRECT",
+            "{} of {} small writes take {} or more: they wait for storage one by one",
             percent(part),
+            units::count(all.small.count),
             units::duration(m.least.slow_small_ns)
         ),
         evidence: m

@@ -5,9 +5,10 @@ use super::sums::{FileSums, Repeated};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
-use crate::model::FileId;
+use crate::model::{FileId, Stream};
 use crate::sum::Sum;
 use crate::text::units;
+use trace_format::op::{Layer, OpClass};
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     let what = "the trace has no single operations";
@@ -113,17 +114,39 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
             })
             .collect();
         evidence.extend(bounds(m, kind));
+        // Where HDF5 writes, it fills what is allocated before the program's data come.
+        let most = m.most(&m.files, bytes).into_iter().next();
+        let fills = kind.code == Code::OVERWRITTEN && most.is_some_and(|(file, _)| is_of_hdf5(m, file));
         Said {
             severity: m.severity(cost),
-            title: format!("{} ({}) {}", units::bytes(moved), percent(part), kind.title),
+            title: format!(
+                "{} ({}) {}{}",
+                units::bytes(moved),
+                percent(part),
+                kind.title,
+                if fills { ", in HDF5 files (fill values?)" } else { "" }
+            ),
             evidence,
             cost_ns: kind.costs.then_some(cost),
-            hint: kind.hint.into(),
+            hint: if fills { FILLS.into() } else { kind.hint.into() },
         }
     });
     let looked = format!("{} of {}", units::bytes(moved), units::bytes(all));
     out.add(kind.check, kind.code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
     out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
+}
+
+/// What to do where HDF5 writes a file's bytes twice.
+const FILLS: &str = "if they are the fill values of data sets that are written whole: H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), or \
+                     H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte once it is final";
+
+/// Whether HDF5 writes a file.
+fn is_of_hdf5(m: &Measured<'_>, file: FileId) -> bool {
+    let writes = |stream: &Stream| {
+        let op = m.run.op(stream);
+        stream.file == file && op.class == Some(OpClass::Write) && (stream.in_hdf5 || op.layer == Some(Layer::Hdf5))
+    };
+    m.run.processes.iter().any(|process| process.streams.iter().any(writes))
 }
 
 /// What was left out, in sentences.

@@ -41,7 +41,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<LedgerReport> {
         let (busy, waits) = (partial.busy.times(), partial.arrivals.waits());
         let result = Ledger::of(self.job.run, &sums.all, &busy, &waits, &sums.lost);
-        Ok(LedgerReport::of(result, self.job.options.top))
+        Ok(LedgerReport::of(result, busy, self.job.options.top))
     }
 
     fn found(self, read: LedgerReport, _more: Option<()>, _sums: &Sums) -> LedgerReport {

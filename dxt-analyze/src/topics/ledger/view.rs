@@ -2,7 +2,7 @@
 
 use super::args::{Args, Options};
 use super::arrivals::Arrivals;
-use super::busy::Busy;
+use super::busy::{Busy, Times};
 use super::result::{Ledger, ProcessRow};
 use crate::findings::Finding;
 use crate::model::Run;
@@ -31,13 +31,16 @@ pub struct LedgerReport {
     /// Processes that a table shows.
     #[serde(skip)]
     pub top: usize,
+    /// Of processes with several threads: time with any of them in a call, ns.
+    #[serde(skip)]
+    pub busy: Times,
     /// Findings: of the trace itself.
     pub findings: Vec<Finding>,
 }
 
 impl LedgerReport {
-    pub(crate) fn of(result: Ledger, top: usize) -> Self {
-        Self { findings: result.missing.findings(), result, top }
+    pub(crate) fn of(result: Ledger, busy: Times, top: usize) -> Self {
+        Self { findings: result.missing.findings(), result, top, busy }
     }
 }
 
@@ -59,7 +62,7 @@ pub fn ledger_of(run: &Run, options: &Options) -> LedgerReport {
     drop(bar);
     let totals = with_missing(run, partials.totals);
     let (busy, waits) = (partials.busy.times(), partials.arrivals.waits());
-    LedgerReport::of(Ledger::of(run, &totals, &busy, &waits, &lost), options.top)
+    LedgerReport::of(Ledger::of(run, &totals, &busy, &waits, &lost), busy, options.top)
 }
 
 impl Outcome for LedgerReport {

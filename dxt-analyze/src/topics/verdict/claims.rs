@@ -4,6 +4,7 @@
 use crate::findings::{Code, Finding};
 use crate::model::{FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
+use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
@@ -16,7 +17,13 @@ use trace_format::op::Layer;
 const DEFAULT_NS_PER_BYTE: f64 = 1.0;
 /// Length of requests that take twice as long as none would, where the run has no large ones to tell, bytes: what a longer one takes is mostly
 /// for its bytes.
-const HALF: f64 = 65536.0;
+const HALF: f64 = 524_288.0;
+/// Part of the time in which any process works that would be saved at least if ranks work by turns.
+const BY_TURNS: f64 = 0.4;
+/// Times as long as the fastest that calls usually take if they wait for others.
+const CONTENDED: f64 = 2.0;
+/// Quantile of the shortest calls of cells that tells what the fastest take.
+const FASTEST: f64 = 0.03;
 /// Octave of the length from which a request is large: 1 MiB.
 const LARGE: u8 = 21;
 /// Octave up to which requests are small whatever they are held against: below 64 KiB.
@@ -43,8 +50,14 @@ enum Mended {
     Parallel,
     /// What as many aggregators as nodes would take.
     Spread,
-    /// No call: what each process would wait less inside of MPI-IO.
+    /// What each process would wait less inside of MPI-IO, and small calls inside as `Large`.
     Waiting,
+    /// As `Large`, of the part of the calls that the finding's own cost is of, twice that: of calls in any order half go backwards.
+    Random,
+    /// What calls take longer than the fastest of their like, which wait for no other, as far as the finding is of them by its own cost.
+    Handover,
+    /// What calls take that wait for nobody, if they usually take much longer.
+    Alone,
 }
 
 /// Which calls.
@@ -59,6 +72,8 @@ struct Rule {
 const DATA: &[Class] = &[Class::Read, Class::Write];
 const READS: &[Class] = &[Class::Read];
 const WRITES: &[Class] = &[Class::Write];
+/// Data sieving locks what it reads to write it back.
+const MOVED: &[Class] = &[Class::Read, Class::Write, Class::Lock];
 const METADATA: &[Class] = &[Class::Open, Class::Metadata];
 
 /// Codes, and the classes of calls, whether these are made inside MPI-IO, and what is mended.
@@ -67,23 +82,20 @@ type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Mended);
 /// What is mended of which calls, by codes.
 const RULES: &[ForCodes] = &[
     (
-        &[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::READ_RUNS, Code::RANDOM_READS, Code::NO_COLLECTIVE_READS],
+        &[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::READ_RUNS, Code::NO_COLLECTIVE_READS],
         READS,
         None,
         Mended::Large,
     ),
     (
-        &[
-            Code::SMALL_WRITES,
-            Code::SMALL_SHARED_WRITES,
-            Code::WRITE_RUNS,
-            Code::RANDOM_WRITES,
-            Code::NO_COLLECTIVE_WRITES,
-        ],
+        &[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::WRITE_RUNS, Code::NO_COLLECTIVE_WRITES],
         WRITES,
         None,
         Mended::Large,
     ),
+    (&[Code::RANDOM_READS], READS, None, Mended::Random),
+    (&[Code::RANDOM_WRITES], WRITES, None, Mended::Random),
+    (&[Code::SAME_BYTES], READS, None, Mended::Alone),
     (&[Code::SLOW_SMALL_WRITES], WRITES, None, Mended::Tiny),
     (&[Code::NO_MPIIO], DATA, None, Mended::Tiny),
     (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Mended::Large),
@@ -94,15 +106,27 @@ const RULES: &[ForCodes] = &[
         Mended::Once,
     ),
     (&[Code::FAILED_OPENS], METADATA, None, Mended::Quick),
-    (&[Code::SIEVING, Code::UNASKED], DATA, Some(true), Mended::Asked),
+    (&[Code::SIEVING], MOVED, Some(true), Mended::Asked),
+    (&[Code::UNASKED], DATA, Some(true), Mended::Asked),
     (&[Code::SERIALISED, Code::SERIAL], DATA, None, Mended::Parallel),
     (&[Code::AGGREGATORS, Code::FEW_AGGREGATORS], DATA, Some(true), Mended::Spread),
     (&[Code::BUFFER_SIZE, Code::SIEVING_BLOCK], DATA, Some(true), Mended::Waiting),
     (&[Code::REREAD, Code::READ_BACK, Code::READ_AHEAD], READS, None, Mended::ByCost),
     (&[Code::ONE_CALL], DATA, None, Mended::Large),
-    (&[Code::OVERWRITTEN, Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Mended::ByCost),
+    (&[Code::OVERWRITTEN], WRITES, None, Mended::ByCost),
+    (&[Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Mended::Handover),
     (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Mended::ByCost),
 ];
+
+/// What the fastest calls of each kind on each file take, ns.
+fn fastest(grid: &Grid<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
+    let mut of: FxHashMap<(FileId, Class, u8), Vec<(f64, f64)>> = FxHashMap::default();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.cell.shortest_ns > 0) {
+        let shortest = (entry.cell.shortest_ns as f64, entry.cell.calls as f64);
+        of.entry((entry.file, entry.class, entry.size)).or_default().push(shortest);
+    }
+    of.into_iter().filter_map(|(key, mut all)| Some((key, weighted_quantile(&mut all, FASTEST)?))).collect()
+}
 
 /// What slow units and single calls explain of each entry, ns.
 fn beyond(grid: &Grid<'_>, causes: &[Claim]) -> Vec<f64> {
@@ -145,6 +169,8 @@ pub(crate) struct Mending<'g, 'a> {
     /// By entry: what its calls take beyond their like, ns, since a rank, target or moment is slow or single calls are: other requests would meet
     /// that as well.
     beyond: Vec<f64>,
+    /// By file, class and size: what the fastest calls take, ns.
+    fastest: FxHashMap<(FileId, Class, u8), f64>,
     /// What is gained if what one process after another does were done at the same time, ns.
     beside_ns: f64,
 }
@@ -175,8 +201,17 @@ impl<'g, 'a> Mending<'g, 'a> {
         }
         let per_byte =
             large.into_iter().filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?))).collect();
-        let beyond = beyond(grid, causes);
-        Self { grid, per_byte, calls, moved, aggregators: (aggregators.len(), grid.run.nodes.len()), beyond, beside_ns }
+        let aggregators = (aggregators.len(), grid.run.nodes.len());
+        Self {
+            grid,
+            per_byte,
+            calls,
+            moved,
+            aggregators,
+            beyond: beyond(grid, causes),
+            fastest: fastest(grid),
+            beside_ns,
+        }
     }
 
     /// What a finding explains; `None` if it explains no calls.
@@ -192,11 +227,20 @@ impl<'g, 'a> Mending<'g, 'a> {
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
         if rule.mended == Mended::Parallel {
-            return Some(Claim { waiting_ns: self.beside_ns, ..Claim::new(finding.clone(), Vec::new()) });
+            return self
+                .takes_turns()
+                .then(|| Claim { waiting_ns: self.beside_ns, ..Claim::new(finding.clone(), Vec::new()) });
         }
         if rule.mended == Mended::Waiting {
             let waiting_ns = about.time_ns.unwrap_or_default() as f64;
-            return (waiting_ns > 0.0).then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), Vec::new()) });
+            let shortened: Shortened = theirs
+                .into_iter()
+                .filter(|_| finding.code == Code::BUFFER_SIZE)
+                .map(|(index, entry)| (index, self.less(Mended::Large, (index, entry), 0.0)))
+                .filter(|(_, ns)| *ns > 0.0)
+                .collect();
+            let any = waiting_ns > 0.0 || !shortened.is_empty();
+            return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), shortened) });
         }
         let all: f64 = theirs.iter().map(|(_, entry)| entry.left_ns).sum();
         let cost = finding.cost_ns.unwrap_or_default() as f64 / all.max(1.0);
@@ -210,6 +254,18 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     fn file(&self, name: &str) -> Option<FileId> {
         self.grid.run.file_named(name)
+    }
+
+    /// Whether ranks work one after another for most of the time in which any does, and so wait for each other. Of processes that are no ranks of
+    /// one job, and of those that happen to have something to do when others do not, nobody knows.
+    fn takes_turns(&self) -> bool {
+        let busy = self.grid.slots.busy_without_pause().iter().copied().sum::<Sum>().get();
+        self.grid.run.ranks() > 1 && self.beside_ns >= busy as f64 * BY_TURNS
+    }
+
+    /// What the fastest calls of an entry's kind on its file take, ns.
+    fn alone(&self, entry: &Entry) -> f64 {
+        self.fastest.get(&(entry.file, entry.class, entry.size)).copied().unwrap_or_default()
     }
 
     /// Time that would be gone of an entry, ns.
@@ -227,6 +283,13 @@ impl<'g, 'a> Mending<'g, 'a> {
                 }
             }
             Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting => 0.0,
+            Mended::Random => (self.less(Mended::Large, (index, entry), 0.0) * (cost * 2.0).min(1.0)).max(0.0),
+            Mended::Handover => (time - self.alone(entry) * calls) * cost,
+            Mended::Alone => {
+                let alone = self.alone(entry);
+                let waits = alone > 0.0 && entry.usual_ns >= alone * CONTENDED;
+                if waits { time - alone * calls } else { 0.0 }
+            }
             Mended::Once => {
                 let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)
@@ -234,7 +297,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             Mended::Quick => time - calls * QUICK_NS,
             Mended::Asked => {
                 let (asked, moved) = self.moved.get(&(entry.file, entry.class)).copied().unwrap_or_default();
-                // Who asked for no reads at all reads only to write.
+                // Who asked for no reads at all reads only to write, and locks for that.
                 if asked == 0 {
                     time
                 } else if moved > asked {

@@ -26,7 +26,10 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     let all = longest(alike.iter().flat_map(|claim| &claim.shortened));
     let waits = alike.iter().any(|claim| claim.waiting_ns > 0.0);
     let files: BTreeSet<String> = alike.iter().filter_map(|claim| claim.finding.about().file).collect();
-    if alike.len() < 2 || files.len() < alike.len() || waits || phases.saved(grid, &all) <= each * MORE_TOGETHER {
+    // What all ranks read is read by all of them in one file as in the other.
+    let by_all = alike.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
+    let more_together = by_all || phases.saved(grid, &all) > each * MORE_TOGETHER;
+    if alike.len() < 2 || files.len() < alike.len() || waits || !more_together {
         return alike;
     }
     let time = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>();

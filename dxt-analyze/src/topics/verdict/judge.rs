@@ -6,7 +6,7 @@ use super::remedy::facts::Facts;
 use super::remedy::of_card;
 use super::result::{JobLine, Rest, SHOWN, Verdict, Weighed};
 use super::sentence::sentence;
-use super::weigh::{Card, is_general, weigh};
+use super::weigh::{Card, is_general, weigh, weight};
 use crate::findings::{Code, Explains, Finding, Saving, Severity};
 use crate::shared::ratio::share;
 use crate::text::units;
@@ -58,6 +58,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
     let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()), &claims);
     claims.extend(super::outside::claim(whole, &claims));
+    claims.extend(super::threads::claims(whole));
     let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
     for finding in whole.findings() {
         if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code)
@@ -71,7 +72,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     }
     claims.extend(joined(grid, &phases, patterns));
     let (mut cards, left) = weigh(grid, claims, least);
-    let most = cards.iter().map(|card| saves(&card.finding)).max().unwrap_or(0);
+    // What is computed for too long is no matter of I/O.
+    let of_io = cards.iter().filter(|card| card.finding.code != Code::LATE_TO_MEET);
+    let most = of_io.map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
     let outside = cards.iter().any(|card| TOLD_OUTSIDE.contains(&card.finding.code));
@@ -88,7 +91,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
         let general = is_general(weighed.finding.code);
-        (!damaged, Reverse(weighed.finding.severity), general, Reverse(saves(&weighed.finding)))
+        (!damaged, Reverse(weighed.finding.severity), general, Reverse(weight(&weighed.finding)))
     });
     let mut verdict = Verdict {
         job: job(whole, run_ns),
@@ -157,12 +160,13 @@ fn weighed(card: Card, io_matters: bool, facts: &Facts<'_, '_>) -> Weighed {
 }
 
 /// Codes whose findings are about a rank, node or storage target; those of the others name one at most as an example.
-const ABOUT_A_UNIT: [Code; 12] = [
+const ABOUT_A_UNIT: [Code; 13] = [
     Code::SLOW_RANK,
     Code::SLOW_NODE,
     Code::SLOW_TARGET,
     Code::STALL,
     Code::LATE_RANKS,
+    Code::LATE_TO_MEET,
     Code::ONE_RANK,
     Code::BYTE_IMBALANCE,
     Code::TIME_IMBALANCE,

@@ -3,6 +3,7 @@
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
 //! * [`joined`]: the same said of several files, as one.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
+//! * [`threads`]: threads that take turns.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`judge`]: the verdict, as in [`result`]; [`sentence`]: its words.
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
@@ -14,6 +15,7 @@ pub(crate) mod outside;
 pub(crate) mod remedy;
 pub(crate) mod result;
 pub(crate) mod sentence;
+pub(crate) mod threads;
 pub(crate) mod typed;
 pub(crate) mod weigh;
 

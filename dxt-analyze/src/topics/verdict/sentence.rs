@@ -1,7 +1,11 @@
 //! The verdict in a sentence.
 
 use super::result::Verdict;
+use crate::findings::{Finding, Severity};
 use crate::text::units;
+
+/// Per cent of the run time below which a saving is nothing to begin a report with.
+const NOTHING: f64 = 0.5;
 
 /// `I/O is not the bottleneck`, or what costs most.
 pub(crate) fn sentence(verdict: &Verdict) -> String {
@@ -17,7 +21,10 @@ pub(crate) fn sentence(verdict: &Verdict) -> String {
             format!("I/O is not the bottleneck: without it the run would be at most {most:.1} % shorter.")
         };
     }
-    match verdict.findings.first().filter(|first| first.finding.saving.is_some_and(|s| s.saves_ns > 0)) {
+    let worth = |finding: &Finding| {
+        finding.saving.is_some_and(|saving| percent(saving.saves_ns) >= NOTHING) || finding.severity > Severity::Info
+    };
+    match verdict.findings.first().filter(|first| worth(&first.finding)) {
         Some(first) => {
             let saves = first.finding.saving.map_or(0, |saving| saving.saves_ns);
             let title = first.finding.title.trim_end_matches('.');

@@ -13,6 +13,8 @@ use crate::topics::causes::result::price;
 const THE_SAME: f64 = 0.5;
 /// Of two that save all but the same, the one that says more goes first: those within this part of the best.
 const NEARLY: f64 = 0.75;
+/// The same of what a contrast within the run proves, against what another form of its I/O may bring.
+const CLEARLY: f64 = 0.5;
 /// Share of the run time below which a finding that found no card is left out.
 const NOTHING: f64 = 0.001;
 
@@ -45,7 +47,10 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         if (most as f64) < run_ns as f64 * least.least_run_share {
             break;
         }
-        let near = |claim: &&(usize, &Claim)| counts(claim.1) && saves(claim.1) as f64 >= most as f64 * NEARLY;
+        let near = |claim: &&(usize, &Claim)| {
+            let least = if is_contrast(claim.1.finding.code) { CLEARLY } else { NEARLY };
+            counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
+        };
         let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
             rank(a)
                 .cmp(&rank(b))
@@ -130,53 +135,69 @@ pub(super) fn is_general(code: Code) -> bool {
     [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&code)
 }
 
-/// How much a finding says: a cause before a pattern before a sum.
+/// Whether a finding is of what differs within the run, which proves it, rather than of another form of its I/O.
+pub(super) fn is_contrast(code: Code) -> bool {
+    ORDER.first().is_some_and(|codes| codes.contains(&code))
+}
+
+/// What a finding weighs against others, ns: what a contrast proves counts more than what another form may bring.
+pub(super) fn weight(finding: &Finding) -> u64 {
+    let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
+    if is_contrast(finding.code) { (saves as f64 / CLEARLY) as u64 } else { saves }
+}
+
+/// How much findings say: a cause before a pattern before a sum.
+const ORDER: [&[Code]; 7] = [
+    &[
+        Code::SLOW_TARGET,
+        Code::SLOW_NODE,
+        Code::SLOW_RANK,
+        Code::SLOW_MOMENT,
+        Code::SLOW_FILE,
+        Code::STALL,
+        Code::LATE_RANKS,
+        Code::LATE_TO_MEET,
+        Code::ONE_RANK,
+        Code::COMMON_READS,
+    ],
+    &[
+        Code::LONG_COLLECTIVE,
+        Code::SIEVING,
+        Code::SYNC_PER_WRITE,
+        Code::OPEN_PER_ACCESS,
+        Code::LOCK_WAITS,
+        Code::LOCK_TIME,
+        Code::FEW_TARGETS,
+        Code::ALIASING,
+        Code::HDF5_METADATA,
+        Code::FALSE_SHARING,
+        Code::CROSSING,
+        Code::AGGREGATORS,
+        Code::ASKED_AGGREGATORS,
+        Code::THREADS_BY_TURNS,
+        Code::BUFFER_SIZE,
+        Code::SIEVING_BLOCK,
+        Code::SERIALISED,
+        Code::READ_MODIFY_WRITE,
+        Code::REREAD,
+    ],
+    &[
+        Code::RANDOM_READS,
+        Code::RANDOM_WRITES,
+        Code::WRITE_RUNS,
+        Code::READ_RUNS,
+        Code::INDEPENDENT,
+        Code::REPEATED_OPENS,
+        Code::UNASKED,
+        Code::SERIAL,
+    ],
+    &[Code::SMALL_READS, Code::SMALL_WRITES],
+    &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
+    &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL, Code::READ_AHEAD, Code::ONE_CALL],
+    &[Code::TIME_IMBALANCE],
+];
+
+/// How much a finding says.
 fn rank(claim: &Claim) -> usize {
-    const ORDER: [&[Code]; 7] = [
-        &[
-            Code::SLOW_TARGET,
-            Code::SLOW_NODE,
-            Code::SLOW_RANK,
-            Code::SLOW_MOMENT,
-            Code::SLOW_FILE,
-            Code::STALL,
-            Code::LATE_RANKS,
-            Code::ONE_RANK,
-            Code::COMMON_READS,
-        ],
-        &[
-            Code::LONG_COLLECTIVE,
-            Code::SIEVING,
-            Code::SYNC_PER_WRITE,
-            Code::OPEN_PER_ACCESS,
-            Code::LOCK_WAITS,
-            Code::LOCK_TIME,
-            Code::FEW_TARGETS,
-            Code::ALIASING,
-            Code::HDF5_METADATA,
-            Code::FALSE_SHARING,
-            Code::CROSSING,
-            Code::AGGREGATORS,
-            Code::BUFFER_SIZE,
-            Code::SIEVING_BLOCK,
-            Code::SERIALISED,
-            Code::READ_MODIFY_WRITE,
-            Code::REREAD,
-        ],
-        &[
-            Code::RANDOM_READS,
-            Code::RANDOM_WRITES,
-            Code::WRITE_RUNS,
-            Code::READ_RUNS,
-            Code::INDEPENDENT,
-            Code::REPEATED_OPENS,
-            Code::UNASKED,
-            Code::SERIAL,
-        ],
-        &[Code::SMALL_READS, Code::SMALL_WRITES],
-        &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
-        &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL, Code::READ_AHEAD, Code::ONE_CALL],
-        &[Code::TIME_IMBALANCE],
-    ];
     ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(4)
 }

@@ -1,0 +1,92 @@
+//! Tiny requests: what a call costs, not its bytes. By what they cost, however many they are, and in whatever interface.
+
+use super::claim::{Claim, files, finding};
+use super::class::Class;
+use super::grid::{Entry, Grid};
+use super::replay::Shortened;
+use crate::findings::{Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use std::collections::BTreeMap;
+
+/// Octave of the longest tiny request: less than 16 KiB.
+const TINY: u8 = 14;
+/// Calls of a process on a file from which on they could be fewer, and of the run.
+const SEVERAL: u64 = 4;
+const MANY: u64 = 32;
+/// Part of them that one rank has from which they are a matter of that rank.
+const ONE: f64 = 0.9;
+/// What the bytes themselves would take, ns per byte.
+const NS_PER_BYTE: f64 = 1.0;
+
+/// Of reads and of writes.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+}
+
+fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
+    // What MPI-IO makes of the program's calls has findings of its own.
+    let inside_mpi = |entry: &Entry| grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio);
+    let is = |entry: &&Entry| {
+        entry.leaf && entry.class == class && entry.cell.bytes > 0 && entry.size <= TINY && !inside_mpi(entry)
+    };
+    let mut of: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(is) {
+        add(of.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    }
+    of.retain(|_, calls| *calls >= SEVERAL);
+    let (mut calls, mut bytes, mut in_hdf5, mut time) = (0_u64, 0_u64, 0_u64, 0.0);
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
+        if !of.contains_key(&(entry.process, entry.file)) {
+            continue;
+        }
+        add(&mut calls, entry.cell.calls);
+        add(&mut bytes, entry.cell.bytes);
+        if entry.inside {
+            add(&mut in_hdf5, entry.cell.calls);
+        }
+        // Single calls that take far longer than their like would do so whatever their size.
+        let usual = entry.left_ns - entry.beyond_ns(1.0);
+        time += usual;
+        let less = usual - entry.cell.bytes as f64 * NS_PER_BYTE;
+        if less > 0.0 {
+            shortened.push((index, less));
+        }
+    }
+    let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    of.iter().for_each(|((process, _), calls)| add(by.entry(*process).or_default(), *calls));
+    // Those of one rank of several are that rank's.
+    let one_of_several = grid.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * ONE);
+    if calls < MANY || shortened.is_empty() || one_of_several {
+        return None;
+    }
+    let read = class == Class::Read;
+    let hdf5 = in_hdf5 > calls / 2;
+    let title = format!(
+        "{} small {}{}: {} and {} each on average",
+        show::count(calls),
+        class.plural(),
+        if hdf5 { " inside HDF5" } else { "" },
+        show::bytes(bytes / calls),
+        show::duration((time / calls as f64) as u64)
+    );
+    let hint = match (hdf5, read) {
+        (true, true) => {
+            "read whole chunks: a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, metadata cached or read collectively"
+        }
+        (true, false) => {
+            "fewer objects, attributes and flushes (H5Fflush); metadata in blocks (H5Pset_meta_block_size, H5Pset_libver_bounds); larger chunks"
+        }
+        (false, true) => "gather them: read larger pieces and take the parts from memory",
+        (false, false) => {
+            "gather them: a buffer in the program (setvbuf for C streams, no flush after each line), then one call for many"
+        }
+    };
+    let words = format!("{} in them, in {} processes", show::duration(time as u64), show::count(by.len() as u64));
+    let code = if read { Code::SMALL_READS } else { Code::SMALL_WRITES };
+    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    Some(Claim::new(finding(code, title, evidence, hint), shortened))
+}

@@ -1,0 +1,50 @@
+//! Threads of a process whose reads and writes never overlap, though they take most of the run: something lets only one in at a time.
+
+use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::text::units;
+use crate::topics::Whole;
+use crate::topics::causes::claim::Claim;
+
+/// Part of the time of all calls that is time with any thread in a call, from which they follow one another.
+const IN_TURN: f64 = 0.97;
+/// Part of the run that threads are in calls, from which they wait for each other.
+const MOST: f64 = 0.5;
+/// Part of the time in calls that one thread has at most if several share them.
+const SHARED: f64 = 2.0 / 3.0;
+
+/// The process that loses most by it.
+pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
+    let grid = &whole.causes.grid;
+    let run_ns = whole.causes.result.run_ns as f64;
+    let found = grid.run.numbered_processes().filter_map(|(number, _)| {
+        let busy = *whole.ledger.busy.get(&number)? as f64;
+        let (most, all) = grid.threads.get(number.index()).map(|of| (of.0 as f64, of.1 as f64))?;
+        let by_turns = busy >= all * IN_TURN && busy >= run_ns * MOST && most <= all * SHARED;
+        by_turns.then_some((number, busy, most, all))
+    });
+    let (number, busy, most, all) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let threads = (all / most.max(1.0)).round();
+    let title = format!(
+        "the {threads:.0} threads of {} that read and write do so one after another: never two calls at once in {}",
+        grid.run.process_name(number),
+        units::duration(busy as u64)
+    );
+    let words = format!(
+        "calls of all threads: {}; time with any thread in one: {}; the thread with most: {}",
+        units::duration(all as u64),
+        units::duration(busy as u64),
+        units::duration(most as u64)
+    );
+    let hint = "see what lets only one in at a time: a lock around the calls, one descriptor whose position they share (pread and pwrite need none), a \
+                library that is not thread-safe";
+    let finding = Finding {
+        code: Code::THREADS_BY_TURNS,
+        severity: Severity::Info,
+        title,
+        evidence: vec![Evidence::from(words)],
+        cost_ns: None,
+        saving: None,
+        hint: hint.into(),
+    };
+    Some(Claim { waiting_ns: (busy - most).max(0.0), ..Claim::new(finding, Vec::new()) })
+}
