@@ -4,8 +4,9 @@ mod common;
 
 use common::{Builder, job, json, process, put, trace};
 use serde_json::Value;
-use trace_format::meta::CommunicatorDef;
+use trace_format::meta::{CommunicatorDef, ThreadDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::segment::{Segment, StreamId};
 
 const SYNC: u16 = 20;
 const MSYNC: u16 = 21;
@@ -370,4 +371,173 @@ fn a_slow_part_of_a_file_is_named() {
     // Only the first time: then it is the moment.
     let found = passes(&|step, at| step < 64 && (96 << 20..128 << 20).contains(&at));
     assert!(sentence(&found).starts_with("From 0.4"), "{}", sentence(&found));
+}
+
+#[test]
+fn storage_that_is_slow_for_a_third_of_the_run_is_named() {
+    let found = writers(|_, step| if (40..70).contains(&step) { 6 } else { 2 });
+    let text = sentence(&found);
+    assert!(text.starts_with("From 0.4") && text.contains("2.9 times as long as at other times"), "{text}");
+}
+
+#[test]
+fn a_slow_rank_stands_before_the_size_of_all_requests() {
+    // 64 KiB each, 20 of them a step: small, but the others make as small ones as quickly as ever.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..80 {
+            for call in 0..20_u64 {
+                let takes = if rank == 2 { 4 * MS } else { MS };
+                let from = step * 100 * MS + call * if rank == 2 { 4 } else { 1 } * MS;
+                let jitter = (rank * 7 + call * 13) % 10 * MS / 200;
+                let at = ((rank * 1600 + step * 20 + call) * 64 * KIB) as i64;
+                one.write("/scratch/shared", at, 64 * KIB, from, from + takes + jitter);
+            }
+            let done = step * 100 + if rank == 2 { 81 } else { 21 };
+            one.add("", BARRIER, 0, 0, 0, done * MS, (step * 100 + 83) * MS);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 8000);
+    assert!(sentence(&found).starts_with("Rank 2 is slow: writes take 3.9 times"), "{}", sentence(&found));
+    // What is left of the small writes is worth no more than what they take on the other ranks.
+    let small = saves_ms(&found, "DXT-C029").or_else(|| saves_ms(&found, "DXT-C030")).unwrap_or(0);
+    assert!((1000..=1800).contains(&small), "{small} of 1,600 ms");
+}
+
+/// Four ranks in ten steps of 100 ms: the calls of each that `calls` tells, then a barrier at which all have met at the step's end.
+fn stepped(calls: &dyn Fn(&mut Builder, u64, u64) -> u64) -> Vec<Builder> {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..10 {
+            let until = calls(&mut one, rank, step);
+            one.add("", BARRIER, 0, 0, 0, until, (step + 1) * 100 * MS);
+        }
+        one
+    };
+    (0..4).map(rank).collect()
+}
+
+#[test]
+fn tiny_requests_are_named_by_what_they_cost_in_any_interface() {
+    let lines = |op: u16, takes: u64| {
+        let calls = move |one: &mut Builder, rank: u64, step: u64| {
+            let from = step * 100 * MS;
+            for line in 0..10 {
+                let at = from + line * takes;
+                one.add(&format!("/scratch/log{rank}"), op, 0, (step * 10 + line) as i64 * 40, 40, at, at + takes);
+            }
+            from + 10 * takes
+        };
+        report(stepped(&calls), 1000)
+    };
+    for op in [common::op::POSIX_WRITE, common::op::STDIO_WRITE] {
+        let found = lines(op, 4 * MS);
+        assert!(sentence(&found).starts_with("400 small writes: 40 B and 4.00 ms each"), "{}", sentence(&found));
+        assert_eq!(saves_ms(&found, "DXT-C005"), Some(399));
+    }
+    // What a buffer takes up costs nothing.
+    let found = lines(common::op::STDIO_WRITE, MS / 1000);
+    assert!(!sentence(&found).contains("small writes"), "{}", sentence(&found));
+}
+
+#[test]
+fn ranks_that_write_by_turns_from_step_to_step_are_serial() {
+    let turns = |all: bool| {
+        let calls = move |one: &mut Builder, rank: u64, step: u64| {
+            let from = step * 100 * MS;
+            if !all && step % 4 != rank {
+                return from + MS;
+            }
+            let mut at = from;
+            for call in 0..if all { 2 } else { 8 } {
+                one.write("/scratch/shared", ((step * 32 + rank * 8 + call) << 20) as i64, 1 << 20, at, at + 10 * MS);
+                at += 10 * MS;
+            }
+            at
+        };
+        report(stepped(&calls), 1000)
+    };
+    let found = turns(false);
+    assert!(sentence(&found).contains("only one process moves them"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
+    assert!((500..=620).contains(&saves), "{saves} of 600 ms");
+    assert!(!sentence(&turns(true)).contains("only one process"), "all at once");
+}
+
+#[test]
+fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
+    let late = |write_ms: u64| {
+        let calls = move |one: &mut Builder, rank: u64, step: u64| {
+            let from = step * 100 * MS + if rank == 1 { 50 } else { 20 } * MS;
+            one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, from, from + write_ms * MS);
+            from + write_ms * MS
+        };
+        report(stepped(&calls), 1000)
+    };
+    let found = late(20);
+    assert!(sentence(&found).starts_with("Rank 1 comes late to"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+    assert!((240..=300).contains(&saves), "{saves} of 300 ms");
+    // Who computes for longer is no matter of I/O where there is hardly any.
+    assert!(sentence(&late(1)).starts_with("I/O is not the bottleneck"), "{}", sentence(&late(1)));
+}
+
+#[test]
+fn one_long_sync_of_each_rank_is_named() {
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let (from, file) = (step * 100 * MS, format!("/scratch/of{rank}"));
+        one.write(&file, (step << 20) as i64, 1 << 20, from, from + 5 * MS);
+        if step == 9 {
+            one.add(&file, SYNC, 0, -1, 0, from + 5 * MS, from + 95 * MS);
+            return from + 95 * MS;
+        }
+        from + 5 * MS
+    };
+    let found = report(stepped(&calls), 1000);
+    assert!(sentence(&found).starts_with("4 syncs take 360 ms in all, 90.0 ms each"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V015"), Some(90));
+}
+
+#[test]
+fn threads_that_never_read_at_once_are_named() {
+    let threads = |apart: bool| {
+        let mut one = process(-1, "n");
+        one.stream("/data/table", common::op::POSIX_READ, 0);
+        one.process.threads = (0..4).map(|index| ThreadDef { index, tid: 1000 + index }).collect();
+        one.threads = (0..4).map(|index| (index, Vec::new())).collect();
+        for call in 0..100_u64 {
+            let (thread, turn) = ((call % 4) as usize, if apart { call } else { call / 4 * 4 });
+            let from = turn * 8 * MS;
+            let segment = Segment::new(StreamId(0), (call << 20) as i64, 1 << 20, from, from + 8 * MS);
+            one.threads[thread].1.push(segment);
+        }
+        report(vec![one], 820)
+    };
+    let found = threads(true);
+    assert!(sentence(&found).starts_with("The 4 threads of pid "), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V012"), Some(600));
+    assert!(!sentence(&threads(false)).contains("threads"), "{}", sentence(&threads(false)));
+}
+
+#[test]
+fn who_serves_others_that_need_not_wait_is_not_blamed() {
+    // One rank writes what the others send it, and they compute on; they meet only at the end.
+    let server = |busy_ms: u64| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            if rank == 3 {
+                for step in 0..10_u64 {
+                    let from = step * 100 * MS;
+                    one.write("/scratch/out", (step << 20) as i64, 1 << 20, from, from + busy_ms * MS);
+                }
+            }
+            one.add("", BARRIER, 0, 0, 0, 990 * MS, 1000 * MS);
+            one
+        };
+        report((0..4).map(rank).collect(), 1000)
+    };
+    assert!(sentence(&server(15)).starts_with("Nothing stands out"), "{}", sentence(&server(15)));
+    // Who is busy all the time holds them up.
+    assert!(sentence(&server(80)).starts_with("Rank 3 writes 100 % of the bytes"), "{}", sentence(&server(80)));
 }
