@@ -72,9 +72,9 @@ codes! {
         "See what they share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a library that is not thread-safe.",
         "ours";
     LATE_TO_MEET = "DXT-V013",
-        "A rank comes late to MPI's own collective calls, in which all others wait for it, and computes meanwhile.",
+        "A rank comes late to MPI's own collective calls, in which all others wait for it, while it computes or waits for messages.",
         "Between two meetings of all ranks: who waits least, and what all others wait at least, less what its calls of I/O take longer than theirs; one rank \
-         with 0.7 of that at two meetings or more. No matter of I/O, and told only where I/O matters.",
+         with 0.7 of that at two meetings or more. No matter of I/O, told only where I/O matters, and not where ranks take turns (DXT-C039).",
         "Give it less to compute, or see what slows its computing.",
         "ours";
     ASKED_AGGREGATORS = "DXT-V014",

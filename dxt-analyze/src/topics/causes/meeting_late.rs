@@ -39,7 +39,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let name = grid.run.process_name(process);
     let title = format!(
-        "{name} comes late to {} of {} where all ranks meet (MPI_Barrier, MPI_Allreduce, ...): all others wait {} for it, and it computes meanwhile",
+        "{name} comes late to {} of {} where all ranks meet (MPI_Barrier, MPI_Allreduce, ...): all others wait {} for it, which computes or waits for messages",
         show::count(times),
         show::counted(meetings, "point"),
         show::duration(saves_ns as u64)

@@ -60,7 +60,16 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     claims.extend(super::outside::claim(whole, &claims));
     claims.extend(super::threads::claims(whole));
     let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
-    for finding in whole.findings() {
+    let all = whole.findings();
+    let between: Vec<Option<String>> =
+        all.iter().filter(|finding| finding.code == Code::FALSE_SHARING).map(|finding| finding.about().file).collect();
+    for finding in all {
+        // Where nodes take a file's stripes from each other, those of one node wait for that.
+        let beside = finding.code == Code::LOCAL_SHARING && between.contains(&finding.about().file);
+        if beside {
+            others.push(finding);
+            continue;
+        }
         if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code)
         {
             continue;
@@ -69,6 +78,10 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
             Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
+    }
+    // The last of those that take turns comes last, and waits for a message meanwhile.
+    if patterns.iter().any(|claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code)) {
+        claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);
     }
     claims.extend(joined(grid, &phases, patterns));
     let (mut cards, left) = weigh(grid, claims, least);
