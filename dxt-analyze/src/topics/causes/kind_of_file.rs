@@ -10,6 +10,9 @@ const MOST: f64 = 0.8;
 /// Times longer that each of their calls costs than one on other files, at least: who has most of the calls is no worse for it.
 const DEARER: f64 = 3.0;
 
+/// Calls on other files, as a part of those on it, at least: else there is nothing to tell it from.
+const OTHERS: f64 = 0.1;
+
 /// `files in DIR`, or `files *.END`, if the calls of which `counts` is true cost most there (`shortened`), and each of them far more than on others.
 #[must_use]
 pub fn dearest(grid: &Grid<'_>, shortened: &[(u32, f64)], counts: impl Fn(&Entry) -> bool) -> Option<String> {
@@ -45,7 +48,7 @@ fn one_of(
     let each = |costs: f64, calls: f64| costs / calls.max(1.0);
     // A single file is named as it is.
     let is = files > 1
-        && all.0 > calls
+        && all.0 - calls >= calls * OTHERS
         && costs >= all.1 * MOST
         && each(costs, calls) >= each(all.1 - costs, all.0 - calls) * DEARER;
     name.filter(|_| is)

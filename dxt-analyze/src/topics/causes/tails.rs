@@ -126,8 +126,9 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let several = by.len() >= super::odd::FEWEST && far >= SEVERAL;
     let of =
         most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
-    // Locks are waited for at once by their nature.
-    let at_once =
-        if of.is_none() && class != Class::Lock { stand_still(grid, class, &shortened, by.len()) } else { None };
+    // Locks are waited for at once by their nature, and what collective calls do inside is done at once.
+    let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
+    let by_nature = class == Class::Lock || shortened.iter().any(inside);
+    let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
     Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
 }
