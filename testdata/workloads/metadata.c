@@ -7,6 +7,8 @@
 #include "oplog.h"
 #include <dirent.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <utime.h>
 
 /* Names that programs built against glibc before 2.33 call; only such programs may link with them by default. */
 #if defined(__x86_64__)
@@ -140,6 +142,55 @@ static void sizes(int fd) {
     FAILS(sync_file_range(fd, 100, 0, 0x1000), EINVAL, "sync_range", 100, "file");
 }
 
+#define DOES(call, name, file)                                                                                        \
+    do {                                                                                                              \
+        CHECK((call) == 0);                                                                                           \
+        done(name, -1, 0, file);                                                                                      \
+    } while (0)
+
+static void attributes(int fd, int at) {
+    struct timeval times[2] = {{1, 0}, {2, 0}};
+    struct timespec fine[2] = {{1, 0}, {2, 0}};
+    struct utimbuf coarse = {1, 2};
+    char text[100];
+    DOES(chmod("file", 0640), "chmod", "file");
+    DOES(fchmod(fd, 0600), "chmod", "file");
+    DOES(fchmodat(at, "file", 0600, 0), "chmod", "file");
+    FAILS(chmod("missing", 0600), ENOENT, "chmod", -1, "missing");
+    DOES(chown("file", -1, -1), "chown", "file");
+    DOES(lchown("link", -1, -1), "chown", "link");
+    DOES(fchown(fd, -1, -1), "chown", "file");
+    DOES(fchownat(at, "file", -1, -1, 0), "chown", "file");
+    DOES(utime("file", &coarse), "utime", "file");
+    DOES(utimes("file", times), "utime", "file");
+    DOES(lutimes("link", times), "utime", "link");
+    DOES(futimes(fd, times), "utime", "file");
+    DOES(futimesat(at, "file", times), "utime", "file");
+    DOES(futimens(fd, fine), "utime", "file");
+    DOES(utimensat(at, "file", fine, 0), "utime", "file");
+    FAILS(utimensat(AT_FDCWD, "missing", fine, 0), ENOENT, "utime", -1, "missing");
+    DOES(access("file", R_OK), "access", "file");
+    DOES(euidaccess("file", R_OK), "access", "file");
+    DOES(eaccess("file", R_OK), "access", "file");
+    DOES(faccessat(at, "file", W_OK, 0), "access", "file");
+    FAILS(access("missing", F_OK), ENOENT, "access", -1, "missing");
+    DOES(link("file", "twin"), "link", "file");
+    DOES(linkat(at, "file", AT_FDCWD, "triplet", 0), "link", "file");
+    FAILS(link("missing", "other"), ENOENT, "link", -1, "missing");
+    CHECK(readlink("link", text, sizeof text) == 4 && memcmp(text, "file", 4) == 0);
+    done("readlink", -1, 0, "link");
+    CHECK(readlinkat(at, "link", text, 2) == 2);
+    done("readlink", -1, 0, "link");
+    FAILS(readlink("file", text, sizeof text), EINVAL, "readlink", -1, "file");
+    /* No name that can be read, and a descriptor that is none. */
+    CHECK(chmod(nowhere, 0) == -1 && errno == EFAULT);
+    CHECK(fchmod(999, 0) == -1 && errno == EBADF);
+    CHECK(unlink("twin") == 0);
+    done("unlink", -1, 0, "twin");
+    CHECK(unlink("triplet") == 0);
+    done("unlink", -1, 0, "triplet");
+}
+
 static void names(int at) {
     CHECK(mkdir("sub", 0700) == 0);
     done("mkdir", -1, 0, "sub");
@@ -191,6 +242,7 @@ int main(int argc, char **argv) {
     CHECK(at >= 0);
     asking(fd, at);
     sizes(fd);
+    attributes(fd, at);
     names(at);
     CHECK(pwrite(fd, dir, 1, 9) == 1);
     done("write", 9, 1, "file");

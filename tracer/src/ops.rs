@@ -286,6 +286,18 @@ ops! {
     MPI_REDUCE_SCATTER = 154 Mpi Communication Plain "reduce_scatter";
     /// MPI_Reduce_scatter_block.
     MPI_REDUCE_SCATTER_BLOCK = 155 Mpi Communication Plain "reduce_scatter_block";
+    /// chmod(2), fchmod(2), fchmodat(2).
+    POSIX_CHMOD = 156 Posix Metadata Plain "chmod";
+    /// chown(2), lchown(2), fchown(2), fchownat(2).
+    POSIX_CHOWN = 157 Posix Metadata Plain "chown";
+    /// utime(2), utimes(2), futimes(3), lutimes(3), futimesat(2), utimensat(2), futimens(3).
+    POSIX_UTIME = 158 Posix Metadata Plain "utime";
+    /// access(2), faccessat(2), euidaccess(3).
+    POSIX_ACCESS = 159 Posix Metadata Plain "access";
+    /// link(2), linkat(2), on the old name.
+    POSIX_LINK = 160 Posix Metadata Plain "link";
+    /// readlink(2), readlinkat(2).
+    POSIX_READLINK = 161 Posix Metadata Plain "readlink";
 }
 
 /// The table as the trace carries it.

@@ -6,13 +6,16 @@ use super::naming::changing;
 use crate::errno;
 use crate::handles;
 use crate::ops::{
-    Op, POSIX_ALLOCATE, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME, POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE,
-    POSIX_TRUNCATE, POSIX_UNLINK,
+    Op, POSIX_ACCESS, POSIX_ALLOCATE, POSIX_CHMOD, POSIX_CHOWN, POSIX_LINK, POSIX_MKDIR, POSIX_OPENDIR, POSIX_READLINK,
+    POSIX_RENAME, POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE, POSIX_TRUNCATE, POSIX_UNLINK, POSIX_UTIME,
 };
 use crate::process::seems_own as is_own;
 use crate::real::hooks;
 use crate::record::{self, Call};
-use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, mode_t, off_t};
+use libc::{
+    AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, size_t, ssize_t, timespec, timeval, uid_t,
+    utimbuf,
+};
 use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, which answers 0 or -1, on what `name` means relative to the directory `at`.
@@ -77,6 +80,21 @@ pub(super) fn opening_directory(name: *const c_char, call: impl FnOnce() -> *mut
 fn unlinking(at: c_int, name: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let op = if flags & libc::AT_REMOVEDIR != 0 { &POSIX_RMDIR } else { &POSIX_UNLINK };
     on_name(at, name, op, 0, call)
+}
+
+/// Runs `call`, which answers a length or -1, on a link.
+fn reading_link(at: c_int, name: *const c_char, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    let mut length = -1;
+    on_name(at, name, &POSIX_READLINK, 0, || {
+        length = call();
+        if length < 0 { -1 } else { 0 }
+    });
+    length
+}
+
+/// As [`on_name`], or on the open descriptor `at` where there is no name, as utimensat(2) does without one.
+fn on_name_or(at: c_int, name: *const c_char, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
+    if name.is_null() { on_descriptor(at, op, NO_OFFSET, 0, call) } else { on_name(at, name, op, 0, call) }
 }
 
 /// A size or length that the program gives; a negative one makes the call fail.
@@ -151,4 +169,58 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
     /// rmdir(2).
     [rmdir](name: *const c_char) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_RMDIR, 0, || real(name));
+    /// chmod(2).
+    [chmod](name: *const c_char, mode: mode_t) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_CHMOD, 0, || real(name, mode));
+    /// fchmod(2).
+    [fchmod](number: c_int, mode: mode_t) -> c_int
+        = |real| on_descriptor(number, &POSIX_CHMOD, NO_OFFSET, 0, || real(number, mode));
+    /// fchmodat(2).
+    [fchmodat](at: c_int, name: *const c_char, mode: mode_t, flags: c_int) -> c_int
+        = |real| on_name(at, name, &POSIX_CHMOD, 0, || real(at, name, mode, flags));
+    /// chown(2), lchown(2).
+    [chown, lchown](name: *const c_char, user: uid_t, group: gid_t) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_CHOWN, 0, || real(name, user, group));
+    /// fchown(2).
+    [fchown](number: c_int, user: uid_t, group: gid_t) -> c_int
+        = |real| on_descriptor(number, &POSIX_CHOWN, NO_OFFSET, 0, || real(number, user, group));
+    /// fchownat(2).
+    [fchownat](at: c_int, name: *const c_char, user: uid_t, group: gid_t, flags: c_int) -> c_int
+        = |real| on_name(at, name, &POSIX_CHOWN, 0, || real(at, name, user, group, flags));
+    /// utime(2).
+    [utime](name: *const c_char, times: *const utimbuf) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_UTIME, 0, || real(name, times));
+    /// utimes(2), lutimes(3).
+    [utimes, lutimes](name: *const c_char, times: *const timeval) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_UTIME, 0, || real(name, times));
+    /// futimes(3).
+    [futimes](number: c_int, times: *const timeval) -> c_int
+        = |real| on_descriptor(number, &POSIX_UTIME, NO_OFFSET, 0, || real(number, times));
+    /// futimesat(2).
+    [futimesat](at: c_int, name: *const c_char, times: *const timeval) -> c_int
+        = |real| on_name_or(at, name, &POSIX_UTIME, || real(at, name, times));
+    /// futimens(3).
+    [futimens](number: c_int, times: *const timespec) -> c_int
+        = |real| on_descriptor(number, &POSIX_UTIME, NO_OFFSET, 0, || real(number, times));
+    /// utimensat(2).
+    [utimensat](at: c_int, name: *const c_char, times: *const timespec, flags: c_int) -> c_int
+        = |real| on_name_or(at, name, &POSIX_UTIME, || real(at, name, times, flags));
+    /// access(2), euidaccess(3).
+    [access, euidaccess, eaccess](name: *const c_char, mode: c_int) -> c_int
+        = |real| on_name(AT_FDCWD, name, &POSIX_ACCESS, 0, || real(name, mode));
+    /// faccessat(2).
+    [faccessat](at: c_int, name: *const c_char, mode: c_int, flags: c_int) -> c_int
+        = |real| on_name(at, name, &POSIX_ACCESS, 0, || real(at, name, mode, flags));
+    /// link(2), on the old name.
+    [link](old: *const c_char, new: *const c_char) -> c_int
+        = |real| changing(|| on_name(AT_FDCWD, old, &POSIX_LINK, 0, || real(old, new)));
+    /// linkat(2), likewise.
+    [linkat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_int) -> c_int
+        = |real| changing(|| on_name(old_at, old, &POSIX_LINK, 0, || real(old_at, old, new_at, new, flags)));
+    /// readlink(2).
+    [readlink](name: *const c_char, into: *mut c_char, size: size_t) -> ssize_t
+        = |real| reading_link(AT_FDCWD, name, || real(name, into, size));
+    /// readlinkat(2).
+    [readlinkat](at: c_int, name: *const c_char, into: *mut c_char, size: size_t) -> ssize_t
+        = |real| reading_link(at, name, || real(at, name, into, size));
 }
