@@ -3,6 +3,7 @@
 use super::args::Notation;
 use super::engine::print::Operations;
 use crate::model::{Op, Run};
+use crate::topics::layers::parts::Form;
 use trace_format::op::{Layer, OpClass, OpMode};
 
 /// The operations of one interface of a run, in a notation.
@@ -45,6 +46,15 @@ fn word(label: &str, op: u16) -> String {
 /// from `MPI_File_read_at`: both are `MPI_READ_AT`.
 fn iosig(op: &Op) -> String {
     let name = op.name.to_ascii_uppercase();
+    match (op.layer, op.mode) {
+        (Some(Layer::Mpiio), OpMode::Nonblocking) => {
+            return format!("MPI_I{name}{}", if name.contains('_') { "" } else { "_AT" });
+        }
+        (Some(Layer::Mpiio), OpMode::Split) => return format!("MPI_{name}_BEGIN"),
+        // io_submit and io_uring have their names.
+        (Some(Layer::Posix), OpMode::Nonblocking) if !name.contains('_') => return format!("POSIX_AIO_{name}"),
+        _ => {}
+    }
     let form = match (op.layer, op.mode) {
         (Some(Layer::Mpiio), OpMode::Plain) => "_AT",
         (Some(Layer::Posix), OpMode::Vectored) => "V",
@@ -59,6 +69,11 @@ fn iosig(op: &Op) -> String {
         Some(Layer::Stdio) => format!("STDIO_F{name}"),
         _ => format!("{}_{name}{form}", op.layer_name()),
     }
+}
+
+/// Whether a call of an operation ends when its bytes are there: the program waits for it.
+pub(super) fn waits(run: &Run, op: u16) -> bool {
+    run.ops.get(usize::from(op)).is_some_and(|op| Form::of(op.mode) != Form::Unfinished)
 }
 
 /// Whether an operation writes.

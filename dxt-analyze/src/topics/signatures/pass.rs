@@ -1,8 +1,10 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
+//! Where calls may overlap, `order` puts them in that of their starts first.
 
 use super::engine::{Access, Limits, Recogniser, Signature};
-use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, StreamIx, Within};
-use crate::scan::{Analysis, Block};
+use super::order::ByStart;
+use crate::model::{FileId, Op, Origin, Process, ProcessId, Run, Stream, StreamIx, Within};
+use crate::scan::{Analysis, Block, Row};
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::op::{Layer, OpClass};
@@ -47,60 +49,84 @@ pub struct Calls {
     pub time_ns: u64,
 }
 
-/// Reads and writes that are in no signature, by why.
+/// Reads and writes that are in no signature, by why, and those whose order is not that of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
     /// Their offset is not known.
     pub no_offset: u64,
-    /// They were begun and ended by different calls: their order is not that of their starts.
-    pub unfinished: u64,
     /// There were more files than are followed at a time.
     pub too_many_files: u64,
+    /// They are in signatures in the order of their starts, since they may overlap.
+    pub by_start: u64,
+    /// Those among them that came too late for it: they overlap with more others than are held.
+    pub late: u64,
 }
 
-/// Where calls belong.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Membership {
-    /// Nowhere: no reads and writes.
-    None,
-    /// Nowhere, since they were begun and ended by different calls.
-    Unfinished,
-    /// In the signature of this place.
-    At(u32),
+impl Apart {
+    fn add(&mut self, other: &Self) {
+        self.no_offset += other.no_offset;
+        self.too_many_files += other.too_many_files;
+        self.by_start += other.by_start;
+        self.late += other.late;
+    }
 }
 
 /// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
 #[derive(Debug)]
 pub(super) struct Memberships {
-    of_stream: Vec<Membership>,
+    /// The place of its signature; none of what is no reads and writes.
+    of_stream: Vec<Option<u32>>,
     /// By place.
     pub(super) of: Vec<(FileId, Layer, Within)>,
+    /// By place: whether calls may overlap, so that they are taken in the order of their starts.
+    overlap: Vec<bool>,
 }
 
 impl Memberships {
     pub(super) fn new(run: &Run, process: &Process) -> Self {
         let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
-        let mut of = Vec::new();
+        // Logs of Darshan mostly do not tell threads apart.
+        let is_log = run.origin() == Origin::Darshan;
+        let (mut of, mut overlap) = (Vec::new(), Vec::new());
         let place = |stream: &Stream| {
             let op = run.op(stream);
-            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Membership::None };
-            if Form::of(op.mode) == Form::Unfinished {
-                return Membership::Unfinished;
-            }
+            let layer = op.layer.filter(|_| is_data(op, stream))?;
             let key = (stream.file, layer, stream.within());
-            Membership::At(*known.entry(key).or_insert_with(|| {
+            let place = *known.entry(key).or_insert_with(|| {
                 of.push(key);
+                overlap.push(is_log);
                 of.len() as u32 - 1
-            }))
+            });
+            if let Some(overlap) = overlap.get_mut(place as usize) {
+                *overlap |= Form::of(op.mode) == Form::Unfinished;
+            }
+            Some(place)
         };
         let of_stream = process.streams.iter().map(place).collect();
-        Self { of_stream, of }
+        Self { of_stream, of, overlap }
     }
 
+    /// The place of a stream's signature.
     #[inline]
-    pub(super) fn get(&self, stream: StreamIx) -> Membership {
-        self.of_stream.get(stream.index()).copied().unwrap_or(Membership::None)
+    pub(super) fn get(&self, stream: StreamIx) -> Option<u32> {
+        self.of_stream.get(stream.index()).copied().flatten()
     }
+
+    /// Whether calls of this place are taken in the order of their starts.
+    #[inline]
+    pub(super) fn by_start(&self, place: u32) -> bool {
+        self.overlap.get(place as usize).is_some_and(|overlap| *overlap)
+    }
+}
+
+/// A row of a block as an access; `None`: its offset is not known.
+#[inline]
+pub(super) fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
+    let offset = u64::try_from(row.offset).ok()?;
+    let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
+    let shift = block.process.shift_ns;
+    let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+    Some(Access { op, offset, length: row.length, start_ns, end_ns })
 }
 
 /// Whether calls are reads and writes that were made, and not what a log only counts.
@@ -126,6 +152,7 @@ struct Current {
     /// By stream.
     times: Vec<Calls>,
     followed: usize,
+    order: ByStart,
 }
 
 impl Current {
@@ -134,7 +161,7 @@ impl Current {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
         for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
             let of = std::mem::take(of);
-            let Membership::At(place) = self.places.get(at) else { continue };
+            let Some(place) = self.places.get(at) else { continue };
             let Some(all) = out.get_mut(place as usize).filter(|_| of.calls > 0) else { continue };
             match all.iter_mut().find(|known| known.op == of.op) {
                 Some(known) => {
@@ -159,6 +186,13 @@ pub struct Partial {
 impl Partial {
     fn end_thread(&mut self) {
         let Some(current) = &mut self.current else { return };
+        let recognisers = &mut current.recognisers;
+        current.order.end(|place, access| {
+            if let Some(Some(recogniser)) = recognisers.get_mut(place as usize) {
+                recogniser.push(access);
+            }
+        });
+        self.apart.late += std::mem::take(&mut current.order).late;
         let calls = current.calls();
         let all = current.places.of.iter().zip(&mut current.recognisers).zip(calls);
         for ((&(file, layer, within), recogniser), calls) in all {
@@ -201,21 +235,14 @@ impl Analysis for Signing {
             let recognisers = places.of.iter().map(|_| None).collect();
             let (process, thread) = (block.number, block.thread);
             let times = vec![Calls::default(); block.process.streams.len()];
-            partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0 });
+            let order = ByStart::default();
+            partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0, order });
         }
         let Some(current) = &mut partial.current else { return };
-        let shift = block.process.shift_ns;
         for row in block.rows() {
-            let place = match current.places.get(row.stream) {
-                Membership::None => continue,
-                Membership::Unfinished => {
-                    partial.apart.unfinished += 1;
-                    continue;
-                }
-                Membership::At(place) => place,
-            };
+            let Some(place) = current.places.get(row.stream) else { continue };
             let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
-            let Ok(offset) = u64::try_from(row.offset) else {
+            let Some(access) = access(block, &row) else {
                 partial.apart.no_offset += 1;
                 continue;
             };
@@ -226,14 +253,22 @@ impl Analysis for Signing {
                 }
                 current.followed += 1;
             }
-            let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
             if let Some(of) = current.times.get_mut(row.stream.index()) {
-                (of.op, of.calls) = (op, of.calls + 1);
+                (of.op, of.calls) = (access.op, of.calls + 1);
                 of.time_ns = of.time_ns.saturating_add(row.duration_ns());
             }
-            let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-            let access = Access { op, offset, length: row.length, start_ns, end_ns };
-            recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits))).push(&access);
+            let recogniser = recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits)));
+            if !current.places.by_start(place) {
+                recogniser.push(&access);
+                continue;
+            }
+            partial.apart.by_start += 1;
+            let recognisers = &mut current.recognisers;
+            current.order.push(place, access, |place, access| {
+                if let Some(Some(recogniser)) = recognisers.get_mut(place as usize) {
+                    recogniser.push(access);
+                }
+            });
         }
     }
 
@@ -241,8 +276,6 @@ impl Analysis for Signing {
         into.end_thread();
         other.end_thread();
         into.done.append(&mut other.done);
-        into.apart.unfinished += other.apart.unfinished;
-        into.apart.no_offset += other.apart.no_offset;
-        into.apart.too_many_files += other.apart.too_many_files;
+        into.apart.add(&other.apart);
     }
 }

@@ -73,10 +73,13 @@ pub struct Signatures {
     pub global: Vec<super::together::GlobalRow>,
     /// Reads and writes whose offset is not known: they are in no signature.
     pub no_offset: u64,
-    /// Those that were begun and ended apart (nonblocking, split), likewise.
-    pub unfinished: u64,
     /// Those on more files than are followed at a time, likewise.
     pub too_many_files: u64,
+    /// Reads and writes that may overlap (of logs that do not tell threads apart, and of files that nonblocking or split operations are made
+    /// on): they are taken in the order of their starts.
+    pub by_start: u64,
+    /// Those among them that came too late for that.
+    pub late: u64,
     /// What could be done with them.
     pub advice: Advice,
     /// What the trace says of them, if that was asked for.
@@ -99,8 +102,9 @@ impl Signatures {
             local,
             global,
             no_offset: apart.no_offset,
-            unfinished: apart.unfinished,
             too_many_files: apart.too_many_files,
+            by_start: apart.by_start,
+            late: apart.late,
             advice: Advice::of(run, signed, options),
             verified: options.verify.then(|| super::verify::verify(run, signed)),
             missing: Completeness::of(run, lost),

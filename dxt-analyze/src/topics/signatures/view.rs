@@ -158,10 +158,15 @@ fn remarks(result: &Signatures) -> Vec<String> {
             units::counted(result.no_offset, "call")
         ));
     }
-    if result.unfinished > 0 {
+    if result.by_start > 0 {
+        let late = match result.late {
+            0 => String::new(),
+            late => format!("; {} came too late for that", units::counted(late, "call")),
+        };
         out.push(format!(
-            "{} of nonblocking or split operations are in no signature",
-            units::counted(result.unfinished, "call")
+            "{} are taken in the order of their starts, since they may overlap: of a log that does not tell threads apart, or on files with nonblocking \
+             operations{late}",
+            units::counted(result.by_start, "call")
         ));
     }
     if result.too_many_files > 0 {

@@ -65,7 +65,7 @@ fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer) -> Option<OneCall> 
     let [Node::Leaf(leaf)] = line.nest.body.as_slice() else { return None };
     let stride = leaf.steps.first().map(|step| step.offset)?;
     let stride = u64::try_from(stride).ok().filter(|stride| *stride > leaf.length)?;
-    let alone = run.ops.get(usize::from(leaf.op)).is_some_and(|op| Form::of(op.mode) != Form::Collective);
+    let alone = run.ops.get(usize::from(leaf.op)).is_some_and(|op| Form::of(op.mode) == Form::Independent);
     if line.ranks < 2 || calls < FEWEST || leaf.length >= SMALL_BYTES || !alone {
         return None;
     }
