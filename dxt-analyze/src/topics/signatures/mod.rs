@@ -2,7 +2,7 @@
 //! Gropp, SC 2008), whose notation they can be written in. `docs/signatures.md` explains them.
 //!
 //! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
-//! * `order`: where calls may overlap, the order of their starts.
+//! * `places`: which signature a call is of; `order`: where calls may overlap, that of their starts; `views`: what a file view makes of it.
 //! * `verify`: the proof: the trace read again and held against the signatures.
 //! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same; `axes`, `names`, `words`: what is said; `view`: how they look.
 //! * [`figures`]: the paper's three figures; `files`: what is written to files of their own, figures and protocol buffers (`protobuf`).
@@ -20,12 +20,14 @@ mod in_report;
 pub mod names;
 mod order;
 pub mod pass;
+mod places;
 pub mod protobuf;
 pub mod result;
 pub mod together;
 pub mod uses;
 pub mod verify;
 pub mod view;
+mod views;
 mod words;
 
 pub use args::{Args, Files, Level, Notation, Options};

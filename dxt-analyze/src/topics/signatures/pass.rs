@@ -1,13 +1,11 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
-//! Where calls may overlap, `order` puts them in that of their starts first.
+//! `places` says what each call is; where calls may overlap, `order` puts them in that of their starts first.
 
-use super::engine::{Access, Limits, Recogniser, Signature};
-use super::order::ByStart;
-use crate::model::{FileId, Op, Origin, Process, ProcessId, Run, Stream, StreamIx, Within};
-use crate::scan::{Analysis, Block, Row};
-use crate::topics::layers::parts::Form;
-use rustc_hash::FxHashMap;
-use trace_format::op::{Layer, OpClass};
+use super::engine::{Limits, Recogniser, Signature};
+use super::places::{Places, Reading, Taken};
+use crate::model::{FileId, ProcessId, StreamIx, Within};
+use crate::scan::{Analysis, Block};
+use trace_format::op::Layer;
 
 /// Files and interfaces of a thread that are followed at a time; what comes beyond is counted.
 pub const FOLLOWED: usize = 4096;
@@ -60,6 +58,8 @@ pub struct Apart {
     pub by_start: u64,
     /// Those among them that came too late for it: they overlap with more others than are held.
     pub late: u64,
+    /// They are in signatures as their first byte and length, since the trace does not tell the file view under which they were made.
+    pub view_unknown: u64,
 }
 
 impl Apart {
@@ -68,71 +68,8 @@ impl Apart {
         self.too_many_files += other.too_many_files;
         self.by_start += other.by_start;
         self.late += other.late;
+        self.view_unknown += other.view_unknown;
     }
-}
-
-/// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
-#[derive(Debug)]
-pub(super) struct Memberships {
-    /// The place of its signature; none of what is no reads and writes.
-    of_stream: Vec<Option<u32>>,
-    /// By place.
-    pub(super) of: Vec<(FileId, Layer, Within)>,
-    /// By place: whether calls may overlap, so that they are taken in the order of their starts.
-    overlap: Vec<bool>,
-}
-
-impl Memberships {
-    pub(super) fn new(run: &Run, process: &Process) -> Self {
-        let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
-        // Logs of Darshan mostly do not tell threads apart.
-        let is_log = run.origin() == Origin::Darshan;
-        let (mut of, mut overlap) = (Vec::new(), Vec::new());
-        let place = |stream: &Stream| {
-            let op = run.op(stream);
-            let layer = op.layer.filter(|_| is_data(op, stream))?;
-            let key = (stream.file, layer, stream.within());
-            let place = *known.entry(key).or_insert_with(|| {
-                of.push(key);
-                overlap.push(is_log);
-                of.len() as u32 - 1
-            });
-            if let Some(overlap) = overlap.get_mut(place as usize) {
-                *overlap |= Form::of(op.mode) == Form::Unfinished;
-            }
-            Some(place)
-        };
-        let of_stream = process.streams.iter().map(place).collect();
-        Self { of_stream, of, overlap }
-    }
-
-    /// The place of a stream's signature.
-    #[inline]
-    pub(super) fn get(&self, stream: StreamIx) -> Option<u32> {
-        self.of_stream.get(stream.index()).copied().flatten()
-    }
-
-    /// Whether calls of this place are taken in the order of their starts.
-    #[inline]
-    pub(super) fn by_start(&self, place: u32) -> bool {
-        self.overlap.get(place as usize).is_some_and(|overlap| *overlap)
-    }
-}
-
-/// A row of a block as an access; `None`: its offset is not known.
-#[inline]
-pub(super) fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
-    let offset = u64::try_from(row.offset).ok()?;
-    let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
-    let shift = block.process.shift_ns;
-    let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-    Some(Access { op, offset, length: row.length, start_ns, end_ns })
-}
-
-/// Whether calls are reads and writes that were made, and not what a log only counts.
-pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
-    let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
-    data && stream.chosen && !stream.failed && !stream.overview && !stream.meets
 }
 
 /// The analysis.
@@ -147,12 +84,12 @@ pub struct Signing {
 struct Current {
     process: ProcessId,
     thread: u32,
-    places: Memberships,
+    places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
     /// By stream.
     times: Vec<Calls>,
     followed: usize,
-    order: ByStart,
+    reading: Reading,
 }
 
 impl Current {
@@ -187,12 +124,12 @@ impl Partial {
     fn end_thread(&mut self) {
         let Some(current) = &mut self.current else { return };
         let recognisers = &mut current.recognisers;
-        current.order.end(|place, access| {
+        current.reading.order.end(|place, access| {
             if let Some(Some(recogniser)) = recognisers.get_mut(place as usize) {
                 recogniser.push(access);
             }
         });
-        self.apart.late += std::mem::take(&mut current.order).late;
+        self.apart.late += std::mem::take(&mut current.reading).order.late;
         let calls = current.calls();
         let all = current.places.of.iter().zip(&mut current.recognisers).zip(calls);
         for ((&(file, layer, within), recogniser), calls) in all {
@@ -230,22 +167,28 @@ impl Analysis for Signing {
             partial.end_thread();
             let places = match partial.current.take() {
                 Some(current) if current.process == block.number => current.places,
-                _ => Memberships::new(block.run, block.process),
+                _ => Places::new(block.run, block.process),
             };
             let recognisers = places.of.iter().map(|_| None).collect();
             let (process, thread) = (block.number, block.thread);
             let times = vec![Calls::default(); block.process.streams.len()];
-            let order = ByStart::default();
-            partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0, order });
+            let reading = places.begin();
+            partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0, reading });
         }
         let Some(current) = &mut partial.current else { return };
         for row in block.rows() {
-            let Some(place) = current.places.get(row.stream) else { continue };
-            let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
-            let Some(access) = access(block, &row) else {
-                partial.apart.no_offset += 1;
-                continue;
+            let (place, access) = match current.reading.take(&current.places, block, &row) {
+                Taken::Nothing => continue,
+                Taken::Nowhere => {
+                    partial.apart.no_offset += 1;
+                    continue;
+                }
+                Taken::Access(place, access, view_known) => {
+                    partial.apart.view_unknown += u64::from(!view_known);
+                    (place, access)
+                }
             };
+            let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
             if recogniser.is_none() {
                 if current.followed >= FOLLOWED {
                     partial.apart.too_many_files += 1;
@@ -254,7 +197,8 @@ impl Analysis for Signing {
                 current.followed += 1;
             }
             if let Some(of) = current.times.get_mut(row.stream.index()) {
-                (of.op, of.calls) = (access.op, of.calls + 1);
+                of.op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
+                of.calls += 1;
                 of.time_ns = of.time_ns.saturating_add(row.duration_ns());
             }
             let recogniser = recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits)));
@@ -264,7 +208,7 @@ impl Analysis for Signing {
             }
             partial.apart.by_start += 1;
             let recognisers = &mut current.recognisers;
-            current.order.push(place, access, |place, access| {
+            current.reading.order.push(place, access, |place, access| {
                 if let Some(Some(recogniser)) = recognisers.get_mut(place as usize) {
                     recogniser.push(access);
                 }

@@ -3,11 +3,12 @@
 use super::advice::Advice;
 use super::args::{Level, Options};
 use super::axes::Axes;
-use super::engine::Signature;
 use super::engine::classes::{classes, random_class};
+use super::engine::{Item, Pattern, Signature};
 use super::names::writes;
 use super::pass::{Apart, Signed};
 use super::verify::Verified;
+use super::views::unrolled;
 use super::words::{file, small, unknown, written};
 use crate::model::{Run, Within};
 use crate::scan::Lost;
@@ -80,6 +81,8 @@ pub struct Signatures {
     pub by_start: u64,
     /// Those among them that came too late for that.
     pub late: u64,
+    /// Reads and writes of which the file view is not known: their first byte and length are.
+    pub view_unknown: u64,
     /// What could be done with them.
     pub advice: Advice,
     /// What the trace says of them, if that was asked for.
@@ -105,6 +108,7 @@ impl Signatures {
             too_many_files: apart.too_many_files,
             by_start: apart.by_start,
             late: apart.late,
+            view_unknown: apart.view_unknown,
             advice: Advice::of(run, signed, options),
             verified: options.verify.then(|| super::verify::verify(run, signed)),
             missing: Completeness::of(run, lost),
@@ -141,6 +145,12 @@ fn local(run: &Run, signed: &[Signed], options: &Options) -> Vec<LocalRow> {
     out
 }
 
+/// The patterns as they are shown, with calls under views as loops.
+fn unrolled_items(run: &Run, signature: &Signature) -> Vec<Item> {
+    let shown = |pattern: &Pattern| Item::Pattern(Pattern { nest: unrolled(run, &pattern.nest), ..pattern.clone() });
+    signature.patterns().map(shown).collect()
+}
+
 fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
     let whose = signed.whose;
     let name = file(run, whose.file);
@@ -158,7 +168,8 @@ fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
         signature,
     };
     let signature: &Signature = &signed.signature;
-    let kinds = classes(signature, |op| writes(run, op), options.tolerance);
+    let shown = Signature { items: unrolled_items(run, signature), ..Signature::default() };
+    let kinds = classes(&shown, |op| writes(run, op), options.tolerance);
     let of_pattern = |(pattern, kind): (&super::engine::Pattern, _)| {
         let text = written(run, whose.layer, &pattern.nest, &name, options);
         let times = (pattern.start_ns, pattern.last_start_ns);

@@ -3,8 +3,8 @@
 
 use super::engine::Access;
 use super::engine::expand::{Expected, What, expand};
-use super::order::ByStart;
-use super::pass::{Memberships, Signed, Whose, access};
+use super::pass::{Signed, Whose};
+use super::places::{Places, Reading, Taken};
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
@@ -95,9 +95,9 @@ impl Ahead<'_> {
 struct Current<'a> {
     process: ProcessId,
     thread: u32,
-    places: Memberships,
+    places: Places,
     ahead: Vec<Option<Ahead<'a>>>,
-    order: ByStart,
+    reading: Reading,
 }
 
 impl Current<'_> {
@@ -125,7 +125,7 @@ impl Partial<'_> {
     fn end_thread(&mut self) {
         let Some(mut current) = self.current.take() else { return };
         let found = &mut self.verified;
-        current.order.end(|place, access| Current::compare(&mut current.ahead, found, place, access));
+        current.reading.order.end(|place, access| Current::compare(&mut current.ahead, found, place, access));
         for ahead in current.ahead.iter_mut().flatten() {
             found.wrong = found.wrong.saturating_add(ahead.rest());
         }
@@ -154,25 +154,27 @@ impl<'a> Analysis for Verify<'a> {
         let same = |current: &Current<'_>| (current.process, current.thread) == (block.number, block.thread);
         if !partial.current.as_ref().is_some_and(same) {
             partial.end_thread();
-            let places = Memberships::new(block.run, block.process);
+            let places = Places::new(block.run, block.process);
             let (process, thread) = (block.number, block.thread);
             let ahead = places.of.iter().map(|&(file, layer, within)| {
                 let signed = self.by.get(&Whose { process, thread, file, layer, within })?;
                 Some(Ahead { expected: Box::new(expand(&signed.signature)), unknown: 0 })
             });
-            let (ahead, order) = (ahead.collect(), ByStart::default());
-            partial.current = Some(Current { process, thread, ahead, order, places });
+            let (ahead, reading) = (ahead.collect(), places.begin());
+            partial.current = Some(Current { process, thread, ahead, reading, places });
         }
         let Some(current) = &mut partial.current else { return };
         let found = &mut partial.verified;
         for row in block.rows() {
-            let Some(place) = current.places.get(row.stream) else { continue };
-            let Some(access) = access(block, &row) else { continue };
+            let Taken::Access(place, access, _) = current.reading.take(&current.places, block, &row) else { continue };
             found.accesses += 1;
             found.bytes = found.bytes.saturating_add(row.length);
             let ahead = &mut current.ahead;
             if current.places.by_start(place) {
-                current.order.push(place, access, |place, access| Current::compare(ahead, found, place, access));
+                current
+                    .reading
+                    .order
+                    .push(place, access, |place, access| Current::compare(ahead, found, place, access));
             } else {
                 Current::compare(ahead, found, place, &access);
             }

@@ -169,6 +169,12 @@ fn remarks(result: &Signatures) -> Vec<String> {
             units::counted(result.by_start, "call")
         ));
     }
+    if result.view_unknown > 0 {
+        out.push(format!(
+            "{} were made on files with views, and under which is not on record, or not as blocks at strides: their first byte and length are",
+            units::counted(result.view_unknown, "call")
+        ));
+    }
     if result.too_many_files > 0 {
         out.push(format!(
             "{} are on more files than are followed at a time, and in no signature",
