@@ -34,8 +34,7 @@ pub struct SignaturesReport {
 }
 
 impl SignaturesReport {
-    pub(super) fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
-        let result = Signatures::of(run, signed, apart, lost, options);
+    pub(super) fn of(result: Signatures, options: &Options) -> Self {
         let mut findings = result.missing.findings();
         findings.extend(result.advice.findings());
         Self { findings, result, top: options.top, figures: Vec::new() }
@@ -51,7 +50,14 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     let run = crate::session::open(&args.inputs)?;
     let (signed, apart, lost) = recognised(&run);
     args.files.write(&run, &signed, &args.options)?;
-    Ok(SignaturesReport::of(&run, &signed, apart, &lost, &args.options))
+    Ok(whole(&run, &signed, apart, &lost, &args.options))
+}
+
+/// All that there is to say, for which the trace may be read again.
+fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> SignaturesReport {
+    let mut result = Signatures::of(run, signed, apart, lost, options);
+    result.advice.replay(run);
+    SignaturesReport::of(result, options)
 }
 
 /// All signatures, what is in none, and what could not be read.
@@ -67,7 +73,7 @@ fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
 #[must_use]
 pub fn signatures_of(run: &Run, options: &Options) -> SignaturesReport {
     let (signed, apart, lost) = recognised(run);
-    SignaturesReport::of(run, &signed, apart, &lost, options)
+    whole(run, &signed, apart, &lost, options)
 }
 
 impl Outcome for SignaturesReport {

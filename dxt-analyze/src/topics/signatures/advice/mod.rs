@@ -3,18 +3,20 @@
 //! * `ahead`: reads that could be fetched before they are made.
 //! * `one_call`: loops that are one collective call.
 //! * `same_bytes`: what ranks all read.
-//! * `stripes`: stripe sizes and layouts that suit what files are used for.
+//! * `stripes`: stripe sizes and layouts that suit what files are used for; `replayed`: which ones a replay of the accesses finds.
 //! * `findings`: which of it is worth saying; `tables`: all of it.
 
 mod ahead;
 mod findings;
 mod one_call;
+mod replayed;
 mod same_bytes;
 mod stripes;
 mod tables;
 
 pub use ahead::AheadRow;
 pub use one_call::OneCall;
+pub use replayed::Replayed;
 pub use same_bytes::SameBytes;
 pub use stripes::StripeRow;
 
@@ -50,6 +52,13 @@ impl Advice {
             one_call: one_call::rows(run, signed),
             same_bytes: same_bytes::rows(run, signed),
             stripes: stripes::rows(run, signed, options),
+        }
+    }
+
+    /// Looks which stripes are best by a replay, too, which reads the trace once more.
+    pub(super) fn replay(&mut self, run: &Run) {
+        if !self.stripes.is_empty() {
+            replayed::add(run, &mut self.stripes);
         }
     }
 
