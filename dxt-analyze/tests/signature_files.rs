@@ -113,7 +113,8 @@ fn number(of: &Fields, name: &str) -> u64 {
 /// Decodes with protoc, which knows the schema's text and nothing of the encoder, and compares with the JSON of the same run.
 fn agrees(trace: &str, folder: &Path, level: &str) -> Vec<(String, Said)> {
     let path = folder.join(format!("{level}.pb"));
-    let args = ["signatures", "--format", "json", "--level", level, "--protobuf", text(&path), "--force", trace];
+    let (to, all) = (text(&path), "1000000");
+    let args = ["signatures", "--format", "json", "--level", level, "--top", all, "--protobuf", to, "--force", trace];
     let found = json(&args, 0);
     let decoder = Command::new("protoc")
         .args(["--decode=dxt.signatures.Signatures", "-I", SCHEMA, "signatures.proto"])

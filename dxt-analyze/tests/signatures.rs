@@ -93,6 +93,40 @@ fn files_of_their_own_are_a_line_with_a_star() {
 }
 
 #[test]
+fn files_with_a_random_part_in_their_names_are_a_line() {
+    // As mkstemp makes them, of a fixed seed; among 400 there are some that look like words.
+    let mut state = 7_u64;
+    let mut random = || {
+        let signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".as_bytes();
+        let mut sign = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(signs[(state >> 33) as usize % signs.len()])
+        };
+        (0..6).map(|_| sign()).collect::<String>()
+    };
+    for form in ["/scratch/part.XXXXXX", "/scratch/XXXXXX.tmp", "/scratch/rank7.XXXXXX/data", "/scratch/tmpXXXXXX"] {
+        let processes = (0..400).map(|rank| {
+            let mut one = process(rank, "n");
+            calls(&mut one, &form.replace("XXXXXX", &random()), op::POSIX_WRITE, (0..8).map(|i| (i * 100, 100)));
+            one
+        });
+        let found = made(processes.collect(), &[]);
+        let [line] = lines(&found) else { panic!("{form}: {found:#}") };
+        assert_eq!((line["process_count"].as_u64(), line["files"].as_u64()), (Some(400), Some(400)));
+        assert_eq!(line["file"], form.replace("XXXXXX", "*"));
+    }
+}
+
+#[test]
+fn lists_are_as_long_as_tables_and_say_what_they_leave_out() {
+    let args = ["random", "-n", "64", "--segments", "100", "--transfer", "4K"];
+    let found = synthetic(&args, &["--level", "local", "--top", "10"]);
+    assert_eq!((found["local"].as_array().unwrap().len(), &found["left_out"]["local"]), (10, &54.into()));
+    let found = synthetic(&args, &["--level", "local", "--top", "100"]);
+    assert_eq!((found["local"].as_array().unwrap().len(), &found["left_out"]["local"]), (64, &0.into()));
+}
+
+#[test]
 fn several_files_of_each_rank_are_a_line_too() {
     let processes = (0..6).map(|rank| {
         let mut one = process(rank, "n");

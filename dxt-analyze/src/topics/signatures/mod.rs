@@ -4,7 +4,7 @@
 //! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
 //! * `places`: which signature a call is of; `order`: where calls may overlap, that of their starts; `views`: what a file view makes of it.
 //! * `verify`: the proof: the trace read again and held against the signatures.
-//! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same; `axes`, `names`, `words`: what is said; `view`: how they look.
+//! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same, also by names with a random part (`random_names`); `axes`, `names`, `words`: what is said; `listed`: how much of it JSON has; `view`: how they look.
 //! * [`figures`]: the paper's three figures; `files`: what is written to files of their own, figures and protocol buffers (`protobuf`).
 //! * [`advice`]: what they are good for in this run, by [`uses`], which know of no trace.
 
@@ -17,11 +17,13 @@ pub mod engine;
 pub mod figures;
 mod files;
 mod in_report;
+pub mod listed;
 pub mod names;
 mod order;
 pub mod pass;
 mod places;
 pub mod protobuf;
+mod random_names;
 pub mod result;
 pub mod together;
 pub mod uses;

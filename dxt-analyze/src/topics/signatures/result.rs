@@ -5,6 +5,7 @@ use super::args::{Level, Options};
 use super::axes::Axes;
 use super::engine::classes::{classes, random_class};
 use super::engine::{Item, Pattern, Signature};
+use super::listed::{LeftOut, Listed};
 use super::names::writes;
 use super::pass::{Apart, Signed};
 use super::verify::Verified;
@@ -69,9 +70,11 @@ pub struct Signatures {
     /// By interface.
     pub layers: Vec<LayerRow>,
     /// By process, if that was asked for, those of most bytes first.
-    pub local: Vec<LocalRow>,
+    pub local: Listed<LocalRow>,
     /// Of all together, likewise.
-    pub global: Vec<super::together::GlobalRow>,
+    pub global: Listed<super::together::GlobalRow>,
+    /// Rows that are not in these lists and in those of advice; they are in the sums, and in CSV.
+    pub left_out: LeftOut,
     /// Reads and writes whose offset is not known: they are in no signature.
     pub no_offset: u64,
     /// Those on more files than are followed at a time, likewise.
@@ -100,16 +103,25 @@ impl Signatures {
             Level::Local => (local(run, signed, options), Vec::new()),
             Level::Global => (Vec::new(), super::together::rows(run, signed, options)),
         };
+        let (local, global) = (Listed::new(local, options.top), Listed::new(global, options.top));
+        let advice = Advice::of(run, signed, options);
+        let left_out = LeftOut {
+            local: local.left_out(),
+            global: global.left_out(),
+            one_call: advice.one_call.left_out(),
+            same_bytes: advice.same_bytes.left_out(),
+        };
         Self {
             layers: layers(signed),
             local,
             global,
+            left_out,
             no_offset: apart.no_offset,
             too_many_files: apart.too_many_files,
             by_start: apart.by_start,
             late: apart.late,
             view_unknown: apart.view_unknown,
-            advice: Advice::of(run, signed, options),
+            advice,
             verified: options.verify.then(|| super::verify::verify(run, signed)),
             missing: Completeness::of(run, lost),
         }

@@ -125,7 +125,7 @@ fn layers(result: &Signatures) -> Table {
 
 fn local(result: &Signatures, top: usize) -> Table {
     let table =
-        Table::of("local", "Signatures by process, file and interface, those of most bytes first", &result.local)
+        Table::of("local", "Signatures by process, file and interface, those of most bytes first", result.local.iter())
             .column("Process", "process", |row| Cell::text(&row.process))
             .column("File", "file", |row| Cell::path(&row.file))
             .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))

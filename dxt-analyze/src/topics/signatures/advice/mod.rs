@@ -21,6 +21,7 @@ pub use same_bytes::SameBytes;
 pub use stripes::StripeRow;
 
 use super::args::Options;
+use super::listed::Listed;
 use super::pass::Signed;
 use crate::findings::Finding;
 use crate::model::Run;
@@ -38,9 +39,9 @@ pub struct Advice {
     /// Reads that could be fetched before they are made, those that save most first.
     pub read_ahead: Vec<AheadRow>,
     /// Loops that are one collective call, those of most calls first.
-    pub one_call: Vec<OneCall>,
+    pub one_call: Listed<OneCall>,
     /// What ranks all read, most bytes first.
-    pub same_bytes: Vec<SameBytes>,
+    pub same_bytes: Listed<SameBytes>,
     /// Stripe sizes that suit patterns, those that gain most first.
     pub stripes: Vec<StripeRow>,
 }
@@ -49,8 +50,8 @@ impl Advice {
     pub(super) fn of(run: &Run, signed: &[Signed], options: &Options) -> Self {
         Self {
             read_ahead: ahead::rows(run, signed, options),
-            one_call: one_call::rows(run, signed),
-            same_bytes: same_bytes::rows(run, signed),
+            one_call: Listed::new(one_call::rows(run, signed), options.top),
+            same_bytes: Listed::new(same_bytes::rows(run, signed), options.top),
             stripes: stripes::rows(run, signed, options),
         }
     }

@@ -34,7 +34,7 @@ fn ahead(advice: &Advice, top: usize) -> Table {
 }
 
 fn one_call(advice: &Advice, top: usize) -> Table {
-    Table::of("one_call", "Loops that are one collective call", &advice.one_call)
+    Table::of("one_call", "Loops that are one collective call", advice.one_call.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Calls", "writes", |row| Cell::text(if row.writes { "writes" } else { "reads" }))
@@ -50,7 +50,7 @@ fn one_call(advice: &Advice, top: usize) -> Table {
 }
 
 fn same_bytes(advice: &Advice, top: usize) -> Table {
-    Table::of("same_bytes", "What ranks all read", &advice.same_bytes)
+    Table::of("same_bytes", "What ranks all read", advice.same_bytes.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Ranks", "ranks", |row| Cell::Count(row.ranks))
