@@ -48,33 +48,47 @@ fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     (0..etypes).map(begin).collect()
 }
 
+/// Runs a program on so many ranks, and holds what the trace tells against what it saw.
+fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks: u32) {
+    let scratch = Scratch::new();
+    let outcome =
+        Launch::new(&scratch, workload_with(program, mpi, options)).arg(scratch.data()).ranks(mpi, ranks).run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let (seen, traces) = (seen(&scratch), Traces::read(&scratch.traces()));
+    assert_eq!((seen.len(), traces.processes.len()), (ranks as usize, ranks as usize));
+    for process in &traces.processes {
+        let views = &process.block.views;
+        let expected = &seen[&process.info.pid];
+        assert!(views.iter().all(|view| process.paths[view.file as usize].ends_with("/views")));
+        assert!(views.iter().any(|view| view.calls > 1) && views.len() < expected.len(), "{views:?}");
+        let each = views.iter().flat_map(|view| (0..view.calls).map(move |_| view));
+        assert_eq!(each.clone().count(), expected.len(), "{mpi:?}");
+        for (number, (view, expected)) in each.zip(expected).enumerate() {
+            let what = format!("{mpi:?} {options:?}, {ranks} ranks, view {number}: {view:?}");
+            let sizes = (view.etype_bytes, view.size, view.extent);
+            assert_eq!(sizes, (expected.etype_bytes, expected.size, expected.extent), "{what}");
+            assert_eq!(view.block > 0, expected.regular, "{what}");
+            if view.block > 0 {
+                assert_eq!(told(view, expected.displacement, expected.bytes.len()), expected.bytes, "{what}");
+            }
+        }
+    }
+}
+
 #[test]
 fn views_are_those_that_the_library_goes_by() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         for ranks in [1, 3] {
-            let scratch = Scratch::new();
-            let program = workload_with("mpiio_views", mpi, &["-O1"]);
-            let outcome = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, ranks).run();
-            assert_eq!(outcome.code, 0, "{outcome:?}");
-            let (seen, traces) = (seen(&scratch), Traces::read(&scratch.traces()));
-            assert_eq!(seen.len(), ranks as usize);
-            for process in &traces.processes {
-                let views = &process.block.views;
-                let expected = &seen[&process.info.pid];
-                assert!(views.iter().all(|view| process.paths[view.file as usize].ends_with("/views")));
-                assert!(views.iter().any(|view| view.calls > 1) && views.len() < expected.len(), "{views:?}");
-                let each = views.iter().flat_map(|view| (0..view.calls).map(move |_| view));
-                assert_eq!(each.clone().count(), expected.len(), "{mpi:?}");
-                for (number, (view, expected)) in each.zip(expected).enumerate() {
-                    let what = format!("{mpi:?}, {ranks} ranks, view {number}: {view:?}");
-                    let sizes = (view.etype_bytes, view.size, view.extent);
-                    assert_eq!(sizes, (expected.etype_bytes, expected.size, expected.extent), "{what}");
-                    assert_eq!(view.block > 0, expected.regular, "{what}");
-                    if view.block > 0 {
-                        assert_eq!(told(view, expected.displacement, expected.bytes.len()), expected.bytes, "{what}");
-                    }
-                }
-            }
+            compare(mpi, "mpiio_views", &["-O1"], ranks);
+        }
+    }
+}
+
+#[test]
+fn views_from_fortran_are_too() {
+    for mpi in [Compiler::MpichFortran, Compiler::OpenMpiFortran].into_iter().filter(|mpi| mpi.available()) {
+        for binding in ["-DUSE_MPIF_H", "-DUSE_MPI", "-DUSE_F08"] {
+            compare(mpi, "mpiio_views_fortran", &["-O1", binding], 2);
         }
     }
 }
