@@ -1,6 +1,6 @@
 //! That reading ahead by a signature does what is said of it, by doing: a program that reads a nested strided pattern of a file system on which each
 //! request takes 2 ms, as it is and with posix_fadvise(2) as many calls ahead as `uses/prefetch.rs` says of the trace of the first. Held
-//! against each other is how many reads find their bytes in the page cache, not how long anything takes.
+//! against each other is how many reads find their bytes in the page cache, and the gain that `compare` shows against the one that was promised.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -15,6 +15,7 @@ use common::{json, stdout, text};
 use dxt_analyze::topics::signatures::uses::prefetch::{Cache, Policy, Read, calls_ahead, simulate};
 use fuse::Mount;
 use harness::{Launch, Scratch, workload};
+use serde_json::Value;
 use std::path::Path;
 
 const READS: u64 = 200;
@@ -32,8 +33,25 @@ fn requests(log: &Path, name: &str) -> Vec<(u64, u64)> {
     out
 }
 
-/// Runs the program with advice so many calls ahead; how many reads did not find their bytes, and what the trace has of them.
-fn run(mount: &Mount, name: &str, ahead: u64) -> (u64, Vec<Read>) {
+/// A run of the program.
+struct Run {
+    scratch: Scratch,
+    /// How many reads did not find their bytes.
+    waited: u64,
+    /// What the trace has of them.
+    reads: Vec<Read>,
+    /// Rows of advice to read ahead.
+    advice: Vec<Value>,
+}
+
+impl Run {
+    fn traces(&self) -> String {
+        text(&self.scratch.traces()).to_owned()
+    }
+}
+
+/// Runs the program with advice so many calls ahead.
+fn run(mount: &Mount, name: &str, ahead: u64) -> Run {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("foreseen")).arg(mount.at.join(name));
     let outcome = launch.arg(READS.to_string()).arg(ahead.to_string()).run();
@@ -56,7 +74,9 @@ fn run(mount: &Mount, name: &str, ahead: u64) -> (u64, Vec<Read>) {
         };
         (row["kind"] == "read").then_some(()).map(read)
     });
-    (outcome.stdout.trim().parse().unwrap(), reads.collect())
+    let advice = found["advice"]["read_ahead"].as_array().unwrap().clone();
+    let (waited, reads) = (outcome.stdout.trim().parse().unwrap(), reads.collect());
+    Run { scratch, waited, reads, advice }
 }
 
 #[test]
@@ -64,8 +84,9 @@ fn advice_hides_as_many_waits_as_foreseen() {
     let scratch = Scratch::new();
     let (log, size) = (scratch.root().join("requests"), FILE_BYTES.to_string());
     let Some(mount) = Mount::new(&scratch, "slow", "slowfs.py", &[&log, Path::new(&size)]) else { return };
-    let (waited, reads) = run(&mount, "plain", 0);
-    assert_eq!((waited, reads.len() as u64), (READS, READS), "every read waits for storage");
+    let before = run(&mount, "plain", 0);
+    let reads = &before.reads;
+    assert_eq!((before.waited, reads.len() as u64), (READS, READS), "every read waits for storage");
     // The shortest, not the mean: a machine that is busy makes some long, and whether all reads are in time must not depend on it.
     let between = reads.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns).min().unwrap();
     let cache = Cache { size_bytes: 1 << 20, latency_ns: LATENCY_NS, unit_bytes: LENGTH, file_bytes: Some(FILE_BYTES) };
@@ -78,12 +99,29 @@ fn advice_hides_as_many_waits_as_foreseen() {
     assert!(foreseen.coverage() >= Some(0.95) && foreseen.accuracy() == Some(1.0), "{foreseen:?}");
     assert_eq!((foreseen.misses_without, foreseen.misses), (READS, 1));
 
-    let (waits, again) = run(&mount, "advised", ahead);
-    assert!(again.iter().map(|read| (read.offset, read.length)).eq(pattern()));
+    let after = run(&mount, "advised", ahead);
+    let waits = after.waited;
+    assert!(after.reads.iter().map(|read| (read.offset, read.length)).eq(pattern()));
     // Of those foreseen to be late, since the program has not worked for as long as storage takes, some may come in time.
     let bounds = foreseen.misses..=foreseen.misses + foreseen.late.max(ahead - 1);
     assert!(bounds.contains(&waits), "{waits} reads waited; foreseen: {foreseen:?}");
     // Nothing is read that is not used, and nothing twice, with or without.
     let wanted: Vec<(u64, u64)> = pattern().collect();
     assert_eq!((requests(&log, "plain"), requests(&log, "advised")), (wanted.clone(), wanted));
+    gains_what_was_promised(&mount, &before, &after);
+}
+
+/// `compare` shows, in seconds, what the advice of the first run had promised. Both are sums over 200 times of storage, of which the trace tells;
+/// a busy machine adds to both.
+fn gains_what_was_promised(mount: &Mount, before: &Run, after: &Run) {
+    let [advice] = before.advice.as_slice() else { panic!("{:#?}", before.advice) };
+    let promised = advice["saves_ns"].as_u64().unwrap();
+    assert!(promised >= LATENCY_NS * READS / 2, "{advice:#}");
+    let files = format!("{}/*", text(&mount.at));
+    let compared = json(&["compare", "--format", "json", "--files", &files, &before.traces(), &after.traces()], 0);
+    let [reads] = compared["job"]["directions"].as_array().unwrap().as_slice() else { panic!("{compared:#}") };
+    assert_eq!(reads["op"], "read");
+    let time_ns = |run: &str| reads[run]["time_ns"].as_f64().unwrap();
+    let gain = time_ns("before") - time_ns("after");
+    assert!((0.5..=2.0).contains(&(gain / promised as f64)), "{gain} ns gained, {promised} ns promised");
 }

@@ -9,10 +9,12 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use trace_format::meta::{Combiner, DatatypeRole, DatatypeUse, DimensionDef, ViewDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/topics/signatures/uses");
 const READ_ALL: u16 = 20;
+const SET_VIEW: u16 = 21;
 const FILE: &str = "/scratch/shared";
 
 fn synthetic(folder: &Path, args: &[&str]) -> String {
@@ -25,6 +27,8 @@ fn written(folder: &Path, processes: Vec<Builder>) -> String {
     let mut job = job("signatures", processes.len() as u32);
     let (layer, class, mode) = (Layer::Mpiio, OpClass::Read, OpMode::Collective);
     job.ops.push(OpDef { code: READ_ALL, layer, class, mode, name: "read".into() });
+    let (class, mode) = (OpClass::Metadata, OpMode::Plain);
+    job.ops.push(OpDef { code: SET_VIEW, layer, class, mode, name: "set_view".into() });
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
@@ -76,17 +80,21 @@ fn notation(node: &Fields) -> String {
     let body: Vec<String> = messages(node, "body").map(notation).collect();
     if body.is_empty() {
         let name = value(node, "operation").trim_matches('"');
-        let mut out = format!("{name} {}+{}", value(node, "offset"), value(node, "length"));
-        let steps: Vec<String> = messages(node, "steps")
-            .map(|step| match (value(step, "offset"), value(step, "length")) {
+        // The blocks of an access under a view are its innermost loops.
+        let dimensions = || messages(node, "view");
+        let bytes = if dimensions().next().is_some() { "view_bytes" } else { "length" };
+        let mut out = format!("{name} {}+{}", value(node, "offset"), value(node, bytes));
+        let steps: Vec<String> = dimensions()
+            .map(|dimension| value(dimension, "stride").to_owned())
+            .chain(messages(node, "steps").map(|step| match (value(step, "offset"), value(step, "length")) {
                 (offset, "0") => offset.to_owned(),
                 (offset, length) => format!("{offset}:{length}"),
-            })
+            }))
             .collect();
         if !steps.is_empty() {
             let _ = write!(out, " [{}]", steps.join(", "));
         }
-        return out;
+        return dimensions().fold(out, |inner, dimension| format!("{} x {{{inner}}}", value(dimension, "count")));
     }
     let steps: Vec<&str> = values(node, "repeats_steps").collect();
     let steps = if steps.is_empty() { String::new() } else { format!("[{}]", steps.join(", ")) };
@@ -105,7 +113,8 @@ fn number(of: &Fields, name: &str) -> u64 {
 /// Decodes with protoc, which knows the schema's text and nothing of the encoder, and compares with the JSON of the same run.
 fn agrees(trace: &str, folder: &Path, level: &str) -> Vec<(String, Said)> {
     let path = folder.join(format!("{level}.pb"));
-    let args = ["signatures", "--format", "json", "--level", level, "--protobuf", text(&path), "--force", trace];
+    let (to, all) = (text(&path), "1000000");
+    let args = ["signatures", "--format", "json", "--level", level, "--top", all, "--protobuf", to, "--force", trace];
     let found = json(&args, 0);
     let decoder = Command::new("protoc")
         .args(["--decode=dxt.signatures.Signatures", "-I", SCHEMA, "signatures.proto"])
@@ -172,6 +181,38 @@ fn another_decoder_reads_the_same_patterns() {
             let decoded = agrees(&trace, folder.path(), level);
             assert_eq!(number(&decoded, "version"), 1);
         }
+    }
+}
+
+/// Rows of a view within loops.
+#[test]
+fn another_decoder_reads_the_blocks_of_a_view() {
+    if !has_protoc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let processes = (0..4).map(|rank| {
+        let mut one = process(rank, "n");
+        one.add(FILE, SET_VIEW, 0, i64::from(rank) * 4096, 0, 0, 1);
+        for n in 0..50 {
+            let start = 1000 + n as u64 * 1000;
+            one.add(FILE, READ_ALL, 0, i64::from(rank) * 4096 + n * 1_048_576, 65_536, start, start + 500);
+        }
+        let (role, combiner) = (DatatypeRole::Filetype, Combiner::Subarray);
+        one.process.datatypes = vec![DatatypeUse { file: 0, role, combiner, count: 1 }];
+        let dimensions = vec![DimensionDef { count: 8, stride: 16_384 }];
+        let (block, size, extent) = (4096, 32_768, 524_288);
+        let view = ViewDef { calls: 1, etype_bytes: 1, size, extent, block, dimensions, ..ViewDef::default() };
+        one.process.views = vec![view];
+        one
+    });
+    let trace = written(folder.path(), processes.collect());
+    for level in ["local", "global"] {
+        let decoded = agrees(&trace, folder.path(), level);
+        let pattern = messages(&decoded, "patterns").next().unwrap();
+        let signature = notation(messages(pattern, "nest").next().unwrap());
+        let expected = "50 x {2 x {8 x {read_collective_in_view 0+4096 [16384, 524288, 1048576]}}}";
+        assert!(signature.starts_with(expected), "{signature}");
     }
 }
 

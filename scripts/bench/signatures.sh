@@ -3,7 +3,7 @@
 #
 # Usage: scripts/bench.sh signatures [--segments N] [--runs R] [--only PATTERN] [--rounds K] [--ranks "1 2 4 8"]
 # First patterns, each in turns with a plain pass over the same columns; aims: runs 100 M segments/s, nests 20 M/s, random two passes.
-# Then the programs on /dev/shm under MPICH (or Open MPI), K rounds (7; 0 for none) of a run without and a run with the tracer; what is
+# Then the programs on /dev/shm under MPICH and Open MPI, K rounds (7; 0 for none) of a run without and a run with the tracer; what is
 # shown is the median of the ratios of each round, of the time in I/O and of the whole run from mpirun's start to its end.
 set -euo pipefail
 # shellcheck source=common.sh
@@ -29,15 +29,6 @@ rustc --edition 2024 -C opt-level=3 -C codegen-units=1 -C panic=abort -o "$work/
 "$work/signatures" "${options[@]}"
 [ "$rounds" -gt 0 ] || exit 0
 
-if have mpicc.mpich && have mpirun.mpich; then
-    mpicc=mpicc.mpich mpirun=(mpirun.mpich)
-elif have mpicc.openmpi && have mpirun.openmpi; then
-    mpicc=mpicc.openmpi mpirun=(mpirun.openmpi --oversubscribe)
-else
-    die "there is no MPI (scripts/setup.sh)"
-fi
-"$mpicc" -O2 -Wall -Wextra -o "$work/bench_mpi" "$project/testdata/workloads/bench_mpi.c"
-
 # one RANKS PROGRAM TIMES VARIABLE...: seconds in I/O and of the whole run.
 one() {
     local count=$1 program=$2 times=$3 begun ended inside
@@ -56,19 +47,36 @@ ratios() {
         awk '{ printf "%+.1f %% (%+.1f .. %+.1f)", $1, $2, $3 }'
 }
 
-printf '\n%s, %s rounds: what the tracer adds, median (least .. greatest)\n' "${mpirun[0]}" "$rounds"
-printf '%-8s %6s %12s %-32s %s\n' program ranks 's in I/O' 'added to I/O' 'added to the whole run'
-for program in ior tile; do
-    for count in $ranks; do
-        # Collective calls of more ranks than processors take long.
-        if [ "$program" = tile ]; then times=$((64 / (count * count))); else times=$((64 / count)); fi
-        [ "$times" -gt 0 ] || times=1
-        : >"$work/without" && : >"$work/with"
-        for _ in $(seq "$rounds"); do
-            one "$count" "$program" "$times" A=a >>"$work/without"
-            one "$count" "$program" "$times" DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" >>"$work/with"
+# under MPI [OPTION...]: the programs under one MPI, with options of its mpirun.
+under() {
+    local program count times seconds
+    mpirun=("mpirun.$1" "${@:2}")
+    "mpicc.$1" -O2 -Wall -Wextra -o "$work/bench_mpi" "$project/testdata/workloads/bench_mpi.c"
+    printf '\n%s, %s rounds: what the tracer adds, median (least .. greatest)\n' "${mpirun[0]}" "$rounds"
+    printf '%-8s %6s %12s %-32s %s\n' program ranks 's in I/O' 'added to I/O' 'added to the whole run'
+    for program in ior tile; do
+        for count in $ranks; do
+            # Collective calls of more ranks than processors take long.
+            if [ "$program" = tile ]; then times=$((64 / (count * count))); else times=$((64 / count)); fi
+            [ "$times" -gt 0 ] || times=1
+            : >"$work/without" && : >"$work/with"
+            for _ in $(seq "$rounds"); do
+                one "$count" "$program" "$times" A=a >>"$work/without"
+                one "$count" "$program" "$times" DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" >>"$work/with"
+            done
+            seconds=$(cut -d ' ' -f 1 "$work/without" | sort -g | sed -n "$(((rounds + 1) / 2))p")
+            printf '%-8s %6s %12s %-32s %s\n' "$program" "$count" "$seconds" "$(ratios 1)" "$(ratios 2)"
         done
-        seconds=$(cut -d ' ' -f 1 "$work/without" | sort -g | sed -n "$(((rounds + 1) / 2))p")
-        printf '%-8s %6s %12s %-32s %s\n' "$program" "$count" "$seconds" "$(ratios 1)" "$(ratios 2)"
     done
-done
+}
+
+any=''
+if have mpicc.mpich && have mpirun.mpich; then
+    any=yes
+    under mpich
+fi
+if have mpicc.openmpi && have mpirun.openmpi; then
+    any=yes
+    under openmpi --oversubscribe
+fi
+[ -n "$any" ] || die "there is no MPI (scripts/setup.sh)"

@@ -11,3 +11,13 @@ void log_op(const char *name, const char *mode, long long offset, long long leng
 void log_write(void) { oplog_write(); }
 
 void log_meeting(const char *name, int number) { op("MPI", name, "-", number, 0, "<MPI>"); }
+
+/* As mpiio_views.c: a view whose bytes are regular, and the bytes at which its first etypes begin. */
+void log_view(long long etype_bytes, long long displacement, long long size, long long extent, const long long *bytes, int count) {
+    static char line[8192];
+    int at = snprintf(line, sizeof line, "VIEW %d 1 %lld %lld %lld %lld", (int)getpid(), etype_bytes, displacement, size, extent);
+    for (int i = 0; i < count; i++) {
+        at += snprintf(line + at, sizeof line - (size_t)at, " %lld", bytes[i]);
+    }
+    oplog_line("%s\n", line);
+}

@@ -1,8 +1,8 @@
 //! Sections that a block has only where there is something to say: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
-    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, HeatDef, HintDef,
-    HintOrigin, Job, Mount, Order, Process, Selection, WholeDef,
+    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, DimensionDef,
+    HeatDef, HintDef, HintOrigin, Job, Mount, Order, Process, Selection, ViewDef, WholeDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::Profile;
@@ -27,6 +27,19 @@ fn sample() -> Process {
             role: DatatypeRole::ReadBuffer,
             extents: [1, 0, 0, 1 << 40, 0, 0, 0, 0, 0, 2],
         }],
+        views: vec![
+            ViewDef {
+                file: 3,
+                calls: 1000,
+                etype_bytes: 8,
+                size: 1 << 20,
+                extent: 1 << 33,
+                first: -16,
+                block: 4096,
+                dimensions: vec![DimensionDef { count: 256, stride: 1 << 14 }],
+            },
+            ViewDef { file: 3, calls: 1, size: 100, extent: 200, ..ViewDef::default() },
+        ],
         data_sets: vec![
             DataSetDef {
                 file: 1,
@@ -78,7 +91,7 @@ fn a_section_without_entries_takes_no_room() {
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
     assert!(
-        [10, 11, 12, 13, 14, 15, 17].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        [10, 11, 12, 13, 14, 15, 17, 18].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
         "{with:?} {without:?}"
     );
 }
@@ -95,6 +108,7 @@ fn bytes_are_those_of_the_specification() {
         section(14, &[1, 2, 0, 9, 4, 8, 0, 0, 0, 64, 12, 250, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         section(15, &[2, 0, 4, 2, 0, 251, 0, 1, 0, 9, 2, 3, 1, 0, 5]),
         section(17, &[1, 3, 1, 4, 0, 251, 0, 1, 0, 0, 0, 0, 0, 0, 9]),
+        section(18, &[1, 3, 2, 8, 64, 251, 0, 4, 3, 32, 2, 2, 48, 5, 200]),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
     let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
@@ -103,6 +117,10 @@ fn bytes_are_those_of_the_specification() {
     assert_eq!(process.datatypes, [DatatypeUse { file: 3, role, combiner, count: 250 }]);
     let extents = [4, 0, 256, 0, 0, 0, 0, 0, 0, 9];
     assert_eq!(process.datatype_extents, [DatatypeExtents { file: 3, role: DatatypeRole::Filetype, extents }]);
+    let dimensions = [(2, 48), (5, 200)].map(|(count, stride)| DimensionDef { count, stride }).to_vec();
+    let sizes = (8, 64, 512, -2, 32);
+    let (etype_bytes, size, extent, first, block) = sizes;
+    assert_eq!(process.views, [ViewDef { file: 3, calls: 2, etype_bytes, size, extent, first, block, dimensions }]);
     let access = DataSetAccess { stream: 9, selections: [0, 1, 2, 0, 0, 0], elements: 200 };
     let set =
         DataSetDef { file: 0, path: b"/x".to_vec(), element_bytes: 8, extent: vec![5, 256], accesses: vec![access] };

@@ -6,9 +6,9 @@ use common::{Rank, read};
 use proptest::prelude::*;
 use trace_format::counters::Counters;
 use trace_format::meta::{
-    ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, FileDef, FileKind, HintDef,
-    HintOrigin, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note, Process, ProcessInfo,
-    SharedName, StreamDef, ThreadDef,
+    ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef, FileDef, FileKind,
+    HintDef, HintOrigin, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note, Process,
+    ProcessInfo, SharedName, StreamDef, ThreadDef, ViewDef,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{MAX_LENGTH, MAX_STREAMS};
@@ -90,6 +90,7 @@ prop_compose! {
         hints in few((any::<u32>(), any::<bool>(), bytes(), bytes())),
         datatypes in few((any::<u32>(), 0..4_u32, 0..Combiner::COUNT as u32, any::<u64>())),
         extents in few((any::<u32>(), 0..4_u32, any::<[u64; 10]>())),
+        views in few((any::<(u32, u64, u64, u64, i64, i64, u64)>(), few(any::<(u64, u64)>()))),
         data_sets in few((any::<u32>(), bytes(), any::<u32>(), few(any::<u64>()), few(any::<(u32, [u64; 6], u64)>()))),
     ) -> Process {
         let origin = |asked| if asked { HintOrigin::Asked } else { HintOrigin::InEffect };
@@ -105,6 +106,12 @@ prop_compose! {
                 .collect(),
             datatype_extents: extents.into_iter()
                 .map(|(file, role, extents)| DatatypeExtents { file, role: role.into(), extents })
+                .collect(),
+            views: views.into_iter()
+                .map(|((file, calls, etype_bytes, size, extent, first, block), dimensions)| {
+                    let dimensions = dimensions.into_iter().map(|(count, stride)| DimensionDef { count, stride }).collect();
+                    ViewDef { file, calls, etype_bytes, size, extent, first, block, dimensions }
+                })
                 .collect(),
             data_sets: data_sets.into_iter()
                 .map(|(file, path, element_bytes, extent, accesses)| {

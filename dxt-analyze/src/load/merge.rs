@@ -4,6 +4,7 @@
 use super::clock::{self, Moment};
 use super::details::{Details, Finished};
 use super::layouts::Choice;
+use super::views::{shapes, whole_views};
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
@@ -77,6 +78,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let (files, place) = tables.finish(&mut processes);
     let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
     let Finished { data_sets, hints, datatypes, datatype_extents } = tables.details.finish(&place, streams);
+    let shapes = shapes(&processes);
     // A Darshan log is of all ranks, whether or not they have records.
     health.absent_ranks = if was_log(&settings) { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
@@ -100,6 +102,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         hints,
         datatypes,
         datatype_extents,
+        shapes,
         notes: notes.into_iter().map(|(what, count)| (Note::of(what), count)).collect(),
         health,
         remarks,
@@ -304,6 +307,7 @@ impl Tables {
         streams.sort_by_key(|stream| stream.id);
         streams.dedup_by_key(|stream| stream.id);
         self.details.add(&process, &files, &mut streams, &self.ops);
+        let views = whole_views(&process);
         let meets = |missing: &Missing| {
             streams.binary_search_by_key(&missing.stream, |stream| stream.id).is_ok_and(|at| streams[at].meets)
         };
@@ -331,6 +335,7 @@ impl Tables {
                 ..process.reduction
             },
             file_ranks: FileRanks::default(),
+            views: of_files(views, &files, |def| &mut def.file),
             heat: process.heat,
             memory: process.memory,
             counters_only: self.by_design.get(input).is_some_and(|design| design.counters_only),
@@ -421,6 +426,7 @@ impl Tables {
         for process in processes {
             process.profiles.iter_mut().for_each(|def| def.file = place[def.file as usize].0);
             process.whole.iter_mut().for_each(|def| def.file = place[def.file as usize].0);
+            process.views.iter_mut().for_each(|def| def.file = place[def.file as usize].0);
             process.reduction.spreads.iter_mut().for_each(|def| def.file = place[def.file as usize].0);
             process.file_ranks = FileRanks::of(&process.reduction.spreads);
         }

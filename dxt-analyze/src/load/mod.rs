@@ -8,6 +8,7 @@ pub mod layouts;
 mod looks_like;
 mod merge;
 mod standard_input;
+mod views;
 
 use crate::exit::UsageError;
 use crate::import::{connector, darshan};

@@ -10,6 +10,7 @@ mod nothing;
 pub mod origin;
 pub mod run;
 pub mod select;
+pub mod shape;
 pub mod stream;
 pub mod users;
 
@@ -18,5 +19,6 @@ pub use ids::{FileId, ProcessId, StreamIx};
 pub use notes::Note;
 pub use origin::Origin;
 pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};
+pub use shape::{Shape, View};
 pub use stream::{Stream, Within};
 pub use users::Users;

@@ -4,6 +4,7 @@
 use super::ProcessId;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
+use super::shape::Shape;
 use super::stream::Stream;
 use super::users::FileRanks;
 use crate::model::content::Content;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use trace_format::counters::Counters;
 use trace_format::layout::Layout;
 use trace_format::meta::{
-    CommunicatorDef, HeatDef, JobInfo, MemoryDef, Missing, ProfileDef, Reduction, ThreadDef, WholeDef,
+    CommunicatorDef, HeatDef, JobInfo, MemoryDef, Missing, ProfileDef, Reduction, ThreadDef, ViewDef, WholeDef,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
@@ -104,6 +105,8 @@ pub struct Process {
     pub reduction: Reduction,
     /// How many of these ranks used which file; `file` as above. What [`Run::ranks_of`] looks at.
     pub file_ranks: FileRanks,
+    /// File views of MPI-IO, those of a file in the order in which they were set; `file` as above.
+    pub views: Vec<ViewDef>,
     /// Bytes over time of what has no segments.
     pub heat: Vec<HeatDef>,
     /// How the memory of reads and writes was aligned, as far as no profile says so.
@@ -240,6 +243,8 @@ pub struct Run {
     pub datatypes: Vec<DatatypeSum>,
     /// Extents of datatypes by file and role.
     pub datatype_extents: Vec<ExtentSum>,
+    /// Forms of strided file views, each once, in order.
+    pub shapes: Vec<Shape>,
     /// What was seen and not recorded: (what, how often).
     pub notes: Vec<(Note, u64)>,
     /// What is wrong.

@@ -10,6 +10,7 @@ mod memory;
 mod metered;
 mod mpi_io;
 mod process;
+mod views;
 mod whole;
 
 pub use communicators::{CommunicatorDef, WORLD};
@@ -21,6 +22,7 @@ pub use process::{
     ClockSource, FileDef, FileKind, HeatDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process,
     ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
 };
+pub use views::{DimensionDef, ViewDef};
 pub use whole::{Order, WholeDef};
 
 /// The id of a file: FNV-1a, 64 bits, of its path's bytes. The same file has the same id in every process of a job.

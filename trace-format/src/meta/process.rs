@@ -5,6 +5,7 @@ use super::communicators::CommunicatorDef;
 use super::data_sets::DataSetDef;
 use super::memory::MemoryDef;
 use super::mpi_io::{DatatypeExtents, DatatypeUse, HintDef};
+use super::views::ViewDef;
 use super::whole::WholeDef;
 use crate::coded::coded;
 use crate::counters::Counters;
@@ -32,6 +33,7 @@ mod tag {
     pub(super) const COMMUNICATORS: u16 = 15;
     pub(super) const MEMORY: u16 = 16;
     pub(super) const DATATYPE_EXTENTS: u16 = 17;
+    pub(super) const VIEWS: u16 = 18;
 }
 
 /// The clock behind the segments.
@@ -289,6 +291,9 @@ pub struct Process {
     /// Extents of these datatypes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatype_extents: Vec<DatatypeExtents>,
+    /// File views.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<ViewDef>,
     /// Data sets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
@@ -339,6 +344,7 @@ impl Process {
             size_of_val(self.hints.as_slice()),
             size_of_val(self.datatypes.as_slice()),
             size_of_val(self.datatype_extents.as_slice()),
+            size_of_val(self.views.as_slice()),
             size_of_val(self.data_sets.as_slice()),
             size_of_val(self.profiles.as_slice()),
             size_of_val(self.reduction.spreads.as_slice()),
@@ -349,7 +355,8 @@ impl Process {
             size_of_val(self.memory.costs.as_slice()),
         ];
         let info = size_of::<Self>() + self.info.exe.len() + self.info.node.len() + self.info.ended_by.len();
-        (info + lists.into_iter().sum::<usize>() + paths + layouts + notes + heat + sets) as u64
+        let dimensions: usize = self.views.iter().map(|view| size_of_val(view.dimensions.as_slice())).sum();
+        (info + lists.into_iter().sum::<usize>() + dimensions + paths + layouts + notes + heat + sets) as u64
     }
 
     /// The block's sections as bytes.
@@ -379,6 +386,7 @@ impl Process {
             codec::section(tag::MEMORY, &self.memory, &mut out);
         }
         codec::list_section(tag::DATATYPE_EXTENTS, &self.datatype_extents, &mut out);
+        codec::list_section(tag::VIEWS, &self.views, &mut out);
         out
     }
 
@@ -416,6 +424,7 @@ impl Process {
                 tag::DATATYPE_EXTENTS => {
                     process.datatype_extents = codec::value("extents of datatypes", bytes, offset, meter)?;
                 }
+                tag::VIEWS => process.views = codec::value("file views", bytes, offset, meter)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
                 tag::COMMUNICATORS => process.communicators = codec::value("communicators", bytes, offset, meter)?,

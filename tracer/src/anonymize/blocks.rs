@@ -147,6 +147,7 @@ pub(crate) fn process(process: &mut Process) {
         hints,
         datatypes: _,
         datatype_extents: _,
+        views: _,
         data_sets,
         profiles: _,
         reduction: _,

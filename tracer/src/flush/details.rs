@@ -3,22 +3,34 @@
 use super::counted;
 use crate::record;
 use crate::registry::memory::Costs;
-use crate::registry::{self, DATATYPE_COUNTS, File, Hint, Use};
+use crate::registry::{self, DATATYPE_COUNTS, File, Hint, Use, View, Viewed};
 use std::collections::BTreeMap;
 use trace_format::StreamId;
 use trace_format::columns::TickScale;
 use trace_format::meta::{
-    DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, HintDef, MemoryCost, MemoryDef, MemoryUse, Process,
-    StreamDef,
+    DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef, HintDef, MemoryCost, MemoryDef, MemoryUse,
+    Process, StreamDef, ViewDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
+/// The number of each file that has streams.
+fn numbers(process: &Process) -> BTreeMap<*const File, u32> {
+    let stream = |def: &StreamDef| Some((std::ptr::from_ref(registry::stream_by_id(StreamId(def.id))?.file), def.file));
+    process.streams.iter().filter_map(stream).collect()
+}
+
+/// Adds the views of files, which tell more of segments: where these are counted, there is nothing to tell more of.
+pub(super) fn add_views(process: &mut Process) {
+    let number_of = numbers(process);
+    let of_view = |view: &'static View| Some(definition(*number_of.get(&std::ptr::from_ref(view.file))?, view));
+    process.views = registry::views().filter_map(of_view).collect();
+}
+
 /// Adds what is known of the files and streams that the block describes.
 pub(super) fn add(process: &mut Process) {
     add_data_sets(process);
-    let stream = |def: &StreamDef| Some((std::ptr::from_ref(registry::stream_by_id(StreamId(def.id))?.file), def.file));
-    let number_of: BTreeMap<*const File, u32> = process.streams.iter().filter_map(stream).collect();
+    let number_of = numbers(process);
     let number = |file: &'static File| number_of.get(&std::ptr::from_ref(file)).copied();
     process.hints = hints(number);
     if process.streams.iter().any(is_meeting) {
@@ -28,6 +40,16 @@ pub(super) fn add(process: &mut Process) {
         let Some(file) = number(details.file) else { continue };
         add_datatypes(process, file, &details.datatype_counts());
     }
+}
+
+/// A view of file number `file`.
+fn definition(file: u32, view: &View) -> ViewDef {
+    let Viewed { etype_bytes, size, extent, strides } = view.viewed;
+    let dimension = |&(count, stride): &(u64, u64)| DimensionDef { count, stride };
+    let strides = strides.as_ref();
+    let dimensions = strides.iter().flat_map(|strides| strides.dimensions()).map(dimension).collect();
+    let (first, block) = strides.map_or((0, 0), |strides| (strides.first, strides.block));
+    ViewDef { file, calls: view.calls(), etype_bytes, size, extent, first, block, dimensions }
 }
 
 /// Adds the datatypes that a file was used with.

@@ -62,6 +62,7 @@ impl Gathered {
         }
         describe(&mut process, &used, &left_out, &calibration.scale, known.unwrap_or_default());
         details::add(&mut process);
+        details::add_views(&mut process);
         process.memory = details::memory(&process, &memory, &calibration.scale);
         spool::cut_ends_at(process.info.end_ns);
         Self { process, threads, scale: calibration.scale }

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use crate::ops::Op;
-use crate::registry::{Datatype, File, MpiDetails, mpi_details_of};
+use crate::registry::{Datatype, File, MpiDetails, Viewed, mpi_details_of};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::meta::DatatypeRole;
 
@@ -69,11 +69,20 @@ impl MpiFile {
 }
 
 impl MpiFile {
-    /// Counts a datatype of a view.
-    pub(crate) fn count_viewed(&self, role: DatatypeRole, datatype: Datatype) {
+    fn count_viewed(&self, role: DatatypeRole, datatype: Datatype) {
         // SAFETY: null, or set with the handle to a record that never goes away.
         if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
             details.count_datatype(role, datatype);
+        }
+    }
+
+    /// It has been given a view with these datatypes.
+    pub(crate) fn set_view(&self, etype: Datatype, filetype: Datatype, viewed: Viewed) {
+        self.count_viewed(DatatypeRole::Etype, etype);
+        self.count_viewed(DatatypeRole::Filetype, filetype);
+        // SAFETY: null, or set with the handle to a record that never goes away.
+        if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
+            details.set_view(viewed);
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Abi {
     pub(crate) write_only: i32,
     /// Which datatypes are predefined.
     pub(super) predefined: Predefined,
+    /// `MPI_ORDER_C` and `MPI_ORDER_FORTRAN`.
+    pub(super) orders: Option<[i32; 2]>,
     /// `MPI_COMBINER_NAMED` and the like.
     pub(super) combiners: Combiners,
 }
@@ -74,6 +76,7 @@ const MPICH: Abi = Abi {
     seek_set: 600,
     write_only: 4,
     predefined: Predefined::ByKind,
+    orders: Some([56, 57]),
     combiners: Combiners::HistoricFrom(1),
 };
 
@@ -97,6 +100,7 @@ const STANDARD: Abi = Abi {
     seek_set: 403,
     write_only: 256,
     predefined: Predefined::Small,
+    orders: None,
     combiners: Combiners::Standard,
 };
 
@@ -133,6 +137,7 @@ fn open_mpi() -> Option<Abi> {
         write_only: 4,
         // A program may hold copies of the library's variables (R_X86_64_COPY and its like).
         predefined: Predefined::Within([object_range(api().init_address()), object_range(byte as *const _)]),
+        orders: Some([0, 1]),
         combiners: Combiners::HistoricFrom(0),
     })
 }

@@ -97,6 +97,8 @@ functions! {
     type_get_envelope = "PMPI_Type_get_envelope"(datatype: Handle, integers: *mut c_int, addresses: *mut c_int, types: *mut c_int, combiner: *mut c_int);
     /// MPI_Type_get_envelope_c (MPI 4.0).
     type_get_envelope_c = "PMPI_Type_get_envelope_c"(datatype: Handle, integers: *mut i64, addresses: *mut i64, counts: *mut i64, types: *mut i64, combiner: *mut c_int);
+    /// MPI_Type_get_contents. Where a handle is an int, only the low half of the one that is given is written.
+    type_get_contents = "PMPI_Type_get_contents"(datatype: Handle, integers: c_int, addresses: c_int, types: c_int, to_integers: *mut c_int, to_addresses: *mut i64, to_types: *mut Handle);
     /// MPI_Info_get_nkeys.
     info_get_nkeys = "PMPI_Info_get_nkeys"(info: Handle, count: *mut c_int);
     /// MPI_Info_get_nthkey.

@@ -56,7 +56,7 @@ pub(crate) enum Combiners {
 }
 
 impl Combiners {
-    fn meaning(self, value: c_int) -> Combiner {
+    pub(super) fn meaning(self, value: c_int) -> Combiner {
         let at = |first: c_int| usize::try_from(value.wrapping_sub(first)).unwrap_or(usize::MAX);
         match self {
             Self::HistoricFrom(first) => HISTORIC.get(at(first)).copied().unwrap_or(Combiner::Other),

@@ -6,7 +6,10 @@ mod calls;
 pub(crate) mod communicators;
 mod datatypes;
 mod errors;
+mod filetypes;
+mod strides;
 mod world;
 
 pub(crate) use calls::{Handle, SUCCESS, api, is_linked};
+pub(crate) use strides::Strides;
 pub(crate) use world::{World, active, ended, in_child, job_key, started, sync_ticks, world};

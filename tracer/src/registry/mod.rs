@@ -14,6 +14,7 @@ mod paths;
 mod profiles;
 mod records;
 mod stream;
+mod views;
 
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
@@ -33,6 +34,7 @@ pub(crate) use stream::{
     Within, by_id as stream_by_id, estimated_id_of as estimated_stream_of, failed_id_of as failed_stream_of,
     id_of as stream_of, settle_counts, streams, take_counts, taken_counts,
 };
+pub(crate) use views::{View, Viewed, views};
 
 /// Streams per file for which there is room in counters mode, on the average.
 const COUNTED_STREAMS_PER_FILE: usize = 8;
@@ -48,6 +50,7 @@ pub(crate) fn prepare_counters(files: usize) {
     profiles::prepare((files + 1) * PROFILES_PER_FILE);
     data_sets::prepare(files);
     mpi_details::prepare(files);
+    views::prepare(files);
 }
 
 /// Streams that may have counters in counters mode: all.
@@ -68,6 +71,7 @@ pub(crate) fn prepare(files: usize) {
     stream::prepare(files * 2);
     data_sets::prepare(files / 16);
     mpi_details::prepare(files / 64);
+    views::prepare(files / 16);
 }
 
 /// The same for tests, which run side by side: once.
@@ -82,6 +86,7 @@ pub(crate) fn forget_counts() {
     file::forget_gone();
     data_sets::forget_counts();
     mpi_details::forget_counts();
+    views::forget_counts();
 }
 
 /// In a forked child: the counters are its parent's.
@@ -89,6 +94,7 @@ pub(crate) fn forget_counters() {
     stream::forget_counters();
     data_sets::forget_counts();
     mpi_details::forget_counts();
+    views::forget_counts();
 }
 
 /// Writes everything into the spool's journal, which has just been begun.

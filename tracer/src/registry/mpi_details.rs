@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::File;
+use super::views::{Last, Viewed};
 use crate::memory::{Bytes, Record, Table};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::counters::SIZE_BINS;
@@ -36,6 +37,7 @@ pub(crate) struct MpiDetails {
     looks: AtomicU32,
     datatypes: [[AtomicU64; KINDS]; ROLES],
     extents: [[AtomicU64; SIZE_BINS]; ROLES],
+    view: Last,
     /// Next file of the same bucket.
     next: *const MpiDetails,
 }
@@ -98,6 +100,7 @@ pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
 /// Empties the counts: in a forked child, and after a flush.
 pub(super) fn forget_counts() {
     DETAILS.iter().flat_map(MpiDetails::counts).for_each(|count| count.store(0, Ordering::Relaxed));
+    DETAILS.iter().for_each(|details| details.view.forget());
 }
 
 /// The details of `file`, made if need be; `None` when the table is full.
@@ -119,6 +122,7 @@ pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails>
             looks: AtomicU32::new(0),
             datatypes: [const { [const { AtomicU64::new(0) }; KINDS] }; ROLES],
             extents: [const { [const { AtomicU64::new(0) }; SIZE_BINS] }; ROLES],
+            view: Last::none(),
             next: head,
         })?;
         let new = std::ptr::from_ref(one).cast_mut();
@@ -156,6 +160,11 @@ impl MpiDetails {
         for count in [kind, bin].into_iter().flatten() {
             count.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// It has been given a view.
+    pub(crate) fn set_view(&self, viewed: Viewed) {
+        self.view.set(self.file, viewed);
     }
 
     fn counts(&self) -> impl Iterator<Item = &AtomicU64> {

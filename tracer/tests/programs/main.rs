@@ -29,6 +29,7 @@ mod memory_alignment;
 mod mpi;
 mod mpi_details;
 mod mpi_forms;
+mod mpi_views;
 mod names;
 mod offsets;
 mod other;

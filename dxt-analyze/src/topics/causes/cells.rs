@@ -1,7 +1,7 @@
 //! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
 //! MPI-IO or HDF5) has a cell of its own beside theirs.
 
-use super::parts::{Part, Parts, SHORTEST};
+use super::parts::{LOG_BITS, Part, Parts, SHORTEST};
 use super::slots::{SLOTS, Slots};
 use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
@@ -20,8 +20,6 @@ const FEWEST: usize = 16;
 /// Cells that take as much room as the parts of one stream's file, and streams of a process that have such parts at least.
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
-/// Fractional bits of a logarithm: sums of whole numbers do not depend on their order.
-pub const LOG_BITS: i32 = 16;
 
 /// What calls are of, within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

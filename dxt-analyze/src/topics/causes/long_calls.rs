@@ -4,7 +4,7 @@ use super::claim::{Claim, files, finding};
 use super::grid::{Entry, Grid};
 use super::kind_of_file::dearest;
 use super::members::Unit;
-use super::result::named;
+use super::named::named;
 use super::stand_still::StandStill;
 use super::tails::Tail;
 use crate::findings::{About, Code, Evidence};

@@ -4,7 +4,7 @@
 
 use super::class::Class;
 use super::grid::{Entry, Grid, weighted_quantile};
-use super::regions::Seen;
+use super::regions::{Region, Seen};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
@@ -23,8 +23,8 @@ pub enum Unit {
     Moment(u16, u16),
     /// Index into [`crate::model::Run::files`].
     File(FileId),
-    /// Parts of a file from one up to the other.
-    Region(FileId, u8, u8),
+    /// Part of a file.
+    Region(Region),
 }
 
 impl Unit {
@@ -37,7 +37,7 @@ impl Unit {
             Self::Process(process) => entry.process == process,
             Self::Moment(from, until) => (from..=until).contains(&entry.slot),
             Self::File(file) => entry.file == file,
-            Self::Region(..) => grid.regions.share(self, entry) > 0.0,
+            Self::Region(_) => self.share(grid, entry) > 0.0,
         }
     }
 }
@@ -46,7 +46,13 @@ impl Unit {
     /// Part of the time of a cell that it has which is its own.
     #[must_use]
     pub fn share(self, grid: &Grid<'_>, entry: &Entry) -> f64 {
-        if matches!(self, Self::Region(..)) { grid.regions.share(self, entry) } else { 1.0 }
+        match self {
+            Self::Region(region) if region.file == entry.file => {
+                grid.regions.share(region, entry.process, entry.stream)
+            }
+            Self::Region(_) => 0.0,
+            _ => 1.0,
+        }
     }
 }
 
@@ -177,7 +183,7 @@ fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Opti
     for ((file, part), seen) in grid.regions.seen(grid.run, class) {
         let mean = |seen: &Seen| Mean { sum: seen.above * seen.calls as f64, weight: seen.calls as f64 };
         let means: Vec<Mean> = seen.iter().map(mean).collect();
-        out.entry(file).or_default().extend(member(Unit::Region(file, part, part), &means));
+        out.entry(file).or_default().extend(member(Unit::Region(Region { file, from: part, until: part }), &means));
     }
     out.into_values().collect()
 }

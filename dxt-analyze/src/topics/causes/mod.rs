@@ -14,7 +14,7 @@
 //!   [`tiny`]: requests of few bytes; [`meeting_late`]: ranks that come late to MPI's own meetings; [`one_aggregator`]: by a hint;
 //!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`aliasing`]: ranks that meet on one target after another.
 //! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
-//! * [`claim`]: a finding and the calls that it explains; [`long_calls`]: those of single calls; [`result`], [`view`]: all of them, and how they look.
+//! * [`named`]: what units are called; [`claim`]: a finding and the calls that it explains; [`long_calls`]: those of single calls; [`result`], [`view`]: all of them, and how they look.
 
 pub mod aliasing;
 pub mod apart;
@@ -34,6 +34,7 @@ pub mod longer;
 pub mod meeting_late;
 pub mod meetings;
 pub mod members;
+pub mod named;
 pub mod odd;
 pub mod one_aggregator;
 pub mod parts;

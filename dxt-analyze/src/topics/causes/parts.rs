@@ -1,7 +1,9 @@
 //! How long calls of a stream take by the part of the file that they begin in. Parts grow with the file.
 
-use super::cells::LOG_BITS;
 use crate::sum::Sum;
+
+/// Fractional bits of a logarithm: sums of whole numbers do not depend on their order.
+pub const LOG_BITS: i32 = 16;
 
 /// Parts of a file, at most; at least half as many of a large one.
 pub const PARTS: usize = 32;

@@ -1,8 +1,6 @@
 //! Parts of files: whether calls that begin in one take longer than those of the same processes in the others.
 
 use super::class::Class;
-use super::grid::Entry;
-use super::members::Unit;
 use super::parts::{PARTS, Part, Parts};
 use crate::model::{FileId, ProcessId, Run, StreamIx};
 use rustc_hash::FxHashMap;
@@ -10,6 +8,17 @@ use std::collections::BTreeMap;
 
 /// Bytes of a file from which on its parts are told apart, as the logarithm of a part's length.
 const LEAST: u32 = 16;
+
+/// Parts of a file from one up to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Region {
+    /// Index into [`Run::files`].
+    pub file: FileId,
+    /// The first part.
+    pub from: u8,
+    /// The last one.
+    pub until: u8,
+}
 
 /// A part of a file as one process sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +36,7 @@ pub struct Regions {
     shifts: FxHashMap<FileId, u32>,
     streams: FxHashMap<(ProcessId, StreamIx), Parts>,
     /// Those that are known to be slow.
-    taken: Vec<(Unit, Class)>,
+    taken: Vec<(Region, Class)>,
 }
 
 impl Regions {
@@ -44,18 +53,15 @@ impl Regions {
         Self { shifts, streams, taken: Vec::new() }
     }
 
-    /// Looks no more at a unit's calls of these classes, if it is a region.
-    pub fn take(&mut self, unit: Unit, classes: &[Class]) {
-        if matches!(unit, Unit::Region(..)) {
-            self.taken.extend(classes.iter().map(|class| (unit, *class)));
-        }
+    /// Looks no more at a region's calls of these classes.
+    pub fn take(&mut self, region: Region, classes: &[Class]) {
+        self.taken.extend(classes.iter().map(|class| (region, *class)));
     }
 
     fn is_taken(&self, file: FileId, part: u8, class: Class) -> bool {
-        self.taken.iter().any(|(unit, of)| match unit {
-            Unit::Region(taken, from, until) => *of == class && *taken == file && (*from..=*until).contains(&part),
-            _ => false,
-        })
+        let has =
+            |(of, taken): &(Region, Class)| *taken == class && of.file == file && (of.from..=of.until).contains(&part);
+        self.taken.iter().any(has)
     }
 
     /// By file and part: what each process that has calls of the class in several parts sees. Of a file that one of several processes goes through
@@ -92,24 +98,21 @@ impl Regions {
         out
     }
 
-    /// Part of an entry's time that is in a region, as far as all calls of its stream tell.
+    /// Part of the time of a stream's calls that is in a region of its file.
     #[must_use]
-    pub fn share(&self, unit: Unit, entry: &Entry) -> f64 {
-        let (Unit::Region(file, from, until), Some(parts)) = (unit, self.streams.get(&(entry.process, entry.stream)))
-        else {
+    pub fn share(&self, region: Region, process: ProcessId, stream: StreamIx) -> f64 {
+        let (Some(parts), Some(&shift)) = (self.streams.get(&(process, stream)), self.shifts.get(&region.file)) else {
             return 0.0;
         };
-        let Some(&shift) = self.shifts.get(&file).filter(|_| file == entry.file) else { return 0.0 };
         let theirs = parts.with(shift);
-        let inside = theirs.get(usize::from(from)..=usize::from(until)).unwrap_or_default();
+        let inside = theirs.get(usize::from(region.from)..=usize::from(region.until)).unwrap_or_default();
         inside.iter().map(|part| part.time_ns as f64).sum::<f64>() / parts.time_ns().max(1) as f64
     }
 
-    /// Bytes of a unit that is a region.
+    /// Bytes of a region.
     #[must_use]
-    pub fn range(&self, unit: Unit) -> Option<(u64, u64)> {
-        let Unit::Region(file, from, until) = unit else { return None };
-        let shift = *self.shifts.get(&file)?;
-        Some((u64::from(from) << shift, (u64::from(until) + 1).checked_shl(shift)?))
+    pub fn range(&self, region: Region) -> Option<(u64, u64)> {
+        let shift = *self.shifts.get(&region.file)?;
+        Some((u64::from(region.from) << shift, (u64::from(region.until) + 1).checked_shl(shift)?))
     }
 }

@@ -6,12 +6,13 @@ use super::class::Class;
 use super::grid::Grid;
 use super::long_calls::of_tail;
 use super::members::Unit;
+use super::named::named;
 use super::odd::Odd;
 use super::phases::Gaps;
 use super::replay::{Shortened, Work};
 use super::slow::{Slow, slow_units};
 use super::tails::tails;
-use crate::findings::{About, Code, Evidence, Explains, Saving, Severity};
+use crate::findings::{Code, Evidence, Explains, Saving, Severity};
 use crate::model::Run;
 use crate::shared::ratio::share;
 use crate::sum::Sum;
@@ -105,49 +106,6 @@ const LIKE_THE_FIRST: f64 = 0.25;
 /// Times what each saves by itself that they save together.
 const MORE_TOGETHER: f64 = 1.2;
 
-/// What a unit is called, what its like are, and what it is in a form for programs.
-pub(super) fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
-    let (run, slots) = (grid.run, &grid.slots);
-    match unit {
-        Unit::Target(ost) => (format!("OST {ost}"), "other OSTs", About { ost: Some(ost), ..About::default() }),
-        Unit::Node(node) => {
-            let name = run.nodes.get(node as usize).cloned().unwrap_or_default();
-            let ranks = run.processes.iter().filter(|process| process.node == node).count() as u64;
-            (
-                format!("node {name} ({})", show::processes(ranks)),
-                "other nodes",
-                About { node: Some(name), ..About::default() },
-            )
-        }
-        Unit::Process(number) => {
-            let process = run.process(number);
-            let rank = process.map(|process| process.rank).filter(|&rank| rank >= 0);
-            let node = process.map(|process| run.node(process).to_owned());
-            let others = if rank.is_some() { "other ranks" } else { "other processes" };
-            (run.process_name(number), others, About { rank, node, ..About::default() })
-        }
-        Unit::File(file) => {
-            let name = run.file_name(file).to_owned();
-            (format!("file {name}"), "other files", About { file: Some(name), ..About::default() })
-        }
-        Unit::Region(file, ..) => {
-            let name = run.file_name(file).to_owned();
-            let range = grid.regions.range(unit).unwrap_or_default();
-            (
-                format!("{} of {name}, from {} on,", show::bytes(range.1 - range.0), show::bytes(range.0)),
-                "other parts of the file",
-                About { file: Some(name), offset: Some(range.0), bytes: Some(range.1 - range.0), ..About::default() },
-            )
-        }
-        Unit::Moment(from, until) => {
-            let from = slots.begin(usize::from(from)).unwrap_or_default();
-            let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| super::phases::length(run));
-            let name = format!("from {} to {}", show::moment(from), show::moment(until));
-            (name, "at other times", About { span_ns: Some((from, until)), ..About::default() })
-        }
-    }
-}
-
 fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (mut name, others, mut about) = named(grid, slow.unit);
@@ -185,7 +143,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             "see where it lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files are \
              faster",
         ),
-        Unit::Region(..) => (
+        Unit::Region(_) => (
             Code::SLOW_FILE,
             format!("{name} {are} slow: {first} as long as those on {others}"),
             "see what storage these bytes lie on (`lfs getstripe`, a component of its own, a degraded device), and whether other ranks lock them",

@@ -49,7 +49,7 @@ impl Slow {
 
     /// What it is compared with others by. Who goes through a file in order is at one part of it at a time: then the moment is the better guess.
     fn weight(&self) -> f64 {
-        self.time_ns() * if matches!(self.unit, Unit::Region(..)) { OF_REGION } else { 1.0 }
+        self.time_ns() * if matches!(self.unit, Unit::Region(_)) { OF_REGION } else { 1.0 }
     }
 }
 
@@ -62,7 +62,7 @@ pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
         // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
         // look like moments.
         let best = match most(candidates(grid), least) {
-            Some(best) if matches!(best.unit, Unit::Region(..)) => {
+            Some(best) if matches!(best.unit, Unit::Region(_)) => {
                 most(halves(grid), least).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
             best => best.or_else(|| most(halves(grid), least)),
@@ -98,7 +98,9 @@ fn take(grid: &mut Grid<'_>, slow: &Slow) {
             }
         }
     }
-    grid.regions.take(slow.unit, &classes);
+    if let Unit::Region(region) = slow.unit {
+        grid.regions.take(region, &classes);
+    }
 }
 
 /// All units that are slow by the calls of some class, with all such classes.
@@ -124,7 +126,7 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
                 .filter(|(member, odd)| {
                     let busy = match member.unit {
                         Unit::Target(_) => ONLY_BUSY,
-                        Unit::File(_) | Unit::Region(..) => FILES_DIFFER,
+                        Unit::File(_) | Unit::Region(_) => FILES_DIFFER,
                         _ => 1.0,
                     };
                     odd.above >= least.min_slowdown.max(busy).ln() && odd.p * tests <= least.false_discovery_rate
@@ -176,7 +178,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             let unit = Unit::Moment(from, until);
             (vec![unit], odd, of)
         }
-        Unit::Target(_) | Unit::File(_) | Unit::Region(..) => return None,
+        Unit::Target(_) | Unit::File(_) | Unit::Region(_) => return None,
     };
     let (unit, more) = units.split_first()?;
     if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {
@@ -264,10 +266,10 @@ fn joined(slow: &[(Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
                 *until = to;
                 joined_with(all, calls, *odd, member.calls);
             }
-            (Some((Unit::Region(file, _, until), all, calls)), Unit::Region(other, from, to))
-                if *file == other && from <= *until + 1 =>
+            (Some((Unit::Region(of), all, calls)), Unit::Region(next))
+                if of.file == next.file && next.from <= of.until + 1 =>
             {
-                *until = to;
+                of.until = next.until;
                 joined_with(all, calls, *odd, member.calls);
             }
             _ => out.push((member.unit, *odd, member.calls)),

@@ -1,7 +1,8 @@
 //! Who may do the same: the signatures of a file that processes share, and those of files that only one process has and whose names differ in
-//! numbers only.
+//! numbers, or in a random part, only.
 
 use super::pass::Signed;
+use super::random_names::{Forms, form, places, starred};
 use crate::model::{FileId, ProcessId, Run, Within};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -69,7 +70,9 @@ pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Gro
         *one = one.filter(|process| *process == whose.process);
     }
     let is_own = |file: FileId| user.get(&file).is_some_and(Option::is_some);
-    let names: Vec<String> = run.files.iter().map(|file| starred(&file.name)).collect();
+    let own = run.files.iter().enumerate().filter(|(at, _)| is_own(FileId::at(*at)));
+    let forms = Forms::of(own.map(|(_, file)| file.name.as_str()));
+    let names: Vec<String> = run.files.iter().map(|file| forms.key(&file.name)).collect();
     let mut by: BTreeMap<(u8, Within, Option<FileId>, &str), Group<'a>> = BTreeMap::new();
     for signed in signed {
         let whose = signed.whose;
@@ -93,22 +96,24 @@ pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Gro
     out
 }
 
-/// A name with each number as a star.
-fn starred(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for c in name.chars() {
-        if !c.is_ascii_digit() {
-            out.push(c);
-        } else if !out.ends_with('*') {
-            out.push('*');
-        }
+/// What names that differ in numbers, or in a random part, have in common, a star for each of these.
+#[must_use]
+pub fn common<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
+    let Some(first) = names.clone().next() else { return String::new() };
+    let stars = starred(first);
+    if names.clone().all(|name| starred(name) == stars) {
+        return of_numbers(names);
     }
-    out
+    // The place of the random part in each.
+    let at = |name: &str, form: &str| places(name).find(|place| self::form(name, place) == form);
+    let is_common = |form: &String| names.clone().all(|name| at(name, form).is_some());
+    let Some(form) = places(first).map(|place| form(first, &place)).find(is_common) else { return of_numbers(names) };
+    let before = names.clone().filter_map(|name| name.get(..at(name, &form)?.start));
+    let behind = names.clone().filter_map(|name| name.get(at(name, &form)?.end..));
+    format!("{}*{}", of_numbers(before), of_numbers(behind))
 }
 
-/// What names that differ in numbers only have in common, a star for each number that differs.
-#[must_use]
-pub fn common<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+fn of_numbers<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let Some(first) = names.next() else { return String::new() };
     let mut parts: Vec<Option<&str>> = parts(first).map(Some).collect();
     for name in names {
@@ -143,5 +148,8 @@ mod tests {
         assert_eq!(common(["/a1/b22.3", "/a1/b7.3", "/a1/b9.3"].into_iter()), "/a1/b*.3");
         assert_eq!(common(["/a"].into_iter()), "/a");
         assert_eq!(common(std::iter::empty()), "");
+        let random = ["/a1/out.k3JdQa.tmp", "/a2/out.aBcDeF.tmp", "/a3/out.words9.tmp"];
+        assert_eq!(common(random.into_iter()), "/a*/out.*.tmp");
+        assert_eq!(common(random.into_iter().take(1)), random[0]);
     }
 }

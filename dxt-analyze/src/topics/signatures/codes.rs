@@ -13,7 +13,8 @@ codes! {
     STRIPE_SIZE = "DXT-I002",
         "By a cost model another stripe size suits what a file's reads and writes do.",
         "The requests of a pattern of all ranks, in turns, are laid on the file's targets in stripes of each size that fits request or stride; the file's own stripe size costs at least \
-         1.5 times as much as the best. Times of the model: 0.3 ms a connection, 0.1 ms the start of a disk access, 120 MiB/s.",
+         1.5 times as much as the best, and a replay of the file's accesses in that time, if there was one (not in a report), finds better stripes too. Times of the model: 0.3 ms a \
+         connection, 0.1 ms the start of a disk access, 120 MiB/s.",
         "A new directory with such stripes (`lfs setstripe -S`), and a copy of the file, after `what-if` has agreed.",
         "IOSIG; ours";
     SAME_BYTES = "DXT-I004",

@@ -6,6 +6,7 @@ use super::figures::choice::{Choice, choose};
 use super::figures::drawn::figures;
 use super::figures::pass::{Drawing, Partial};
 use super::pass::Signing;
+use super::result::Signatures;
 use super::view::SignaturesReport;
 use crate::findings::Finding;
 use crate::scan::Analysis;
@@ -52,7 +53,8 @@ impl<'a> Reported<'a> for InReport<'a> {
     fn read(&self, partial: <Signing as Analysis>::Partial, sums: &Sums) -> Result<Read> {
         let (signed, apart) = partial.signatures();
         let options = Options { top: LINES, ..Options::default() };
-        let report = SignaturesReport::of(self.job.run, &signed, apart, &sums.lost, &options);
+        let result = Signatures::of(self.job.run, &signed, apart, &sums.lost, &options);
+        let report = SignaturesReport::of(result, &options);
         Ok(Read { report, drawn: self.job.options.draw.then(|| choose(self.job.run, &sums.all)).flatten() })
     }
 

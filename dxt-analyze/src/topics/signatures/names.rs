@@ -2,8 +2,13 @@
 
 use super::args::Notation;
 use super::engine::print::Operations;
+use super::views::{operation, shape};
 use crate::model::{Op, Run};
+use crate::topics::layers::parts::Form;
 use trace_format::op::{Layer, OpClass, OpMode};
+
+/// Ends the name of an operation under a strided file view: the innermost loops around it are one call.
+const IN_VIEW: &str = "_in_view";
 
 /// The operations of one interface of a run, in a notation.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +23,11 @@ pub struct Names<'a> {
 
 impl Operations for Names<'_> {
     fn name(&self, op: u16) -> String {
-        let known = self.run.ops.get(usize::from(op));
+        let known = operation(self.run, op);
         known.map_or_else(
             || format!("op{op}"),
             |known| match self.notation {
+                Notation::Loops if shape(self.run, op).is_some() => word(&known.label(), op) + IN_VIEW,
                 Notation::Loops => word(&known.label(), op),
                 Notation::Iosig => iosig(known),
             },
@@ -29,8 +35,10 @@ impl Operations for Names<'_> {
     }
 
     fn number(&self, name: &str) -> Option<u16> {
-        let of_layer = |op: &u16| self.run.ops.get(usize::from(*op)).is_some_and(|op| op.layer == Some(self.layer));
-        (0..self.run.ops.len() as u16).filter(of_layer).find(|op| self.name(*op) == name)
+        let of_layer = |op: &u16| operation(self.run, *op).is_some_and(|op| op.layer == Some(self.layer));
+        // Of several views, any: they have one name.
+        let all = self.run.ops.len() * (1 + self.run.shapes.len());
+        (0..all.min(usize::from(u16::MAX)) as u16).filter(of_layer).find(|op| self.name(*op) == name)
     }
 }
 
@@ -45,6 +53,15 @@ fn word(label: &str, op: u16) -> String {
 /// from `MPI_File_read_at`: both are `MPI_READ_AT`.
 fn iosig(op: &Op) -> String {
     let name = op.name.to_ascii_uppercase();
+    match (op.layer, op.mode) {
+        (Some(Layer::Mpiio), OpMode::Nonblocking) => {
+            return format!("MPI_I{name}{}", if name.contains('_') { "" } else { "_AT" });
+        }
+        (Some(Layer::Mpiio), OpMode::Split) => return format!("MPI_{name}_BEGIN"),
+        // io_submit and io_uring have their names.
+        (Some(Layer::Posix), OpMode::Nonblocking) if !name.contains('_') => return format!("POSIX_AIO_{name}"),
+        _ => {}
+    }
     let form = match (op.layer, op.mode) {
         (Some(Layer::Mpiio), OpMode::Plain) => "_AT",
         (Some(Layer::Posix), OpMode::Vectored) => "V",
@@ -61,7 +78,12 @@ fn iosig(op: &Op) -> String {
     }
 }
 
+/// Whether a call of an operation ends when its bytes are there: the program waits for it.
+pub(super) fn waits(run: &Run, op: u16) -> bool {
+    operation(run, op).is_some_and(|op| Form::of(op.mode) != Form::Unfinished)
+}
+
 /// Whether an operation writes.
 pub(super) fn writes(run: &Run, op: u16) -> bool {
-    run.ops.get(usize::from(op)).is_some_and(|op| op.class == Some(OpClass::Write))
+    operation(run, op).is_some_and(|op| op.class == Some(OpClass::Write))
 }

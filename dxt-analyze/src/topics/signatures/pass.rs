@@ -1,11 +1,11 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
+//! `places` says what each call is; where calls may overlap, `order` puts them in that of their starts first.
 
-use super::engine::{Access, Limits, Recogniser, Signature};
-use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, StreamIx, Within};
+use super::engine::{Limits, Recogniser, Signature};
+use super::places::{Places, Reading, Taken};
+use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::scan::{Analysis, Block};
-use crate::topics::layers::parts::Form;
-use rustc_hash::FxHashMap;
-use trace_format::op::{Layer, OpClass};
+use trace_format::op::Layer;
 
 /// Files and interfaces of a thread that are followed at a time; what comes beyond is counted.
 pub const FOLLOWED: usize = 4096;
@@ -47,66 +47,29 @@ pub struct Calls {
     pub time_ns: u64,
 }
 
-/// Reads and writes that are in no signature, by why.
+/// Reads and writes that are in no signature, by why, and those whose order is not that of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
     /// Their offset is not known.
     pub no_offset: u64,
-    /// They were begun and ended by different calls: their order is not that of their starts.
-    pub unfinished: u64,
     /// There were more files than are followed at a time.
     pub too_many_files: u64,
+    /// They are in signatures in the order of their starts, since they may overlap.
+    pub by_start: u64,
+    /// Those among them that came too late for it: they overlap with more others than are held.
+    pub late: u64,
+    /// They are in signatures as their first byte and length, since the trace does not tell the file view under which they were made.
+    pub view_unknown: u64,
 }
 
-/// Where calls belong.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Membership {
-    /// Nowhere: no reads and writes.
-    None,
-    /// Nowhere, since they were begun and ended by different calls.
-    Unfinished,
-    /// In the signature of this place.
-    At(u32),
-}
-
-/// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
-#[derive(Debug)]
-pub(super) struct Memberships {
-    of_stream: Vec<Membership>,
-    /// By place.
-    pub(super) of: Vec<(FileId, Layer, Within)>,
-}
-
-impl Memberships {
-    pub(super) fn new(run: &Run, process: &Process) -> Self {
-        let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
-        let mut of = Vec::new();
-        let place = |stream: &Stream| {
-            let op = run.op(stream);
-            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Membership::None };
-            if Form::of(op.mode) == Form::Unfinished {
-                return Membership::Unfinished;
-            }
-            let key = (stream.file, layer, stream.within());
-            Membership::At(*known.entry(key).or_insert_with(|| {
-                of.push(key);
-                of.len() as u32 - 1
-            }))
-        };
-        let of_stream = process.streams.iter().map(place).collect();
-        Self { of_stream, of }
+impl Apart {
+    fn add(&mut self, other: &Self) {
+        self.no_offset += other.no_offset;
+        self.too_many_files += other.too_many_files;
+        self.by_start += other.by_start;
+        self.late += other.late;
+        self.view_unknown += other.view_unknown;
     }
-
-    #[inline]
-    pub(super) fn get(&self, stream: StreamIx) -> Membership {
-        self.of_stream.get(stream.index()).copied().unwrap_or(Membership::None)
-    }
-}
-
-/// Whether calls are reads and writes that were made, and not what a log only counts.
-pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
-    let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
-    data && stream.chosen && !stream.failed && !stream.overview && !stream.meets
 }
 
 /// The analysis.
@@ -121,11 +84,12 @@ pub struct Signing {
 struct Current {
     process: ProcessId,
     thread: u32,
-    places: Memberships,
+    places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
     /// By stream.
     times: Vec<Calls>,
     followed: usize,
+    reading: Reading,
 }
 
 impl Current {
@@ -134,7 +98,7 @@ impl Current {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
         for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
             let of = std::mem::take(of);
-            let Membership::At(place) = self.places.get(at) else { continue };
+            let Some(place) = self.places.get(at) else { continue };
             let Some(all) = out.get_mut(place as usize).filter(|_| of.calls > 0) else { continue };
             match all.iter_mut().find(|known| known.op == of.op) {
                 Some(known) => {
@@ -159,6 +123,13 @@ pub struct Partial {
 impl Partial {
     fn end_thread(&mut self) {
         let Some(current) = &mut self.current else { return };
+        let recognisers = &mut current.recognisers;
+        current.reading.order.end(|place, access| {
+            if let Some(Some(recogniser)) = recognisers.get_mut(place as usize) {
+                recogniser.push(access);
+            }
+        });
+        self.apart.late += std::mem::take(&mut current.reading).order.late;
         let calls = current.calls();
         let all = current.places.of.iter().zip(&mut current.recognisers).zip(calls);
         for ((&(file, layer, within), recogniser), calls) in all {
@@ -196,29 +167,28 @@ impl Analysis for Signing {
             partial.end_thread();
             let places = match partial.current.take() {
                 Some(current) if current.process == block.number => current.places,
-                _ => Memberships::new(block.run, block.process),
+                _ => Places::new(block.run, block.process),
             };
             let recognisers = places.of.iter().map(|_| None).collect();
             let (process, thread) = (block.number, block.thread);
             let times = vec![Calls::default(); block.process.streams.len()];
-            partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0 });
+            let reading = places.begin();
+            partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0, reading });
         }
         let Some(current) = &mut partial.current else { return };
-        let shift = block.process.shift_ns;
         for row in block.rows() {
-            let place = match current.places.get(row.stream) {
-                Membership::None => continue,
-                Membership::Unfinished => {
-                    partial.apart.unfinished += 1;
+            let (place, access) = match current.reading.take(&current.places, block, &row) {
+                Taken::Nothing => continue,
+                Taken::Nowhere => {
+                    partial.apart.no_offset += 1;
                     continue;
                 }
-                Membership::At(place) => place,
+                Taken::Access(place, access, view_known) => {
+                    partial.apart.view_unknown += u64::from(!view_known);
+                    (place, access)
+                }
             };
             let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
-            let Ok(offset) = u64::try_from(row.offset) else {
-                partial.apart.no_offset += 1;
-                continue;
-            };
             if recogniser.is_none() {
                 if current.followed >= FOLLOWED {
                     partial.apart.too_many_files += 1;
@@ -226,14 +196,23 @@ impl Analysis for Signing {
                 }
                 current.followed += 1;
             }
-            let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
             if let Some(of) = current.times.get_mut(row.stream.index()) {
-                (of.op, of.calls) = (op, of.calls + 1);
+                of.op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
+                of.calls += 1;
                 of.time_ns = of.time_ns.saturating_add(row.duration_ns());
             }
-            let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-            let access = Access { op, offset, length: row.length, start_ns, end_ns };
-            recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits))).push(&access);
+            let recogniser = recogniser.get_or_insert_with(|| Box::new(Recogniser::new(self.limits)));
+            if !current.places.by_start(place) {
+                recogniser.push(&access);
+                continue;
+            }
+            partial.apart.by_start += 1;
+            let recognisers = &mut current.recognisers;
+            current.reading.order.push(place, access, |place, access| {
+                if let Some(Some(recogniser)) = recognisers.get_mut(place as usize) {
+                    recogniser.push(access);
+                }
+            });
         }
     }
 
@@ -241,8 +220,6 @@ impl Analysis for Signing {
         into.end_thread();
         other.end_thread();
         into.done.append(&mut other.done);
-        into.apart.unfinished += other.apart.unfinished;
-        into.apart.no_offset += other.apart.no_offset;
-        into.apart.too_many_files += other.apart.too_many_files;
+        into.apart.add(&other.apart);
     }
 }

@@ -11,6 +11,7 @@ use super::names::Names;
 use super::pass::Signed;
 use super::together::Grouped;
 use super::uses::proto;
+use super::views::pieces;
 use super::words::{file, small};
 use crate::model::{Run, Within};
 use crate::sum::Sum;
@@ -136,11 +137,14 @@ fn of_loop(of: &Loop, names: &Names<'_>, tolerance: f64) -> proto::Node {
 
 fn of_leaf(leaf: &Leaf, names: &Names<'_>) -> proto::Node {
     let step = |step: &super::engine::nest::Step| proto::Step { offset: step.offset, length: step.length };
+    let (block, pieces) = pieces(names.run, leaf).unwrap_or_default();
     proto::Node {
         operation: names.name(leaf.op),
         offset: leaf.offset,
         length: leaf.length,
         steps: leaf.steps.iter().map(step).collect(),
+        view_bytes: block,
+        view: pieces.into_iter().map(|(count, stride)| proto::Dimension { count, stride }).collect(),
         ..proto::Node::default()
     }
 }

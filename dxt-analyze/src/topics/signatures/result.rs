@@ -3,11 +3,13 @@
 use super::advice::Advice;
 use super::args::{Level, Options};
 use super::axes::Axes;
-use super::engine::Signature;
 use super::engine::classes::{classes, random_class};
+use super::engine::{Item, Pattern, Signature};
+use super::listed::{LeftOut, Listed};
 use super::names::writes;
 use super::pass::{Apart, Signed};
 use super::verify::Verified;
+use super::views::unrolled;
 use super::words::{file, small, unknown, written};
 use crate::model::{Run, Within};
 use crate::scan::Lost;
@@ -68,15 +70,22 @@ pub struct Signatures {
     /// By interface.
     pub layers: Vec<LayerRow>,
     /// By process, if that was asked for, those of most bytes first.
-    pub local: Vec<LocalRow>,
+    pub local: Listed<LocalRow>,
     /// Of all together, likewise.
-    pub global: Vec<super::together::GlobalRow>,
+    pub global: Listed<super::together::GlobalRow>,
+    /// Rows that are not in these lists and in those of advice; they are in the sums, and in CSV.
+    pub left_out: LeftOut,
     /// Reads and writes whose offset is not known: they are in no signature.
     pub no_offset: u64,
-    /// Those that were begun and ended apart (nonblocking, split), likewise.
-    pub unfinished: u64,
     /// Those on more files than are followed at a time, likewise.
     pub too_many_files: u64,
+    /// Reads and writes that may overlap (of logs that do not tell threads apart, and of files that nonblocking or split operations are made
+    /// on): they are taken in the order of their starts.
+    pub by_start: u64,
+    /// Those among them that came too late for that.
+    pub late: u64,
+    /// Reads and writes of which the file view is not known: their first byte and length are.
+    pub view_unknown: u64,
     /// What could be done with them.
     pub advice: Advice,
     /// What the trace says of them, if that was asked for.
@@ -94,14 +103,25 @@ impl Signatures {
             Level::Local => (local(run, signed, options), Vec::new()),
             Level::Global => (Vec::new(), super::together::rows(run, signed, options)),
         };
+        let (local, global) = (Listed::new(local, options.top), Listed::new(global, options.top));
+        let advice = Advice::of(run, signed, options);
+        let left_out = LeftOut {
+            local: local.left_out(),
+            global: global.left_out(),
+            one_call: advice.one_call.left_out(),
+            same_bytes: advice.same_bytes.left_out(),
+        };
         Self {
             layers: layers(signed),
             local,
             global,
+            left_out,
             no_offset: apart.no_offset,
-            unfinished: apart.unfinished,
             too_many_files: apart.too_many_files,
-            advice: Advice::of(run, signed, options),
+            by_start: apart.by_start,
+            late: apart.late,
+            view_unknown: apart.view_unknown,
+            advice,
             verified: options.verify.then(|| super::verify::verify(run, signed)),
             missing: Completeness::of(run, lost),
         }
@@ -137,6 +157,12 @@ fn local(run: &Run, signed: &[Signed], options: &Options) -> Vec<LocalRow> {
     out
 }
 
+/// The patterns as they are shown, with calls under views as loops.
+fn unrolled_items(run: &Run, signature: &Signature) -> Vec<Item> {
+    let shown = |pattern: &Pattern| Item::Pattern(Pattern { nest: unrolled(run, &pattern.nest), ..pattern.clone() });
+    signature.patterns().map(shown).collect()
+}
+
 fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
     let whose = signed.whose;
     let name = file(run, whose.file);
@@ -154,7 +180,8 @@ fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
         signature,
     };
     let signature: &Signature = &signed.signature;
-    let kinds = classes(signature, |op| writes(run, op), options.tolerance);
+    let shown = Signature { items: unrolled_items(run, signature), ..Signature::default() };
+    let kinds = classes(&shown, |op| writes(run, op), options.tolerance);
     let of_pattern = |(pattern, kind): (&super::engine::Pattern, _)| {
         let text = written(run, whose.layer, &pattern.nest, &name, options);
         let times = (pattern.start_ns, pattern.last_start_ns);

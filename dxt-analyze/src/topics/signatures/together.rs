@@ -8,6 +8,7 @@ use super::engine::global::{Direction, Line, globalize};
 use super::engine::{Item, Pattern, Residue, Signature};
 use super::names::writes;
 use super::pass::Signed;
+use super::views::unrolled;
 use super::words::{file, shown, small, unknown, written};
 use crate::model::{FileId, Run};
 use crate::render::{Cell, Table};
@@ -84,7 +85,7 @@ impl<'a> Grouped<'a> {
         let global = globalize(&of_all);
         let mut out = Vec::new();
         for lines in global.lines.chunk_by(|a, b| a.first_rank == b.first_rank) {
-            let items = lines.iter().map(|line| Item::Pattern(pattern(line))).collect();
+            let items = lines.iter().map(|line| Item::Pattern(pattern(self.run, line))).collect();
             let of_first = Signature { items, ..Signature::default() };
             let kinds = classes(&of_first, |op| writes(self.run, op), options.tolerance);
             out.extend(lines.iter().zip(kinds).map(|(line, kind)| self.line(line, Axes::of(&kind), options)));
@@ -97,7 +98,8 @@ impl<'a> Grouped<'a> {
         let members: Vec<u64> = line.members().map(|(number, _)| number).collect();
         let who = self.who(&members);
         let signature = written(self.run, self.group.layer, &line.nest, &who.file, options);
-        let contiguous = line.contiguous().filter(|_| line.ranks > 1 && self.group.one_file);
+        let blocks = Line { nest: unrolled(self.run, &line.nest), ..line.clone() };
+        let contiguous = blocks.contiguous().filter(|_| line.ranks > 1 && self.group.one_file);
         let linear = line.linear().filter(|_| self.each == 1 && who.are_ranks);
         let mut shift = match linear {
             Some((0, _)) if self.group.one_file => "the same bytes".into(),
@@ -221,14 +223,14 @@ struct Who {
     files: u64,
 }
 
-fn pattern(line: &Line) -> Pattern {
+fn pattern(run: &Run, line: &Line) -> Pattern {
     Pattern {
         position: line.position,
         accesses: line.accesses,
         bytes: line.bytes,
         start_ns: line.start_ns,
         last_start_ns: line.last_start_ns,
-        nest: line.nest.clone(),
+        nest: unrolled(run, &line.nest),
     }
 }
 

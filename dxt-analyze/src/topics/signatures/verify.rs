@@ -1,8 +1,10 @@
 //! The proof: the trace is read again and each read and write held against what its signature says comes next. The signatures are expanded by code that
 //! shares nothing with what recognised them.
 
+use super::engine::Access;
 use super::engine::expand::{Expected, What, expand};
-use super::pass::{Membership, Memberships, Signed, Whose};
+use super::pass::{Signed, Whose};
+use super::places::{Places, Reading, Taken};
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
@@ -68,6 +70,18 @@ impl Ahead<'_> {
         }
     }
 
+    /// Holds an access against what comes next.
+    fn compare(&mut self, access: &Access, found: &mut Verified) {
+        match self.next() {
+            Ok(Some(what)) if what == access.what() => {
+                found.covered += 1;
+                found.covered_bytes = found.covered_bytes.saturating_add(access.length);
+            }
+            Ok(None) => {}
+            Ok(Some(_)) | Err(()) => found.wrong += 1,
+        }
+    }
+
     /// Accesses that it says and nobody made.
     fn rest(&mut self) -> u64 {
         let mut count = 0;
@@ -81,8 +95,17 @@ impl Ahead<'_> {
 struct Current<'a> {
     process: ProcessId,
     thread: u32,
-    places: Memberships,
+    places: Places,
     ahead: Vec<Option<Ahead<'a>>>,
+    reading: Reading,
+}
+
+impl Current<'_> {
+    fn compare(ahead: &mut [Option<Ahead<'_>>], found: &mut Verified, place: u32, access: &Access) {
+        if let Some(Some(ahead)) = ahead.get_mut(place as usize) {
+            ahead.compare(access, found);
+        }
+    }
 }
 
 /// What a thread keeps.
@@ -100,10 +123,12 @@ impl std::fmt::Debug for Partial<'_> {
 
 impl Partial<'_> {
     fn end_thread(&mut self) {
-        for ahead in self.current.iter_mut().flat_map(|current| &mut current.ahead).flatten() {
-            self.verified.wrong = self.verified.wrong.saturating_add(ahead.rest());
+        let Some(mut current) = self.current.take() else { return };
+        let found = &mut self.verified;
+        current.reading.order.end(|place, access| Current::compare(&mut current.ahead, found, place, access));
+        for ahead in current.ahead.iter_mut().flatten() {
+            found.wrong = found.wrong.saturating_add(ahead.rest());
         }
-        self.current = None;
     }
 
     /// What was found.
@@ -129,30 +154,29 @@ impl<'a> Analysis for Verify<'a> {
         let same = |current: &Current<'_>| (current.process, current.thread) == (block.number, block.thread);
         if !partial.current.as_ref().is_some_and(same) {
             partial.end_thread();
-            let places = Memberships::new(block.run, block.process);
+            let places = Places::new(block.run, block.process);
             let (process, thread) = (block.number, block.thread);
             let ahead = places.of.iter().map(|&(file, layer, within)| {
                 let signed = self.by.get(&Whose { process, thread, file, layer, within })?;
                 Some(Ahead { expected: Box::new(expand(&signed.signature)), unknown: 0 })
             });
-            partial.current = Some(Current { process, thread, ahead: ahead.collect(), places });
+            let (ahead, reading) = (ahead.collect(), places.begin());
+            partial.current = Some(Current { process, thread, ahead, reading, places });
         }
         let Some(current) = &mut partial.current else { return };
         let found = &mut partial.verified;
         for row in block.rows() {
-            let Membership::At(place) = current.places.get(row.stream) else { continue };
-            let Ok(offset) = u64::try_from(row.offset) else { continue };
+            let Taken::Access(place, access, _) = current.reading.take(&current.places, block, &row) else { continue };
             found.accesses += 1;
             found.bytes = found.bytes.saturating_add(row.length);
-            let Some(Some(ahead)) = current.ahead.get_mut(place as usize) else { continue };
-            let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
-            match ahead.next() {
-                Ok(Some(what)) if what == (op, offset, row.length) => {
-                    found.covered += 1;
-                    found.covered_bytes = found.covered_bytes.saturating_add(row.length);
-                }
-                Ok(None) => {}
-                Ok(Some(_)) | Err(()) => found.wrong += 1,
+            let ahead = &mut current.ahead;
+            if current.places.by_start(place) {
+                current
+                    .reading
+                    .order
+                    .push(place, access, |place, access| Current::compare(ahead, found, place, access));
+            } else {
+                Current::compare(ahead, found, place, &access);
             }
         }
     }

@@ -34,8 +34,7 @@ pub struct SignaturesReport {
 }
 
 impl SignaturesReport {
-    pub(super) fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
-        let result = Signatures::of(run, signed, apart, lost, options);
+    pub(super) fn of(result: Signatures, options: &Options) -> Self {
         let mut findings = result.missing.findings();
         findings.extend(result.advice.findings());
         Self { findings, result, top: options.top, figures: Vec::new() }
@@ -51,7 +50,14 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     let run = crate::session::open(&args.inputs)?;
     let (signed, apart, lost) = recognised(&run);
     args.files.write(&run, &signed, &args.options)?;
-    Ok(SignaturesReport::of(&run, &signed, apart, &lost, &args.options))
+    Ok(whole(&run, &signed, apart, &lost, &args.options))
+}
+
+/// All that there is to say, for which the trace may be read again.
+fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> SignaturesReport {
+    let mut result = Signatures::of(run, signed, apart, lost, options);
+    result.advice.replay(run);
+    SignaturesReport::of(result, options)
 }
 
 /// All signatures, what is in none, and what could not be read.
@@ -67,7 +73,7 @@ fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
 #[must_use]
 pub fn signatures_of(run: &Run, options: &Options) -> SignaturesReport {
     let (signed, apart, lost) = recognised(run);
-    SignaturesReport::of(run, &signed, apart, &lost, options)
+    whole(run, &signed, apart, &lost, options)
 }
 
 impl Outcome for SignaturesReport {
@@ -119,7 +125,7 @@ fn layers(result: &Signatures) -> Table {
 
 fn local(result: &Signatures, top: usize) -> Table {
     let table =
-        Table::of("local", "Signatures by process, file and interface, those of most bytes first", &result.local)
+        Table::of("local", "Signatures by process, file and interface, those of most bytes first", result.local.iter())
             .column("Process", "process", |row| Cell::text(&row.process))
             .column("File", "file", |row| Cell::path(&row.file))
             .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
@@ -158,10 +164,21 @@ fn remarks(result: &Signatures) -> Vec<String> {
             units::counted(result.no_offset, "call")
         ));
     }
-    if result.unfinished > 0 {
+    if result.by_start > 0 {
+        let late = match result.late {
+            0 => String::new(),
+            late => format!("; {} came too late for that", units::counted(late, "call")),
+        };
         out.push(format!(
-            "{} of nonblocking or split operations are in no signature",
-            units::counted(result.unfinished, "call")
+            "{} are taken in the order of their starts, since they may overlap: of a log that does not tell threads apart, or on files with nonblocking \
+             operations{late}",
+            units::counted(result.by_start, "call")
+        ));
+    }
+    if result.view_unknown > 0 {
+        out.push(format!(
+            "{} were made on files with views, and under which is not on record, or not as blocks at strides: their first byte and length are",
+            units::counted(result.view_unknown, "call")
         ));
     }
     if result.too_many_files > 0 {

@@ -5,6 +5,7 @@ use super::engine::classes::RandomClass;
 use super::engine::print::nest_text;
 use super::engine::{Loop, iosig};
 use super::names::Names;
+use super::views::unrolled;
 use crate::model::{FileId, Run};
 use trace_format::op::Layer;
 
@@ -20,6 +21,7 @@ pub(super) fn file(run: &Run, file: FileId) -> String {
 
 /// A pattern in the notation that is asked for.
 pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options: &Options) -> String {
+    let nest = &unrolled(run, nest);
     let operations = Names { run, layer, notation: options.notation };
     match options.notation {
         Notation::Loops => nest_text(nest, &operations),

@@ -26,8 +26,14 @@ impl Timeline {
         let (first, last) = heads.fold((u64::MAX, 0), |(first, last), (start, end)| (first.min(start), last.max(end)));
         let (from, until) = run.window.unwrap_or((0, u64::MAX));
         let (start, end) = (first.max(from), last.min(until));
+        Self::between(start.min(last), end, bins)
+    }
+
+    /// From `start` to `end`, in `bins` bins at most.
+    #[must_use]
+    pub fn between(start: u64, end: u64, bins: usize) -> Self {
         if start >= end {
-            return Self { start_ns: start.min(last), bin_ns: 1, bins: 1 };
+            return Self { start_ns: start, bin_ns: 1, bins: 1 };
         }
         let bin_ns = (end - start).div_ceil(bins.max(1) as u64).max(1);
         Self { start_ns: start, bin_ns, bins: (end - start).div_ceil(bin_ns) as usize }

@@ -17,7 +17,7 @@ use crate::topics::stripes::audit::{self, Audit, FileAudit};
 use crate::topics::stripes::load::Rows;
 use crate::topics::stripes::result::{Found, Stripes, files};
 use crate::topics::stripes::trials::plan::{self, Candidate, Plan};
-use crate::topics::stripes::trials::replay::Replay;
+use crate::topics::stripes::trials::replay::{Replay, Wanted};
 use crate::topics::stripes::trials::result::{FileTrials, results};
 use crate::topics::stripes::{advice, conflicts, overlap};
 use anyhow::Result;
@@ -131,8 +131,12 @@ fn trials(
     let mut by_time: Vec<(&FileId, &FileAudit)> = files.iter().collect();
     by_time.sort_unstable_by_key(|(file, audit)| (std::cmp::Reverse(audit.time_ns), **file));
     let chosen = by_time.into_iter().take(TRIAL_FILES);
-    let chosen: Vec<(FileId, u64)> =
-        chosen.map(|(file, audit)| (*file, audit.reads.saturating_add(audit.writes))).collect();
+    let wanted = |(file, audit): (&FileId, &FileAudit)| Wanted {
+        file: *file,
+        operations: audit.reads.saturating_add(audit.writes),
+        span: None,
+    };
+    let chosen: Vec<Wanted> = chosen.map(wanted).collect();
     let plan = Plan::new(candidates);
     let replay = Replay::new(run, layouts, &plan, &chosen);
     let bar = Bar::new(run.segments(), "other layouts");

@@ -11,7 +11,6 @@ use crate::record::{self, Call};
 use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
-use trace_format::meta::DatatypeRole;
 use trace_format::segment::NO_OFFSET;
 
 /// The canonical path of what MPI calls `name`, with its length; implementations allow a file system's name before it, as
@@ -156,8 +155,7 @@ pub(super) fn on_file(
 /// The file has a view.
 fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
     if let Some(world) = world() {
-        file.count_viewed(DatatypeRole::Etype, world.datatype(etype));
-        file.count_viewed(DatatypeRole::Filetype, world.datatype(filetype));
+        file.set_view(world.datatype(etype), world.datatype(filetype), world.viewed(etype, filetype));
     }
     let mut bytes = 0;
     let known = api().type_size(etype, &raw mut bytes) == SUCCESS;

@@ -8,7 +8,7 @@ use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
 use crate::topics::signatures::engine::global::leaves;
 use crate::topics::signatures::engine::{Node, Pattern};
-use crate::topics::signatures::names::writes;
+use crate::topics::signatures::names::{waits, writes};
 use crate::topics::signatures::pass::Signed;
 use crate::topics::signatures::uses::prefetch::{Cache, Outcome, Policy, Read, Unforeseen, calls_ahead, simulate};
 use crate::topics::signatures::words::file;
@@ -98,20 +98,23 @@ fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candida
     if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
         return None;
     }
-    let reads = of.calls.iter().filter(|calls| !writes(run, calls.op));
+    let waited = || of.calls.iter().filter(|calls| waits(run, calls.op));
+    let reads = waited().filter(|calls| !writes(run, calls.op));
     let (calls, ns) = reads.fold((0_u64, 0_u64), |sum, of| (sum.0 + of.calls, sum.1.saturating_add(of.time_ns)));
-    let all_ns = of.calls.iter().map(|of| of.time_ns).sum::<Sum>().get();
-    let all = of.calls.iter().map(|of| of.calls).sum::<u64>().max(1);
+    let all_ns = waited().map(|of| of.time_ns).sum::<Sum>().get();
+    let all = waited().map(|of| of.calls).sum::<u64>().max(1);
     let (mut all_leaves, mut of_reads, mut longest) = (0_u64, 0_u64, 0_u64);
+    let mut any_unwaited = false;
     leaves(&pattern.nest, &mut |leaf| {
         all_leaves += 1;
+        any_unwaited |= !waits(run, leaf.op);
         if !writes(run, leaf.op) {
             of_reads += 1;
             longest = longest.max(leaf.length);
         }
     });
     let latency_ns = ns.checked_div(calls)?;
-    if of_reads == 0 || longest >= SMALL_BYTES || longest == 0 || latency_ns < WAITED_NS {
+    if any_unwaited || of_reads == 0 || longest >= SMALL_BYTES || longest == 0 || latency_ns < WAITED_NS {
         return None;
     }
     // Of a nest of reads and writes, by its leaves.

@@ -14,7 +14,10 @@ const MOST: usize = 3;
 
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let ahead = advice.read_ahead.iter().filter(|row| row.coverage >= row.plain_coverage + MORE && row.saves_ns > 0);
-    let stripes = advice.stripes.iter().filter(|row| row.costs_times.is_some_and(|times| times >= COSTS));
+    // What a replay does not agree with is no advice.
+    let agreed = |row: &&StripeRow| row.replayed.and_then(|replayed| replayed.is_better) != Some(false);
+    let costly = |row: &&StripeRow| row.costs_times.is_some_and(|times| times >= COSTS);
+    let stripes = advice.stripes.iter().filter(costly).filter(agreed);
     let mut out: Vec<Finding> = ahead.take(MOST).map(ahead_of).collect();
     out.extend(advice.one_call.iter().take(MOST).map(one_call_of));
     out.extend(advice.same_bytes.iter().take(MOST).map(same_bytes_of));
@@ -136,7 +139,7 @@ fn stripes_of(row: &StripeRow) -> Finding {
         units::bytes(row.stripe_bytes.unwrap_or(0)),
         row.costs_times.unwrap_or(1.0)
     );
-    let words = format!(
+    let mut words = format!(
         "{} of {} on {}; the layout that costs least for one request of each is {}",
         units::bytes(row.bytes),
         units::processes(row.processes),
@@ -144,7 +147,20 @@ fn stripes_of(row: &StripeRow) -> Finding {
         row.layout
     );
     let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
-    let hint =
-        format!("try it on a copy: lfs setstripe -S {}, or `what-if` first", units::size_option(row.lustre_bytes));
+    let hint = match &row.replayed {
+        Some(replayed) => {
+            let size = units::size_option(replayed.stripe_bytes);
+            let share = replayed.costs_share.unwrap_or(1.0);
+            words.push_str(&format!(
+                "; by a replay of {} of that time stripes of {size} over {} are best, at {share:.2} of today's cost",
+                units::counted(replayed.operations, "call"),
+                units::counted(replayed.stripe_count, "target")
+            ));
+            format!("try it on a copy: lfs setstripe -S {size} -c {}", replayed.stripe_count)
+        }
+        None => {
+            format!("try it on a copy: lfs setstripe -S {}, or `what-if` first", units::size_option(row.lustre_bytes))
+        }
+    };
     finding(Code::STRIPE_SIZE, title, words, about, None, hint)
 }

@@ -3,22 +3,25 @@
 //! * `ahead`: reads that could be fetched before they are made.
 //! * `one_call`: loops that are one collective call.
 //! * `same_bytes`: what ranks all read.
-//! * `stripes`: stripe sizes and layouts that suit what files are used for.
+//! * `stripes`: stripe sizes and layouts that suit what files are used for; `replayed`: which ones a replay of the accesses finds.
 //! * `findings`: which of it is worth saying; `tables`: all of it.
 
 mod ahead;
 mod findings;
 mod one_call;
+mod replayed;
 mod same_bytes;
 mod stripes;
 mod tables;
 
 pub use ahead::AheadRow;
 pub use one_call::OneCall;
+pub use replayed::Replayed;
 pub use same_bytes::SameBytes;
 pub use stripes::StripeRow;
 
 use super::args::Options;
+use super::listed::Listed;
 use super::pass::Signed;
 use crate::findings::Finding;
 use crate::model::Run;
@@ -36,9 +39,9 @@ pub struct Advice {
     /// Reads that could be fetched before they are made, those that save most first.
     pub read_ahead: Vec<AheadRow>,
     /// Loops that are one collective call, those of most calls first.
-    pub one_call: Vec<OneCall>,
+    pub one_call: Listed<OneCall>,
     /// What ranks all read, most bytes first.
-    pub same_bytes: Vec<SameBytes>,
+    pub same_bytes: Listed<SameBytes>,
     /// Stripe sizes that suit patterns, those that gain most first.
     pub stripes: Vec<StripeRow>,
 }
@@ -47,9 +50,16 @@ impl Advice {
     pub(super) fn of(run: &Run, signed: &[Signed], options: &Options) -> Self {
         Self {
             read_ahead: ahead::rows(run, signed, options),
-            one_call: one_call::rows(run, signed),
-            same_bytes: same_bytes::rows(run, signed),
+            one_call: Listed::new(one_call::rows(run, signed), options.top),
+            same_bytes: Listed::new(same_bytes::rows(run, signed), options.top),
             stripes: stripes::rows(run, signed, options),
+        }
+    }
+
+    /// Looks which stripes are best by a replay, too, which reads the trace once more.
+    pub(super) fn replay(&mut self, run: &Run) {
+        if !self.stripes.is_empty() {
+            replayed::add(run, &mut self.stripes);
         }
     }
 

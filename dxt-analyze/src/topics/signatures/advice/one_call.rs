@@ -1,12 +1,13 @@
 //! Loops of small calls of several ranks that leave no gap together: one collective call with the loop as its datatype.
 
 use super::{FEWEST, SMALL_BYTES};
-use crate::model::{FileId, Run, Within};
+use crate::model::{FileId, Op, Run, Within};
 use crate::topics::layers::parts::Form;
 use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::engine::global::{Line, globalize};
 use crate::topics::signatures::engine::{Node, Signature};
 use crate::topics::signatures::names::writes;
+use crate::topics::signatures::views::{operation, shape};
 use crate::topics::signatures::words::file;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -65,7 +66,8 @@ fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer) -> Option<OneCall> 
     let [Node::Leaf(leaf)] = line.nest.body.as_slice() else { return None };
     let stride = leaf.steps.first().map(|step| step.offset)?;
     let stride = u64::try_from(stride).ok().filter(|stride| *stride > leaf.length)?;
-    let alone = run.ops.get(usize::from(leaf.op)).is_some_and(|op| Form::of(op.mode) != Form::Collective);
+    let is = |op: &Op| Form::of(op.mode) == Form::Independent;
+    let alone = shape(run, leaf.op).is_none() && operation(run, leaf.op).is_some_and(is);
     if line.ranks < 2 || calls < FEWEST || leaf.length >= SMALL_BYTES || !alone {
         return None;
     }

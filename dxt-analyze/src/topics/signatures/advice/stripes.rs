@@ -1,7 +1,9 @@
 //! Stripe sizes that suit what files are used for: the requests of all ranks in turns, laid on the file's targets under each size that fits, and the
 //! IOSIG paper's three layouts by its cost model.
 
+use super::replayed::Replayed;
 use crate::model::{FileId, Run};
+use crate::text::units;
 use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
@@ -32,6 +34,8 @@ pub struct StripeRow {
     pub processes: u64,
     /// When the first of its requests began, ns since the job's start.
     pub start_ns: u64,
+    /// When the last one began, likewise.
+    pub last_start_ns: u64,
     /// Bytes of the first request.
     pub request_bytes: u64,
     /// Bytes of all.
@@ -50,12 +54,28 @@ pub struct StripeRow {
     pub layout: String,
     /// Targets that hold the data of one process under it.
     pub targets_per_process: u64,
+    /// What a replay of all accesses of that time found, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
+    /// The file.
+    #[serde(skip)]
+    pub of: FileId,
+}
+
+impl StripeRow {
+    /// The stripes that a replay found best: `4M x 8`.
+    #[must_use]
+    pub fn by_replay(&self) -> String {
+        let words = |of: &Replayed| format!("{} x {}", units::size_option(of.stripe_bytes), of.stripe_count);
+        self.replayed.as_ref().map_or_else(String::new, words)
+    }
 }
 
 /// Requests alike, of one file or of one for each process.
 struct Phase<'a> {
     file: FileId,
     start_ns: u64,
+    last_start_ns: u64,
     bytes: u128,
     request_bytes: u64,
     of: Vec<&'a Pattern>,
@@ -81,11 +101,13 @@ fn phases<'a>(run: &Run, signed: &'a [Signed]) -> Vec<Phase<'a>> {
                 let phase = alike.entry((shape, request_bytes)).or_insert_with(|| Phase {
                     file: one.whose.file,
                     start_ns: u64::MAX,
+                    last_start_ns: 0,
                     bytes: 0,
                     request_bytes,
                     of: Vec::new(),
                 });
                 phase.start_ns = phase.start_ns.min(pattern.start_ns);
+                phase.last_start_ns = phase.last_start_ns.max(pattern.last_start_ns);
                 phase.bytes = phase.bytes.saturating_add(pattern.bytes);
                 phase.of.push(pattern);
             }
@@ -128,6 +150,7 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
         file: file(run, phase.file),
         processes: phase.of.len() as u64,
         start_ns: phase.start_ns,
+        last_start_ns: phase.last_start_ns,
         request_bytes: phase.request_bytes,
         bytes: small(phase.bytes),
         targets,
@@ -137,6 +160,8 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
         costs_times: of_own.filter(|_| lustre.total_ns() > 0.0).map(|own| own.total_ns() / lustre.total_ns()),
         targets_per_process: layout.nodes_of_a_process(targets),
         layout: layout.name(),
+        replayed: None,
+        of: phase.file,
     })
 }
 

@@ -34,7 +34,7 @@ fn ahead(advice: &Advice, top: usize) -> Table {
 }
 
 fn one_call(advice: &Advice, top: usize) -> Table {
-    Table::of("one_call", "Loops that are one collective call", &advice.one_call)
+    Table::of("one_call", "Loops that are one collective call", advice.one_call.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Calls", "writes", |row| Cell::text(if row.writes { "writes" } else { "reads" }))
@@ -50,7 +50,7 @@ fn one_call(advice: &Advice, top: usize) -> Table {
 }
 
 fn same_bytes(advice: &Advice, top: usize) -> Table {
-    Table::of("same_bytes", "What ranks all read", &advice.same_bytes)
+    Table::of("same_bytes", "What ranks all read", advice.same_bytes.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Ranks", "ranks", |row| Cell::Count(row.ranks))
@@ -63,19 +63,27 @@ fn same_bytes(advice: &Advice, top: usize) -> Table {
 }
 
 fn stripes(advice: &Advice, top: usize) -> Table {
-    Table::of("stripe_sizes", "Stripe sizes that suit patterns, by a cost model", &advice.stripes)
-        .column("File", "file", |row| Cell::path(&row.file))
-        .csv("processes", |row| Cell::Count(row.processes))
-        .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
-        .column("Requests of", "request_bytes", |row| Cell::Bytes(row.request_bytes))
-        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
-        .column("Targets", "targets", |row| Cell::Count(row.targets))
-        .column("Stripes now", "stripe_bytes", |row| Cell::maybe(row.stripe_bytes, Cell::Bytes))
-        .column("Best", "best_bytes", |row| Cell::Bytes(row.best_bytes))
-        .column("Best on Lustre", "lustre_bytes", |row| Cell::Bytes(row.lustre_bytes))
-        .column("Now costs", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
-        .column("Layout", "layout", |row| Cell::text(&row.layout))
-        .csv("targets_per_process", |row| Cell::Count(row.targets_per_process))
-        .most(top)
-        .done()
+    Table::of(
+        "stripe_sizes",
+        "Stripe sizes that suit patterns, by a cost model, and by a replay of all accesses of their time",
+        &advice.stripes,
+    )
+    .column("File", "file", |row| Cell::path(&row.file))
+    .csv("processes", |row| Cell::Count(row.processes))
+    .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
+    .column("Requests of", "request_bytes", |row| Cell::Bytes(row.request_bytes))
+    .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+    .column("Targets", "targets", |row| Cell::Count(row.targets))
+    .column("Stripes now", "stripe_bytes", |row| Cell::maybe(row.stripe_bytes, Cell::Bytes))
+    .column("Best", "best_bytes", |row| Cell::Bytes(row.best_bytes))
+    .column("Best on Lustre", "lustre_bytes", |row| Cell::Bytes(row.lustre_bytes))
+    .column("Now costs", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
+    .column("Layout", "layout", |row| Cell::text(&row.layout))
+    .csv("targets_per_process", |row| Cell::Count(row.targets_per_process))
+    .column("By replay", "replayed_stripes", |row| Cell::text(row.by_replay()))
+    .column("costs", "replayed_costs", |row| {
+        Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_share), Cell::Times)
+    })
+    .most(top)
+    .done()
 }

@@ -5,7 +5,10 @@ use super::cursor::NestCursor;
 use super::nest::Node;
 use super::run::{RunCursor, Took};
 use super::signature::{Item, Pattern, Residue, Signature};
-use super::stack::{Element, LONGEST, Ring, Stack};
+use super::stack::{Element, KEPT, LONGEST, Ring, Stack};
+
+/// Accesses that wait and are passed on at a time: what stays is longer than three of the longest bodies.
+const PASSED: usize = 32;
 
 /// Bounds of a recogniser.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +41,8 @@ pub struct Recogniser {
     cursor: Cursor,
     out: Signature,
     emitted: u64,
+    /// The last accesses, if nothing has repeated for long: so many of the ring stand behind the stack's, and are not on it.
+    waiting: Option<usize>,
 }
 
 impl Default for Recogniser {
@@ -57,6 +62,7 @@ impl Recogniser {
             cursor: Cursor::None,
             out: Signature::default(),
             emitted: 0,
+            waiting: None,
         }
     }
 
@@ -85,6 +91,10 @@ impl Recogniser {
     /// What the stream does.
     #[must_use]
     pub fn finish(mut self) -> Signature {
+        if let Some(waiting) = self.waiting.take() {
+            self.emit(self.stack.elements.len());
+            self.pass(waiting, 0);
+        }
         self.close(0);
         let all = self.stack.elements.len();
         self.emit(all);
@@ -111,17 +121,62 @@ impl Recogniser {
                 Cursor::None => {}
             }
         }
+        let mut may_resplit = None;
+        if let Some(waiting) = self.waiting {
+            may_resplit = Some(self.stack.may_resplit(&self.ring));
+            if may_resplit == Some(None) {
+                return self.wait(waiting + 1);
+            }
+            self.stop_waiting(waiting);
+        }
         self.stack.push(Element::of_access(access));
         let mut any = self.stack.reduce(true);
-        if self.stack.resplit(&self.ring) {
+        let longest = may_resplit.unwrap_or_else(|| self.stack.may_resplit(&self.ring));
+        if longest.is_some_and(|longest| self.stack.resplit(&self.ring, longest)) {
             any = true;
             self.stack.reduce(true);
         }
         if any {
             self.follow();
+        } else if longest.is_none() && self.stack.leaves >= 3 * LONGEST {
+            self.waiting = Some(0);
         }
         if self.stack.elements.len() > 8 * self.stack.longest {
             self.emit(4 * self.stack.longest);
+        }
+    }
+
+    /// So many accesses wait: the oldest are passed on where the ring has no room for more.
+    #[inline]
+    fn wait(&mut self, mut waiting: usize) {
+        if waiting == KEPT {
+            self.emit(self.stack.elements.len());
+            self.pass(PASSED, KEPT - PASSED);
+            waiting -= PASSED;
+        }
+        self.waiting = Some(waiting);
+    }
+
+    /// Puts those that wait on the stack; the last access of the ring is not among them.
+    fn stop_waiting(&mut self, waiting: usize) {
+        for back in (1..=waiting).rev() {
+            self.stack.push(Element::of_access(self.ring.back(back)));
+        }
+        self.waiting = None;
+    }
+
+    /// Hands out `count` accesses of the ring as they are, of which the last has `behind` others behind it.
+    fn pass(&mut self, count: usize, behind: usize) {
+        let out = &mut self.out;
+        if count > 0 && !matches!(out.items.last(), Some(Item::Residue(_))) {
+            out.items.push(Item::Residue(Residue::default()));
+        }
+        let Some(Item::Residue(residue)) = out.items.last_mut() else { return };
+        for back in (behind..behind + count).rev() {
+            let access = self.ring.back(back);
+            residue.add(access, self.emitted);
+            self.emitted = self.emitted.saturating_add(1);
+            out.bytes = out.bytes.saturating_add(u128::from(access.length));
         }
     }
 

@@ -9,15 +9,18 @@ use super::stack::{Element, NEAR, Ring, Stack};
 use super::times::Intervals;
 
 impl Stack {
-    /// Looks for a period in the last accesses as they came.
-    pub(super) fn resplit(&mut self, ring: &Ring) -> bool {
+    /// Takes a step; how long a period may be that the last access goes on with, if it may go on with any.
+    #[inline]
+    pub(super) fn may_resplit(&mut self, ring: &Ring) -> Option<usize> {
         let most = self.longest;
         let far = self.reach_of_accesses.step(|| ring.may_repeat_far(most));
-        if !far && !ring.may_repeat() {
-            return false;
-        }
+        (far || ring.may_repeat()).then(|| if far { most } else { most.min(NEAR) })
+    }
+
+    /// Looks for a period of up to `longest` in the last accesses as they came.
+    pub(super) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
         let tip = ring.back(0);
-        let longest = (if far { most } else { most.min(NEAR) }).min(ring.len() / 3);
+        let longest = longest.min(ring.len() / 3);
         for period in 1..=longest {
             let (b, a) = (ring.back(period), ring.back(2 * period));
             if b.offset.wrapping_sub(a.offset) == tip.offset.wrapping_sub(b.offset)

@@ -8,7 +8,7 @@ use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf
 use super::times::Intervals;
 
 /// Accesses that are kept as they came.
-const KEPT: usize = 256;
+pub(super) const KEPT: usize = 256;
 /// The longest body of a loop: three of them are among the accesses kept.
 pub(super) const LONGEST: usize = 64;
 /// Bodies up to this are looked for at each step, longer ones only where a sample says that there may be one.
@@ -63,12 +63,29 @@ impl Ring {
     /// The same for the long periods.
     pub(super) fn may_repeat_far(&self, longest: usize) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT;
+        if self.len() >= 3 * LONGEST && !self.first_may_repeat_far(end) {
+            return false;
+        }
         let at = |back: usize| self.offsets.get(end.wrapping_sub(back)).copied().unwrap_or(0);
         let in_line = |period: usize, i: usize| {
             at(period + i).wrapping_sub(at(2 * period + i)) == at(i).wrapping_sub(at(period + i))
         };
         // Two of them: among few offsets one is often in line by chance.
         (NEAR + 1..=longest.min(self.len() / 3)).any(|period| in_line(period, 0) && in_line(period, 1))
+    }
+
+    /// Whether the last access alone does, for any of them: as above, and as quickly.
+    #[inline]
+    fn first_may_repeat_far(&self, end: usize) -> bool {
+        let Some(last) = self.offsets.get(end - 2 * LONGEST..=end) else { return true };
+        let Ok(last) = <&[u64; 2 * LONGEST + 1]>::try_from(last) else { return true };
+        let tip = last[2 * LONGEST];
+        let (firsts, seconds) = (&last[..2 * (LONGEST - NEAR)], &last[LONGEST..2 * LONGEST - NEAR]);
+        let mut any = false;
+        for (first, second) in firsts.chunks_exact(2).zip(seconds) {
+            any |= second.wrapping_add(*second).wrapping_sub(first[0]) == tip;
+        }
+        any
     }
 
     /// Accesses that can be asked for.

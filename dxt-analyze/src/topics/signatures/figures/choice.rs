@@ -1,6 +1,6 @@
 //! What is drawn: the file of most bytes, and of the calls on it those that nobody else's calls contain.
 
-use super::super::pass::is_data;
+use super::super::places::is_data;
 use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, Within};
 use crate::render::figure::COLOURS;
 use crate::shared::totals::StreamTotal;

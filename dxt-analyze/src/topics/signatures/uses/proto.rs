@@ -70,6 +70,16 @@ pub struct Node {
     pub offset: u64,
     pub length: u64,
     pub steps: Vec<Step>,
+    pub view_bytes: u64,
+    pub view: Vec<Dimension>,
+}
+
+/// How the blocks of an access are repeated. The schema says what each field means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the schema has the words, once")]
+pub struct Dimension {
+    pub count: u64,
+    pub stride: u64,
 }
 
 /// How an access changes. The schema says what each field means.
@@ -160,6 +170,13 @@ fn of_node(node: &Node, depth: usize) -> Result<Message, TooDeep> {
         inner.signed(1, step.offset);
         inner.signed(2, step.length);
         out.message(11, &inner);
+    }
+    out.number(12, node.view_bytes);
+    for dimension in &node.view {
+        let mut inner = Message::default();
+        inner.number(1, dimension.count);
+        inner.number(2, dimension.stride);
+        out.message(13, &inner);
     }
     Ok(out)
 }

@@ -91,6 +91,17 @@ pub struct FileTally {
     pub works: Vec<Work>,
 }
 
+/// A file that is to be tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Index into the run's files.
+    pub file: FileId,
+    /// Its reads and writes, about.
+    pub operations: u64,
+    /// Those that begin from here to there, ns since the job's start; `None`: all.
+    pub span: Option<(u64, u64)>,
+}
+
 /// A file that is tried, and its layout today.
 #[derive(Clone, Debug)]
 pub struct Tried {
@@ -102,24 +113,26 @@ pub struct Tried {
     pub targets: Vec<u32>,
     /// Moments.
     pub timeline: Timeline,
+    /// As it was wanted.
+    pub span: Option<(u64, u64)>,
 }
 
-/// The pass over `files`.
+/// The pass over `files`, of which one may be there several times, with other spans.
 #[derive(Debug)]
 pub struct Replay<'a> {
     /// What is tried.
     pub plan: &'a Plan,
     /// Files.
     pub files: Vec<Tried>,
-    slots: FxHashMap<FileId, usize>,
+    slots: FxHashMap<FileId, Vec<usize>>,
 }
 
 impl<'a> Replay<'a> {
-    /// Of `plan` on `files`: index and operations.
+    /// Of `plan` on `files`.
     #[must_use]
-    pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[(FileId, u64)]) -> Self {
+    pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[Wanted]) -> Self {
         let most = plan.moments(files.len());
-        let tried = |&(file, operations): &(FileId, u64)| {
+        let tried = |&Wanted { file, operations, span }: &Wanted| {
             let today = with_targets(&layouts.get(file.index())?.as_ref()?.layout);
             let components = today.components.iter().filter(|component| component.active && !component.on_metadata);
             let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
@@ -129,10 +142,15 @@ impl<'a> Replay<'a> {
             targets.truncate(LOAD_TARGETS);
             let objects = plan.candidates.iter().map(|candidate| candidate.osts.len()).max().unwrap_or(1) as u64;
             let moments = (operations / (objects * TRIAL_OPERATIONS).max(1)).clamp(1, most as u64);
-            Some(Tried { file, today, targets, timeline: Timeline::of(run, moments as usize) })
+            let bins = moments as usize;
+            let timeline = span.map_or_else(|| Timeline::of(run, bins), |(from, to)| Timeline::between(from, to, bins));
+            Some(Tried { file, today, targets, timeline, span })
         };
         let files: Vec<Tried> = files.iter().filter_map(tried).collect();
-        let slots = files.iter().enumerate().map(|(slot, tried)| (tried.file, slot)).collect();
+        let mut slots: FxHashMap<FileId, Vec<usize>> = FxHashMap::default();
+        for (slot, tried) in files.iter().enumerate() {
+            slots.entry(tried.file).or_default().push(slot);
+        }
         Self { plan, files, slots }
     }
 }
@@ -165,21 +183,26 @@ impl Analysis for Replay<'_> {
                 continue;
             };
             let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
-            let Some(&slot) = self.slots.get(&stream.file) else { continue };
-            let (Some(tally), Some(tried)) = (partial.get_mut(slot), self.files.get(slot)) else { continue };
-            let access = Access {
-                offset,
-                length: row.length,
-                writer: (block.run.op(stream).class == Some(OpClass::Write)).then_some((
-                    block.number,
-                    block.process.node,
-                    row.duration_ns(),
-                )),
-                file: stream.file,
-                bin: tried.timeline.bin(row.start.saturating_add(block.process.shift_ns)),
-            };
-            today(&mut tally.today, tried, &access, &mut parts);
-            self.candidates(tally, &access, tried.timeline.bins);
+            let start = row.start.saturating_add(block.process.shift_ns);
+            for &slot in self.slots.get(&stream.file).map(Vec::as_slice).unwrap_or_default() {
+                let (Some(tally), Some(tried)) = (partial.get_mut(slot), self.files.get(slot)) else { continue };
+                if tried.span.is_some_and(|(from, to)| !(from..=to).contains(&start)) {
+                    continue;
+                }
+                let access = Access {
+                    offset,
+                    length: row.length,
+                    writer: (block.run.op(stream).class == Some(OpClass::Write)).then_some((
+                        block.number,
+                        block.process.node,
+                        row.duration_ns(),
+                    )),
+                    file: stream.file,
+                    bin: tried.timeline.bin(start),
+                };
+                today(&mut tally.today, tried, &access, &mut parts);
+                self.candidates(tally, &access, tried.timeline.bins);
+            }
         }
     }
 

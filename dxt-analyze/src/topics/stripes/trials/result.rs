@@ -207,14 +207,20 @@ impl TargetLoad {
     }
 }
 
-/// The cheapest, if it is cheaper than today's by enough. Of those that hardly differ, the one with fewest targets, then
-/// with fewest contested stripes, then with today's stripe size, then with the smallest.
+/// The cheapest, if it is cheaper than today's by enough.
 fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first()?;
     let cheapest = trials.iter().map(|trial| trial.cost_bytes).min()?;
-    if today.operations == 0 || today.cost_bytes as f64 <= cheapest as f64 * (1.0 + least.recommend_gain) {
-        return None;
-    }
+    let is_better = today.cost_bytes as f64 > cheapest as f64 * (1.0 + least.recommend_gain);
+    if is_better { best(trials, least) } else { None }
+}
+
+/// The cheapest but for today's. Of those that hardly differ, the one with fewest targets, then with fewest contested stripes, then with
+/// today's stripe size, then with the smallest.
+#[must_use]
+pub fn best(trials: &[Trial], least: &Thresholds) -> Option<usize> {
+    let today = trials.first().filter(|today| today.operations > 0)?;
+    let cheapest = trials.iter().skip(1).map(|trial| trial.cost_bytes).min()?;
     let enough = cheapest as f64 * (1.0 + least.recommend_gain / 5.0);
     let close = trials.iter().enumerate().skip(1).filter(|(_, trial)| trial.cost_bytes as f64 <= enough);
     let best = close.min_by_key(|(number, trial)| {

@@ -120,6 +120,8 @@ fn node(fields: &Fields) -> Node {
         offset: number(fields, "offset"),
         length: number(fields, "length"),
         steps: messages(fields, "steps", |it| Step { offset: signed(it, "offset"), length: signed(it, "length") }),
+        view_bytes: number(fields, "view_bytes"),
+        view: messages(fields, "view", |it| Dimension { count: number(it, "count"), stride: number(it, "stride") }),
     }
 }
 
@@ -187,6 +189,8 @@ fn what_is_written_is_read_back() {
         offset: u64::MAX,
         length: u64::MAX,
         steps: vec![Step { offset: i64::MIN, length: i64::MAX }, Step::default()],
+        view_bytes: 4_096,
+        view: vec![Dimension { count: 32, stride: 16_384 }, Dimension { count: u64::MAX, stride: 1 << 40 }],
         ..Node::default()
     };
     let other = Pattern { nest: ends, ..Pattern::default() };

@@ -1,0 +1,159 @@
+//! What a strided view of an MPI file makes of a call: blocks at strides instead of bytes side by side.
+
+use trace_format::meta::ViewDef;
+
+/// Most dimensions that are followed.
+const DIMENSIONS: usize = 6;
+
+/// Blocks of a filetype, and how filetypes follow each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shape {
+    /// Bytes side by side.
+    pub block: u64,
+    /// How often these are repeated within a filetype, and at which stride, the innermost first.
+    pub dimensions: Vec<(u64, u64)>,
+    /// Bytes from one filetype to the next.
+    pub extent: u64,
+}
+
+/// What is known of a view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Calls touch bytes side by side.
+    Plain,
+    /// They touch blocks.
+    Strided(Shape),
+    /// The trace does not tell.
+    Unknown,
+}
+
+impl View {
+    /// By what a trace says. What adds up to nothing is not known.
+    #[must_use]
+    pub fn of(def: &ViewDef) -> Self {
+        Shape::of(def).map_or(Self::Unknown, |shape| {
+            let plain = shape.dimensions.is_empty() && shape.block == shape.extent;
+            if plain { Self::Plain } else { Self::Strided(shape) }
+        })
+    }
+}
+
+impl Shape {
+    fn of(def: &ViewDef) -> Option<Self> {
+        let mut extent = u64::try_from(def.extent).ok()?;
+        let (mut span, mut size) = (def.block, def.block);
+        if def.block == 0 || def.dimensions.len() > DIMENSIONS {
+            return None;
+        }
+        for dimension in &def.dimensions {
+            if dimension.count < 2 || dimension.stride < span {
+                return None;
+            }
+            span = span.checked_add(dimension.stride.checked_mul(dimension.count - 1)?)?;
+            size = size.checked_mul(dimension.count)?;
+        }
+        if extent < span || size != def.size || span > i64::MAX as u64 {
+            return None;
+        }
+        // Filetypes that go on as their outermost dimension does are one.
+        let mut dimensions: Vec<(u64, u64)> = def.dimensions.iter().map(|of| (of.count, of.stride)).collect();
+        while let Some((_, stride)) = dimensions.pop_if(|(count, stride)| count.checked_mul(*stride) == Some(extent)) {
+            extent = stride;
+        }
+        Some(Self { block: def.block, dimensions, extent })
+    }
+
+    /// Whether a filetype begins at this byte; `origin`: where the first one's data begin.
+    #[must_use]
+    pub fn begins_at(&self, offset: u64, origin: i128) -> bool {
+        let within = i128::from(offset) - origin;
+        within >= 0 && within % i128::from(self.extent.max(1)) == 0
+    }
+
+    /// How a call of `length` bytes from the beginning of a filetype repeats the block, the innermost first; nothing if it touches one block
+    /// at most. `None` if it ends where this cannot be said so.
+    #[must_use]
+    pub fn pieces(&self, length: u64) -> Option<Vec<(u64, u64)>> {
+        if length <= self.block {
+            return Some(Vec::new());
+        }
+        let mut left = length / self.block;
+        let mut out = Vec::new();
+        if !length.is_multiple_of(self.block) {
+            return None;
+        }
+        for &(count, stride) in &self.dimensions {
+            if left <= count {
+                out.push((left, stride));
+                return Some(out);
+            }
+            if !left.is_multiple_of(count) {
+                return None;
+            }
+            out.push((count, stride));
+            left /= count;
+        }
+        if left > 1 {
+            out.push((left, self.extent));
+        }
+        Some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::meta::DimensionDef;
+
+    fn def(block: u64, dimensions: &[(u64, u64)], extent: i64) -> ViewDef {
+        let size = dimensions.iter().fold(block, |size, (count, _)| size.saturating_mul(*count));
+        let dimensions = dimensions.iter().map(|&(count, stride)| DimensionDef { count, stride }).collect();
+        ViewDef { calls: 1, etype_bytes: 1, size, extent, block, dimensions, ..ViewDef::default() }
+    }
+
+    fn shape(block: u64, dimensions: &[(u64, u64)], extent: i64) -> Shape {
+        let View::Strided(shape) = View::of(&def(block, dimensions, extent)) else { panic!("{block} {dimensions:?}") };
+        shape
+    }
+
+    #[test]
+    fn bytes_side_by_side_are_plain() {
+        assert_eq!(View::of(&def(100, &[], 100)), View::Plain);
+        assert_eq!(shape(100, &[], 400), Shape { block: 100, dimensions: Vec::new(), extent: 400 });
+        // A vector that goes on without a break is its blocks, however many are in one.
+        assert_eq!(shape(100, &[(8, 400)], 3200), shape(100, &[], 400));
+        assert_eq!(shape(4, &[(8, 16), (10, 128)], 1280), shape(4, &[], 16));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_not_known() {
+        let huge = u64::MAX / 2;
+        let wrong = [
+            def(0, &[], 100),
+            def(100, &[], 50),
+            def(100, &[], -100),
+            def(100, &[(1, 400)], 3200),
+            def(100, &[(8, 50)], 3200),
+            def(100, &[(8, 400)], 1000),
+            def(huge, &[(huge, huge)], i64::MAX),
+            def(1, &[(2, 2), (2, 8), (2, 32), (2, 128), (2, 512), (2, 2048), (2, 8192)], 1 << 20),
+            ViewDef { size: 99, ..def(100, &[], 400) },
+        ];
+        assert!(wrong.iter().all(|def| View::of(def) == View::Unknown));
+    }
+
+    #[test]
+    fn a_call_is_so_many_blocks() {
+        let rows = shape(100, &[], 400);
+        assert_eq!(rows.pieces(100), Some(vec![]));
+        assert_eq!(rows.pieces(60), Some(vec![]));
+        assert_eq!(rows.pieces(3200), Some(vec![(32, 400)]));
+        assert_eq!(rows.pieces(3250), None, "the last block is not whole");
+        let tile = shape(100, &[(8, 400)], 1 << 20);
+        assert_eq!(tile.pieces(800), Some(vec![(8, 400)]));
+        assert_eq!(tile.pieces(300), Some(vec![(3, 400)]));
+        assert_eq!(tile.pieces(1600), Some(vec![(8, 400), (2, 1 << 20)]));
+        assert_eq!(tile.pieces(900), None);
+        assert!(tile.begins_at(7 + (3 << 20), 7) && !tile.begins_at(407, 7) && !tile.begins_at(0, 7));
+    }
+}

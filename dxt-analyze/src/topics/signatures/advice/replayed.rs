@@ -1,0 +1,91 @@
+//! Stripe sizes and counts by replay: what the file's reads and writes in the time of a pattern would be on other layouts. `what-if` of `stripes`, for each
+//! phase of a file.
+
+use super::StripeRow;
+use crate::limits::TRIAL_FILES;
+use crate::model::{FileLayout, LayoutOrigin, Run};
+use crate::progress::Bar;
+use crate::scan::scan;
+use crate::topics::signatures::uses::stripes::{LUSTRE_STEP_BYTES, OnLustre, on_lustre};
+use crate::topics::stripes::trials::plan::{Candidate, Plan, grid, known_osts};
+use crate::topics::stripes::trials::replay::{Replay, Wanted};
+use crate::topics::stripes::trials::result::{Trial, best, results};
+use serde::Serialize;
+use trace_format::layout::Layout;
+
+/// Stripe size that is taken for today's where none is known, bytes: nothing is compared with it.
+const ANY: u64 = 1 << 20;
+
+/// What a replay found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Replayed {
+    /// Reads and writes of the file in that time, below all libraries.
+    pub operations: u64,
+    /// Stripe size that is best, bytes.
+    pub stripe_bytes: u64,
+    /// Over how many targets.
+    pub stripe_count: u64,
+    /// What it costs against the file's own layout, if that is known.
+    pub costs_share: Option<f64>,
+    /// Whether it is enough better than that to be worth a change.
+    pub is_better: Option<bool>,
+}
+
+/// Replays the accesses of each row's file in its time.
+pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
+    let rows = rows.get_mut(..TRIAL_FILES.min(rows.len())).unwrap_or_default();
+    let Ok(mut layouts) = crate::session::layouts(run, None) else { return };
+    let most = rows.iter().map(|row| row.targets).max().unwrap_or(0).min(2000) as u32;
+    for row in &*rows {
+        if let Some(layout) = layouts.get_mut(row.of.index()) {
+            let guess = || FileLayout { layout: Layout::plain(ANY, 1, Vec::new()), origin: LayoutOrigin::Guess };
+            layout.get_or_insert_with(guess);
+        }
+    }
+    let known = known_osts(&layouts);
+    let osts = if known.is_empty() { (0..most).collect() } else { known };
+    let plan = Plan::new(candidates(rows, &osts));
+    let wanted = |row: &StripeRow| {
+        let operations = row.bytes.checked_div(row.request_bytes).unwrap_or(0);
+        Wanted { file: row.of, operations, span: Some((row.start_ns, row.last_start_ns)) }
+    };
+    let wanted: Vec<Wanted> = rows.iter().map(wanted).collect();
+    let replay = Replay::new(run, &layouts, &plan, &wanted);
+    if replay.files.len() != rows.len() || plan.candidates.is_empty() {
+        return;
+    }
+    let bar = Bar::new(run.segments(), "other layouts");
+    let (tallies, _) = scan(run, &replay, &bar);
+    let found = results(run, &layouts, &replay, tallies, true);
+    if found.len() != rows.len() {
+        return;
+    }
+    for (row, found) in rows.iter_mut().zip(found) {
+        let trial = |at: usize| found.trials.get(at);
+        let Some((today, best)) = trial(0).zip(best(&found.trials, &run.thresholds).and_then(trial)) else { continue };
+        let is_known = !found.is_guess;
+        row.replayed = Some(Replayed {
+            operations: today.operations,
+            stripe_bytes: best.stripe_size,
+            stripe_count: best.stripe_count,
+            costs_share: is_known.then(|| share(best, today)).flatten(),
+            is_better: is_known.then_some(found.recommended.is_some()),
+        });
+    }
+}
+
+fn share(best: &Trial, today: &Trial) -> Option<f64> {
+    (today.cost_bytes > 0).then(|| best.cost_bytes as f64 / today.cost_bytes as f64)
+}
+
+/// The grid of `stripes --recommend`, and the sizes that the cost model would have, over as many targets each.
+fn candidates(rows: &[StripeRow], osts: &[u32]) -> Vec<Candidate> {
+    let mut all = grid(osts);
+    let counts: Vec<Vec<u32>> =
+        all.iter().filter(|one| one.size == LUSTRE_STEP_BYTES).map(|one| one.osts.clone()).collect();
+    let settable = |size: &u64| on_lustre(*size) == OnLustre::Settable;
+    let sizes = rows.iter().flat_map(|row| [row.best_bytes, row.lustre_bytes]).filter(settable);
+    let more = |size: u64| counts.iter().map(move |osts| Candidate { size, osts: osts.clone(), asked: false });
+    all.extend(sizes.flat_map(more));
+    all
+}

@@ -1,0 +1,137 @@
+//! Where the calls of a process belong: which signature each is of, in which order and under which view.
+
+use super::engine::Access;
+use super::order::ByStart;
+use super::views::{State, Told, Views, told};
+use crate::model::{FileId, Op, Origin, Process, Run, Stream, StreamIx, Within};
+use crate::scan::{Block, Row};
+use crate::topics::layers::parts::Form;
+use rustc_hash::FxHashMap;
+use trace_format::op::{Layer, OpClass};
+
+/// What the calls of a stream are.
+#[derive(Clone, Copy, Debug)]
+enum Member {
+    /// Neither reads nor writes.
+    None,
+    /// Of the signature of this place.
+    At(u32),
+    /// Likewise, and of a file that is given views.
+    Viewed(u32, u32),
+    /// They tell of the view of this file.
+    Tells(u32, Told),
+}
+
+/// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
+#[derive(Debug)]
+pub(super) struct Places {
+    of_stream: Vec<Member>,
+    /// By place.
+    pub(super) of: Vec<(FileId, Layer, Within)>,
+    /// By place: whether calls may overlap, so that they are taken in the order of their starts.
+    overlap: Vec<bool>,
+    views: Views,
+}
+
+/// What a row is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Taken {
+    /// None of those that are looked at.
+    Nothing,
+    /// One without an offset.
+    Nowhere,
+    /// An access of this place; whether its view is known, if its file has any.
+    Access(u32, Access, bool),
+}
+
+impl Places {
+    pub(super) fn new(run: &Run, process: &Process) -> Self {
+        let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
+        // Logs of Darshan mostly do not tell threads apart.
+        let is_log = run.origin() == Origin::Darshan;
+        let views = Views::of(run, process);
+        let (mut of, mut overlap) = (Vec::new(), Vec::new());
+        let member = |stream: &Stream| {
+            let op = run.op(stream);
+            let viewed = views.number(stream.file);
+            if let Some(told) = told(op, stream).filter(|_| stream.chosen) {
+                return viewed.map_or(Member::None, |number| Member::Tells(number, told));
+            }
+            let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Member::None };
+            let key = (stream.file, layer, stream.within());
+            let place = *known.entry(key).or_insert_with(|| {
+                of.push(key);
+                overlap.push(is_log);
+                of.len() as u32 - 1
+            });
+            if let Some(overlap) = overlap.get_mut(place as usize) {
+                *overlap |= Form::of(op.mode) == Form::Unfinished;
+            }
+            let viewed = viewed.filter(|_| layer == Layer::Mpiio);
+            viewed.map_or(Member::At(place), |number| Member::Viewed(place, number))
+        };
+        let of_stream = process.streams.iter().map(member).collect();
+        Self { of_stream, of, overlap, views }
+    }
+
+    /// The place of a stream's signature.
+    pub(super) fn get(&self, stream: StreamIx) -> Option<u32> {
+        match self.of_stream.get(stream.index())? {
+            Member::At(place) | Member::Viewed(place, _) => Some(*place),
+            Member::None | Member::Tells(..) => None,
+        }
+    }
+
+    /// Whether calls of this place are taken in the order of their starts.
+    #[inline]
+    pub(super) fn by_start(&self, place: u32) -> bool {
+        self.overlap.get(place as usize).is_some_and(|overlap| *overlap)
+    }
+
+    /// What is in force at the beginning of a thread.
+    pub(super) fn begin(&self) -> Reading {
+        Reading { order: ByStart::default(), state: self.views.begin() }
+    }
+}
+
+/// What changes while the calls of a thread are read.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    pub(super) order: ByStart,
+    state: State,
+}
+
+impl Reading {
+    /// The row as an access.
+    #[inline]
+    pub(super) fn take(&mut self, places: &Places, block: &Block<'_>, row: &Row) -> Taken {
+        match places.of_stream.get(row.stream.index()).copied().unwrap_or(Member::None) {
+            Member::None => Taken::Nothing,
+            Member::At(place) => access(block, row).map_or(Taken::Nowhere, |access| Taken::Access(place, access, true)),
+            Member::Viewed(place, number) => access(block, row).map_or(Taken::Nowhere, |mut access| {
+                let known = self.state.apply(block.run, number, &mut access);
+                Taken::Access(place, access, known)
+            }),
+            Member::Tells(number, told) => {
+                self.state.tell(&places.views, number, told, row.offset);
+                Taken::Nothing
+            }
+        }
+    }
+}
+
+/// A row of a block as an access; `None`: its offset is not known.
+#[inline]
+fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
+    let offset = u64::try_from(row.offset).ok()?;
+    let op = block.process.stream(row.stream).map_or(u16::MAX, |stream| stream.op);
+    let shift = block.process.shift_ns;
+    let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+    Some(Access { op, offset, length: row.length, start_ns, end_ns })
+}
+
+/// Whether calls are reads and writes that were made, and not what a log only counts.
+pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
+    let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
+    data && stream.chosen && !stream.failed && !stream.overview && !stream.meets
+}

@@ -1,0 +1,129 @@
+//! What MPI_File_set_view was given, file by file, in the order of the calls: a record for each change, bounded.
+#![expect(unsafe_code, reason = "records in reserved memory")]
+
+use super::records::File;
+use crate::memory::{Record, Table};
+use crate::mpi::Strides;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// Changes of a file's view that are kept.
+const MOST: u32 = 64;
+/// Instead of a number of changes: no more are kept.
+const STOPPED: u32 = u32::MAX;
+
+// SAFETY: found only when it is whole.
+unsafe impl Record for View {}
+
+static VIEWS: Table<View> = Table::new();
+
+/// What is known of a view, but for its displacement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Viewed {
+    /// Size of the etype.
+    pub(crate) etype_bytes: u64,
+    /// Bytes of data in a filetype.
+    pub(crate) size: u64,
+    /// Bytes from one filetype to the next.
+    pub(crate) extent: i64,
+    /// Its bytes, if they are regular.
+    pub(crate) strides: Option<Strides>,
+}
+
+/// A view of a file, and how many calls set it one after another.
+pub(crate) struct View {
+    /// The file.
+    pub(crate) file: &'static File,
+    /// The view.
+    pub(crate) viewed: Viewed,
+    calls: AtomicU64,
+}
+
+impl View {
+    /// Calls that set it.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+/// The views of one file.
+pub(super) struct Last {
+    view: AtomicPtr<View>,
+    changes: AtomicU32,
+}
+
+/// Takes address space for `files` files.
+pub(super) fn prepare(files: usize) {
+    VIEWS.prepare(files);
+}
+
+/// All views, those of a file in the order in which they were set.
+pub(crate) fn views() -> impl Iterator<Item = &'static View> {
+    VIEWS.iter().filter(|view| view.calls() > 0)
+}
+
+/// Empties the counts.
+pub(super) fn forget_counts() {
+    VIEWS.iter().for_each(|view| view.calls.store(0, Ordering::Relaxed));
+}
+
+impl Last {
+    pub(super) const fn none() -> Self {
+        Self { view: AtomicPtr::new(std::ptr::null_mut()), changes: AtomicU32::new(0) }
+    }
+
+    /// As if none had been set.
+    pub(super) fn forget(&self) {
+        self.view.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.changes.store(0, Ordering::Relaxed);
+    }
+
+    /// `file` has been given a view. Where threads set views of one file at once, their order is that in which they come here.
+    pub(super) fn set(&self, file: &'static File, viewed: Viewed) {
+        let changes = self.changes.load(Ordering::Relaxed);
+        if changes == STOPPED {
+            return;
+        }
+        // SAFETY: null, or a record of the table, which never goes away.
+        let last = unsafe { self.view.load(Ordering::Acquire).as_ref() };
+        if let Some(last) = last.filter(|last| last.viewed == viewed) {
+            last.calls.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        // Behind one that is left out nothing is told: calls are told by their number.
+        let new = if changes < MOST { VIEWS.push(View { file, viewed, calls: AtomicU64::new(1) }) } else { None };
+        match new {
+            Some((_, new)) => {
+                self.view.store(std::ptr::from_ref(new).cast_mut(), Ordering::Release);
+                self.changes.store(changes + 1, Ordering::Relaxed);
+            }
+            None => self.changes.store(STOPPED, Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{Identity, find_or_add, mpi_details_of};
+
+    #[test]
+    fn a_change_is_a_record_and_there_are_not_too_many() {
+        crate::registry::prepare_for_tests();
+        let file = find_or_add(b"/data/views", Identity::default()).unwrap();
+        let details = mpi_details_of(file).unwrap();
+        let viewed = |size| Viewed { etype_bytes: 1, size, extent: 100, strides: None };
+        let told = || -> Vec<(u64, u64)> {
+            views().filter(|view| std::ptr::eq(view.file, file)).map(|view| (view.viewed.size, view.calls())).collect()
+        };
+        for size in [5, 5, 5, 7, 5] {
+            details.set_view(viewed(size));
+        }
+        assert_eq!(told(), [(5, 3), (7, 1), (5, 1)]);
+        for size in 0..200 {
+            details.set_view(viewed(size % 2));
+        }
+        assert_eq!(told().len(), MOST as usize);
+        details.set_view(viewed(told().last().unwrap().0));
+        assert_eq!(told().iter().map(|(_, calls)| calls).sum::<u64>(), 5 + 61, "nothing is told behind the last");
+    }
+}
