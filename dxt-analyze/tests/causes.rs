@@ -442,6 +442,24 @@ fn tiny_requests_are_named_by_what_they_cost_in_any_interface() {
 }
 
 #[test]
+fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() {
+    // Each takes as long as there are before it: appends to one file.
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let from = step * 100 * MS;
+        let mut at = from;
+        for call in 0..4 {
+            let takes = if step == 0 && call == 0 && rank == 0 { 3 } else { 12 + (rank + call) % 3 } * MS;
+            one.write("/scratch/log", ((step * 16 + call * 4 + rank) * 4096) as i64, 4096, at, at + takes);
+            at += takes;
+        }
+        at
+    };
+    let found = report(stepped(&calls), 1000);
+    let text = sentence(&found);
+    assert!(text.contains("of 4 processes on /scratch/log, which wait for each other"), "{text}");
+}
+
+#[test]
 fn ranks_that_write_by_turns_from_step_to_step_are_serial() {
     let turns = |all: bool| {
         let calls = move |one: &mut Builder, rank: u64, step: u64| {
