@@ -94,6 +94,23 @@ fn what_a_replay_does_not_agree_with_is_no_finding() {
 }
 
 #[test]
+fn files_of_their_own_are_not_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let rank = |rank: i32| {
+        let mut one = process(rank, "n");
+        for k in 0..64 {
+            let start = k as u64 * 2 * MS;
+            one.write(&format!("/lustre/part.{rank}"), k << 20, 1 << 20, start, start + MS);
+        }
+        one
+    };
+    let path = put(folder.path(), "a.dxt", &trace(&job("stripes", 4), (0..4).map(rank).collect()));
+    let found = json(&["signatures", "--targets", "4", "--format", "json", &path], 0);
+    let rows = rows(&found);
+    assert!(rows.len() == 1 && rows[0]["replayed"].is_null(), "{rows:#?}");
+}
+
+#[test]
 fn a_layout_that_is_not_known_is_compared_with_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &trace(&job("stripes", 4), phases(0, &[])));

@@ -31,12 +31,12 @@ pub struct Replayed {
     pub is_better: Option<bool>,
 }
 
-/// Replays the accesses of each row's file in its time.
+/// Replays the accesses of each row's file in its time, where ranks do not have files of their own.
 pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
-    let rows = rows.get_mut(..TRIAL_FILES.min(rows.len())).unwrap_or_default();
+    let mut rows: Vec<&mut StripeRow> = rows.iter_mut().filter(|row| row.is_one_file).take(TRIAL_FILES).collect();
     let Ok(mut layouts) = crate::session::layouts(run, None) else { return };
     let most = rows.iter().map(|row| row.targets).max().unwrap_or(0).min(2000) as u32;
-    for row in &*rows {
+    for row in &rows {
         if let Some(layout) = layouts.get_mut(row.of.index()) {
             let guess = || FileLayout { layout: Layout::plain(ANY, 1, Vec::new()), origin: LayoutOrigin::Guess };
             layout.get_or_insert_with(guess);
@@ -44,8 +44,8 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     }
     let known = known_osts(&layouts);
     let osts = if known.is_empty() { (0..most).collect() } else { known };
-    let plan = Plan::new(candidates(rows, &osts));
-    let wanted = |row: &StripeRow| {
+    let plan = Plan::new(candidates(&rows, &osts));
+    let wanted = |row: &&mut StripeRow| {
         let operations = row.bytes.checked_div(row.request_bytes).unwrap_or(0);
         Wanted { file: row.of, operations, span: Some((row.start_ns, row.last_start_ns)) }
     };
@@ -79,7 +79,7 @@ fn share(best: &Trial, today: &Trial) -> Option<f64> {
 }
 
 /// The grid of `stripes --recommend`, and the sizes that the cost model would have, over as many targets each.
-fn candidates(rows: &[StripeRow], osts: &[u32]) -> Vec<Candidate> {
+fn candidates(rows: &[&mut StripeRow], osts: &[u32]) -> Vec<Candidate> {
     let mut all = grid(osts);
     let counts: Vec<Vec<u32>> =
         all.iter().filter(|one| one.size == LUSTRE_STEP_BYTES).map(|one| one.osts.clone()).collect();

@@ -60,6 +60,9 @@ pub struct StripeRow {
     /// The file.
     #[serde(skip)]
     pub of: FileId,
+    /// Whether it is that of all: of files of their own a replay of one tells nothing, as all lie on the same targets.
+    #[serde(skip)]
+    pub is_one_file: bool,
 }
 
 impl StripeRow {
@@ -74,6 +77,7 @@ impl StripeRow {
 /// Requests alike, of one file or of one for each process.
 struct Phase<'a> {
     file: FileId,
+    is_one_file: bool,
     start_ns: u64,
     last_start_ns: u64,
     bytes: u128,
@@ -100,6 +104,7 @@ fn phases<'a>(run: &Run, signed: &'a [Signed]) -> Vec<Phase<'a>> {
                 let shape = Node::Loop(pattern.nest.clone()).shape();
                 let phase = alike.entry((shape, request_bytes)).or_insert_with(|| Phase {
                     file: one.whose.file,
+                    is_one_file: group.one_file,
                     start_ns: u64::MAX,
                     last_start_ns: 0,
                     bytes: 0,
@@ -162,6 +167,7 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
         layout: layout.name(),
         replayed: None,
         of: phase.file,
+        is_one_file: phase.is_one_file,
     })
 }
 

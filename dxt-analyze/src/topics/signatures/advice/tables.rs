@@ -1,6 +1,6 @@
 //! How advice looks.
 
-use super::Advice;
+use super::{Advice, StripeRow};
 use crate::render::{Cell, Part, Table};
 
 pub(super) fn of(advice: &Advice, top: usize) -> Vec<Part> {
@@ -63,27 +63,31 @@ fn same_bytes(advice: &Advice, top: usize) -> Table {
 }
 
 fn stripes(advice: &Advice, top: usize) -> Table {
-    Table::of(
-        "stripe_sizes",
-        "Stripe sizes that suit patterns, by a cost model, and by a replay of all accesses of their time",
-        &advice.stripes,
-    )
-    .column("File", "file", |row| Cell::path(&row.file))
-    .csv("processes", |row| Cell::Count(row.processes))
-    .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
-    .column("Requests of", "request_bytes", |row| Cell::Bytes(row.request_bytes))
-    .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
-    .column("Targets", "targets", |row| Cell::Count(row.targets))
-    .column("Stripes now", "stripe_bytes", |row| Cell::maybe(row.stripe_bytes, Cell::Bytes))
-    .column("Best", "best_bytes", |row| Cell::Bytes(row.best_bytes))
-    .column("Best on Lustre", "lustre_bytes", |row| Cell::Bytes(row.lustre_bytes))
-    .column("Now costs", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
-    .column("Layout", "layout", |row| Cell::text(&row.layout))
-    .csv("targets_per_process", |row| Cell::Count(row.targets_per_process))
-    .column("By replay", "replayed_stripes", |row| Cell::text(row.by_replay()))
-    .column("costs", "replayed_costs", |row| {
-        Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_share), Cell::Times)
-    })
-    .most(top)
-    .done()
+    let any = advice.stripes.iter().any(|row| row.replayed.is_some());
+    let title = if any {
+        "Stripe sizes that suit patterns, by a cost model, and by a replay of all accesses of their time"
+    } else {
+        "Stripe sizes that suit patterns, by a cost model"
+    };
+    let stripes = |row: &&StripeRow| Cell::text(row.by_replay());
+    let share = |row: &&StripeRow| Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_share), Cell::Times);
+    let table = Table::of("stripe_sizes", title, &advice.stripes)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .csv("processes", |row| Cell::Count(row.processes))
+        .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
+        .column("Requests of", "request_bytes", |row| Cell::Bytes(row.request_bytes))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Targets", "targets", |row| Cell::Count(row.targets))
+        .column("Stripes now", "stripe_bytes", |row| Cell::maybe(row.stripe_bytes, Cell::Bytes))
+        .column("Best", "best_bytes", |row| Cell::Bytes(row.best_bytes))
+        .column("Best on Lustre", "lustre_bytes", |row| Cell::Bytes(row.lustre_bytes))
+        .column("Now costs", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
+        .column("Layout", "layout", |row| Cell::text(&row.layout))
+        .csv("targets_per_process", |row| Cell::Count(row.targets_per_process));
+    let table = if any {
+        table.column("By replay", "replayed_stripes", stripes).column("costs", "replayed_costs", share)
+    } else {
+        table.csv("replayed_stripes", stripes).csv("replayed_costs", share)
+    };
+    table.most(top).done()
 }
