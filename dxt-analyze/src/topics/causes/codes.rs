@@ -79,7 +79,7 @@ codes! {
         "ours";
     ASKED_AGGREGATORS = "DXT-V014",
         "A hint of the program keeps collective calls to fewer aggregators than there are ranks and nodes.",
-        "cb_nodes as asked for at the open, no more processes that make system calls inside collective calls, and more ranks that make collective ones. \
+        "The number of aggregators that was asked for at the open, no more processes that make system calls inside collective calls, and more ranks that make collective ones. \
          Saving: their system calls shared among as many as there are nodes, or four.",
         "Set cb_nodes and cb_config_list, or leave both out.",
         "ours; ROMIO's user's guide";
